@@ -7,6 +7,7 @@
 docs/python.md tells of all that is here.
 """
 
+from ._allocator import Allocator, Candidate, Request, Shape
 from ._bidder import Bidder, Curve, Grid, Site, Task, Worth
 from ._compare import Comparison, compare
 from ._orders import Cluster
@@ -17,7 +18,9 @@ from ._scheduler import Job, Running, Scheduler
 from ._sweep import Sweep, sweep
 
 __all__ = [
+    "Allocator",
     "Bidder",
+    "Candidate",
     "Cluster",
     "Comparison",
     "Curve",
@@ -26,9 +29,11 @@ __all__ = [
     "HansaError",
     "Job",
     "Planner",
+    "Request",
     "Run",
     "Running",
     "Scheduler",
+    "Shape",
     "Site",
     "Sweep",
     "Task",

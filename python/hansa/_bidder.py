@@ -79,6 +79,7 @@ class Bidder(Talk):
     `Mine().serve()`.
     """
 
+    KEYS = ("ask", "winner")
     #: "once" or "always", and "largest" or "smallest", if the topology does not set them.
     ask: str | None = None
     winner: str | None = None

@@ -1,4 +1,4 @@
-"""Objects of this process that decide in a run: a bidder, schedulers of sites, planners of users."""
+"""Objects of this process that decide in a run: a bidder, an allocator, schedulers of sites, planners of users."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ._allocator import Allocator
 from ._bidder import Bidder
 from ._hand import at_hand
 from ._planner import Planner
@@ -23,12 +24,18 @@ class Objects:
     def __init__(
         self,
         bidder: Bidder | None,
+        allocator: Allocator | None,
         scheduler: Mapping[str, Scheduler] | None,
         planner: Mapping[str, Planner] | None,
     ) -> None:
+        #: Those that take the place of a policy: the table of a system, the name of the object, and the object.
+        self._policies: list[tuple[str, str, Talk]] = []
         if bidder is not None:
             _expect(bidder, "bidder", Bidder)
-        self._bidder = bidder
+            self._policies.append(("market", "bidder", bidder))
+        if allocator is not None:
+            _expect(allocator, "allocator", Allocator)
+            self._policies.append(("reservation", "allocator", allocator))
         #: By the part of the topology that they decide for, and the key there that says so.
         self._named: list[tuple[str, str, Talk]] = []
         seen: dict[int, str] = {}
@@ -41,7 +48,7 @@ class Objects:
                 self._named.append((f"{section}.{name}", argument, talk))
 
     def __bool__(self) -> bool:
-        return self._bidder is not None or bool(self._named)
+        return bool(self._policies or self._named)
 
     def settings(
         self,
@@ -55,10 +62,10 @@ class Objects:
         They answer as long as `talks` lasts: each itself, or for many runs at a time a copy for each.
         """
         told: dict[str, Value] = {}
-        if self._bidder is not None:
-            told["market.policy"] = EXTERNAL
-            told["market.bidder.command"] = talks.enter_context(at_hand(self._bidder, copied))
-            said = {"market.bidder.ask": self._bidder.ask, "market.bidder.winner": self._bidder.winner}
+        for system, name, talk in self._policies:
+            told[f"{system}.policy"] = EXTERNAL
+            told[f"{system}.{name}.command"] = talks.enter_context(at_hand(talk, copied))
+            said = {f"{system}.{name}.{key}": getattr(talk, key) for key in talk.KEYS}
             told.update((key, value) for key, value in said.items() if value is not None)
         for member, key, talk in self._named:
             told[f"{member}.{key}"] = EXTERNAL
@@ -68,15 +75,17 @@ class Objects:
 
 def _is_said(key: str, value: Value, fixed: Mapping[str, Value], vary: Mapping[str, Sequence[Value]]) -> bool:
     """True if a key has this value already; another value is an error."""
-    object_of = "bidder" if key.startswith("market.") else "scheduler" if key.startswith("site.") else "planner"
+    objects = {"market": "a bidder", "reservation": "an allocator", "site": "a scheduler", "user": "a planner"}
+    given = objects[key.partition(".")[0]]
     if key in vary and value == EXTERNAL:
         # It may be compared with others.
         if value in vary[key]:
             return True
-        raise ValueError(f"vary has {key}, and a {object_of} is given: expected {value!r} among the values, which means the {object_of}")
+        means = f"which means the {given.partition(' ')[2]}"
+        raise ValueError(f"vary has {key}, and {given} is given: expected {value!r} among the values, {means}")
     for argument, said in (("set", fixed), ("vary", vary)):
         if key in said and said[key] != value:
-            raise ValueError(f"{argument} has {key}, and a {object_of} is given, which decides that: expected only one of them")
+            raise ValueError(f"{argument} has {key}, and {given} is given, which decides that: expected only one of them")
     return key in fixed
 
 

@@ -12,6 +12,8 @@ from ._talk import Talk
 class Cluster:
     name: str
     nodes: int
+    #: Divisor of the times of reservations there.
+    speed: float = 1.0
 
 
 class Orders(Talk):

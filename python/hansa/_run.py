@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ._allocator import Allocator
 from ._bidder import Bidder
 from ._numbers import count, percent, span, table
 from ._objects import Objects
@@ -141,6 +142,7 @@ def run(
     parquet: bool = False,
     out: Path | None = None,
     bidder: Bidder | None = None,
+    allocator: Allocator | None = None,
     scheduler: Mapping[str, Scheduler] | None = None,
     planner: Mapping[str, Planner] | None = None,
 ) -> Run:
@@ -149,9 +151,10 @@ def run(
     `set` changes keys of it, as `--set` does, and `seed` its seed. All happens in one process; with `inline=False` the parts of the
     grid are processes of their own (`processes` of them), and the digest is the same. Results go to `out`, which is replaced, or to
     a folder that is removed with the `Run`; `parquet` adds the log and the tables as Parquet. A `bidder` takes the place of the market's
-    policy, a `scheduler` manages the site of this name, and a `planner` plans for the user of this name.
+    policy and an `allocator` that of the policy of reservations, a `scheduler` manages the site of this name, and a `planner` plans for
+    the user of this name.
     """
-    objects = Objects(bidder, scheduler, planner)
+    objects = Objects(bidder, allocator, scheduler, planner)
     text = topology if isinstance(topology, str) and "\n" in topology else None
     kept = None if out is not None else tempfile.TemporaryDirectory(prefix="hansa-")
     place = pathlib.Path(out) if out is not None else pathlib.Path(kept.name if kept else "", "out")

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from ._nodes import numbers, ranges
 from ._orders import Cluster, Orders
 
 
@@ -82,7 +83,7 @@ class Scheduler(Orders):
             raise ValueError(f"job {job.job} needs {job.nodes} free nodes of {self.site.name}: {free}")
         self.free.difference_update(chosen)
         self.running[job.job] = Running(self.waiting.pop(job.job), tuple(chosen), self.now)
-        self._order("start", job=job.job, nodes=_ranges(chosen))
+        self._order("start", job=job.job, nodes=ranges(chosen))
 
     def reject(self, job: Job) -> None:
         """Refuses a waiting job for good."""
@@ -104,7 +105,7 @@ class Scheduler(Orders):
 
     def _hear(self, event: dict[str, Any]) -> None:
         if event["event"] == "nodes":
-            self.down = {node: part["back"] for part in event["down"] for node in _numbers(part["nodes"])}
+            self.down = {node: part["back"] for part in event["down"] for node in numbers(part["nodes"])}
             taken = [node for running in self.running.values() for node in running.nodes]
             self.free = set(range(self.site.nodes)).difference(self.down, taken)
             self.nodes_changed()
@@ -128,21 +129,3 @@ class Scheduler(Orders):
             self.lost(over, again)
         elif event["event"] == "recalled":
             self.recalled(self.waiting.pop(number))
-
-
-def _numbers(ranges: str) -> Iterable[int]:
-    """The nodes of "0-3 7", one by one."""
-    for run in ranges.split():
-        first, _, last = run.partition("-")
-        yield from range(int(first), int(last or first) + 1)
-
-
-def _ranges(nodes: list[int]) -> str:
-    """Nodes in ascending order, as in "0-3 7"."""
-    runs: list[list[int]] = []
-    for node in nodes:
-        if runs and runs[-1][1] == node - 1:
-            runs[-1][1] = node
-        else:
-            runs.append([node, node])
-    return " ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)

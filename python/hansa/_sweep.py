@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ._allocator import Allocator
 from ._bidder import Bidder
 from ._numbers import paragraph, table
 from ._objects import Objects
@@ -82,6 +83,7 @@ def sweep(
     fresh: bool = False,
     progress: bool = True,
     bidder: Bidder | None = None,
+    allocator: Allocator | None = None,
     scheduler: Mapping[str, Scheduler] | None = None,
     planner: Mapping[str, Planner] | None = None,
 ) -> Sweep:
@@ -91,10 +93,10 @@ def sweep(
     slowest, and with `set` in all of them. Rows go to `out`; for an experiment that is `out/NAME` if nothing is said, and rows that
     are there are not run again. A bar shows progress on a terminal or in a notebook: that of tqdm if it is installed.
 
-    A `bidder`, a `scheduler` of each site and a `planner` of each user are those of `run`; each run gets a copy of them as they are now.
+    A `bidder`, an `allocator`, a `scheduler` of each site and a `planner` of each user are those of `run`; each run gets a copy of them as they are now.
     What comes of them is not known in advance, so such a sweep always starts over.
     """
-    objects = Objects(bidder, scheduler, planner)
+    objects = Objects(bidder, allocator, scheduler, planner)
     kept = None
     told: dict[str, Value] = {}
     with contextlib.ExitStack() as talks:
@@ -107,7 +109,7 @@ def sweep(
         elif set is not None or metrics is not None:
             raise ValueError("`set` and `metrics` need `vary`: an experiment file has its own [set] and metrics")
         elif objects:
-            raise ValueError("`bidder`, `scheduler` and `planner` need `vary`: expected a topology, not an experiment file")
+            raise ValueError("`bidder`, `allocator`, `scheduler` and `planner` need `vary`: expected a topology, not an experiment file")
         place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
         flags = ["sweep", str(experiment), "--out", str(place), "--quiet"]
         flags += ["--threads", str(threads)] if threads is not None else []

@@ -18,6 +18,8 @@ class Talk:
 
     #: Version of the conversation; an older or newer Hansa reports the difference and ends.
     VERSION = 1
+    #: Attributes that set keys of its table, unless they are None.
+    KEYS: tuple[str, ...] = ()
     #: Name of the object's part in the run, and the time of the last question, for notes.
     _whom = "object"
     _when = ""
@@ -64,4 +66,4 @@ def _whom(hello: dict[str, Any]) -> str:
     """The part in the run that a greeting assigns."""
     if hello.get("role") == "manager":
         return f"scheduler of site {hello['site']['name']}"
-    return f"planner of user {hello['user']}" if hello.get("role") == "planner" else "bidder"
+    return f"planner of user {hello['user']}" if hello.get("role") == "planner" else hello.get("role", "bidder")

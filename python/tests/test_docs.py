@@ -21,7 +21,7 @@ def test_the_examples_of_the_page_work(root, monkeypatch):
     monkeypatch.chdir(root)
     page = (root / "docs" / "python.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, object] = {}
     for block in blocks:
         exec(block if "import hansa" in block else "import hansa\n" + block, names)

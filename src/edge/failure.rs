@@ -21,7 +21,7 @@ pub enum Failure {
     Breach(String),
     /// The router rejected this process or could not be reached, or not all members joined.
     NotJoined(String),
-    /// An external program that decides for a site, bidder or user could not be started, or failed.
+    /// An external program that decides for a site, user or policy could not be started, or failed.
     Program(String),
     /// An operation on a file, folder or socket of this machine failed.
     System(String),

@@ -31,7 +31,7 @@ pub(crate) use fields::shortened;
 pub use fields::{Field, Fields, any_of, is_name};
 pub use forms::{
     CoreTime, Flag, Form, FormExt, LATENCY, List, Maybe, Millionths, Moment, NAME, Name, Number, OneOf, POSITIVE_SPAN,
-    Pair, Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Volume, Word, quoted, remark,
+    Pair, Path as FilePath, Rate, Registered, SPAN, Shape, Text, Unless, Volume, Word, command, quoted, remark,
 };
 pub use list::{Listed, What, list};
 pub use read::Reader;

@@ -1,7 +1,7 @@
 //! The systems of the papers: one folder per paper, and one row in [`ALL`] per system.
 //!
 //! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows (`report/subjects/`)
-//! refer to systems by their keys. Commands about one system (`bench`, the external bidder) name theirs. A system's
+//! refer to systems by their keys. Commands about one system (`bench`, external policies) name theirs. A system's
 //! folder holds its settings, its rules and its actors; its `build.rs` builds the actors of a grid.
 
 pub mod batch;
@@ -9,6 +9,7 @@ pub mod dfrs;
 mod distribute;
 mod failing;
 pub mod heft;
+mod hub_program;
 pub mod managers;
 pub mod market;
 mod outside;
@@ -20,7 +21,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::ops::Deref;
 
-use crate::grid::{Named, Site, User};
+use crate::grid::{Named, Program, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
@@ -31,6 +32,7 @@ use crate::workload::Workload;
 
 pub use distribute::{DataLimit, DistributeError, Distribution, Misfits, NegotiatedJob, PlacementError, Submissions};
 pub use failing::{Failing, Fails};
+pub use hub_program::EXTERNAL;
 
 /// Every system that a topology may use.
 pub const ALL: &[SystemRow] = &[market::ROW, reservation::ROW, heft::ROW, batch::ROW, provisioning::ROW];
@@ -196,9 +198,9 @@ pub trait System: DynEq {
         None
     }
 
-    /// True if an external program takes part in decisions at the hub.
-    fn asks_outside(&self) -> bool {
-        false
+    /// The external program that takes part in decisions at the hub.
+    fn program_mut(&mut self) -> Option<&mut Program> {
+        None
     }
 
     /// The actor at the hub, if there is one; `decider` connects the external program.
@@ -362,6 +364,10 @@ impl Service {
 
     pub fn offer_at_once(&mut self) {
         self.0.offer_at_once();
+    }
+
+    pub fn program_mut(&mut self) -> Option<&mut Program> {
+        self.0.program_mut()
     }
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "these tests wait for real processes")]
 
+mod allocator;
 mod batch;
 mod batsim;
 mod bidder;

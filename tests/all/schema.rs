@@ -163,6 +163,7 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     let fails = "[[failure]]\nsite = \"york\"\nmtbf = \"4 d\"\nmttr = \"1 h\"\n";
     let stories = [
         ("foreign-bidder.toml", "", &["bidder"][..]),
+        ("foreign-allocator.toml", "", &["allocator"]),
         ("foreign-site.toml", "", &["manager", "planner"]),
         ("foreign-site.toml", fails, &["manager", "planner"]),
     ];
@@ -190,6 +191,9 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
         r#"{"type":"manage","ask":1,"orders":[],"why":"no"}"#,
         r#"{"type":"plan","ask":1,"orders":[{"order":"kill","job":0}]}"#,
         r#"{"type":"bids","ask":1,"bids":["much"]}"#,
+        r#"{"type":"allocate","ask":1}"#,
+        r#"{"type":"allocate","ask":1,"candidate":-1}"#,
+        r#"{"type":"allocate","ask":1,"candidate":null,"nodes":"0-3"}"#,
     ];
     let wrong =
         (0..).zip(wrong).map(|(number, line)| scratch.file(&format!("wrong-{number}.jsonl"), &format!("{line}\n")));
@@ -205,7 +209,7 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     for file in &fine {
         assert!(std::fs::read_to_string(file).unwrap().lines().count() > 10, "{} has some lines", file.display());
     }
-    let heard = std::fs::read_to_string(scratch.path("manager-said-2.jsonl")).unwrap();
+    let heard = std::fs::read_to_string(scratch.path("manager-said-3.jsonl")).unwrap();
     let events = ["\"event\":\"lost\"", "\"event\":\"nodes\",\"down\":[{\"nodes\""];
     assert!(events.iter().all(|event| heard.contains(event)), "all there is to say has been said");
 }

@@ -9,11 +9,11 @@ use hansa::experiment;
 use hansa::grid::JobId;
 use hansa::kernel::ActorId;
 use hansa::protocol::outside::{
-    Advice, HelloAnswer, SiteEvent, batsim as outside_batsim, bidder, brief, manager, planner,
+    Advice, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, brief, manager, planner,
 };
 use hansa::protocol::{Entrust, Message};
 use hansa::report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
-use hansa::roles::outside::{Decides, Managed};
+use hansa::roles::outside::{CheckedProgram, Decides, Managed};
 use hansa::roles::site::{Manager, Order, Tasks};
 use hansa::time::{Span, Time};
 use hansa::topology::{self, Override, Topology, simgrid};
@@ -166,6 +166,11 @@ pub fn outside(bytes: &[u8]) {
         if let Ok(answer) = serde_json::from_str::<bidder::BidderAnswer>(line) {
             assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
         }
+        if let Ok(Err(why)) =
+            serde_json::from_str::<allocator::AllocatorAnswer>(line).map(allocator::AllocatorAnswer::allocation)
+        {
+            is_told(&why);
+        }
         if let Ok(answer) = serde_json::from_str::<planner::PlannerAnswer>(line) {
             match answer.advice() {
                 Ok(plans) => plans.iter().for_each(|plan| {
@@ -218,7 +223,9 @@ impl Decides for Says {
     fn decide(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Advice {
         self.advice.take().unwrap_or(Advice { wishes: Vec::new(), ready: now })
     }
+}
 
+impl CheckedProgram for Says {
     fn refuse(&mut self, _: Time, why: &str) {
         is_told(why);
         self.refused = Some(why.to_owned());

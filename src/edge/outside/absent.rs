@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
-use super::{Failure, Wanted, batsim, command, found, slurm, wanted, who};
+use super::{Failure, Wanted, batsim, found, program as program_of, slurm, wanted, who};
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Roster, Topology};
 
@@ -40,7 +40,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
             absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));
             continue;
         }
-        let Some((program, arguments)) = command(topology, wanted).split_first() else { continue };
+        let Some((program, arguments)) = program_of(topology, wanted).command.split_first() else { continue };
         let key = key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
         let named = |word: &str| match wanted {
@@ -71,6 +71,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
 fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
         Wanted::Bidder(_) => "market.bidder.command".to_owned(),
+        Wanted::Allocator(..) => "reservation.allocator.command".to_owned(),
         Wanted::Manager(site, _) => format!("site.{}.command", topology.sites[site].name),
         Wanted::Planner(user) => format!("user.{}.command", topology.users[user].name),
     }

@@ -14,7 +14,7 @@ use crate::edge::run_dir::RunDir;
 use crate::grid::Endpoint;
 use crate::protocol::outside::batsim::{BatsimReply, begins, ends, happens};
 use crate::protocol::outside::{Advice, SiteEvent};
-use crate::roles::outside::Decides;
+use crate::roles::outside::{CheckedProgram, Decides};
 use crate::systems::ExternalDecider;
 use crate::time::Time;
 
@@ -96,17 +96,19 @@ impl Decides for BatsimProgram {
         })
     }
 
+    /// Batsim never takes a job back.
+    fn hears_of_recalls(&self) -> bool {
+        false
+    }
+}
+
+impl CheckedProgram for BatsimProgram {
     fn refuse(&mut self, now: Time, why: &str) {
         self.fault.note(self.talk.wrong(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {
         self.fault.is_set()
-    }
-
-    /// Batsim never takes a job back.
-    fn hears_of_recalls(&self) -> bool {
-        false
     }
 }
 

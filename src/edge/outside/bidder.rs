@@ -2,42 +2,29 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
+use super::RunContext;
+use super::lines::LineProgram;
 use super::talk::{Talk, Trouble};
-use super::{ProgramFault, RunContext, ask, say_hello};
 use crate::grid::{JobId, Site, TaskId};
-use crate::protocol::outside::bidder::{BidderAnswer, BidderHello, BidderQuestion, ClusterLine, TaskLine};
+use crate::protocol::outside::bidder::{BidderAnswer, BidderFacts, BidderQuestion, ClusterLine, TaskLine};
 use crate::protocol::outside::seconds;
+use crate::roles::outside::CheckedProgram;
 use crate::settings::counted;
 use crate::systems::ExternalDecider;
 use crate::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use crate::systems::market::{AskWhen, BestBid, Foreign, Market};
 use crate::time::Span;
 
-const EXPECTED: &str = r#"{"type":"bids","ask":1,"bids":[3.5]}"#;
-
-pub struct BegunBidder<'a> {
-    talk: Talk,
-    foreign: &'a Foreign,
-}
-
-pub fn begin<'a>(around: &RunContext<'_>, who: String, foreign: &'a Foreign) -> Result<BegunBidder<'a>, String> {
-    let timeout = Duration::from_micros(foreign.timeout.micros());
-    let talk = Talk::over_pipes(who, &around.found(&foreign.command), timeout, around.stop)?;
-    Ok(BegunBidder { talk, foreign })
-}
-
-pub fn greet(around: &RunContext<'_>, begun: BegunBidder<'_>) -> Result<ExternalDecider, Trouble> {
-    let BegunBidder { mut talk, foreign } = begun;
+pub fn greet(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<ExternalDecider, Trouble> {
     let topology = around.topology;
     let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
     fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
         ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
     let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
-    let words = (foreign.ask.word(), foreign.winner.word());
-    say_hello(&mut talk, &BidderHello::new(&topology.name, topology.seed, words, tick, sites))?;
+    let (ask, winner) = (foreign.ask.word(), foreign.winner.word());
+    let facts = BidderFacts { ask, winner, tick: seconds(tick.micros()), sites };
     let bidder = BidderProgram {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,
@@ -48,11 +35,9 @@ pub fn greet(around: &RunContext<'_>, begun: BegunBidder<'_>) -> Result<External
             AskWhen::Always => Trend::Redrawn,
         },
         kinds: topology.kinds.clone(),
-        talk: RefCell::new(talk),
+        program: RefCell::new(LineProgram::greet(around, talk, "bidder", facts)?),
         known: RefCell::default(),
         over: RefCell::default(),
-        asked: RefCell::default(),
-        fault: around.fault.clone(),
     };
     // The type that the market expects.
     let bidder: Box<dyn BidPolicy> = Box::new(bidder);
@@ -64,50 +49,16 @@ struct BidderProgram {
     winner: Winner,
     trend: Trend,
     kinds: Vec<String>,
-    talk: RefCell<Talk>,
+    program: RefCell<LineProgram>,
     /// The last bid of every task that the program knows and whose job is not over.
     known: RefCell<BTreeMap<TaskId, f64>>,
     /// Tasks whose jobs are over, to be reported to the program.
     over: RefCell<Vec<TaskId>>,
-    asked: RefCell<u64>,
-    fault: ProgramFault,
-}
-
-impl BidderProgram {
-    fn question(&self, bidders: &[Bidder<'_>], at: &Instant) -> Result<(), Trouble> {
-        let mut known = self.known.borrow_mut();
-        let id = |bidder: &Bidder<'_>| TaskId { job: bidder.job.id, index: bidder.task as u32 };
-        let number = {
-            let mut asked = self.asked.borrow_mut();
-            *asked += 1;
-            *asked
-        };
-        let new = bidders.iter().filter(|bidder| !known.contains_key(&id(bidder)));
-        let question = BidderQuestion {
-            kind: "bids",
-            ask: number,
-            t: seconds(at.now.micros()),
-            new: new.map(|bidder| task_line(bidder, &self.kinds)).collect(),
-            over: self.over.take().iter().map(TaskId::to_string).collect(),
-            queue: bidders.iter().map(|bidder| id(bidder).to_string()).collect(),
-        };
-        let mut talk = self.talk.borrow_mut();
-        let answer = ask(&mut talk, number, &question, EXPECTED, |answer: &BidderAnswer| answer.ask)?;
-        if answer.bids.len() != bidders.len() {
-            let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
-            let text = format!("gives {} for {} (question {number})", counts.0, counts.1);
-            return Err(talk.wrong(&text).into());
-        }
-        // JSON has finite numbers only.
-        known.extend(bidders.iter().map(id).zip(answer.bids));
-        Ok(())
-    }
 }
 
 impl BidPolicy for BidderProgram {
     fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
-        let id = TaskId { job: bidder.job.id, index: bidder.task as u32 };
-        self.known.borrow().get(&id).copied().unwrap_or(0.0)
+        self.known.borrow().get(&id_of(bidder)).copied().unwrap_or(0.0)
     }
 
     fn winner(&self) -> Winner {
@@ -123,12 +74,25 @@ impl BidPolicy for BidderProgram {
     }
 
     fn ask_together(&self, bidders: &[Bidder<'_>], at: &Instant) {
-        if bidders.is_empty() || self.fault.is_set() {
+        if bidders.is_empty() || self.has_failed() {
             return;
         }
-        if let Err(trouble) = self.question(bidders, at) {
-            self.fault.note(trouble, at.now);
-        }
+        let mut known = self.known.borrow_mut();
+        let new = bidders.iter().filter(|bidder| !known.contains_key(&id_of(bidder)));
+        let question = BidderQuestion {
+            new: new.map(|bidder| task_line(bidder, &self.kinds)).collect(),
+            over: self.over.take().iter().map(TaskId::to_string).collect(),
+            queue: bidders.iter().map(|bidder| id_of(bidder).to_string()).collect(),
+        };
+        let bids = self.program.borrow_mut().ask(at.now, question, |answer: BidderAnswer| {
+            if answer.bids.len() != bidders.len() {
+                let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
+                return Err(format!("gives {} for {} (question {})", counts.0, counts.1, answer.ask));
+            }
+            Ok(answer.bids)
+        });
+        // JSON has finite numbers only. After a fault there are none.
+        known.extend(bidders.iter().map(id_of).zip(bids));
     }
 
     fn forget(&mut self, job: JobId) {
@@ -137,14 +101,18 @@ impl BidPolicy for BidderProgram {
     }
 
     fn has_failed(&self) -> bool {
-        self.fault.is_set()
+        self.program.borrow().has_failed()
     }
+}
+
+fn id_of(bidder: &Bidder<'_>) -> TaskId {
+    TaskId { job: bidder.job.id, index: bidder.task as u32 }
 }
 
 fn task_line<'a>(bidder: &Bidder<'a>, kinds: &'a [String]) -> TaskLine<'a> {
     let task = &bidder.job.tasks[bidder.task];
     TaskLine {
-        task: TaskId { job: bidder.job.id, index: bidder.task as u32 }.to_string(),
+        task: id_of(bidder).to_string(),
         job: bidder.job.id,
         submitted: seconds(bidder.job.arrive.micros()),
         runtime: seconds(task.runtime.micros()),

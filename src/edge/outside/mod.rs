@@ -1,4 +1,4 @@
-//! External programs that decide instead of actors: bid policies, managers of sites, planners of users.
+//! External programs that decide instead of actors: bid and fit policies, managers of sites, planners of users.
 //!
 //! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its
 //! answers. `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that
@@ -6,8 +6,10 @@
 //! run with an error that names it; until then no decision is made any more.
 
 mod absent;
+mod allocator;
 mod batsim;
 mod bidder;
+mod lines;
 mod manager;
 mod planner;
 mod program;
@@ -22,15 +24,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use serde::de::DeserializeOwned;
-
 use super::Failure;
 use super::sanitize::sanitize_line_up_to;
 use crate::grid::{Behaviour, Program};
 use crate::kernel::ActorId;
-use crate::protocol::outside::{HelloAnswer, VERSION};
 use crate::systems::managers::{self, Tongue};
 use crate::systems::market::{Foreign, Market};
+use crate::systems::reservation::Reservation;
 use crate::time::Time;
 use crate::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
 use talk::{Talk, Trouble};
@@ -95,6 +95,8 @@ fn interrupted() -> Failure {
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
     Bidder(&'a Foreign),
+    /// An index into the topology's systems.
+    Allocator(usize, &'a Program),
     /// An index into the topology's sites.
     Manager(usize, Tongue),
     /// An index into the topology's users.
@@ -104,7 +106,12 @@ enum Wanted<'a> {
 /// The programs that a topology needs, by actor.
 fn wanted<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
     let of = |id: ActorId| match roster.roles[id.index()] {
-        Role::Hub(system) => topology.systems[system].settings::<Market>()?.bidder.as_ref().map(Wanted::Bidder),
+        Role::Hub(index) => {
+            let system = &topology.systems[index];
+            let bidder = system.settings().and_then(|market: &Market| market.bidder.as_ref());
+            let allocator = system.settings().and_then(|reservation: &Reservation| reservation.allocator.as_ref());
+            bidder.map(Wanted::Bidder).or(allocator.map(|program| Wanted::Allocator(index, program)))
+        }
         Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
         Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
         Role::Exchange => None,
@@ -135,7 +142,7 @@ pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
             Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
             _ => None,
         };
-        for word in command(topology, wanted).iter().chain(conf) {
+        for word in program(topology, wanted).command.iter().chain(conf) {
             let path = found(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
             if is_file
@@ -149,19 +156,21 @@ pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     files
 }
 
-fn command<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a [String] {
+fn program<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
     match wanted {
-        Wanted::Bidder(foreign) => &foreign.command,
-        Wanted::Manager(site, _) => &topology.sites[site].program.command,
-        Wanted::Planner(user) => &topology.users[user].program.command,
+        Wanted::Bidder(foreign) => &foreign.program,
+        Wanted::Allocator(_, program) => program,
+        Wanted::Manager(site, _) => &topology.sites[site].program,
+        Wanted::Planner(user) => &topology.users[user].program,
     }
 }
 
 /// A program, with its actor, in words.
 fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
-    let command = command(topology, wanted).join(" ");
+    let command = program(topology, wanted).command.join(" ");
     match wanted {
         Wanted::Bidder(_) => format!("the bidder `{command}`"),
+        Wanted::Allocator(..) => format!("the allocator `{command}`"),
         Wanted::Manager(site, Tongue::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Batsim) => {
@@ -177,9 +186,10 @@ fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
 
 /// Replaces files in commands by their absolute paths, for readers of the topology elsewhere.
 pub fn find_files(topology: &mut Topology, written_in: &str) {
+    let of_systems = topology.systems.iter_mut().filter_map(|system| system.program_mut());
     let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
     let of_users = topology.users.iter_mut().map(|user| &mut user.program);
-    for Program { command, slurm, .. } in of_sites.chain(of_users) {
+    for Program { command, slurm, .. } in of_systems.chain(of_sites).chain(of_users) {
         for word in command.iter_mut().chain([&mut slurm.conf]) {
             let path = found(word, written_in);
             if path != *word
@@ -224,12 +234,10 @@ impl RunContext<'_> {
 }
 
 /// A program that has been started and not yet greeted: others start meanwhile.
-enum Begun<'a> {
-    Bidder(bidder::BegunBidder<'a>),
-    Manager(manager::BegunManager),
+enum Begun {
+    Lines(Talk),
     Batsim(batsim::BegunBatsim),
     Slurm(Box<slurm::BegunSlurm>),
-    Planner(planner::BegunPlanner),
 }
 
 /// Starts the programs that decide for these. The wait for them ends once `stop` is set.
@@ -246,22 +254,21 @@ pub fn start(
     for (id, wanted) in wanted(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
         let who = who(topology, wanted);
         let one = match wanted {
-            Wanted::Bidder(foreign) => bidder::begin(&around, who, foreign).map(Begun::Bidder),
-            Wanted::Manager(site, Tongue::Lines) => manager::begin(&around, who, site).map(Begun::Manager),
             Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
             Wanted::Manager(site, Tongue::Slurm) => slurm::begin(&around, who, site).map(Box::new).map(Begun::Slurm),
-            Wanted::Planner(user) => planner::begin(&around, who, user).map(Begun::Planner),
+            _ => lines::begin(&around, who, program(topology, wanted)).map(Begun::Lines),
         };
-        begun.push((id, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
+        begun.push((id, wanted, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
     }
     let mut deciders = ExternalDeciders::new();
-    for (id, begun) in begun {
-        let greeted = match begun {
-            Begun::Bidder(begun) => bidder::greet(&around, begun),
-            Begun::Manager(begun) => manager::greet(&around, begun),
-            Begun::Batsim(begun) => batsim::greet(&around, begun),
-            Begun::Slurm(begun) => slurm::greet(&around, *begun),
-            Begun::Planner(begun) => planner::greet(&around, begun),
+    for (id, wanted, begun) in begun {
+        let greeted = match (begun, wanted) {
+            (Begun::Batsim(begun), _) => batsim::greet(&around, begun),
+            (Begun::Slurm(begun), _) => slurm::greet(&around, *begun),
+            (Begun::Lines(talk), Wanted::Bidder(foreign)) => bidder::greet(&around, talk, foreign),
+            (Begun::Lines(talk), Wanted::Allocator(system, _)) => allocator::greet(&around, talk, system),
+            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet(&around, talk, site),
+            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet(&around, talk, user),
         };
         let decider = greeted.map_err(|trouble| match trouble {
             Trouble::Stopped => interrupted(),
@@ -270,34 +277,4 @@ pub fn start(
         deciders.insert(id, decider);
     }
     Ok((deciders, fault))
-}
-
-const HELLO: &str = r#"{"type":"hello","version":1}"#;
-
-/// Greets a program that talks in lines.
-fn say_hello(talk: &mut Talk, hello: &impl serde::Serialize) -> Result<(), Trouble> {
-    let answer: HelloAnswer = talk.ask(hello, HELLO)?;
-    match answer.version {
-        VERSION => Ok(()),
-        other => {
-            let text =
-                format!("speaks version {other} of the protocol, but this version of Hansa speaks version {VERSION}");
-            Err(talk.wrong(&text).into())
-        }
-    }
-}
-
-/// Asks a program that answers with the number of the question.
-fn ask<T: DeserializeOwned>(
-    talk: &mut Talk,
-    number: u64,
-    question: &impl serde::Serialize,
-    expected: &str,
-    answers: fn(&T) -> u64,
-) -> Result<T, Trouble> {
-    let answer: T = talk.ask(question, expected)?;
-    match answers(&answer) {
-        same if same == number => Ok(answer),
-        other => Err(talk.wrong(&format!("answers question {other} when asked question {number}")).into()),
-    }
 }

@@ -2,36 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{VERSION, seconds};
+use super::Answer;
 use crate::grid::{JobId, Worth};
-use crate::time::Span;
 
+/// Facts for a bidder.
 #[derive(Debug, Serialize)]
-pub struct BidderHello<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    version: u32,
-    role: &'static str,
-    topology: &'a str,
-    seed: u64,
-    ask: &'static str,
-    winner: &'static str,
-    tick: f64,
-    sites: Vec<ClusterLine<'a>>,
-}
-
-impl<'a> BidderHello<'a> {
-    /// Hello to a program that is asked then; `wins` is the kind of bid that wins.
-    pub fn new(
-        topology: &'a str,
-        seed: u64,
-        (ask, winner): (&'static str, &'static str),
-        tick: Span,
-        sites: Vec<ClusterLine<'a>>,
-    ) -> BidderHello<'a> {
-        let tick = seconds(tick.micros());
-        BidderHello { kind: "hello", version: VERSION, role: "bidder", topology, seed, ask, winner, tick, sites }
-    }
+pub struct BidderFacts<'a> {
+    /// Times at which it is asked.
+    pub ask: &'static str,
+    /// The kind of bid that wins.
+    pub winner: &'static str,
+    pub tick: f64,
+    pub sites: Vec<ClusterLine<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -43,10 +25,6 @@ pub struct ClusterLine<'a> {
 
 #[derive(Debug, Serialize)]
 pub struct BidderQuestion<'a> {
-    #[serde(rename = "type")]
-    pub kind: &'static str,
-    pub ask: u64,
-    pub t: f64,
     /// Tasks that are new to the program.
     pub new: Vec<TaskLine<'a>>,
     /// Tasks known to the program whose jobs are over; they do not appear again.
@@ -77,6 +55,15 @@ pub struct BidderAnswer {
     _kind: BidsWord,
     pub ask: u64,
     pub bids: Vec<f64>,
+}
+
+impl Answer for BidderAnswer {
+    const KIND: &'static str = "bids";
+    const EXAMPLE: &'static str = r#"{"type":"bids","ask":1,"bids":[3.5]}"#;
+
+    fn ask(&self) -> u64 {
+        self.ask
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -2,33 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, JobEnd, SiteAction, SiteEvent, SiteLine, VERSION, brief, call, seconds};
-use crate::grid::{JobId, NodeSet};
+use super::{Advice, Answer, JobEnd, SiteAction, SiteEvent, SiteLine, call, nodes, seconds};
+use crate::grid::JobId;
 use crate::time::Time;
 
+/// Facts for a manager.
 #[derive(Debug, Serialize)]
-pub struct ManagerHello<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    version: u32,
-    role: &'static str,
-    topology: &'a str,
-    seed: u64,
-    site: SiteLine<'a>,
-}
-
-impl<'a> ManagerHello<'a> {
-    pub fn new(topology: &'a str, seed: u64, site: SiteLine<'a>) -> ManagerHello<'a> {
-        ManagerHello { kind: "hello", version: VERSION, role: "manager", topology, seed, site }
-    }
+pub struct ManagerFacts<'a> {
+    pub site: SiteLine<'a>,
 }
 
 #[derive(Debug, Serialize)]
 pub struct ManagerQuestion {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    ask: u64,
-    t: f64,
     events: Vec<SiteEventLine>,
 }
 
@@ -69,7 +54,7 @@ struct DownNodes {
 }
 
 impl ManagerQuestion {
-    pub fn new(ask: u64, now: Time, happened: &[(Time, SiteEvent)]) -> ManagerQuestion {
+    pub fn new(happened: &[(Time, SiteEvent)]) -> ManagerQuestion {
         let line = |(_, happened): &(Time, SiteEvent)| match happened {
             &SiteEvent::Submitted { job, nodes, walltime, .. } => {
                 SiteEventLine::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
@@ -94,7 +79,7 @@ impl ManagerQuestion {
             &SiteEvent::Recalled { job } => SiteEventLine::Recalled { job },
             SiteEvent::Called => SiteEventLine::Called,
         };
-        ManagerQuestion { kind: "manage", ask, t: seconds(now.micros()), events: happened.iter().map(line).collect() }
+        ManagerQuestion { events: happened.iter().map(line).collect() }
     }
 }
 
@@ -103,8 +88,17 @@ impl ManagerQuestion {
 pub struct ManagerAnswer {
     #[serde(rename = "type")]
     _kind: ManageWord,
-    pub ask: u64,
+    ask: u64,
     orders: Vec<SiteOrderLine>,
+}
+
+impl Answer for ManagerAnswer {
+    const KIND: &'static str = "manage";
+    const EXAMPLE: &'static str = r#"{"type":"manage","ask":1,"orders":[{"order":"start","job":0,"nodes":"0-3"}]}"#;
+
+    fn ask(&self) -> u64 {
+        self.ask
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,16 +121,8 @@ impl ManagerAnswer {
     pub fn advice(self, now: Time) -> Result<Advice, String> {
         let wish = |order: SiteOrderLine| {
             Ok::<SiteAction, String>(match order {
-                SiteOrderLine::Start { job, nodes } => {
-                    let nodes = nodes.map(|text| {
-                        NodeSet::parse(&text).ok_or_else(|| {
-                            format!(
-                                "names the nodes {:?}, where numbers in order such as \"0-3 7\" were expected",
-                                brief(&text)
-                            )
-                        })
-                    });
-                    SiteAction::Start { job, on: nodes.transpose()? }
+                SiteOrderLine::Start { job, nodes: named } => {
+                    SiteAction::Start { job, on: named.as_deref().map(nodes).transpose()? }
                 }
                 SiteOrderLine::Reject { job } => SiteAction::Reject { job },
                 SiteOrderLine::Kill { job } => SiteAction::Kill { job },

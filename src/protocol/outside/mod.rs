@@ -3,11 +3,13 @@
 //! Only the content is here. Transport and failures of programs are up to the edge; `roles/outside/` checks that an
 //! answer is about jobs that the program may decide on.
 
+pub mod allocator;
 pub mod batsim;
 pub mod bidder;
 pub mod manager;
 pub mod planner;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::grid::{Expected, JobId, NodeSet};
@@ -74,6 +76,54 @@ pub struct Advice {
     pub ready: Time,
 }
 
+/// First message to every program that uses lines: the run, and facts for the program's role.
+#[derive(Debug, Serialize)]
+pub struct Hello<'a, T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    version: u32,
+    role: &'static str,
+    topology: &'a str,
+    seed: u64,
+    #[serde(flatten)]
+    facts: T,
+}
+
+impl<'a, T> Hello<'a, T> {
+    pub fn new(role: &'static str, topology: &'a str, seed: u64, facts: T) -> Hello<'a, T> {
+        Hello { kind: "hello", version: VERSION, role, topology, seed, facts }
+    }
+}
+
+/// A question to a program that uses lines.
+#[derive(Debug, Serialize)]
+pub struct Question<T> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    /// Its number, from 1.
+    ask: u64,
+    t: f64,
+    #[serde(flatten)]
+    content: T,
+}
+
+impl<T> Question<T> {
+    pub fn new(kind: &'static str, ask: u64, now: Time, content: T) -> Question<T> {
+        Question { kind, ask, t: seconds(now.micros()), content }
+    }
+}
+
+/// An answer of a program that uses lines.
+pub trait Answer: DeserializeOwned {
+    /// Type of the answer and of its question.
+    const KIND: &'static str;
+    /// An example, for error messages.
+    const EXAMPLE: &'static str;
+
+    /// Number of the question that it answers.
+    fn ask(&self) -> u64;
+}
+
 /// First answer of every program that uses lines.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -111,6 +161,13 @@ pub fn moment(seconds: f64) -> Option<Time> {
 /// Requested call time of a program that uses lines.
 fn call(t: f64) -> Result<Time, String> {
     moment(t).ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))
+}
+
+/// Reads a set of nodes that a program names.
+fn nodes(text: &str) -> Result<NodeSet, String> {
+    NodeSet::parse(text).ok_or_else(|| {
+        format!("names the nodes {:?}, where numbers in order such as \"0-3 7\" were expected", brief(text))
+    })
 }
 
 /// The beginning of a program's output that can be shown.

@@ -2,27 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{SiteLine, VERSION, call, seconds};
+use super::{Answer, SiteLine, call, seconds};
 use crate::grid::JobId;
 use crate::time::{Span, Time};
 
+/// Facts for a planner.
 #[derive(Debug, Serialize)]
-pub struct PlannerHello<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    version: u32,
-    role: &'static str,
-    topology: &'a str,
-    seed: u64,
-    user: &'a str,
+pub struct PlannerFacts<'a> {
+    pub user: &'a str,
     /// Sites that it may choose from.
-    sites: Vec<SiteLine<'a>>,
-}
-
-impl<'a> PlannerHello<'a> {
-    pub fn new(topology: &'a str, seed: u64, user: &'a str, sites: Vec<SiteLine<'a>>) -> PlannerHello<'a> {
-        PlannerHello { kind: "hello", version: VERSION, role: "planner", topology, seed, user, sites }
-    }
+    pub sites: Vec<SiteLine<'a>>,
 }
 
 /// An event for a user whose planner is an external program.
@@ -51,10 +40,6 @@ pub enum UserAction {
 
 #[derive(Debug, Serialize)]
 pub struct PlannerQuestion<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    ask: u64,
-    t: f64,
     events: Vec<UserEventLine<'a>>,
 }
 
@@ -68,7 +53,7 @@ enum UserEventLine<'a> {
 }
 
 impl<'a> PlannerQuestion<'a> {
-    pub fn new(ask: u64, now: Time, heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
+    pub fn new(heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
         let line = |heard: &'a UserEvent| match heard {
             UserEvent::Due { job, nodes, walltime, site } => {
                 let walltime = seconds(walltime.micros());
@@ -78,7 +63,7 @@ impl<'a> PlannerQuestion<'a> {
             &UserEvent::Recalled { job, in_time } => UserEventLine::Recalled { job, in_time },
             UserEvent::Called => UserEventLine::Called,
         };
-        PlannerQuestion { kind: "plan", ask, t: seconds(now.micros()), events: heard.iter().map(line).collect() }
+        PlannerQuestion { events: heard.iter().map(line).collect() }
     }
 }
 
@@ -87,8 +72,17 @@ impl<'a> PlannerQuestion<'a> {
 pub struct PlannerAnswer {
     #[serde(rename = "type")]
     _kind: PlanWord,
-    pub ask: u64,
+    ask: u64,
     orders: Vec<UserOrderLine>,
+}
+
+impl Answer for PlannerAnswer {
+    const KIND: &'static str = "plan";
+    const EXAMPLE: &'static str = r#"{"type":"plan","ask":1,"orders":[{"order":"submit","job":0,"site":null}]}"#;
+
+    fn ask(&self) -> u64 {
+        self.ask
+    }
 }
 
 #[derive(Debug, Deserialize)]

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use super::CheckedProgram;
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::{Advice, JobEnd, SiteAction, SiteEvent, seconds};
@@ -16,7 +17,7 @@ use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, St
 use crate::time::{Span, Time};
 
 /// Connection to a program that decides for a site.
-pub trait Decides: Send {
+pub trait Decides: CheckedProgram {
     /// Actions before any event.
     fn begin(&mut self) -> Advice {
         Advice::default()
@@ -24,11 +25,6 @@ pub trait Decides: Send {
 
     /// Actions in reaction to events. None once the program has failed.
     fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
-
-    /// Reports an impossible action to the program, which has failed from then on.
-    fn refuse(&mut self, now: Time, why: &str);
-
-    fn has_failed(&self) -> bool;
 
     /// True if the program itself ends jobs at their walltimes, early or late. Otherwise the site does.
     fn ends_at_walltimes(&self) -> bool {

@@ -8,5 +8,16 @@
 mod manager;
 mod planner;
 
+use crate::time::Time;
+
 pub use manager::{Decides, Managed};
 pub use planner::{PlannedUser, Plans};
+
+/// Connection to a program whose answers are checked.
+pub trait CheckedProgram: Send {
+    /// Reports an impossible answer. The program has failed from then on.
+    fn refuse(&mut self, now: Time, why: &str);
+
+    /// True once there are no more answers, for any reason.
+    fn has_failed(&self) -> bool;
+}

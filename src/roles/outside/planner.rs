@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::CheckedProgram;
 use crate::grid::{Job, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::planner::{UserAction, UserEvent};
@@ -15,14 +16,9 @@ use crate::roles::user::{Followers, Out, Planner, Script};
 use crate::time::{Span, Time};
 
 /// Connection to a program that decides for a user.
-pub trait Plans: Send {
+pub trait Plans: CheckedProgram {
     /// Actions in reaction to events. None once the program has failed.
     fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
-
-    /// Reports an impossible action to the program, which has failed from then on.
-    fn refuse(&mut self, now: Time, why: &str);
-
-    fn has_failed(&self) -> bool;
 }
 
 /// Sites that a program may choose, by name.

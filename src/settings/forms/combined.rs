@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 
 use super::form::{Form, Shape};
+use super::words::Text;
 use crate::settings::fields::Field;
 
 /// An optional value.
@@ -62,6 +63,12 @@ impl<T, F: Form<T>> Form<Vec<T>> for List<F> {
     fn shape(&self) -> Shape {
         Shape::List { of: Box::new(self.0.shape()), least: 0, most: usize::MAX }
     }
+}
+
+/// Form of a program with its arguments; `expected` has an example.
+pub fn command(expected: &'static str) -> impl Form<Vec<String>> {
+    let is_whole = |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty());
+    List(Text("a text"), expected).that(expected, is_whole)
 }
 
 /// A list of exactly two; `1` is the expectation for errors.

@@ -2,15 +2,15 @@
 
 use super::bid::{self, BidPolicy};
 use super::offering::Offering;
-use super::{Auctioneer, Cluster, EXTERNAL, Figures, Market, Unplaceable};
-use crate::grid::{Graph, Job, Site};
+use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
+use crate::grid::{Graph, Job, Program, Site};
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::{in_turn, in_turn_under};
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, PlacementError, Policy,
-    Senders, Service, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, Own,
+    PlacementError, Policy, Senders, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::Workload;
@@ -67,8 +67,8 @@ impl System for Market {
         Some("with `market.unplaceable = \"refuse\"`, jobs that fit nowhere are refused and the run goes on")
     }
 
-    fn asks_outside(&self) -> bool {
-        self.bidder.is_some()
+    fn program_mut(&mut self) -> Option<&mut Program> {
+        self.bidder.as_mut().map(|bidder| &mut bidder.program)
     }
 
     fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {

@@ -24,6 +24,6 @@ pub use build::ROW;
 pub use clusters::Cluster;
 pub use figures::{Figures, Immeasurable};
 pub use rules::{
-    Admission, AskWhen, BestBid, BidRecords, Blocking, Clearing, EXTERNAL, EdfDeadline, Foreign, Market, Network,
-    Pvdsq, Pvr, Removal, SuccSum, Unplaceable,
+    Admission, AskWhen, BestBid, BidRecords, Blocking, Clearing, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
+    Removal, SuccSum, Unplaceable,
 };

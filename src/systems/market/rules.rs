@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::settings::{
-    FormExt, Layout, List, Millionths, POSITIVE_SPAN, Registered, SPAN, Text, Unless, Walk, Word, key,
-};
+use crate::grid::Program;
+use crate::settings::{Layout, Millionths, POSITIVE_SPAN, Registered, SPAN, Unless, Walk, Word, key};
+use crate::systems::hub_program::{keep_if_external, walk_command, walk_timeout};
 use crate::time::Span;
 use crate::words::words;
 
@@ -13,7 +13,7 @@ use crate::words::words;
 pub struct Market {
     /// Name of a bid policy in the catalogue.
     pub policy: String,
-    /// The program that bids, if the policy is [`EXTERNAL`].
+    /// The program that bids, if the policy is external.
     pub bidder: Option<Foreign>,
     /// The unit of run times and ages.
     pub tick: Span,
@@ -121,50 +121,34 @@ impl Market {
             key("bidder", "").means("an external program that bids, if the policy is `external`").expects(BIDDER);
         w.maybe(bidder, Layout::Section("market.bidder"), &mut self.bidder, Foreign::default, Foreign::settings);
 
-        let Some(fields) = w.fields() else { return };
-        if linked {
+        if w.fields().is_some() && linked {
             self.ccr_millionths = 0;
         }
-        if self.policy != EXTERNAL {
-            // It may be described beside any policy, as experiments have many; only one bids.
-            self.bidder = None;
-        } else if !fields.has("bidder") {
-            fields.missing("bidder", BIDDER);
-        }
+        keep_if_external(&self.policy, &mut self.bidder, "bidder", BIDDER, w);
     }
 }
 
 impl Default for Foreign {
     fn default() -> Foreign {
-        let (ask, winner, timeout) = (AskWhen::Once, BestBid::Largest, Span::from_secs(5));
-        Foreign { command: Vec::new(), ask, winner, timeout }
+        Foreign { program: Program::default(), ask: AskWhen::Once, winner: BestBid::Largest }
     }
 }
 
 impl Foreign {
     fn settings(&mut self, w: &mut dyn Walk) {
-        let command = List(Text("a text"), COMMAND)
-            .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
-        w.set(key("command", "the program that bids").need(COMMAND), &mut self.command, command);
+        walk_command(&mut self.program, "the program that bids", COMMAND, w);
         w.set(key("ask", "the times at which the external program is asked for a bid"), &mut self.ask, AskWhen::ALL);
         w.set(key("winner", "the best one of its bids"), &mut self.winner, BestBid::ALL);
-        let timeout = key("timeout", "the time that it has to answer, in real time");
-        w.set(timeout, &mut self.timeout, POSITIVE_SPAN);
+        walk_timeout(&mut self.program, w);
     }
 }
-
-/// The policy that represents an external program.
-pub const EXTERNAL: &str = "external";
 
 /// A program that bids instead of a policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Foreign {
-    /// The program and its arguments, as on a command line where the router runs.
-    pub command: Vec<String>,
+    pub program: Program,
     pub ask: AskWhen,
     pub winner: BestBid,
-    /// Time limit for an answer, in real time.
-    pub timeout: Span,
 }
 
 words! {

@@ -98,7 +98,7 @@ impl MetaScheduler {
         let AskedRequest { user, reserve, wish, search, .. } = asked;
         match next {
             Some(found) => self.book(now, (user, reserve, wish), found, search, out),
-            None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
+            None => self.decline(user, &reserve, out),
         }
     }
 
@@ -118,7 +118,7 @@ impl MetaScheduler {
         search.are_named = false;
         if !search.is_latest
             && let Some(latest) = self.latest(now, cluster, &request, start)
-            && let Some(offer) = self.ask(cluster, now, staging, &latest)
+            && let Some(offer) = self.ask(cluster, now, staging, (wish, shape), &latest)
         {
             search.is_latest = true;
             return Some(ShapedOffer { cluster, shape, offer });

@@ -60,18 +60,32 @@ impl ClusterBook {
 
     /// The start that the policy prefers for a valid request, with the lowest nodes that are free throughout.
     pub fn find(&mut self, now: Time, request: &Request) -> Option<Offer> {
-        self.calendar.advance(now);
-        let latest = request.latest_start(now)?;
-        let from = request.ready.max(now);
-        let wish = RectangleQuery { from, latest, span: request.duration, width: request.nodes };
+        let wish = self.query(now, request)?;
         if self.fit.measure == FitMeasure::Start {
-            let (start, nodes) = self.calendar.earliest(from, wish.span, wish.width, latest)?;
+            let (start, nodes) = self.calendar.earliest(wish.from, wish.span, wish.width, wish.latest)?;
             return Some(Offer { start, nodes, rank: 0 });
         }
         let (start, rank) = self.preferred(now, &wish, request.deadline)?;
         let free = self.calendar.free_over(start, start + wish.span);
         let nodes = free.lowest(wish.width).expect("a rectangle is wide enough");
         Some(Offer { start, nodes, rank })
+    }
+
+    /// Calls `each` with the largest free rectangle around each candidate start for a request, in order of time, and
+    /// with its nodes.
+    pub fn candidates(&mut self, now: Time, request: &Request, mut each: impl FnMut(Rectangle, NodeSet)) {
+        let Some(wish) = self.query(now, request) else { return };
+        self.rectangles(now, &wish, request.deadline, true, |rectangle| {
+            let free = self.calendar.free_over(rectangle.start, rectangle.start + wish.span);
+            each(rectangle, free);
+        });
+    }
+
+    /// Forgets the past, and returns the search for a request; None if it is too late for that.
+    fn query(&mut self, now: Time, request: &Request) -> Option<RectangleQuery> {
+        self.calendar.advance(now);
+        let (from, latest) = (request.ready.max(now), request.latest_start(now)?);
+        Some(RectangleQuery { from, latest, span: request.duration, width: request.nodes })
     }
 
     /// The lowest `width` of these nodes that are free for that time; None if there are fewer.
@@ -115,19 +129,34 @@ impl ClusterBook {
     }
 
     fn preferred(&self, now: Time, wish: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
-        let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
-        let bounds = (self.fit.measure != FitMeasure::Nodes).then_some(Bounds { floor: now, ceiling });
         let mut best: Option<(Time, i128)> = None;
-        self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
-            if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {
-                rectangle.end = deadline;
-            }
+        self.rectangles(now, wish, deadline, self.fit.measure != FitMeasure::Nodes, |rectangle| {
             let rank = self.fit.rank(&rectangle);
             if best.is_none_or(|(_, least)| rank < least) {
                 best = Some((rectangle.start, rank));
             }
         });
         best
+    }
+
+    /// Calls `each` with the free rectangle around each candidate start, in order of time: the largest, or one that is
+    /// as long as the booking.
+    fn rectangles(
+        &self,
+        now: Time,
+        wish: &RectangleQuery,
+        deadline: Time,
+        is_largest: bool,
+        mut each: impl FnMut(Rectangle),
+    ) {
+        let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
+        let bounds = is_largest.then_some(Bounds { floor: now, ceiling });
+        self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
+            if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {
+                rectangle.end = deadline;
+            }
+            each(rectangle);
+        });
     }
 
     pub fn add(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit};
-use crate::grid::{Request, Reserved, Site, Speed};
+use super::{
+    Allocates, Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit,
+};
+use crate::grid::{Program, Request, Reserved, Site, Speed};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy, Senders,
-    Service, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, Own, Policy,
+    Senders, Service, System, SystemRow, Traits,
 };
 use crate::workload::Workload;
 
@@ -46,12 +48,23 @@ impl System for Reservation {
     }
 
     fn policy(&self) -> Policy<'_> {
-        let about = fit::find(&self.policy).map_or("", |fit| fit.about);
+        let about = fit::find(&self.policy).map_or(fit::OUTSIDE.about, |fit| fit.about);
         Policy { what: "Fit policy", name: &self.policy, about }
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
-        let fit = fit::find(&self.policy).ok_or_else(|| ActorError::unknown("fit policy", &self.policy))?;
+    fn program_mut(&mut self) -> Option<&mut Program> {
+        self.allocator.as_mut()
+    }
+
+    fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
+        let (fit, allocator) = match self.policy.as_str() {
+            EXTERNAL => {
+                let allocator = decider.and_then(|decider| decider.downcast::<Box<dyn Allocates>>().ok());
+                // The books rank nothing.
+                (&fit::ALL[0], Some(*allocator.ok_or(ActorError::NoDecider)?))
+            }
+            name => (fit::find(name).ok_or_else(|| ActorError::unknown("fit policy", name))?, None),
+        };
         let book = |site: &Site| {
             let mut book = ClusterBook::new(site.cores, fit, self.rect_end);
             for Reserved { from, until, nodes } in &site.reserved {
@@ -68,7 +81,8 @@ impl System for Reservation {
             outages: grid.fails(*id).map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
         };
         let clusters = grid.sites.iter().map(cluster).collect();
-        Ok(Box::new(MetaScheduler::new(clusters, self.choose, grid.stager()).with_shape_rule(self.shape)))
+        let meta = MetaScheduler::new(clusters, self.choose, grid.stager());
+        Ok(Box::new(meta.with_shape_rule(self.shape).with_allocator(allocator)))
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {

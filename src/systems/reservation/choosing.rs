@@ -4,6 +4,8 @@
 //! that it prefers for each. Among these offers, a rule chooses ([`ShapeRule`]). A shape that is too wide for a site,
 //! or too long for the deadline, has no offer there.
 
+use std::ops::Range;
+
 use super::book::Offer;
 use super::meta::{MetaScheduler, OfferKey};
 use super::rules::{Choose, ShapeRule};
@@ -24,9 +26,7 @@ impl MetaScheduler {
             Choose::First => {
                 (0..self.clusters.len()).find_map(|number| self.find_at(number, now, wish, staging, refused))
             }
-            Choose::Global => self.best_shape(wish, |meta, shape, request| {
-                meta.find_best(now, request, staging, |number| refused.contains(&(number, shape)))
-            }),
+            Choose::Global => self.find_among(0..self.clusters.len(), now, wish, staging, refused),
         }
     }
 
@@ -39,29 +39,58 @@ impl MetaScheduler {
         staging: Option<Staging>,
         refused: &[RefusedShape],
     ) -> Option<ShapedOffer> {
-        self.best_shape(wish, |meta, shape, request| {
-            if refused.contains(&(number, shape)) {
-                return None;
-            }
-            Some((number, meta.ask(number, now, staging, request)?))
+        self.find_among(number..number + 1, now, wish, staging, refused)
+    }
+
+    /// An offer of one of these clusters for a shape that it has not refused.
+    fn find_among(
+        &mut self,
+        clusters: Range<usize>,
+        now: Time,
+        wish: &Wish,
+        staging: Option<Staging>,
+        refused: &[RefusedShape],
+    ) -> Option<ShapedOffer> {
+        let open = |shape| clusters.clone().filter(move |number| !refused.contains(&(*number, shape)));
+        if self.allocator.is_none() {
+            return self.best_shape(wish, |meta, shape| {
+                let open: Vec<usize> = open(shape).collect();
+                match open[..] {
+                    [only] => Some((only, meta.ask(only, now, staging, (wish, shape), &wish.shaped(shape))?)),
+                    _ => meta.find_best(now, staging, (wish, shape), &open),
+                }
+            });
+        }
+        let searches = |shape| open(shape).map(move |number| ((number, shape), wish.shaped(shape)));
+        if self.shape_rule == ShapeRule::Policy {
+            // The program compares all shapes.
+            let searches: Vec<_> = wish.open().flat_map(searches).collect();
+            return self.allocate(now, staging, wish, &searches);
+        }
+        self.best_shape(wish, |meta, shape| {
+            let found = meta.allocate(now, staging, wish, &searches(shape).collect::<Vec<_>>())?;
+            Some((found.cluster, found.offer))
         })
     }
 
     /// The best of the offers that `find` returns for the shapes, the earlier listed one of equals. Costs as much as
-    /// these searches.
+    /// these searches; with [`ShapeRule::Listed`], those up to the first offer.
     fn best_shape(
         &mut self,
         wish: &Wish,
-        mut find: impl FnMut(&mut MetaScheduler, usize, &Request) -> Option<(usize, Offer)>,
+        mut find: impl FnMut(&mut MetaScheduler, usize) -> Option<(usize, Offer)>,
     ) -> Option<ShapedOffer> {
         let mut best: Option<([i128; 4], ShapedOffer)> = None;
         for shape in wish.open() {
             let request = wish.shaped(shape);
-            let Some((cluster, offer)) = find(self, shape, &request) else { continue };
+            let Some((cluster, offer)) = find(self, shape) else { continue };
             let key =
                 self.shape_rule.key(self.clusters[cluster].key(offer.rank, offer.start, &request, cluster), &request);
             if best.as_ref().is_none_or(|(least, _)| key < *least) {
                 best = Some((key, ShapedOffer { cluster, shape, offer }));
+            }
+            if self.shape_rule == ShapeRule::Listed {
+                break;
             }
         }
         best.map(|(_, found)| found)

@@ -1,6 +1,7 @@
 //! The seven fit policies: the choice among the possible starts of a reservation.
 
 use crate::grid::{Named, Rectangle, Speed};
+use crate::systems::EXTERNAL;
 use crate::time::{Span, Time};
 
 /// A policy that a topology may name: its measure of the largest free rectangle around a start, and its direction. Ties
@@ -80,7 +81,11 @@ impl Fit {
     }
 }
 
+/// The policy that stands for an external program.
+pub const OUTSIDE: Named =
+    Named { name: EXTERNAL, about: "the choice of an external program, which [reservation.allocator] describes" };
+
 /// The fit policies that a topology may name.
 pub fn policies() -> Vec<Named> {
-    ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).collect()
+    ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).chain([OUTSIDE]).collect()
 }

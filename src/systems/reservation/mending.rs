@@ -139,6 +139,9 @@ impl MetaScheduler {
 
     /// Breaks the promise of a reservation, and compensates its user.
     pub(super) fn breaks(&self, job: JobId, live: &AcceptedJob, out: &mut Out) {
+        if self.has_failed() {
+            return;
+        }
         if live.losses == 0 {
             out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
         }

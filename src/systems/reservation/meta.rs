@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, btree_map};
 
+use super::allocating::Allocates;
 use super::asking::{AskedRequest, Search};
 use super::book::{ClusterBook, Offer};
 use super::moving::Moving;
@@ -27,6 +28,8 @@ pub struct MetaScheduler {
     pub(super) clusters: Vec<Cluster>,
     pub(super) choose: Choose,
     pub(super) shape_rule: ShapeRule,
+    /// The external program that chooses, instead of the policy of the books.
+    pub(super) allocator: Option<Box<dyn Allocates>>,
     /// Scratch buffer for the bounds of clusters.
     bounds: Vec<Reverse<OfferKey>>,
     /// Accepted jobs that have neither ended nor been cancelled.
@@ -111,6 +114,7 @@ impl MetaScheduler {
             clusters,
             choose,
             shape_rule: ShapeRule::default(),
+            allocator: None,
             bounds: Vec::new(),
             live: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -129,6 +133,11 @@ impl MetaScheduler {
     /// Sets the choice among the shapes of malleable requests.
     pub fn with_shape_rule(self, shape_rule: ShapeRule) -> MetaScheduler {
         MetaScheduler { shape_rule, ..self }
+    }
+
+    /// Sets an external program that chooses, instead of the policy of the books.
+    pub fn with_allocator(self, allocator: Option<Box<dyn Allocates>>) -> MetaScheduler {
+        MetaScheduler { allocator, ..self }
     }
 
     fn reserve(&mut self, now: Time, user: ActorId, reserve: Reserve, out: &mut Out) {
@@ -153,7 +162,7 @@ impl MetaScheduler {
         match Wish::of(&reserve, sites) {
             Err(invalid) => Self::answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
             Ok(wish) => match self.find(now, &wish, *staging, &[]) {
-                None => Self::answer(user, &reserve, ReserveAnswer::Declined, out),
+                None => self.decline(user, &reserve, out),
                 Some(found) => self.book(now, (user, reserve, wish), found, Search::default(), out),
             },
         }
@@ -223,6 +232,12 @@ impl MetaScheduler {
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
 
+    pub(super) fn decline(&self, user: ActorId, reserve: &Reserve, out: &mut Out) {
+        if !self.has_failed() {
+            Self::answer(user, reserve, ReserveAnswer::Declined, out);
+        }
+    }
+
     pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: ReserveAnswer, out: &mut Out) {
         let Reserve { job, ready, deadline, .. } = reserve;
         let (id, ready, deadline) = (job.id, *ready, *deadline);
@@ -230,7 +245,7 @@ impl MetaScheduler {
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
 
-    /// The policy's choice over all clusters: of equal ranks the earliest end, then the earliest start. Clusters of
+    /// The policy's choice over several clusters: of equal ranks the earliest end, then the earliest start. Clusters of
     /// different speeds are compared by capacity ([`super::fit::Fit::across`]).
     ///
     /// Branch and bound: clusters are asked in order of a bound that is computed from counts, and not at all if they
@@ -239,13 +254,15 @@ impl MetaScheduler {
     pub(super) fn find_best(
         &mut self,
         now: Time,
-        request: &Request,
         staging: Option<Staging>,
-        has_refused: impl Fn(usize) -> bool,
+        (wish, shape): (&Wish, usize),
+        clusters: &[usize],
     ) -> Option<(usize, Offer)> {
+        let request = &wish.shaped(shape);
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<OfferKey> = None;
-        for (number, cluster) in self.clusters.iter().enumerate().filter(|(number, _)| !has_refused(*number)) {
+        for &number in clusters {
+            let cluster = &self.clusters[number];
             let (soonest, there) = self.at_site(number, now, staging, request);
             let Some(bound) = cluster.book.bound(soonest, &there) else { continue };
             let key = cluster.key(bound.rank, bound.start, request, number);
@@ -260,7 +277,7 @@ impl MetaScheduler {
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
             let number = bound.3;
-            if let Some(offer) = self.ask(number, now, staging, request) {
+            if let Some(offer) = self.ask(number, now, staging, (wish, shape), request) {
                 let key = self.clusters[number].key(offer.rank, offer.start, request, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
@@ -272,13 +289,19 @@ impl MetaScheduler {
         best.map(|((.., number), offer)| (number, offer))
     }
 
+    /// An offer of a cluster for a shape of a request, which may be changed in its times.
     pub(super) fn ask(
         &mut self,
         number: usize,
         now: Time,
         staging: Option<Staging>,
+        (wish, shape): (&Wish, usize),
         request: &Request,
     ) -> Option<Offer> {
+        if self.allocator.is_some() {
+            let found = self.allocate(now, staging, wish, &[((number, shape), *request)]);
+            return found.map(|found| found.offer);
+        }
         if request.nodes > self.clusters[number].book.nodes() {
             return None;
         }
@@ -420,6 +443,9 @@ impl Cluster {
 impl Actor<Message, Record> for MetaScheduler {
     /// Ends and cancellations are handled before requests of the same moment, to which they free nodes.
     fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+        if self.has_failed() {
+            return batch.clear();
+        }
         if let Some(stager) = &mut self.stager {
             for event in batch.iter() {
                 if let Cause::Message(Message::Landed(landed)) = event.cause {
@@ -580,7 +606,7 @@ mod tests {
                 let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
-                let found = meta.find(at(now), &Wish::rigid(request, duration), None, &[]);
+                let found = meta.find(at(now), &Wish::rigid(JobId(0), request, duration), None, &[]);
                 let found = found.map(|found| (found.cluster, found.offer));
                 prop_assert_eq!(&found, &by_asking_all(&lists, at(now), &request, &fit::ALL[fit], rect_end));
                 if let Some((number, Offer { start, nodes, .. })) = found {

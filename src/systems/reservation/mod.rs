@@ -4,6 +4,7 @@
 //! jobs with deadlines". Decisions of ours: the exact set of candidate starts, the end of rectangles without end, the
 //! treatment of malformed and late requests, and the calendar in place of a linked list (`crate::grid::Calendar`).
 
+mod allocating;
 mod asking;
 mod blocked;
 mod book;
@@ -23,6 +24,7 @@ mod shapes;
 mod tests;
 mod trial;
 
+pub use allocating::Allocates;
 pub use book::{ClusterBook, Offer};
 pub use build::ROW;
 pub use failing_hold_manager::FailingHoldManager;

@@ -126,7 +126,11 @@ impl MetaScheduler {
                     let deadline = live.start + self.lasts(home, &left);
                     let at_its_time = Request { ready: live.start, deadline, ..left };
                     let is_in_time = live.start >= now + self.clusters[home].latency;
-                    let offer = if is_in_time { self.ask(home, now, None, &at_its_time) } else { None };
+                    let offer = if is_in_time {
+                        self.ask(home, now, None, (&seek.left, live.shape), &at_its_time)
+                    } else {
+                        None
+                    };
                     offer.map(|offer| ShapedOffer { cluster: home, shape: live.shape, offer })
                 }
                 MoveStep::Preferred => {
@@ -138,7 +142,11 @@ impl MetaScheduler {
                     seek.next = MoveStep::Elsewhere;
                     seek.refused.and_then(|((cluster, shape), start)| {
                         let latest = self.latest(now, cluster, &seek.left.shaped(shape), start)?;
-                        Some(ShapedOffer { cluster, shape, offer: self.ask(cluster, now, None, &latest)? })
+                        Some(ShapedOffer {
+                            cluster,
+                            shape,
+                            offer: self.ask(cluster, now, None, (&seek.left, shape), &latest)?,
+                        })
                     })
                 }
                 MoveStep::Elsewhere => {

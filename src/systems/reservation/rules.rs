@@ -2,7 +2,9 @@
 
 use serde::Serialize;
 
-use crate::settings::{Registered, Unless, Walk, Word, key};
+use crate::grid::Program;
+use crate::settings::{Layout, Registered, Unless, Walk, Word, key};
+use crate::systems::hub_program::{keep_if_external, walk_command, walk_timeout};
 use crate::words::words;
 
 /// The meta-scheduler at the router.
@@ -15,7 +17,13 @@ pub struct Reservation {
     /// Choice among the shapes of a malleable request.
     #[serde(skip_serializing_if = "ShapeRule::is_usual")]
     pub shape: ShapeRule,
+    /// The program that chooses, if the policy is external.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocator: Option<Program>,
 }
+
+const ALLOCATOR: &str = "a table such as { command = [\"python3\", \"allocator.py\"] }";
+const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"allocator.py\"]";
 
 impl Reservation {
     /// The settings of `[reservation]`.
@@ -27,6 +35,15 @@ impl Reservation {
         w.set(key("choose", "the choice of the site for a request"), &mut self.choose, Choose::ALL);
         let shape = key("shape", "the choice among the shapes of a malleable request").usual("`\"policy\"`");
         w.set(shape, &mut self.shape, Unless(ShapeRule::ALL, ShapeRule::Policy));
+        let allocator = key("allocator", "")
+            .means("an external program that chooses, if the policy is `external`")
+            .expects(ALLOCATOR);
+        let layout = Layout::Section("reservation.allocator");
+        w.maybe(allocator, layout, &mut self.allocator, Program::default, |program, w| {
+            walk_command(program, "the program that chooses", COMMAND, w);
+            walk_timeout(program, w);
+        });
+        keep_if_external(&self.policy, &mut self.allocator, "allocator", ALLOCATOR, w);
     }
 }
 
@@ -79,6 +96,7 @@ impl Default for Reservation {
             rect_end: RectEnd::default(),
             choose: Choose::default(),
             shape: ShapeRule::default(),
+            allocator: None,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Requests in one or several shapes.
 
 use super::book::Offer;
-use crate::grid::{Invalid, JobShape, Request, Speed};
+use crate::grid::{Invalid, JobId, JobShape, Request, Speed};
 use crate::protocol::Reserve;
 use crate::time::{Span, Time};
 
 /// A request, and the shapes in which it may be booked.
 #[derive(Clone, Debug)]
 pub struct Wish {
+    job: JobId,
     /// In the first shape.
     request: Request,
     /// Never empty.
@@ -29,9 +30,9 @@ pub type RefusedShape = (usize, usize);
 
 impl Wish {
     /// A request that has one shape.
-    pub fn rigid(request: Request, runtime: Span) -> Wish {
+    pub fn rigid(job: JobId, request: Request, runtime: Span) -> Wish {
         let shapes = vec![JobShape { nodes: request.nodes, duration: request.duration, runtime }];
-        Wish { request, shapes, fixed: None }
+        Wish { job, request, shapes, fixed: None }
     }
 
     /// The request of a user. The sites must be able to serve one of its shapes.
@@ -40,9 +41,17 @@ impl Wish {
         let request = Request::of(job, *ready, *deadline)?;
         request.check_shapes(shapes, sites)?;
         if shapes.is_empty() {
-            return Ok(Wish::rigid(request, job.tasks[0].runtime));
+            return Ok(Wish::rigid(job.id, request, job.tasks[0].runtime));
         }
-        Ok(Wish { request, shapes: shapes.clone(), fixed: None })
+        Ok(Wish { job: job.id, request, shapes: shapes.clone(), fixed: None })
+    }
+
+    pub fn job(&self) -> JobId {
+        self.job
+    }
+
+    pub fn shapes(&self) -> &[JobShape] {
+        &self.shapes
     }
 
     pub fn is_malleable(&self) -> bool {

@@ -1,5 +1,6 @@
 //! The paper's Figure 1, the calendar against the paper's list under random histories, and whole runs.
 
+mod allocating;
 mod blocked;
 mod failing;
 mod shapes;
@@ -509,7 +510,7 @@ fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
             let book = figure_book(name, RectEnd::Clip);
             let site = ActorId(1);
             let cluster = Cluster { site, latency: Span::ZERO, speed, is_shared: false, book, outages: None };
-            let wish = Wish::rigid(request, request.duration);
+            let wish = Wish::rigid(JobId(0), request, request.duration);
             let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &wish, None, &[]);
             let offer = judged.clone();
             assert_eq!(found, Some(ShapedOffer { cluster: 0, shape: 0, offer }), "{name}");

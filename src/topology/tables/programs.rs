@@ -1,9 +1,7 @@
 //! Keys `command`, `socket` and `timeout`: an external program that decides for a site or for a user.
 
 use crate::grid::{Endpoint, Program, SlurmCluster};
-use crate::settings::{
-    Field, Form, FormExt, Layout, List, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, key, quoted,
-};
+use crate::settings::{Field, Form, Layout, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, command, key, quoted};
 use crate::systems::managers::Tongue;
 
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
@@ -104,10 +102,9 @@ pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defau
 }
 
 fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
-    let command = List(Text("a text"), COMMAND)
-        .that(COMMAND, |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty()));
     let about = "the external program that decides, with its arguments";
-    w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, Unless(command, Vec::new()));
+    let form = Unless(command(COMMAND), Vec::new());
+    w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, form);
 }
 
 fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {

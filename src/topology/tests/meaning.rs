@@ -9,11 +9,11 @@ use crate::catalog;
 use crate::grid::{Curve, Edge, JobShape, Kind, Task, Worth};
 use crate::roles::queue;
 use crate::systems::market::{
-    Admission, AskWhen, BestBid, BidRecords, Blocking, Clearing, EXTERNAL, EdfDeadline, Foreign, Market, Network,
-    Pvdsq, Pvr, Removal, SuccSum, Unplaceable, bid,
+    Admission, AskWhen, BestBid, BidRecords, Blocking, Clearing, EdfDeadline, Foreign, Market, Network, Pvdsq, Pvr,
+    Removal, SuccSum, Unplaceable, bid,
 };
 use crate::systems::provisioning::planner;
-use crate::systems::{Service, managers};
+use crate::systems::{EXTERNAL, Service, managers};
 use crate::time::{Span, Time};
 use crate::topology::*;
 use crate::workload::market::{Generator, LoadBasis};
@@ -346,7 +346,8 @@ fn markets() -> impl Strategy<Value = Market> {
             ((succ_sum, edf, pvdsq, pvr, admission), clearing),
         )| {
             let command = vec!["python3".to_owned(), "a \"bidder\".py".to_owned()];
-            let foreign = Foreign { command, ask: AskWhen::Always, winner: BestBid::Smallest, timeout: tick };
+            let program = crate::grid::Program { command, timeout: tick, ..Default::default() };
+            let foreign = Foreign { program, ask: AskWhen::Always, winner: BestBid::Smallest };
             Market {
                 bidder: (policy == EXTERNAL).then_some(foreign),
                 policy: policy.into(),
@@ -453,7 +454,7 @@ fn every_name_of_the_catalogue_is_usable() {
             "site" | "user" | "workload" | "link" | "failure" => format!("{table}.0.{key}"),
             table => format!("{table}.{key}"),
         };
-        // A bidder and its policy need each other.
+        // A bidder and its policy need each other, like an allocator and its.
         let bidder = ["market.bidder.command=[\"bid\"]", "market.policy=external"];
         // So do an external scheduler or planner and its program.
         let program = format!("{table}.0.command=[\"decide\", \"{{socket}}\"]");
@@ -461,6 +462,9 @@ fn every_name_of_the_catalogue_is_usable() {
             let setting = format!("{path}={name}");
             let settings = match table {
                 "site" | "user" if [EXTERNAL, "batsim"].contains(&name) => vec![setting.as_str(), &program],
+                "reservation" if name == EXTERNAL => {
+                    vec!["reservation.allocator.command=[\"choose\"]", setting.as_str()]
+                }
                 _ if section.key.starts_with("market.bidder") || name == EXTERNAL => {
                     vec![bidder[0], bidder[1], &setting]
                 }

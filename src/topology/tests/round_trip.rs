@@ -57,6 +57,8 @@ fn bases() -> Vec<(String, String)> {
     }
     let bidder = "[market]\npolicy = \"external\"\n[market.bidder]\ncommand = [\"bid\"]";
     bases.push(("bidder".to_owned(), grid(bidder, "source = \"market\"\njobs = 2\ncores_max = 8")));
+    let allocator = "[reservation]\npolicy = \"external\"\n[reservation.allocator]\ncommand = [\"choose\"]";
+    bases.push(("allocator".to_owned(), grid(allocator, "source = \"reservations\"\nrequests = 2\nnodes = 8")));
     for kinds in ["market", "table", "workflow", "layered", "parallel", "cybershake"] {
         let (name, keys) = sources.iter().find(|(name, _)| *name == kinds).expect("every source is here");
         let keys = match kinds {

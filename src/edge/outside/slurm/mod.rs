@@ -18,7 +18,7 @@ use crate::edge::err;
 use crate::edge::input::reason;
 use crate::grid::{NodeSet, Site};
 use crate::protocol::outside::{Advice, SiteAction, SiteEvent, brief};
-use crate::roles::outside::Decides;
+use crate::roles::outside::{CheckedProgram, Decides};
 use crate::systems::ExternalDecider;
 use crate::time::{Span, Time};
 use cluster::{Cluster, EndedProgram};
@@ -241,17 +241,19 @@ impl Decides for SlurmSite {
         })
     }
 
+    /// At the next minute, when it looks.
+    fn ends_at_walltimes(&self) -> bool {
+        true
+    }
+}
+
+impl CheckedProgram for SlurmSite {
     fn refuse(&mut self, now: Time, why: &str) {
         self.fault.note(self.cluster.wrong(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {
         self.fault.is_set()
-    }
-
-    /// At the next minute, when it looks.
-    fn ends_at_walltimes(&self) -> bool {
-        true
     }
 }
 

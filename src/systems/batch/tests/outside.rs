@@ -6,7 +6,7 @@ use super::*;
 use crate::grid::{Checkpoint, Every, Expected, Killed, QueueOrder, Recovery};
 use crate::protocol::outside::planner::{UserAction, UserEvent};
 use crate::protocol::outside::{Advice, SiteAction, SiteEvent};
-use crate::roles::outside::{Decides, Managed, PlannedUser, Plans};
+use crate::roles::outside::{CheckedProgram, Decides, Managed, PlannedUser, Plans};
 use crate::roles::queue::{Ask, Policy, Step};
 use crate::roles::site::Manager;
 use crate::systems::batch::claims::NodeClaims;
@@ -93,7 +93,9 @@ impl Decides for AsPolicy {
         wishes.extend(self.policy.wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
         Advice { wishes, ready: now }
     }
+}
 
+impl CheckedProgram for AsPolicy {
     fn refuse(&mut self, now: Time, why: &str) {
         panic!("at {now}: {why}");
     }
@@ -133,7 +135,9 @@ impl Decides for Scripted {
         self.told.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, told.join(", ")));
         if self.answers.is_empty() { Advice { ready: now, ..Advice::default() } } else { self.answers.remove(0) }
     }
+}
 
+impl CheckedProgram for Scripted {
     fn refuse(&mut self, _: Time, why: &str) {
         self.told.lock().unwrap().push(format!("refused: {why}"));
         self.failed = true;
@@ -425,7 +429,9 @@ impl Plans for Chooser {
             })
             .collect()
     }
+}
 
+impl CheckedProgram for Chooser {
     fn refuse(&mut self, _: Time, why: &str) {
         panic!("{why}");
     }

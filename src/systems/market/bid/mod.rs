@@ -11,8 +11,9 @@ mod pvr;
 mod random;
 mod srtf;
 
-use super::rules::{EXTERNAL, Market};
+use super::rules::Market;
 use crate::grid::{Job, JobId, Named};
+use crate::systems::EXTERNAL;
 use crate::time::{Span, Time};
 
 /// A bidding policy.

@@ -11,7 +11,7 @@ use crate::systems::Failing;
 /// Number of nodes and report period in seconds of each site.
 const SITES: [(u32, u64); 2] = [(4, 0), (6, 3)];
 
-fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
+pub(super) fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
     let what = FailureTarget::Nodes { site, nodes: set(nodes) };
     Failure {
         what,
@@ -20,7 +20,7 @@ fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Failure {
     }
 }
 
-fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
+pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
     let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
     let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
@@ -46,7 +46,20 @@ fn play_failing_at(
     says: Vec<(Time, ActorId, Message)>,
     choose: Choose,
     latencies: [u64; 3],
+    failing: (&[Failure], &Recovery, u64),
+) -> Vec<Entry<Record>> {
+    let usual = (fit::find("pe_w").unwrap(), RectEnd::Clip);
+    play_with(speeds, says, latencies, failing, usual, |clusters| MetaScheduler::new(clusters, choose, None))
+}
+
+/// The meta-scheduler that `meta` makes of clusters with this policy.
+pub(super) fn play_with(
+    speeds: [Speed; 2],
+    says: Vec<(Time, ActorId, Message)>,
+    latencies: [u64; 3],
     (failures, recovery, seed): (&[Failure], &Recovery, u64),
+    (fit, rect_end): (&'static fit::Fit, RectEnd),
+    meta: impl FnOnce(Vec<Cluster>) -> MetaScheduler,
 ) -> Vec<Entry<Record>> {
     let [user, york, leeds] = latencies.map(Span::from_secs);
     let failing = Failing { failures, recovery, seed };
@@ -61,7 +74,7 @@ fn play_failing_at(
             latency,
             speed,
             is_shared: false,
-            book: ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip),
+            book: ClusterBook::new(nodes, fit, rect_end),
             outages: fails.clone().map(|fails| OutageView::new(fails, nodes, latency, report_every)),
         });
         let site = match fails {
@@ -71,7 +84,7 @@ fn play_failing_at(
         };
         cast.push(Box::new(site.with_report_period(report_every)));
     }
-    cast.insert(0, Box::new(MetaScheduler::new(clusters, choose, None)));
+    cast.insert(0, Box::new(meta(clusters)));
     cast.push(Box::new(User::new(Script::saying(says))));
     judge::run(cast, &[Span::ZERO, york, leeds, user])
 }

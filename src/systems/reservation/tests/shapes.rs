@@ -10,7 +10,7 @@ fn shape(nodes: u32, seconds: u64) -> JobShape {
 }
 
 /// A request in several shapes at time 0, ready and due at these seconds.
-fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wish, Invalid> {
+pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wish, Invalid> {
     let JobShape { nodes, duration, runtime } = shapes[0];
     let tasks = vec![Task { walltime: duration, ..Task::new(runtime, nodes, Kind(0)) }];
     let (id, arrive) = (JobId(0), at(0));

@@ -1,0 +1,87 @@
+//! The choice of an external program among the candidates for a request.
+//!
+//! A fit policy ranks the candidates of one site and one shape. A program sees all of those that it has to choose from
+//! at once: those of a site, or under [`super::Choose::Global`] of all sites, in one shape, or under
+//! [`super::ShapeRule::Policy`] in all shapes.
+
+use super::book::Offer;
+use super::meta::MetaScheduler;
+use super::shapes::{RefusedShape, ShapedOffer, Wish};
+use crate::grid::{Request, Staging};
+use crate::protocol::outside::allocator::{Allocation, AllocationQuery, CandidateStart};
+use crate::roles::outside::CheckedProgram;
+use crate::settings::counted;
+use crate::time::Time;
+
+/// Connection to a program that chooses among candidates.
+pub trait Allocates: CheckedProgram {
+    /// The choice for a request; None if it is to have none of the candidates, or once the program has failed.
+    fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation>;
+}
+
+impl MetaScheduler {
+    /// True once the external program has failed; then nothing is decided any more.
+    pub(super) fn has_failed(&self) -> bool {
+        self.allocator.as_ref().is_some_and(|allocator| allocator.has_failed())
+    }
+
+    /// The choice of the external program among all candidates of these searches, which are for one request. Costs the
+    /// search for each, and O(records) per candidate for its free nodes.
+    pub(super) fn allocate(
+        &mut self,
+        now: Time,
+        staging: Option<Staging>,
+        wish: &Wish,
+        searches: &[(RefusedShape, Request)],
+    ) -> Option<ShapedOffer> {
+        let (_, Request { arrive, ready, deadline, .. }) = *searches.first()?;
+        let mut candidates = Vec::new();
+        for &((site, shape), ref request) in searches {
+            let (soonest, there) = self.at_site(site, now, staging, request);
+            self.clusters[site].book.candidates(soonest, &there, |rectangle, free| {
+                let (start, free_from, free_until) = (rectangle.start, rectangle.begin, rectangle.end);
+                let end = start + there.duration;
+                candidates.push(CandidateStart { site, shape, start, end, free, free_from, free_until });
+            });
+        }
+        let allocator = self.allocator.as_mut().filter(|allocator| !allocator.has_failed())?;
+        if candidates.is_empty() {
+            return None;
+        }
+        candidates.sort_by_key(|candidate| (candidate.shape, candidate.start, candidate.site));
+        let (job, shapes) = (wish.job(), wish.shapes().to_vec());
+        let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
+        let allocation = allocator.allocate(now, &query)?;
+        offer(&query, &allocation).map_err(|why| allocator.refuse(now, &why)).ok()
+    }
+}
+
+/// The offer that an allocation makes of a candidate, or the reason why it is impossible.
+fn offer(query: &AllocationQuery, allocation: &Allocation) -> Result<ShapedOffer, String> {
+    let (job, count) = (query.job.0, query.candidates.len());
+    let Allocation { candidate: number, nodes } = allocation;
+    let candidate = query.candidates.get(*number).ok_or_else(|| {
+        let there_are = counted(count as u64, "candidate");
+        format!("chooses candidate {number} for job {job}, which has {there_are} (expected 0 to {} or null)", count - 1)
+    })?;
+    let &CandidateStart { site: cluster, shape, start, ref free, .. } = candidate;
+    let width = query.shapes[shape].nodes;
+    let nodes = match nodes {
+        None => free.lowest(width).expect("a candidate is wide enough"),
+        Some(nodes) if nodes.len() != width => {
+            let (given, wanted) = (counted(nodes.len().into(), "node"), counted(width.into(), "node"));
+            return Err(format!("gives job {job} {given} ({nodes}) at candidate {number} (expected {wanted})"));
+        }
+        Some(nodes) if !free.contains(nodes) => {
+            let mut taken = nodes.clone();
+            taken.subtract(free);
+            return Err(format!(
+                "gives job {job} the nodes {nodes} at candidate {number}, where {taken} are not free (expected {wanted} of \
+                 {free})",
+                wanted = counted(width.into(), "node")
+            ));
+        }
+        Some(nodes) => nodes.clone(),
+    };
+    Ok(ShapedOffer { cluster, shape, offer: Offer { start, nodes, rank: 0 } })
+}
