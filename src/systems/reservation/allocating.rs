@@ -5,9 +5,7 @@
 //! [`super::ShapeRule::Policy`] in all shapes.
 
 use super::book::Offer;
-use super::meta::MetaScheduler;
-use super::shapes::{RefusedShape, ShapedOffer, Wish};
-use crate::grid::{Request, Staging};
+use super::shapes::ShapedOffer;
 use crate::protocol::outside::allocator::{Allocation, AllocationQuery, CandidateStart};
 use crate::roles::outside::CheckedProgram;
 use crate::settings::counted;
@@ -19,45 +17,8 @@ pub trait Allocates: CheckedProgram {
     fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation>;
 }
 
-impl MetaScheduler {
-    /// True once the external program has failed; then nothing is decided any more.
-    pub(super) fn has_failed(&self) -> bool {
-        self.allocator.as_ref().is_some_and(|allocator| allocator.has_failed())
-    }
-
-    /// The choice of the external program among all candidates of these searches, which are for one request. Costs the
-    /// search for each, and O(records) per candidate for its free nodes.
-    pub(super) fn allocate(
-        &mut self,
-        now: Time,
-        staging: Option<Staging>,
-        wish: &Wish,
-        searches: &[(RefusedShape, Request)],
-    ) -> Option<ShapedOffer> {
-        let (_, Request { arrive, ready, deadline, .. }) = *searches.first()?;
-        let mut candidates = Vec::new();
-        for &((site, shape), ref request) in searches {
-            let (soonest, there) = self.at_site(site, now, staging, request);
-            self.clusters[site].book.candidates(soonest, &there, |rectangle, free| {
-                let (start, free_from, free_until) = (rectangle.start, rectangle.begin, rectangle.end);
-                let end = start + there.duration;
-                candidates.push(CandidateStart { site, shape, start, end, free, free_from, free_until });
-            });
-        }
-        let allocator = self.allocator.as_mut().filter(|allocator| !allocator.has_failed())?;
-        if candidates.is_empty() {
-            return None;
-        }
-        candidates.sort_by_key(|candidate| (candidate.shape, candidate.start, candidate.site));
-        let (job, shapes) = (wish.job(), wish.shapes().to_vec());
-        let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
-        let allocation = allocator.allocate(now, &query)?;
-        offer(&query, &allocation).map_err(|why| allocator.refuse(now, &why)).ok()
-    }
-}
-
 /// The offer that an allocation makes of a candidate, or the reason why it is impossible.
-fn offer(query: &AllocationQuery, allocation: &Allocation) -> Result<ShapedOffer, String> {
+pub(super) fn offer(query: &AllocationQuery, allocation: &Allocation) -> Result<ShapedOffer, String> {
     let (job, count) = (query.job.0, query.candidates.len());
     let Allocation { candidate: number, nodes } = allocation;
     let candidate = query.candidates.get(*number).ok_or_else(|| {

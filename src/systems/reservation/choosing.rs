@@ -6,11 +6,13 @@
 
 use std::ops::Range;
 
+use super::allocating::offer;
 use super::book::Offer;
 use super::meta::{MetaScheduler, OfferKey};
 use super::rules::{Choose, ShapeRule};
 use super::shapes::{RefusedShape, ShapedOffer, Wish};
 use crate::grid::{Request, Staging};
+use crate::protocol::outside::allocator::{AllocationQuery, CandidateStart};
 use crate::time::Time;
 
 impl MetaScheduler {
@@ -71,6 +73,36 @@ impl MetaScheduler {
             let found = meta.allocate(now, staging, wish, &searches(shape).collect::<Vec<_>>())?;
             Some((found.cluster, found.offer))
         })
+    }
+
+    /// The choice of the external program among all candidates of these searches, which are for one request. Costs the
+    /// search for each, and O(records) per candidate for its free nodes.
+    pub(super) fn allocate(
+        &mut self,
+        now: Time,
+        staging: Option<Staging>,
+        wish: &Wish,
+        searches: &[(RefusedShape, Request)],
+    ) -> Option<ShapedOffer> {
+        let (_, Request { arrive, ready, deadline, .. }) = *searches.first()?;
+        let mut candidates = Vec::new();
+        for &((site, shape), ref request) in searches {
+            let (soonest, there) = self.at_site(site, now, staging, request);
+            self.clusters[site].book.candidates(soonest, &there, |rectangle, free| {
+                let (start, free_from, free_until) = (rectangle.start, rectangle.begin, rectangle.end);
+                let end = start + there.duration;
+                candidates.push(CandidateStart { site, shape, start, end, free, free_from, free_until });
+            });
+        }
+        let allocator = self.allocator.as_mut().filter(|allocator| !allocator.has_failed())?;
+        if candidates.is_empty() {
+            return None;
+        }
+        candidates.sort_by_key(|candidate| (candidate.shape, candidate.start, candidate.site));
+        let (job, shapes) = (wish.job(), wish.shapes().to_vec());
+        let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
+        let allocation = allocator.allocate(now, &query)?;
+        offer(&query, &allocation).map_err(|why| allocator.refuse(now, &why)).ok()
     }
 
     /// The best of the offers that `find` returns for the shapes, the earlier listed one of equals. Costs as much as

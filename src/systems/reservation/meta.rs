@@ -135,6 +135,11 @@ impl MetaScheduler {
         MetaScheduler { shape_rule, ..self }
     }
 
+    /// True once the external program has failed; then nothing is decided any more.
+    pub(super) fn has_failed(&self) -> bool {
+        self.allocator.as_ref().is_some_and(|allocator| allocator.has_failed())
+    }
+
     /// Sets an external program that chooses, instead of the policy of the books.
     pub fn with_allocator(self, allocator: Option<Box<dyn Allocates>>) -> MetaScheduler {
         MetaScheduler { allocator, ..self }
