@@ -128,6 +128,24 @@ fn rooms_use_only_rooms_to_their_right() {
     assert!(broken.is_empty(), "move the shared part down to the room that both may use:\n{}", broken.join("\n"));
 }
 
+/// Pages and pictures are made of `html!`, which escapes texts.
+#[test]
+fn markup_is_no_plain_text() {
+    let is_product = |path: &str| path.starts_with("src/") && !path.contains("tests");
+    let makers = ["format!(", "push_str(", "String::from("];
+    let is_tag = |text: &&str| {
+        let begin = text.trim_start().strip_prefix("\"<");
+        begin.is_some_and(|rest| rest.starts_with(|c: char| c.is_lowercase()))
+    };
+    let mut plain = Vec::new();
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_product(path)) {
+        let text = product(&text);
+        let texts = makers.iter().flat_map(|maker| text.split(maker).skip(1)).filter(is_tag);
+        plain.extend(texts.filter_map(|text| text.lines().next()).map(|line| format!("{path}: {line}")));
+    }
+    assert!(plain.is_empty(), "use `html!` of report/markup.rs:\n{}", plain.join("\n"));
+}
+
 /// The rooms after each `crate::`, be it one or a list in braces.
 fn rooms_named(text: &str) -> Vec<String> {
     let name_of = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();

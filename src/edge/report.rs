@@ -12,6 +12,7 @@ use super::input::load_text;
 use super::results::LIVE_PLOT;
 use super::{Failure, err, out, outside};
 use crate::grid::JobId;
+use crate::report::markup::Html;
 use crate::report::{Manifest, Names, Status, Summary, SummaryFile, Tally, Unreplayable, page, replay};
 use crate::topology::{self, Topology};
 
@@ -30,7 +31,9 @@ pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
     let fresh = fresh_view(&summary.results, &manifest.topology, &topology)?;
     let path = folder.join(LIVE_PLOT);
     let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
-    let bytes = page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_deref());
+    let damaged = || Failure::Input(format!("{} is damaged: it is not a picture of Hansa", path.display()));
+    let plot = plot.map(|text| Html::picture(&text).ok_or_else(damaged)).transpose()?;
+    let bytes = page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_ref());
     replace(&folder.join(PAGE), &bytes)?;
     if !trace {
         return Ok(());

@@ -423,7 +423,7 @@ fn write_measured(
     let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
     let live = LiveFlows::of(tally, speed, &times);
     folder.write("live.csv", live.csv().as_bytes())?;
-    folder.write(LIVE_PLOT, live.svg().as_bytes())?;
+    folder.write(LIVE_PLOT, live.svg().as_ref())?;
     Ok(live.facts())
 }
 

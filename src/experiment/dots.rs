@@ -1,10 +1,9 @@
 //! Dots with their intervals, in rows with names.
 
-use std::fmt::Write;
-
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::report::html::{Digits, at, escape};
+use crate::report::html::{Digits, at};
+use crate::report::markup::{Html, html};
 
 pub(super) struct DotRow {
     pub name: String,
@@ -38,7 +37,7 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 46.0;
 
 /// Draws rows from top to bottom over a named axis; rows of one dot also show its number.
-pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -> String {
+pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -> Html {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;
     let height = TOP + BOTTOM + tall * rows.len() as f64;
@@ -48,62 +47,66 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -
     let digits = Digits::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
     let x = |number: f64| left + range.share(number) * (width - left - RIGHT);
     let mut svg =
-        format!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">", at(width), at(height), escape(about));
-    svg.push_str(&axis(range, height, &x));
+        html!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">", at(width), at(height), about);
+    svg += axis(range, height, &x);
     let (middle, bottom) = (at((left + width - RIGHT) / 2.0), at(height - 8.0));
-    let name = escape(name);
-    let _ = write!(svg, "<g class=\"axis\"><text class=\"name\" x=\"{middle}\" y=\"{bottom}\">{name}</text></g>");
+    svg += html!(
+        "<g class=\"axis\"><text class=\"name\" x=\"{middle}\" y=\"{bottom}\">{name}</text></g>",
+        [middle, bottom, name]
+    );
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
-        let name = escape(&row.name);
-        let weight = if row.is_bold { " font-weight=\"650\"" } else { "" };
-        let _ = write!(
-            svg,
+        let name = &row.name;
+        let weight = row.is_bold.then(|| html!(" font-weight=\"650\""));
+        svg += html!(
             "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
             at(left - GAP),
-            at(middle)
+            at(middle),
+            [weight, name]
         );
         for (number, dot) in row.dots.iter().enumerate() {
             let below = number as f64 - (row.dots.len() - 1) as f64 / 2.0;
-            svg.push_str(&drawn(dot, range, &x, middle + DOT * below));
+            svg += drawn(dot, range, &x, middle + DOT * below);
         }
         if let ([dot], 1) = (&row.dots[..], most) {
             let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), digits.show(dot.estimate.mean));
-            let _ = write!(svg, "<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>");
+            svg += html!("<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>", x, y, mean);
         }
     }
-    svg.push_str("</svg>");
+    svg += html!("</svg>");
     svg
 }
 
-fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> String {
+fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
     let Dot { estimate, colour, is_filled, told } = dot;
     let y = at(y);
-    let mut svg = String::new();
+    let mut svg = Html::default();
     if let Some((from, to)) = range.interval(estimate) {
         let (from, to) = (at(x(from)), at(x(to)));
-        let _ = write!(svg, "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>");
+        svg += html!(
+            "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>",
+            [from, y, to, colour]
+        );
     }
     let fill = if *is_filled { format!("var(--c{colour})") } else { "var(--card)".to_owned() };
-    let _ = write!(
-        svg,
+    svg += html!(
         "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c{colour})\" \
-         stroke-width=\"1.8\"><title>{}</title></circle>",
+         stroke-width=\"1.8\"><title>{told}</title></circle>",
         at(x(estimate.mean)),
-        escape(told)
+        [y, fill, colour, told]
     );
     svg
 }
 
-fn axis(range: &Range, height: f64, x: &dyn Fn(f64) -> f64) -> String {
+fn axis(range: &Range, height: f64, x: &dyn Fn(f64) -> f64) -> Html {
     let bottom = height - BOTTOM;
-    let mut svg = String::from("<g class=\"axis\">");
+    let mut svg = html!("<g class=\"axis\">");
     for value in range.lines() {
         let (x, to, y) = (at(x(value)), at(bottom), at(bottom + 17.0));
-        let _ = write!(svg, "<path d=\"M{x} {TOP}V{to}\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">");
-        let _ = write!(svg, "{}</text>", shown(value));
+        svg += html!("<path d=\"M{x} {TOP}V{to}\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">", x, TOP, to, y);
+        svg += html!("{}</text>", shown(value));
     }
-    svg.push_str("</g>");
+    svg += html!("</g>");
     svg
 }
 
@@ -121,8 +124,8 @@ mod tests {
             let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
             let name = "n".repeat(letters);
             let svg = picture("", "value", &range, &[DotRow { name: name.clone(), is_bold: false, dots: vec![dot] }]);
-            assert!(svg.contains(&format!(">{name}</text>")), "{svg}");
-            svg
+            assert!(svg.as_str().contains(&format!(">{name}</text>")), "{svg:?}");
+            String::from(svg)
         };
         assert!(svg(10).contains("<text x=\"178\"") && svg(10).contains("viewBox=\"0 0 960 "));
         assert!(svg(50).contains("<text x=\"360\"") && svg(50).contains("viewBox=\"0 0 960 "));

@@ -3,19 +3,27 @@
 use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::numerals::Digits;
-use crate::report::html::escape;
+use crate::report::markup::{Html, html};
 use crate::report::{Better, Unit};
 
-/// A picture with its title and description, each unless empty; `legend` is HTML. It is saved under the name of its
+/// A picture with its title and description, each unless empty. It is saved under the name of its
 /// metric.
-pub(super) fn figure(metric: &str, title: &str, about: &str, legend: &str, svg: &str, range: &Range) -> String {
-    let title = if title.is_empty() { String::new() } else { format!("<h3>{}</h3>\n", escape(title)) };
-    let about = if about.is_empty() { String::new() } else { format!("{}.", escape(&capital(about))) };
+pub(super) fn figure(metric: &str, title: &str, about: &str, legend: Html, svg: Html, range: &Range) -> Html {
+    let title = (!title.is_empty()).then(|| html!("<h3>{title}</h3>\n", title));
+    let about = if about.is_empty() { String::new() } else { format!("{}.", capital(about)) };
     let below = match [&about, range.told()].concat().trim() {
-        "" => String::new(),
-        told => format!("<figcaption>{told}</figcaption>"),
+        "" => Html::default(),
+        told => html!("<figcaption>{told}</figcaption>", told),
     };
-    format!("<figure data-name=\"{metric}\">{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n")
+    html!(
+        "<figure data-name=\"{metric}\">{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n",
+        [metric, title, legend, svg, below]
+    )
+}
+
+/// The end of a page: the origin of its numbers.
+pub(super) fn footer(facts: &[String]) -> Html {
+    html!("<footer>{}</footer>\n", Html::joined(facts.iter().map(Html::from), html!("<br>")))
 }
 
 /// Name of an axis: that of its metric, with the unit.
@@ -32,12 +40,10 @@ pub(super) fn capital(text: &str) -> String {
 }
 
 /// A mean with its interval, for a cell of a table whose means have these digits.
-pub(super) fn mean(estimate: &Estimate, digits: Digits, is_bold: bool) -> String {
-    let within = estimate
-        .within
-        .map_or(String::new(), |within| format!("<span class=\"soft\"> ± {}</span>", digits.show_interval(within)));
+pub(super) fn mean(estimate: &Estimate, digits: Digits, is_bold: bool) -> Html {
+    let within = estimate.within.map(|within| html!("<span class=\"soft\"> ± {}</span>", digits.show_interval(within)));
     let mean = digits.show(estimate.mean);
-    if is_bold { format!("<strong>{mean}</strong>{within}") } else { format!("{mean}{within}") }
+    if is_bold { html!("<strong>{mean}</strong>{within}", mean, within) } else { html!("{mean}{within}", mean, within) }
 }
 
 /// A mean with its interval, without markup.

@@ -1,15 +1,14 @@
 //! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
-use std::fmt::Write;
-
 use crate::math::{log10, pow};
-use crate::report::html::{at, escape};
+use crate::report::html::at;
+use crate::report::markup::{Html, html};
 
 /// Name and content of a figure's file.
 pub struct Figure {
     pub file: &'static str,
     pub title: String,
-    pub svg: String,
+    pub svg: Html,
 }
 
 pub(super) struct Panel {
@@ -93,18 +92,18 @@ const GRID: &str = "#e1e1e1";
 
 type Point = (f64, f64);
 
-pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
+pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
     let (size, wide) = (panel_size(panels), columns(panels));
     let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
     let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
     let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
     let height = HEAD + size.1 * panels.len().div_ceil(COLUMNS) as f64;
     // The title is for screen readers and tooltips.
-    let mut svg = format!(
+    let mut svg = html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n<title>{}</title>\n\
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n<title>{title}</title>\n\
          <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
-        escape(title)
+        [width, height, title]
     );
     text(&mut svg, title, (EDGE, 26.0), 16, INK, "start");
     text(&mut svg, below, (EDGE, 49.0), 11, PALE, "start");
@@ -117,7 +116,7 @@ pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> String {
     if let Some(fullest) = panels.iter().max_by_key(drawn) {
         draw_legend(&mut svg, size.0 * wide as f64, fullest);
     }
-    svg.push_str("</svg>\n");
+    svg += html!("</svg>\n");
     svg
 }
 
@@ -136,7 +135,7 @@ fn legend_width(panels: &[Panel]) -> f64 {
     labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, f64::max)
 }
 
-fn draw_panel(svg: &mut String, corner: Point, size: (f64, f64), panel: &Panel) {
+fn draw_panel(svg: &mut Html, corner: Point, size: (f64, f64), panel: &Panel) {
     let logarithms: Vec<PlotLine>;
     let lines = match panel.y.is_log {
         true => {
@@ -178,9 +177,9 @@ fn draw_panel(svg: &mut String, corner: Point, size: (f64, f64), panel: &Panel) 
     stroke(svg, &[(left, top), (left, bottom), (right, bottom)], PALE, 1, None);
     text(svg, panel.x.label, ((left + right) / 2.0, bottom + 42.0), 12, INK, "middle");
     let (x, y) = (at(corner.0 + 22.0), at((top + bottom) / 2.0));
-    let _ = writeln!(svg, "<g transform=\"translate({x} {y}) rotate(-90)\">");
+    *svg += html!("<g transform=\"translate({x} {y}) rotate(-90)\">\n", x, y);
     text(svg, panel.y.label, (0.0, 0.0), 12, INK, "middle");
-    svg.push_str("</g>\n");
+    *svg += html!("</g>\n");
 
     let lowest = ys.0[0];
     for line in lines {
@@ -204,7 +203,7 @@ fn draw_panel(svg: &mut String, corner: Point, size: (f64, f64), panel: &Panel) 
 }
 
 /// Draws the legend, from top to bottom as the lines end on the right.
-fn draw_legend(svg: &mut String, left: f64, panel: &Panel) {
+fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
     let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
     let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
     lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
@@ -220,29 +219,29 @@ fn draw_legend(svg: &mut String, left: f64, panel: &Panel) {
 }
 
 /// Writes a text on a line of which this is the start, the middle or the end.
-fn text(svg: &mut String, text: &str, (x, y): Point, size: u32, colour: &str, anchor: &str) {
-    let (x, y, text) = (at(x), at(y), escape(text));
-    let _ = writeln!(
-        svg,
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{anchor}\">{text}</text>"
-    );
-}
-
-fn stroke(svg: &mut String, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
-    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
-    let dash = dash.map_or(String::new(), |dash| format!(" stroke-dasharray=\"{dash}\""));
-    let points = points.join(" ");
-    let _ = writeln!(
-        svg,
-        "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash}/>"
-    );
-}
-
-fn circle(svg: &mut String, (x, y): Point, radius: u32, fill: &str, colour: &str) {
+fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str, anchor: &str) {
     let (x, y) = (at(x), at(y));
-    let _ = writeln!(
-        svg,
-        "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>"
+    *svg += html!(
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{anchor}\">{text}</text>\n",
+        [x, y, size, colour, anchor, text]
+    );
+}
+
+fn stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
+    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
+    let dash = dash.map(|dash| html!(" stroke-dasharray=\"{dash}\"", dash));
+    let points = points.join(" ");
+    *svg += html!(
+        "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash}/>\n",
+        [points, colour, width, dash]
+    );
+}
+
+fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) {
+    let (x, y) = (at(x), at(y));
+    *svg += html!(
+        "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
+        [x, y, radius, fill, colour]
     );
 }
 
@@ -263,7 +262,7 @@ const MARKS: [&[Point]; 5] = [
 ];
 
 /// Draws a mark; the first five are filled, the others hollow.
-fn mark(svg: &mut String, style: usize, (x, y): Point) {
+fn mark(svg: &mut Html, style: usize, (x, y): Point) {
     let colour = COLOURS[style % COLOURS.len()];
     let fill = if style < MARKS.len() { colour } else { "#ffffff" };
     let corners = MARKS[style % MARKS.len()];
@@ -272,7 +271,10 @@ fn mark(svg: &mut String, style: usize, (x, y): Point) {
     }
     let corners: Vec<String> = corners.iter().map(|(dx, dy)| format!("{},{}", at(x + dx), at(y + dy))).collect();
     let corners = corners.join(" ");
-    let _ = writeln!(svg, "<polygon points=\"{corners}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>");
+    *svg += html!(
+        "<polygon points=\"{corners}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
+        [corners, fill, colour]
+    );
 }
 
 /// The parts of a line that are not below `lowest`, cut where it crosses.
@@ -351,19 +353,21 @@ mod tests {
         let width = |label| legend_width(&[panel(label, false, 2)]);
         assert_eq!(width("EASY"), LEGEND.1);
         assert_eq!(width("EASY, unscaled"), 54.0 + 14.0 * LETTER);
-        assert!(draw("", "", &[panel("EASY, unscaled", false, 2)]).contains(&format!("width=\"{}\"", 560 + 166)));
+        assert!(
+            draw("", "", &[panel("EASY, unscaled", false, 2)]).as_str().contains(&format!("width=\"{}\"", 560 + 166))
+        );
     }
 
     #[test]
     fn a_long_line_below_the_title_widens_the_figure() {
-        let svg = draw("", &"x".repeat(150), &[panel("a", false, 2)]);
+        let svg: String = draw("", &"x".repeat(150), &[panel("a", false, 2)]).into();
         assert!(svg.contains(&format!("width=\"{}\"", 150.0 * 6.7 + 32.0)), "{}", &svg[..200]);
     }
 
     #[test]
     fn many_panels_stand_in_rows() {
         let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
-        let svg = draw("", "", &panels);
+        let svg: String = draw("", "", &panels).into();
         let size = format!("width=\"{}\" height=\"{}\"", 2.0 * 440.0 + LEGEND.1, HEAD + 3.0 * 370.0);
         assert!(svg.contains(&size), "{}", &svg[..200]);
     }
@@ -375,6 +379,6 @@ mod tests {
         let strokes =
             |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(COLOURS[1])).count();
         // Without the line itself and its sample in the legend.
-        assert_eq!(strokes(&joined), strokes(&apart) + 2);
+        assert_eq!(strokes(joined.as_str()), strokes(apart.as_str()) + 2);
     }
 }

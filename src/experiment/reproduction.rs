@@ -1,9 +1,8 @@
 //! Page of a reproduction: figures, tables beside the paper's numbers, verdicts with the paper's words, and the set-up.
 
-use std::fmt::Write;
-
 use super::plot::Figure;
-use crate::report::html::{document, escape};
+use crate::report::html::document;
+use crate::report::markup::{Html, html};
 
 /// Contents of a page; texts are plain, `verdicts` is HTML.
 pub(super) struct Page<'a> {
@@ -11,7 +10,7 @@ pub(super) struct Page<'a> {
     pub authors: &'static str,
     /// Size of this reproduction, its counts of verdicts, and the letters that stand for its numbers.
     pub head: &'a str,
-    pub verdicts: &'a str,
+    pub verdicts: &'a Html,
     pub figures: &'a [Figure],
     pub tables: &'a str,
     /// Choices of the set-up that are not the paper's, and known differences.
@@ -24,42 +23,40 @@ pub(super) struct Page<'a> {
 
 impl Page<'_> {
     pub(super) fn html(&self) -> String {
-        let title = escape(self.paper);
-        let mut body = format!(
+        let title = self.paper;
+        let mut body = html!(
             "<header><p class=\"kicker\">A reproduction by Hansa</p><h1>{title}</h1>\n<p class=\"lead\">{}</p>\n<p>{}</p>\n\
              <nav><a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
              <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
-            escape(self.authors),
-            escape(self.head.trim()).replace('\n', "<br>")
+            self.authors,
+            Html::joined(self.head.trim().lines().map(Html::from), html!("<br>")),
+            title
         );
-        body.push_str(self.verdicts);
-        body.push_str("<section><h2 id=\"figures\">Figures</h2>\n");
+        body += self.verdicts.clone();
+        body += html!("<section><h2 id=\"figures\">Figures</h2>\n");
         for figure in self.figures {
-            let _ = writeln!(
-                body,
+            body += html!(
                 "<figure data-name=\"{}\"><div class=\"scroll\">{}</div><figcaption>{} (<code>{}</code>)</figcaption>\
-                 </figure>",
-                escape(figure.file.trim_end_matches(".svg")),
+                 </figure>\n",
+                figure.file.trim_end_matches(".svg"),
                 figure.svg,
-                escape(&figure.title),
-                escape(figure.file)
+                &figure.title,
+                figure.file
             );
         }
-        let _ = write!(
-            body,
+        body += html!(
             "</section>\n<section><h2 id=\"tables\">Tables</h2>\n<pre>{}</pre></section>\n\
              <section><h2 id=\"ours\">What is ours in the set-up</h2>\n<ul>\n",
-            escape(self.tables.trim())
+            self.tables.trim()
         );
-        self.ours.iter().for_each(|choice| _ = writeln!(body, "<li>{}</li>", escape(choice)));
-        let _ = writeln!(
-            body,
+        self.ours.iter().for_each(|choice| body += html!("<li>{choice}</li>\n", choice));
+        body += html!(
             "</ul></section>\n<section><h2 id=\"full\">The full form</h2>\n<pre>{}</pre>\n\
-             <p>The section \"The paper's experiment\" of <code>{}</code> has more on both.</p></section>",
-            escape(self.full),
-            escape(self.docs)
+             <p>The section \"The paper's experiment\" of <code>{}</code> has more on both.</p></section>\n",
+            self.full,
+            self.docs
         );
-        document(&format!("{title}: a reproduction by Hansa"), &body)
+        document(&format!("{title}: a reproduction by Hansa"), body)
     }
 }
 
@@ -69,12 +66,12 @@ mod tests {
 
     #[test]
     fn a_page_has_all_parts_and_escapes_texts() {
-        let figures = [Figure { file: "1-a.svg", title: "Figure 1: a < b".to_owned(), svg: "<svg></svg>".to_owned() }];
+        let figures = [Figure { file: "1-a.svg", title: "Figure 1: a < b".to_owned(), svg: html!("<svg></svg>") }];
         let page = Page {
             paper: "On a & b",
             authors: "A, B",
             head: "3 hold.",
-            verdicts: "<section>verdicts</section>",
+            verdicts: &html!("<section>verdicts</section>"),
             figures: &figures,
             tables: "a < b",
             ours: &["the seeds"],

@@ -10,6 +10,7 @@ use super::palette::ON_LIGHT;
 use super::summary::LiveFacts;
 use super::text::put_ends;
 use crate::grid::EdgeId;
+use crate::report::markup::{Html, html};
 
 /// The flows of a live run, in order of release.
 pub struct LiveFlows {
@@ -97,15 +98,14 @@ impl LiveFlows {
     }
 
     /// `live.svg`: one point per flow, the model's time to the right and the measured one upwards.
-    pub fn svg(&self) -> String {
+    pub fn svg(&self) -> Html {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
         let plot = Plot::of(most);
         let mut svg = plot.ground();
         for row in &self.rows {
-            let _ = writeln!(
-                svg,
+            svg += html!(
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.6\">\
-                 <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>",
+                 <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>\n",
                 plot.x(row.model),
                 plot.y(row.measured),
                 ON_LIGHT[0],
@@ -116,7 +116,7 @@ impl LiveFlows {
                 row.measured
             );
         }
-        svg + &plot.names() + "</svg>\n"
+        svg + plot.names() + html!("</svg>\n")
     }
 }
 
@@ -144,8 +144,8 @@ impl Plot {
     }
 
     /// The background of the points: lines with their seconds, and the diagonal where model and measurement agree.
-    fn ground(&self) -> String {
-        let mut svg = format!(
+    fn ground(&self) -> Html {
+        let mut svg = html!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
              role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n\
              <title>Measured times of transfers beside those of the model</title>\n",
@@ -156,30 +156,31 @@ impl Plot {
         for tick in 0..=(self.most / self.step).round() as u32 {
             let seconds = f64::from(tick) * self.step;
             let (across, up, label) = (self.x(seconds), self.y(seconds), shortly(seconds));
-            let _ = writeln!(
-                svg,
+            svg += html!(
                 "<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" stroke=\"#8884\"/>\n\
                  <text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>\n\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>",
+                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>\n",
                 low + 16.0,
                 left - 6.0,
-                up + 4.0
+                up + 4.0,
+                [across, low, high, left, up, right, label]
             );
         }
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{left:.1} {low:.1}L{right:.1} {high:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>"
+        svg += html!(
+            "<path d=\"M{left:.1} {low:.1}L{right:.1} {high:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>\n",
+            [left, low, right, high]
         );
         svg
     }
 
-    fn names(&self) -> String {
+    fn names(&self) -> Html {
         let (across, up) = (self.x(self.most / 2.0), self.y(self.most / 2.0));
-        format!(
+        html!(
             "<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">model, seconds</text>\n\
              <text transform=\"translate(14 {up:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#777\">measured, \
              seconds</text>\n",
-            self.y(0.0) + 38.0
+            self.y(0.0) + 38.0,
+            [across, up]
         )
     }
 }

@@ -16,6 +16,7 @@ mod ledger;
 mod live;
 mod log_numbers;
 pub mod manifest;
+pub(crate) mod markup;
 mod names;
 mod page;
 pub(crate) mod palette;

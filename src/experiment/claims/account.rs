@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
 use crate::numerals;
-use crate::report::html::{escape, table};
+use crate::report::html::table;
+use crate::report::markup::{Html, cells, html};
 use crate::settings::counted;
 
 /// Verdicts of some claims.
@@ -87,37 +88,36 @@ impl Findings {
     }
 
     /// Sections of a page: a table of all verdicts, then each claim.
-    pub fn html(&self) -> String {
+    pub fn html(&self) -> Html {
         let row = |claim: &JudgedClaim| {
             let number = claim.number;
             let verdict = claim.finding.verdict.words();
-            vec![
-                number.to_string(),
-                format!("<a href=\"#claim-{number}\">{}</a>", escape(&claim.text)),
-                format!("<strong>{verdict}</strong>"),
+            cells![
+                number,
+                html!("<a href=\"#claim-{number}\">{}</a>", &claim.text, number),
+                html!("<strong>{verdict}</strong>", verdict),
             ]
         };
-        let mut html = format!(
+        let mut html = html!(
             "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
-            escape(&self.counts()),
+            self.counts(),
             table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
         );
         for claim in &self.all {
             let (number, finding) = (claim.number, &claim.finding);
             let head = format!("{number}. {}: {}", finding.verdict.words(), claim.text);
-            let _ = writeln!(html, "<h3 id=\"claim-{number}\">{}</h3>", escape(&head));
+            html += html!("<h3 id=\"claim-{number}\">{head}</h3>\n", head, number);
             for says in &claim.says {
-                let _ = writeln!(html, "<p class=\"soft\">{}</p>", escape(says));
+                html += html!("<p class=\"soft\">{says}</p>\n", says);
             }
             if !finding.pairs.is_empty() {
-                let row = |pair: &Pair| vec![escape(&pair.what), escape(&pair.paper), escape(&pair.ours())];
-                html.push_str(&table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row)));
+                let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.ours()];
+                html += table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row));
             }
-            let lines = claim.lines();
-            let lines: String = lines.iter().map(|line| format!("<li>{}</li>\n", escape(line))).collect();
-            let _ = writeln!(html, "<ul>\n{lines}</ul>");
+            let lines: Html = claim.lines().iter().map(|line| html!("<li>{line}</li>\n", line)).collect();
+            html += html!("<ul>\n{lines}</ul>\n", lines);
         }
-        html + "</section>\n"
+        html + html!("</section>\n")
     }
 }
 

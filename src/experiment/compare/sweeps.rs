@@ -15,6 +15,7 @@ use crate::experiment::range::NONE;
 use crate::experiment::statistics::Estimate;
 use crate::numerals::{Digits, count, counted};
 use crate::report::html;
+use crate::report::markup::{Html, cells, html};
 use crate::report::{Better, Status};
 
 /// Largest number of settings of a table on a terminal.
@@ -324,51 +325,46 @@ impl Sweeps {
     /// The page, which loads nothing.
     pub fn page(&self) -> String {
         let sides = self.sides.len();
-        let mut body =
-            String::from("<header><p class=\"kicker\">A comparison of Hansa</p><h1>Sweeps side by side</h1>\n");
+        let mut body = html!("<header><p class=\"kicker\">A comparison of Hansa</p><h1>Sweeps side by side</h1>\n");
         let row = |(place, (name, experiment, runs)): (usize, &(String, String, usize))| {
-            let (name, experiment) = (html::escape(name), html::escape(experiment));
-            vec![letter(place), format!("<code>{name}</code>"), experiment, count(*runs as u64)]
+            cells![letter(place), html!("<code>{name}</code>", name), experiment, count(*runs as u64)]
         };
         let rows = self.sides.iter().enumerate().map(row);
-        body.push_str(&html::table(&["Sweep", "Folder", "Experiment", "#Runs"], rows));
-        let notes = self.notes.iter().map(|note| format!("<p>{}.</p>\n", html::escape(note)));
-        body.push_str(&notes.collect::<String>());
-        body.push_str("</header>\n<section><h2>At a glance</h2>\n");
+        body += html::table(&["Sweep", "Folder", "Experiment", "#Runs"], rows);
+        body += self.notes.iter().map(|note| html!("<p>{note}.</p>\n", note)).collect();
+        body += html!("</header>\n<section><h2>At a glance</h2>\n");
         let glance = self.metrics.iter().flat_map(|compared| {
             (1..sides).map(|other| {
                 let [better, worse, neither] = compared.verdicts(other).map(count);
                 let name = compared.metric.name;
-                vec![format!("<a href=\"#{name}\">{name}</a>"), letter(other), better, worse, neither]
+                cells![html!("<a href=\"#{name}\">{name}</a>", name), letter(other), better, worse, neither]
             })
         });
-        body.push_str(&html::table(&["Metric", "Sweep", "#Better", "#Worse", "#Neither"], glance));
-        body.push_str(&format!("<p class=\"soft\">Numbers of settings. {INTERVAL}.</p></section>\n"));
+        body += html::table(&["Metric", "Sweep", "#Better", "#Worse", "#Neither"], glance);
+        body += html!("<p class=\"soft\">Numbers of settings. {INTERVAL}.</p></section>\n", INTERVAL);
         for compared in &self.metrics {
             let Metric { name, about, better, unit, .. } = compared.metric;
             let heads = compared.heads(&self.keys, sides);
             let keys = self.keys.len().max(1);
             let head = |(place, head): (usize, String)| match head.as_str() {
                 "" => "\u{a0}".to_owned(),
-                _ if place < keys => html::escape(&head),
+                _ if place < keys => head,
                 _ => format!("#{}", head.replace('-', "−")),
             };
             let heads: Vec<String> = heads.into_iter().enumerate().map(head).collect();
-            let heads: Vec<&str> = heads.iter().map(String::as_str).collect();
             let rows = compared.rows().into_iter().map(|row| {
-                let cell = |(place, cell): (usize, String)| {
-                    if place < keys { html::escape(&cell) } else { shown(&html::escape(&cell)) }
-                };
-                row.into_iter().enumerate().map(cell).collect::<Vec<String>>()
+                let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown(&cell) };
+                row.into_iter().enumerate().map(cell).map(Html::from).collect()
             });
-            let (title, about) = (axis_name(name, unit), html::escape(&capital(about)));
+            let (title, about) = (axis_name(name, unit), capital(about));
             let table = html::table(&heads, rows);
-            body.push_str(&format!(
+            body += html!(
                 "<section><h2 id=\"{name}\">{title}</h2>\n<p>{about}{}.</p>\n{table}</section>\n",
-                words(better)
-            ));
+                words(better),
+                [name, title, about, table]
+            );
         }
-        body.push_str("<footer>Made from runs.csv of these folders.</footer>");
-        html::document("Sweeps side by side: a comparison of Hansa", &body)
+        body += html!("<footer>Made from runs.csv of these folders.</footer>");
+        html::document("Sweeps side by side: a comparison of Hansa", body)
     }
 }

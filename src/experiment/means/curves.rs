@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::super::figures::plain;
 use super::super::range::{Range, shown};
 use super::super::statistics::Estimate;
-use crate::report::html::{at, escape, short};
+use crate::report::html::{at, short};
+use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 
 const WIDTH: f64 = 960.0;
@@ -41,7 +42,7 @@ pub(super) struct Curve {
     pub points: Vec<Option<Estimate>>,
 }
 
-pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> String {
+pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> Html {
     let range_across = Range::over(across.numbers);
     let x =
         |value: usize| LEFT + INSET + range_across.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
@@ -50,51 +51,59 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
     let places: Vec<String> = order.iter().map(|value| at(x(*value))).collect();
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}\" data-at=\"{}\" data-bottom=\"{}\">",
-        escape(about),
+    let mut svg = html!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\">",
         places.join(" "),
-        HEIGHT - BOTTOM
+        HEIGHT - BOTTOM,
+        [WIDTH, HEIGHT, about]
     );
-    svg.push_str("<g class=\"axis\">");
+    svg += html!("<g class=\"axis\">");
     for value in range.lines() {
         let (left, right, y) = (LEFT, WIDTH - RIGHT, at(y(value)));
-        let _ = write!(svg, "<path d=\"M{left} {y}H{right}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" ", left - 10.0);
-        let _ = write!(svg, "text-anchor=\"end\">{}</text>", shown(value));
+        svg += html!(
+            "<path d=\"M{left} {y}H{right}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" ",
+            left - 10.0,
+            [left, y, right]
+        );
+        svg += html!("text-anchor=\"end\">{}</text>", shown(value));
     }
-    svg.push_str(&labels(across, &range_across, &order, &x));
-    let (middle, name) = (at((TOP + HEIGHT - BOTTOM) / 2.0), escape(name));
-    let _ = write!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{name}</text>");
-    svg.push_str("</g>");
+    svg += labels(across, &range_across, &order, &x);
+    let middle = at((TOP + HEIGHT - BOTTOM) / 2.0);
+    svg += html!("<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{name}</text>", middle, name);
+    svg += html!("</g>");
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
-        svg.push_str(&drawn(curve, across, &order, range, &|value| x(value) + aside, &y));
+        svg += drawn(curve, across, &order, range, &|value| x(value) + aside, &y);
     }
-    svg.push_str("</svg>");
+    svg += html!("</svg>");
     svg
 }
 
 /// Labels of the values as they were written, as far as there is room, and the key.
-fn labels(across: &Across<'_>, places: &Range, order: &[usize], x: &dyn Fn(usize) -> f64) -> String {
+fn labels(across: &Across<'_>, places: &Range, order: &[usize], x: &dyn Fn(usize) -> f64) -> Html {
     let bottom = HEIGHT - BOTTOM;
-    let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT);
+    let mut svg = html!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT, LEFT);
     let label = |value: usize| short(&across.values[value], LABEL_MAX);
     let half = |value: usize| across.values[value].chars().count().min(LABEL_MAX) as f64 * LETTER / 2.0;
     let mut free = f64::NEG_INFINITY;
     for &value in order {
         let middle = x(value);
-        let _ = write!(svg, "<path class=\"base\" d=\"M{} {}v5\"/>", at(middle), at(bottom));
+        svg += html!("<path class=\"base\" d=\"M{} {}v5\"/>", at(middle), at(bottom));
         if middle - half(value) < free {
             continue;
         }
         free = middle + half(value) + LETTER;
         let (middle, y, text) = (at(middle), at(bottom + 19.0), label(value));
-        let _ = write!(svg, "<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
+        svg += html!("<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>", middle, y, text);
     }
     let scale = if places.is_logarithmic() { ", on a logarithmic scale" } else { "" };
     let (middle, y) = (at(LEFT + (WIDTH - LEFT - RIGHT) / 2.0), at(HEIGHT - 8.0));
-    let _ = write!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}{scale}</text>", short(across.key, 100));
+    svg += html!(
+        "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}{scale}</text>",
+        short(across.key, 100),
+        [middle, y, scale]
+    );
     svg
 }
 
@@ -105,11 +114,11 @@ fn drawn(
     range: &Range,
     x: &dyn Fn(usize) -> f64,
     y: &dyn Fn(f64) -> f64,
-) -> String {
+) -> Html {
     let colour = curve.style % COLOURS;
     let is_second = curve.style >= COLOURS;
     let second = if is_second { " dashed" } else { "" };
-    let (mut path, mut bars, mut dots) = (String::new(), String::new(), String::new());
+    let (mut path, mut bars, mut dots) = (String::new(), String::new(), Html::default());
     let mut is_drawing = false;
     for &value in order {
         let Some(estimate) = curve.points[value] else {
@@ -127,17 +136,17 @@ fn drawn(
         }
         let fill = if is_second { "card".to_owned() } else { format!("c{colour}") };
         let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], plain(&estimate));
-        let _ = write!(
-            dots,
+        dots += html!(
             "<circle class=\"l{colour}{second}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
-             stroke-width=\"1.6\"><title>{}</title></circle>",
-            escape(&told)
+             stroke-width=\"1.6\"><title>{told}</title></circle>",
+            [told, colour, second, middle, height, fill]
         );
     }
     let values = order.iter().map(|value| curve.points[*value].map_or(String::new(), |one| plain(&one)));
     let values = values.collect::<Vec<_>>().join(";");
-    format!(
+    html!(
         "<path class=\"l{colour}{second}\" d=\"{bars}\" stroke-width=\"1.3\" stroke-opacity=\".5\"/>\
-         <path class=\"line l{colour}{second}\" data-v=\"{values}\" d=\"{path}\"/>{dots}\n"
+         <path class=\"line l{colour}{second}\" data-v=\"{values}\" d=\"{path}\"/>{dots}\n",
+        [colour, second, bars, values, path, dots]
     )
 }

@@ -1,10 +1,8 @@
 //! Page of a sweep: for each metric a chart of its means, and their numbers.
 
-use std::fmt::Write;
-
 use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
-use super::super::figures::{axis_name, capital, figure, mean, plain, words};
+use super::super::figures::{axis_name, capital, figure, footer, mean, plain, words};
 use super::super::file::ENTRANT;
 use super::super::metrics::Metric;
 use super::super::range::{NONE, Range, Scale, shown};
@@ -12,7 +10,8 @@ use super::super::statistics::Estimate;
 use super::curves::{Across, Curve, chart};
 use super::quantity::numbers;
 use super::{Means, Varying};
-use crate::report::html::{Digits, counted, document, escape, table};
+use crate::report::html::{Digits, counted, document, table};
+use crate::report::markup::{Html, cells, html};
 use crate::report::palette::COLOURS;
 
 /// Most lines that can be told apart: one of each colour, and one with dashes.
@@ -27,89 +26,92 @@ const MARKS_MAX: usize = 100_000;
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
 pub fn page(means: &Means, findings: Option<&Findings>, facts: &[String]) -> String {
-    let name = escape(&means.name);
-    let mut body = format!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n");
+    let name = &means.name;
+    let mut body = html!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n", name);
     if let Some(about) = &means.about {
-        let _ = writeln!(body, "<p class=\"lead\">{}</p>", escape(about.trim()));
+        body += html!("<p class=\"lead\">{}</p>\n", about.trim());
     }
-    let _ = writeln!(body, "<p class=\"lead\">{}</p></header>", combined(means));
-    body.push_str(match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
-        (false, _) => "<p>Each number is of a single run. Times are in seconds.</p>\n",
-        (true, true) => "<p>± is the 95 % confidence interval of the mean over the seeds. Times are in seconds.</p>\n",
-        (true, false) => {
+    body += html!("<p class=\"lead\">{}</p></header>\n", combined(means));
+    body += match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
+        (false, _) => html!("<p>Each number is of a single run. Times are in seconds.</p>\n"),
+        (true, true) => {
+            html!("<p>± is the 95 % confidence interval of the mean over the seeds. Times are in seconds.</p>\n")
+        }
+        (true, false) => html!(
             "<p>Numbers are means over the seeds; ± and the bars in charts are 95 % confidence intervals. Runs with \
              one seed are paired, so overlapping bars do not rule out a difference: a tournament compares them seed \
              by seed. Times are in seconds.</p>\n"
-        }
-    });
+        ),
+    };
     if let Some(note) = means.note() {
-        let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(&note));
+        body += html!("<p><strong>{}</strong></p>\n", &note);
     }
 
-    body.push_str(&findings.map_or(String::new(), Findings::html));
+    body += findings.map_or_else(Html::default, Findings::html);
 
     let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
     for (metric, what) in means.metrics.iter().enumerate() {
         let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
         match known.first() {
-            None => absent.push(format!("<code>{}</code>", what.name)),
+            None => absent.push(html!("<code>{}</code>", what.name)),
             Some(first) if means.are_all(metric, first.mean) && !means.axes.is_empty() => {
-                constant.push(format!("<code>{}</code> = {}", what.name, shown(first.mean)));
+                constant.push(html!("<code>{}</code> = {}", what.name, shown(first.mean)));
             }
             Some(_) => shown_metrics.push(metric),
         }
     }
     match means.axes.is_empty() {
-        true => body.push_str(&alone(means, &shown_metrics)),
+        true => body += alone(means, &shown_metrics),
         false => {
             let layout = Layout::of(means, shown_metrics.len());
-            shown_metrics.iter().for_each(|metric| body.push_str(&layout.section(*metric)));
+            shown_metrics.iter().for_each(|metric| body += layout.section(*metric));
         }
     }
-    body.push_str(&rest(&absent, &constant));
-    let facts: Vec<String> = facts.iter().map(|fact| escape(fact)).collect();
-    let _ = writeln!(body, "<footer>{}</footer>", facts.join("<br>"));
-    document(&format!("{name}: a sweep of Hansa"), &body)
+    body += rest(absent, constant);
+    body += footer(facts);
+    document(&format!("{name}: a sweep of Hansa"), body)
 }
 
 /// All numbers, if only seeds vary.
-fn alone(means: &Means, metrics: &[usize]) -> String {
+fn alone(means: &Means, metrics: &[usize]) -> Html {
     let row = |metric: &usize| {
         let what = &means.metrics[*metric];
         let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| plain(&estimate));
-        let about = format!("{}{}", escape(what.about), words(what.better));
-        vec![format!("<code>{}</code>", what.name), number, about]
+        let about = format!("{}{}", what.about, words(what.better));
+        cells![html!("<code>{}</code>", what.name), number, about]
     };
     table(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
 }
 
 /// Description of the combinations.
-fn combined(means: &Means) -> String {
-    let axes: Vec<String> = means
+fn combined(means: &Means) -> Html {
+    let axes: Vec<Html> = means
         .axes
         .iter()
         .map(|axis| match axis.key.as_str() {
-            ENTRANT => counted(axis.values.len() as u64, ENTRANT),
-            key => format!("{} of <code>{}</code>", counted(axis.values.len() as u64, "value"), escape(key)),
+            ENTRANT => counted(axis.values.len() as u64, ENTRANT).into(),
+            key => html!("{} of <code>{key}</code>", counted(axis.values.len() as u64, "value"), key),
         })
         .collect();
     let runs = counted(means.repetitions as u64, "run");
     match &axes[..] {
-        [] => format!("{runs} that differ in nothing but seeds."),
-        [one] => format!("{one}, {runs} each."),
-        [most @ .., last] => format!("Every combination of {} and {last}, {runs} each.", most.join(", ")),
+        [] => html!("{runs} that differ in nothing but seeds.", runs),
+        [one] => html!("{one}, {runs} each.", one, runs),
+        [most @ .., last] => {
+            html!("Every combination of {} and {last}, {runs} each.", Html::joined(most.to_vec(), ", "), last, runs)
+        }
     }
 }
 
-fn rest(absent: &[String], constant: &[String]) -> String {
-    let mut html = String::new();
+fn rest(absent: Vec<Html>, constant: Vec<Html>) -> Html {
+    let mut html = Html::default();
     if !constant.is_empty() {
-        let _ = writeln!(html, "<p>The same in all runs: {}.</p>", constant.join(", "));
+        html += html!("<p>The same in all runs: {}.</p>\n", Html::joined(constant, ", "));
     }
     if !absent.is_empty() {
-        let _ = writeln!(html, "<p>No run has a number for {}.</p>", absent.join(", "));
+        html += html!("<p>No run has a number for {}.</p>\n", Html::joined(absent, ", "));
     }
-    if html.is_empty() { html } else { format!("<section><h2>Not shown</h2>\n{html}</section>\n") }
+    if html.is_empty() { html } else { html!("<section><h2>Not shown</h2>\n{html}</section>\n", html) }
 }
 
 /// Use of the axes: one across, one as lines or dots of several colours, and a panel for each combination of the
@@ -179,10 +181,10 @@ impl<'m> Layout<'m> {
     }
 
     /// Section of a metric.
-    fn section(&self, metric: usize) -> String {
+    fn section(&self, metric: usize) -> Html {
         let what = &self.means.metrics[metric];
-        let (name, about, better) = (what.name, escape(&capital(what.about)), words(what.better));
-        let mut html = format!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n");
+        let (name, about, better) = (what.name, capital(what.about), words(what.better));
+        let mut html = html!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n", name, about, better);
         // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
             self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();
@@ -196,9 +198,9 @@ impl<'m> Layout<'m> {
         let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
         for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
             let svg = self.picture(what, &range, cells);
-            html.push_str(&figure(name, &self.settings(panel), "", &self.legend(), &svg, &range));
+            html += figure(name, &self.settings(panel), "", self.legend(), svg, &range);
             if !self.is_dense {
-                html.push_str(&self.table(cells));
+                html += self.table(cells);
             }
         }
         let all = self.panels.len();
@@ -206,13 +208,13 @@ impl<'m> Layout<'m> {
             _ if are_too_many => "These are too many for a chart".to_owned(),
             true => format!("These are the first {} of {}", self.room, counted(all as u64, "chart")),
             false if self.is_dense => "These are too many to show each number".to_owned(),
-            false => return html + "</section>\n",
+            false => return html + html!("</section>\n"),
         };
-        let _ = writeln!(html, "<p class=\"soft\">{left_out}; means.csv has all.</p></section>");
+        html += html!("<p class=\"soft\">{left_out}; means.csv has all.</p></section>\n", left_out);
         html
     }
 
-    fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> String {
+    fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> Html {
         let (across, lines) = (self.across(), self.lines());
         let (about, axis) = (what.about, axis_name(what.name, what.unit));
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
@@ -251,37 +253,34 @@ impl<'m> Layout<'m> {
         settings.join(", ")
     }
 
-    fn legend(&self) -> String {
-        let Some(lines) = self.lines() else { return String::new() };
-        let mut html = format!("<ul class=\"legend\"><li><code>{}</code></li>", escape(&lines.key));
+    fn legend(&self) -> Html {
+        let Some(lines) = self.lines() else { return Html::default() };
+        let mut html = html!("<ul class=\"legend\"><li><code>{}</code></li>", &lines.key);
         for (line, value) in lines.values.iter().enumerate() {
             let (colour, dashed) = (line % COLOURS, line >= COLOURS);
-            let style = match dashed {
-                true => format!(" style=\"background:none;border:1.5px dashed var(--c{colour})\""),
-                false => String::new(),
-            };
+            let style =
+                dashed.then(|| html!(" style=\"background:none;border:1.5px dashed var(--c{colour})\"", colour));
             let class = if dashed { " dashed" } else { "" };
-            let _ = write!(html, "<li><i class=\"f{colour}{class}\"{style}></i>{}</li>", escape(value));
+            html += html!("<li><i class=\"f{colour}{class}\"{style}></i>{value}</li>", colour, class, style, value);
         }
-        html.push_str("</ul>\n");
+        html += html!("</ul>\n");
         html
     }
 
     /// Table of a panel: a row per value across, a column per line.
-    fn table(&self, cells: &[Vec<Option<Estimate>>]) -> String {
+    fn table(&self, cells: &[Vec<Option<Estimate>>]) -> Html {
         let across = self.across();
         let heads = match self.lines() {
-            Some(lines) => lines.values.iter().map(|value| format!("#{}", escape(value))).collect(),
+            Some(lines) => lines.values.iter().map(|value| format!("#{value}")).collect(),
             None => vec!["#Mean".to_owned()],
         };
-        let columns: Vec<String> = [escape(&across.key)].into_iter().chain(heads).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
+        let columns: Vec<String> = [across.key.clone()].into_iter().chain(heads).collect();
         let digits = Digits::of(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
-        let number = |cell: &Option<Estimate>| cell.map_or(NONE.to_owned(), |estimate| mean(&estimate, digits, false));
+        let number = |cell: &Option<Estimate>| cell.map_or(NONE.into(), |estimate| mean(&estimate, digits, false));
         let row = |(value, name): (usize, &String)| {
-            [escape(name)].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
+            [name.into()].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
         };
         let numbers = table(&columns, across.values.iter().enumerate().map(row));
-        format!("<details><summary>Numbers</summary>\n{numbers}</details>\n")
+        html!("<details><summary>Numbers</summary>\n{numbers}</details>\n", numbers)
     }
 }

@@ -1,104 +1,97 @@
 //! Page of a tournament: a table of means with their intervals, differences from one entrant, and a picture of each
 //! metric.
 
-use std::fmt::Write;
-
 use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
-use super::super::figures::{axis_name, figure, mean, words};
+use super::super::figures::{axis_name, figure, footer, mean, words};
 use super::super::range::{NONE, Range, Scale, shown};
 use super::text::settings;
 use super::{Cell, Column, Entrant, Panel, Standings};
-use crate::report::html::{Digits, counted, document, escape, table};
+use crate::report::html::{Digits, counted, document, table};
+use crate::report::markup::{Html, cells, html};
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
 pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]) -> String {
-    let name = escape(&standings.name);
-    let mut body = format!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n");
-    let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
-    let _ = writeln!(
-        body,
-        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p></header>",
+    let name = &standings.name;
+    let mut body = html!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n", name);
+    let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
+    body += html!(
+        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p></header>\n",
         counted(standings.entrants.len() as u64, "entrant"),
         counted(standings.repetitions as u64, "run"),
+        about
     );
-    let against = escape(&standings.entrants[standings.against].name);
-    let _ = writeln!(
-        body,
+    let against = &standings.entrants[standings.against].name;
+    body += html!(
         "<section><h2>How to read it</h2><p>Numbers are means over the seeds, with ± their 95 % confidence \
          intervals. Below a number is the mean difference from {against}, seed by seed, if it differs significantly \
          from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
-         has no such number.</p></section>",
+         has no such number.</p></section>\n",
+        against
     );
     if let Some(note) = &standings.note {
-        let _ = writeln!(body, "<p><strong>{}</strong></p>", escape(note));
+        body += html!("<p><strong>{note}</strong></p>\n", note);
     }
     let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| scale(standings, metric)).collect();
     for panel in &standings.panels {
-        let title = if panel.settings.is_empty() { "Standings".to_owned() } else { escape(&settings(panel)) };
-        let _ = write!(body, "<section><h2>{title}</h2>\n{}", numbers(standings, panel));
+        let title = if panel.settings.is_empty() { "Standings".to_owned() } else { settings(panel) };
+        body += html!("<section><h2>{title}</h2>\n{}", numbers(standings, panel), title);
         for (metric, column) in standings.metrics.iter().enumerate() {
-            body.push_str(&picture(standings, panel, metric, column, scales[metric]));
+            body += picture(standings, panel, metric, column, scales[metric]);
         }
-        body.push_str("</section>\n");
+        body += html!("</section>\n");
     }
-    body.push_str(&legend(standings));
-    body.push_str(&findings.map_or(String::new(), Findings::html));
-    let _ =
-        writeln!(body, "<footer>{}</footer>", facts.iter().map(|fact| escape(fact)).collect::<Vec<_>>().join("<br>"));
-    document(&format!("{name}: a tournament of Hansa"), &body)
+    body += legend(standings);
+    body += findings.map_or_else(Html::default, Findings::html);
+    body += footer(facts);
+    document(&format!("{name}: a tournament of Hansa"), body)
 }
 
 /// Most columns of a table; further ones are in the next table.
 const COLUMNS: usize = 6;
 
-fn numbers(standings: &Standings, panel: &Panel) -> String {
-    let mut html = String::new();
+fn numbers(standings: &Standings, panel: &Panel) -> Html {
+    let mut html = Html::default();
     let (metrics, absent): (Vec<usize>, Vec<usize>) =
         (0..standings.metrics.len()).partition(|&metric| panel.has(metric));
     // Tables of about equal width read best.
     let tables = metrics.len().div_ceil(COLUMNS).max(1);
     for block in metrics.chunks(metrics.len().div_ceil(tables).max(1)) {
-        let heads = block.iter().map(|metric| format!("#{}", escape(standings.metrics[*metric].name)));
+        let heads = block.iter().map(|metric| format!("#{}", standings.metrics[*metric].name));
         let columns: Vec<String> = ["Entrant".to_owned()].into_iter().chain(heads).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let row = |(entrant, row): (&Entrant, &Vec<Cell>)| {
-            let name = format!("<span class=\"whole\">{}</span>", escape(&entrant.name));
+            let name = html!("<span class=\"whole\">{}</span>", &entrant.name);
             let cells = block.iter().map(|metric| cell(&row[*metric], panel.digits(*metric)));
-            [name].into_iter().chain(cells).collect::<Vec<String>>()
+            [name].into_iter().chain(cells).collect::<Vec<_>>()
         };
-        html.push_str(&table(&columns, standings.entrants.iter().zip(&panel.rows).map(row)));
+        html += table(&columns, standings.entrants.iter().zip(&panel.rows).map(row));
     }
     if !absent.is_empty() {
-        let absent: Vec<String> =
-            absent.into_iter().map(|metric| format!("<code>{}</code>", standings.metrics[metric].name)).collect();
-        let _ = writeln!(html, "<p>No run has a number for {}.</p>", absent.join(", "));
+        let absent = absent.into_iter().map(|metric| html!("<code>{}</code>", standings.metrics[metric].name));
+        html += html!("<p>No run has a number for {}.</p>\n", Html::joined(absent, ", "));
     }
     html
 }
 
-fn cell(cell: &Cell, digits: Digits) -> String {
-    let Some(estimate) = &cell.estimate else { return NONE.to_owned() };
+fn cell(cell: &Cell, digits: Digits) -> Html {
+    let Some(estimate) = &cell.estimate else { return NONE.into() };
     let mean = mean(estimate, digits, cell.is_best);
-    let apart = cell.difference.filter(|apart| apart.tells()).map_or(String::new(), |apart| {
+    let apart = cell.difference.filter(|apart| apart.tells()).map(|apart| {
         let sign = if apart.mean > 0.0 { "+" } else { "−" };
-        format!("<br><span class=\"soft\">{sign}{}</span>", digits.show_interval(apart.mean.abs()))
+        html!("<br><span class=\"soft\">{sign}{}</span>", digits.show_interval(apart.mean.abs()), sign)
     });
-    format!("{mean}{apart}")
+    html!("{mean}{apart}", mean, apart)
 }
 
-fn legend(standings: &Standings) -> String {
-    let mut html = String::from("<section><h2>Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
+fn legend(standings: &Standings) -> Html {
+    let mut html = html!("<section><h2>Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
     let metrics = standings.metrics.iter().map(|metric| {
-        vec![format!("<code>{}</code>", metric.name), format!("{}{}", escape(metric.about), words(metric.better))]
+        cells![html!("<code>{}</code>", metric.name), format!("{}{}", metric.about, words(metric.better))]
     });
-    html.push_str(&table(&["Metric", "Description"], metrics));
-    let entrants = standings
-        .entrants
-        .iter()
-        .map(|entrant| vec![escape(&entrant.name), escape(entrant.about.as_deref().unwrap_or_default())]);
-    html.push_str(&table(&["Entrant", "Description"], entrants));
-    html.push_str("</section>\n");
+    html += table(&["Metric", "Description"], metrics);
+    let entrants = standings.entrants.iter().map(|entrant| cells![&entrant.name, entrant.about.as_ref()]);
+    html += table(&["Entrant", "Description"], entrants);
+    html += html!("</section>\n");
     html
 }
 
@@ -115,11 +108,11 @@ fn known(panel: &Panel, metric: usize) -> impl Iterator<Item = (usize, &Cell)> {
 }
 
 /// A dot with its interval per entrant.
-fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column, scale: Scale) -> String {
+fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column, scale: Scale) -> Html {
     let known: Vec<(usize, &Cell)> = known(panel, metric).collect();
     // One dot compares nothing.
     if known.len() < 2 {
-        return String::new();
+        return Html::default();
     }
     let rows: Vec<dots::DotRow> = known
         .iter()
@@ -132,5 +125,5 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
         .collect();
     let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), column.unit, scale);
     let svg = dots::picture(column.about, &axis_name(column.name, column.unit), &range, &rows);
-    figure(column.name, column.name, column.about, "", &svg, &range)
+    figure(column.name, column.name, column.about, Html::default(), svg, &range)
 }

@@ -1,10 +1,9 @@
 //! The use of many sites over time, as a row of shades per site.
 
-use std::fmt::Write;
-
 use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
-use super::html::{at, counted, escape, short};
+use super::html::{at, counted, short};
 use super::{PARTS, Page};
+use crate::report::markup::{Html, html};
 use crate::report::tally::SiteFacts;
 
 /// Largest number of rows of the map: those of the largest sites.
@@ -15,10 +14,10 @@ const FAINT: f64 = 0.01;
 
 impl Page<'_> {
     /// Empty, unless there are more sites than `few`.
-    pub(super) fn busy_sites(&self, few: usize) -> String {
+    pub(super) fn busy_sites(&self, few: usize) -> Html {
         let sites = &self.tally.sites;
         if sites.len() <= few {
-            return String::new();
+            return Html::default();
         }
         let mut shown: Vec<usize> = (0..sites.len()).collect();
         shown.sort_by_key(|site| (std::cmp::Reverse(sites[*site].cores), *site));
@@ -34,18 +33,18 @@ impl Page<'_> {
         });
 
         let tall = (360.0 / shown.len() as f64).clamp(4.0, 14.0);
-        let mut body = String::new();
+        let mut body = Html::default();
         for (line, (site, levels)) in shown.iter().zip(&levels).enumerate() {
             let (site, top) = (&sites[*site], TOP + line as f64 * tall);
             let shares: Vec<f64> = levels.means().iter().map(|mean| mean / f64::from(site.cores.max(1))).collect();
-            let _ = write!(body, "<g><title>{}, {}</title>", escape(&site.name), counted(site.cores.into(), "core"));
+            body += html!("<g><title>{}, {}</title>", site.name, counted(site.cores.into(), "core"));
             if tall >= 9.0 {
                 let name = short(&site.name, 12);
                 let (x, y) = (at(LEFT - 6.0), at(top + tall / 2.0));
-                let _ = write!(body, "<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>");
+                body += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>", x, y, name);
             }
             put_shades(&mut body, &shares, top, tall - 0.5);
-            body.push_str("</g>\n");
+            body += html!("</g>\n");
         }
         let bottom = TOP + shown.len() as f64 * tall + 4.0;
         let rest = match sites.len() - shown.len() {
@@ -62,7 +61,7 @@ impl Page<'_> {
             ),
             legend: (0..SHADES).map(|shade| (format!("s{shade}"), tenth(shade))).collect(),
             height: bottom + 44.0,
-            body: body + &time_axis(self.window, bottom),
+            body: body + time_axis(self.window, bottom),
         }
         .html()
     }
@@ -75,15 +74,17 @@ pub(super) fn largest(sites: &[SiteFacts], count: usize) -> String {
 }
 
 /// A row of rectangles, one for each stretch of a shade.
-fn put_shades(body: &mut String, shares: &[f64], top: f64, tall: f64) {
+fn put_shades(body: &mut Html, shares: &[f64], top: f64, tall: f64) {
     let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
     let mut part = 0;
     for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
         let (left, right) = (x(part), x(part + alike.len()));
         if let Some(shade) = shade(alike[0]) {
             let (left, top, wide, tall) = (at(left), at(top), at(right - left), at(tall));
-            let _ =
-                write!(body, "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>");
+            *body += html!(
+                "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>",
+                [shade, left, top, wide, tall]
+            );
         }
         part += alike.len();
     }

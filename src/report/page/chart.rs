@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::html::{at, number};
+use crate::report::markup::{Html, html};
 use crate::time::Time;
 
 pub const WIDTH: f64 = 960.0;
@@ -11,7 +12,7 @@ pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
 pub const BOTTOM: f64 = 46.0;
 
-/// A chart with its surroundings. All text but the SVG and the legend's classes is HTML already.
+/// A chart with its surroundings.
 pub struct Figure<'a> {
     pub id: &'a str,
     pub title: &'a str,
@@ -22,31 +23,31 @@ pub struct Figure<'a> {
     /// (class, name)
     pub legend: Vec<(String, String)>,
     pub height: f64,
-    pub body: String,
+    pub body: Html,
 }
 
 impl Figure<'_> {
-    pub fn html(&self) -> String {
+    pub fn html(&self) -> Html {
         let Figure { id, title, desc, note, height, body, .. } = self;
-        let mut html = format!("<figure id=\"{id}\"><h3>{title}</h3>\n");
+        let mut html = html!("<figure id=\"{id}\"><h3>{title}</h3>\n", id, title);
         if !self.legend.is_empty() {
-            html.push_str("<ul class=\"legend\">");
+            html += html!("<ul class=\"legend\">");
             for (class, name) in &self.legend {
-                let bare = if name.is_empty() { " class=\"bare\"" } else { "" };
-                let _ = write!(html, "<li{bare}><i class=\"{class}\"></i>{name}</li>");
+                let bare = name.is_empty().then(|| html!(" class=\"bare\""));
+                html += html!("<li{bare}><i class=\"{class}\"></i>{name}</li>", bare, class, name);
             }
-            html.push_str("</ul>\n");
+            html += html!("</ul>\n");
         }
-        let _ = write!(
-            html,
+        html += html!(
             "<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{desc}</desc>\n{body}</svg></div>\n",
-            at(*height)
+            at(*height),
+            [WIDTH, id, title, desc, body]
         );
         if !note.is_empty() {
-            let _ = writeln!(html, "<figcaption>{note}</figcaption>");
+            html += html!("<figcaption>{note}</figcaption>\n", note);
         }
-        html.push_str("</figure>\n");
+        html += html!("</figure>\n");
         html
     }
 }
@@ -134,24 +135,26 @@ impl Scale {
         self.height - BOTTOM - (value / self.top).clamp(0.0, 1.0) * room
     }
 
-    pub fn axis(&self, label: &str) -> String {
-        let mut svg = String::from("<g class=\"axis\">");
+    pub fn axis(&self, label: &str) -> Html {
+        let mut svg = html!("<g class=\"axis\">");
         let step = step(self.top / 6.0);
         let mut value = 0.0;
         while value <= self.top * 1.0001 {
             let y = at(self.y(value));
-            let _ = write!(
-                svg,
+            svg += html!(
                 "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
                 WIDTH - RIGHT,
                 LEFT - 7.0,
-                number(value)
+                number(value),
+                [LEFT, y]
             );
             value += step;
         }
         let middle = at((TOP + self.height - BOTTOM) / 2.0);
-        let _ =
-            writeln!(svg, "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{label}</text></g>");
+        svg += html!(
+            "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{label}</text></g>\n",
+            [middle, label]
+        );
         svg
     }
 }
@@ -169,7 +172,7 @@ pub fn step(least: f64) -> f64 {
 }
 
 /// The axis of virtual time, to the right.
-pub fn time_axis(window: Window, bottom: f64) -> String {
+pub fn time_axis(window: Window, bottom: f64) -> Html {
     const UNITS: [(u64, &str, &[u64]); 6] = [
         (1, "microseconds", &[1, 5, 20, 100, 200]),
         (1_000, "milliseconds", &[1, 5, 20, 100, 200]),
@@ -205,46 +208,47 @@ pub fn time_axis(window: Window, bottom: f64) -> String {
     let (unit, name, step) =
         steps.clone().find(|(_, _, step)| window.micros() / step <= 10).or(steps.last()).expect("there are units");
     let (from, to) = (window.from.micros(), window.from.micros() + window.micros());
-    let mut svg = format!("<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">", WIDTH - RIGHT);
+    let mut svg =
+        html!("<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">", WIDTH - RIGHT, from, to, LEFT);
     let mut tick = window.from.micros().div_ceil(step) * step;
     while tick <= window.to.micros() {
         let x = at(window.x(Time::from_micros(tick)));
-        let _ = write!(
-            svg,
+        svg += html!(
             "<path d=\"M{x} {0}v5\"/><text x=\"{x}\" y=\"{1}\" text-anchor=\"middle\">{2}</text>",
             at(bottom),
             at(bottom + 18.0),
-            tick / unit
+            tick / unit,
+            x
         );
         tick += step;
     }
     let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    let _ = writeln!(
-        svg,
+    svg += html!(
         "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
-         <text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>",
+         <text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>\n",
         at(bottom),
         WIDTH - RIGHT,
-        at(bottom + 38.0)
+        at(bottom + 38.0),
+        [LEFT, middle, name]
     );
     svg
 }
 
 /// Areas on top of each other, each with its class.
-pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> String {
+pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Html {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
     let x = |part: usize| LEFT + part as f64 / parts as f64 * (WIDTH - LEFT - RIGHT);
     let mut below = vec![0.0; parts];
-    let mut svg = String::new();
+    let mut svg = Html::default();
     for (class, levels) in series {
         let above: Vec<f64> = below.iter().zip(levels).map(|(below, level)| below + level).collect();
         let mut path = String::new();
         edge(&mut path, 'M', (0..parts).map(|part| (x(part), x(part + 1), scale.y(above[part]))));
         edge(&mut path, 'L', (0..parts).rev().map(|part| (x(part + 1), x(part), scale.y(below[part]))));
-        let _ = writeln!(svg, "<path class=\"{class}\"{} d=\"{path}z\"/>", values(levels));
+        svg += html!("<path class=\"{class}\"{} d=\"{path}z\"/>\n", values(levels), class, path);
         below = above;
     }
-    svg + &time_axis(window, scale.height - BOTTOM)
+    svg + time_axis(window, scale.height - BOTTOM)
 }
 
 /// A line of steps over the whole width, without its element: the value of `d` of a path.
@@ -256,9 +260,9 @@ pub fn steps(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
 }
 
 /// The attribute with the level of each step, for crosshairs.
-pub fn values(levels: &[f64]) -> String {
+pub fn values(levels: &[f64]) -> Html {
     let values: Vec<String> = levels.iter().map(|level| number(*level)).collect();
-    format!(" data-v=\"{}\"", values.join(";"))
+    html!(" data-v=\"{}\"", values.join(";"))
 }
 
 /// The maximum of stacked areas.
@@ -296,25 +300,25 @@ fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f
 }
 
 /// Columns of stacked parts; each part has a class, a value, and words for its tooltip.
-pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) -> String {
-    let mut svg = String::new();
+pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) -> Html {
+    let mut svg = Html::default();
     for (column, parts) in columns.iter().enumerate() {
         let (left, width) = column_at(column, columns.len());
         let mut below = 0.0;
         for (class, value, words) in parts.iter().filter(|(_, value, _)| *value > 0.0) {
             let (bottom, top) = (scale.y(below), scale.y(below + value));
-            let _ = writeln!(
-                svg,
-                "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>",
+            svg += html!(
+                "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>\n",
                 at(left),
                 at(top),
                 at(width),
-                at((bottom - top).max(0.5))
+                at((bottom - top).max(0.5)),
+                [class, words]
             );
             below += value;
         }
     }
-    svg + &column_axis(columns.len(), scale.height - BOTTOM, label)
+    svg + column_axis(columns.len(), scale.height - BOTTOM, label)
 }
 
 /// Left edge and width of a column.
@@ -324,8 +328,9 @@ pub fn column_at(column: usize, columns: usize) -> (f64, f64) {
     (LEFT + room * column as f64 + (room - width) / 2.0, width)
 }
 
-fn column_axis(columns: usize, bottom: f64, label: &str) -> String {
-    let mut svg = format!("<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT);
+fn column_axis(columns: usize, bottom: f64, label: &str) -> Html {
+    let mut svg =
+        html!("<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT, LEFT);
     for column in 0..columns {
         let (left, width) = column_at(column, columns);
         let words = match column + 1 {
@@ -333,26 +338,27 @@ fn column_axis(columns: usize, bottom: f64, label: &str) -> String {
             last if last == columns && columns > 1 => format!("{last} (most)"),
             number => number.to_string(),
         };
-        let _ = write!(
-            svg,
+        svg += html!(
             "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{words}</text>",
             at(left + width / 2.0),
-            at(bottom + 18.0)
+            at(bottom + 18.0),
+            words
         );
     }
     let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    let _ = writeln!(svg, "<text class=\"name\" x=\"{middle}\" y=\"{}\">{label}</text></g>", at(bottom + 38.0));
+    svg += html!("<text class=\"name\" x=\"{middle}\" y=\"{}\">{label}</text></g>\n", at(bottom + 38.0), middle, label);
     svg
 }
 
 /// A line across with a word at its right end.
-pub fn mark(scale: Scale, value: f64, words: &str) -> String {
+pub fn mark(scale: Scale, value: f64, words: &str) -> Html {
     let y = scale.y(value);
-    format!(
+    html!(
         "<path class=\"mark\" d=\"M{LEFT} {0}H{1}\"/><text class=\"marked\" x=\"{2}\" y=\"{3}\">{words}</text>\n",
         at(y),
         WIDTH - RIGHT,
         WIDTH - RIGHT - 4.0,
-        at(y - 5.0)
+        at(y - 5.0),
+        [LEFT, words]
     )
 }

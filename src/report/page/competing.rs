@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::Page;
-use super::html::{Digits, count, counted, escape, percent, span, table};
+use super::html::{Digits, count, counted, percent, span, table};
 use super::value::worth;
 use crate::report::core::Mean;
+use crate::report::markup::{Html, cells, html};
 use crate::report::tally::JobRow;
 
 /// Largest number of rows; more sites or users are put together.
@@ -72,10 +73,10 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 
 impl Page<'_> {
     /// Tables of what competes; empty if nothing does.
-    pub(super) fn competing(&self) -> String {
+    pub(super) fn competing(&self) -> Html {
         let sites = few_of(self.fared_at_sites(), "site");
         let users = few_of(self.fared_of_users(), "user");
-        self.table_of("Site", "Scheduler", sites) + &self.table_of("User", "Strategy", users)
+        self.table_of("Site", "Scheduler", sites) + self.table_of("User", "Strategy", users)
     }
 
     fn fared_at_sites(&self) -> Vec<Row> {
@@ -101,8 +102,8 @@ impl Page<'_> {
                 let cores = used.cores as f64;
                 let share = self.results.used(used);
                 Row {
-                    name: escape(&site.name),
-                    about: format!("<code>{}</code>", escape(&site.scheduler)),
+                    name: site.name.clone(),
+                    about: site.scheduler.clone(),
                     fared: Fared { used: share.map_or((0.0, 0.0), |share| (share * cores, cores)), ..fared },
                 }
             })
@@ -127,14 +128,14 @@ impl Page<'_> {
             let user = self.topology.users.iter().position(|user| user.name == name)?;
             self.tally.subjects.iter().find_map(|present| present.report.strategy(user))
         };
-        let about = |name: &str| strategy(name).map_or(String::new(), |one| format!("<code>{}</code>", escape(one)));
-        all.into_iter().map(|(name, fared)| Row { about: about(&name), name: escape(&name), fared }).collect()
+        let about = |name: &str| strategy(name).unwrap_or_default().to_owned();
+        all.into_iter().map(|(name, fared)| Row { about: about(&name), name, fared }).collect()
     }
 
     /// Empty for less than two rows. The best number of a column is bold.
-    fn table_of(&self, what: &str, about: &str, rows: Vec<Row>) -> String {
+    fn table_of(&self, what: &str, about: &str, rows: Vec<Row>) -> Html {
         if rows.len() < 2 || rows.iter().all(|row| row.fared.count == 0) {
-            return String::new();
+            return Html::default();
         }
         let single = self.tally.has_only_single_tasks();
         let is_site = what == "Site";
@@ -155,19 +156,20 @@ impl Page<'_> {
             head(is_site && has(Fared::share_used), format!("#Used {}", self.results.used_when())),
         ];
         let cell = |row: &Row, of: fn(&Fared) -> Option<f64>, show: &dyn Fn(f64) -> String, less: bool| {
-            let Some(number) = of(&row.fared) else { return "–".to_owned() };
+            let Some(number) = of(&row.fared) else { return "–".into() };
             let text = show(number);
             // Numbers that read alike are equally good.
             let differ = || rows.iter().filter_map(|row| of(&row.fared)).filter(|other| show(*other) != text);
             let is_best = differ().next().is_some() && differ().all(|other| (number < other) == less);
-            if is_best { format!("<strong>{text}</strong>") } else { text }
+            if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
         };
         let digits = |of: fn(&Fared) -> Option<f64>| Digits::of(rows.iter().filter_map(|row| of(&row.fared)));
         let (means, worst) = (digits(Fared::stretch), digits(Fared::worst));
         let cells = rows.iter().map(|row| {
-            vec![
-                row.name.clone(),
-                row.about.clone(),
+            let about = &row.about;
+            cells![
+                &row.name,
+                if about.is_empty() { Html::default() } else { html!("<code>{about}</code>", about) },
                 count(row.fared.count),
                 cell(row, Fared::wait, &span, true),
                 cell(row, Fared::stretch, &|number| means.show(number), true),
@@ -176,9 +178,7 @@ impl Page<'_> {
                 row.fared.share_used().map_or("–".to_owned(), percent),
             ]
         });
-        let cells: Vec<Vec<String>> = cells.collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        format!("<h3>{what}s side by side</h3>\n{}", table(&columns, cells))
+        html!("<h3>{what}s side by side</h3>\n{}", table(&columns, cells), what)
     }
 }
 

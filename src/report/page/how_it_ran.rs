@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::html::{bar, count, definitions, escape, number, table};
+use super::html::{bar, count, definitions, number, table};
 use super::{Page, ROWS_MAX};
+use crate::report::markup::{Html, cells, html};
 use crate::settings::counted;
 
 impl Page<'_> {
-    pub(super) fn facts(&self) -> String {
+    pub(super) fn facts(&self) -> Html {
         let (run, manifest) = (&self.summary.run, self.manifest);
         let host = &manifest.host;
         // In one process there are no members to wait for.
@@ -16,50 +17,51 @@ impl Page<'_> {
             None => String::new(),
         };
         let mut facts = vec![
-            ("Layout", escape(&run.layout)),
+            ("Layout", Html::from(&run.layout)),
             (
                 "Wall time",
-                format!(
+                html!(
                     "{:.2} s, of these {joined}{:.2} s for the run itself and {:.2} s for writing the results",
-                    run.wall_seconds, run.run_seconds, run.write_seconds
+                    run.wall_seconds,
+                    run.run_seconds,
+                    run.write_seconds,
+                    joined
                 ),
             ),
             (
                 "Events",
-                format!(
+                html!(
                     "{}{}",
                     count(run.events),
-                    run.events_per_second.map_or(String::new(), |rate| format!(", {} a second", number(rate)))
+                    run.events_per_second.map(|rate| format!(", {} a second", number(rate)))
                 ),
             ),
         ];
         if let Some(waits) = run.hub_waits {
-            facts.push(("Waits of the hub", format!("{}, where it could not go on without an answer", count(waits))));
+            facts.push(("Waits of the hub", html!("{}, where it could not go on without an answer", count(waits))));
         }
         if let Some(messages) = run.messages {
-            let packed = run.messages_per_packet.map_or(String::new(), |many| format!(", {many:.1} a packet"));
-            let frames = run
-                .frames
-                .map_or(String::new(), |frames| format!(", in {} in both directions", counted(frames, "frame")));
-            facts.push(("Messages", format!("{}{packed}{frames}", count(messages))));
+            let packed = run.messages_per_packet.map(|many| format!(", {many:.1} a packet"));
+            let frames = run.frames.map(|frames| format!(", in {} in both directions", counted(frames, "frame")));
+            facts.push(("Messages", html!("{}{packed}{frames}", count(messages), packed, frames)));
         }
         let used = match host.cores_used {
             used if used > 0 && used < host.cores => format!("{used} of {} cores", host.cores),
             _ => counted(host.cores as u64, "core"),
         };
-        facts.push(("Host", escape(&format!("{}: {used}, {}, {}", host.name, host.processor, host.kernel))));
-        facts.push(("Started", escape(&manifest.started)));
-        facts.push(("Hansa", escape(&manifest.version)));
-        facts.push(("Command", format!("<code>{}</code>", escape(&manifest.command.join(" ")))));
+        facts.push(("Host", html!("{}: {used}, {}, {}", host.name, host.processor, host.kernel, used)));
+        facts.push(("Started", Html::from(&manifest.started)));
+        facts.push(("Hansa", Html::from(&manifest.version)));
+        facts.push(("Command", html!("<code>{}</code>", manifest.command.join(" "))));
         let mut html = definitions(&facts);
-        html.push_str(&self.blocked());
+        html += self.blocked();
         html
     }
 
-    fn blocked(&self) -> String {
+    fn blocked(&self) -> Html {
         let run = &self.summary.run;
         if run.waits.is_empty() && run.blocked_seconds.is_empty() {
-            return "<p>All actors shared one process, so none had to wait for another.</p>\n".to_owned();
+            return html!("<p>All actors shared one process, so none had to wait for another.</p>\n");
         }
         let names = run.waits.keys().chain(run.blocked_seconds.keys()).collect::<BTreeSet<_>>();
         let mut leaves: Vec<(f64, u64, &String)> = names
@@ -70,20 +72,20 @@ impl Page<'_> {
             .collect();
         leaves.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.2.cmp(right.2)));
         let longest = leaves.first().map_or(0.0, |leaf| leaf.0);
-        let cells = |name: String, waits: u64, blocked: f64| {
-            vec![
+        let row = |name: String, waits: u64, blocked: f64| {
+            cells![
                 name,
                 count(waits),
                 bar(if longest > 0.0 { blocked / longest } else { 0.0 }, &format!("{:.1} ms", blocked * 1e3)),
             ]
         };
         let mut rows: Vec<_> =
-            leaves.iter().take(ROWS_MAX).map(|(blocked, waits, name)| cells(escape(name), *waits, *blocked)).collect();
+            leaves.iter().take(ROWS_MAX).map(|(blocked, waits, name)| row((*name).clone(), *waits, *blocked)).collect();
         if leaves.len() > ROWS_MAX {
             let rest = &leaves[ROWS_MAX..];
             let sums = rest.iter().fold((0, 0.0), |sum, leaf| (sum.0 + leaf.1, sum.1 + leaf.0));
-            rows.push(cells(format!("{} more together", rest.len()), sums.0, sums.1));
+            rows.push(row(format!("{} more together", rest.len()), sums.0, sums.1));
         }
-        format!("<h3>Waits of the hub, by leaf</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
+        html!("<h3>Waits of the hub, by leaf</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
     }
 }

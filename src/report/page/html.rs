@@ -1,11 +1,9 @@
 //! Text and numbers as they stand in the page.
 
-use std::fmt::Write;
-
 pub use super::chart::step;
 use crate::numerals::{self, unbroken};
 pub use crate::numerals::{Digits, count, counted};
-use crate::settings::steers;
+use crate::report::markup::{Html, html};
 use crate::time::Time;
 
 /// A number, in which no line breaks.
@@ -28,43 +26,27 @@ pub fn volume(bytes: f64) -> String {
     unbroken(&numerals::volume(bytes))
 }
 
-/// Text without markup, for content and for quoted attributes. Characters that a page cannot show are marked.
-pub fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            '\n' | '\t' => safe.push(letter),
-            letter if steers(letter) => safe.push('\u{fffd}'),
-            letter => safe.push(letter),
-        }
-    }
-    safe
-}
-
 /// Adds to a page all that reacts: a page without it says the same.
 pub const SCRIPT: &str = include_str!("explore.js");
 
-/// A whole page, which loads nothing: its title and what is in it, both safe already.
-pub fn document(title: &str, body: &str) -> String {
-    format!(
+/// A whole page, which loads nothing.
+pub fn document(title: &str, body: Html) -> String {
+    let (style, script) = (super::style(), Html::constant(SCRIPT));
+    let page = html!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
          <meta name=\"color-scheme\" content=\"light dark\"><title>{title}</title>\n\
-         <style>\n{}</style></head>\n<body><main>\n{body}</main>\n<script>\n{SCRIPT}</script></body></html>\n",
-        super::style()
-    )
+         <style>\n{style}</style></head>\n<body><main>\n{body}</main>\n<script>\n{script}</script></body></html>\n",
+        [title, style, body, script]
+    );
+    page.into()
 }
 
-/// Escaped, and no longer than this many letters.
+/// No longer than this many letters.
 pub fn short(text: &str, letters: usize) -> String {
     match text.chars().count() > letters {
-        true => escape(&text.chars().take(letters - 1).chain(['…']).collect::<String>()),
-        false => escape(text),
+        true => text.chars().take(letters - 1).chain(['…']).collect(),
+        false => text.to_owned(),
     }
 }
 
@@ -84,40 +66,77 @@ pub fn at(number: f64) -> String {
     if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
 }
 
-/// A table, its columns named and the numeric ones (`#` ahead of the name) set to the right. A column whose name is
-/// empty is left out.
-pub fn table(columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
-    filled(columns, &mut rows.into_iter())
+/// The head of a column; `#` ahead of a text makes it one of numbers, which is set to the right.
+#[derive(Clone)]
+pub struct Column {
+    name: Html,
+    class: Option<Html>,
 }
 
-fn filled(columns: &[&str], rows: &mut dyn Iterator<Item = Vec<String>>) -> String {
-    let mut html = String::from("<div class=\"scroll\"><table><thead><tr>");
-    let class = |column: &str| if column.starts_with('#') { " class=\"n\"" } else { "" };
-    for column in columns.iter().filter(|column| !column.is_empty()) {
-        let _ = write!(html, "<th scope=\"col\"{}>{}</th>", class(column), column.strip_prefix('#').unwrap_or(column));
-    }
-    html.push_str("</tr></thead><tbody>\n");
-    for row in rows {
-        html.push_str("<tr>");
-        for (cell, column) in row.iter().zip(columns).filter(|(_, column)| !column.is_empty()) {
-            let _ = write!(html, "<td{}>{cell}</td>", class(column));
+impl From<&str> for Column {
+    fn from(text: &str) -> Column {
+        match text.strip_prefix('#') {
+            Some(name) => Column { name: name.into(), class: Some(html!(" class=\"n\"")) },
+            None => Html::from(text).into(),
         }
-        html.push_str("</tr>\n");
     }
-    html.push_str("</tbody></table></div>\n");
+}
+
+impl From<String> for Column {
+    fn from(text: String) -> Column {
+        text.as_str().into()
+    }
+}
+
+impl From<Html> for Column {
+    fn from(name: Html) -> Column {
+        Column { name, class: None }
+    }
+}
+
+/// A table. A column whose name is empty is left out.
+pub fn table<C: Clone + Into<Column>>(columns: &[C], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+    let columns: Vec<Column> = columns.iter().cloned().map(Into::into).collect();
+    filled(&columns, &mut rows.into_iter())
+}
+
+fn filled(columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Html>>) -> Html {
+    let mut html = html!("<div class=\"scroll\"><table><thead><tr>");
+    for Column { name, class } in columns.iter().filter(|column| !column.name.is_empty()) {
+        html += html!("<th scope=\"col\"{class}>{name}</th>", class, name);
+    }
+    html += html!("</tr></thead><tbody>\n");
+    for row in rows {
+        html += html!("<tr>");
+        for (cell, Column { class, .. }) in row.iter().zip(columns).filter(|(_, column)| !column.name.is_empty()) {
+            html += html!("<td{class}>{cell}</td>", class, cell);
+        }
+        html += html!("</tr>\n");
+    }
+    html + html!("</tbody></table></div>\n")
+}
+
+/// Links to sections, at the end of a header, and these sections, each with its name in links and its title.
+pub fn sections(sections: &[(&str, &str, Html)]) -> Html {
+    let links = sections.iter().map(|(id, title, _)| html!("<a href=\"#{id}\">{title}</a>", id, title));
+    let mut html = html!("<nav aria-label=\"Sections\">{}</nav>\n</header>\n", links.collect::<Html>());
+    for (id, title, body) in sections {
+        html += html!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n", id, title, body);
+    }
     html
 }
 
 /// A share as a bar with its number, for a cell of a table.
-pub fn bar(share: f64, words: &str) -> String {
+pub fn bar(share: f64, words: &str) -> Html {
     let width = at(share.clamp(0.0, 1.0) * 100.0);
-    format!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>")
+    html!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>", width, words)
 }
 
 /// Names and what they stand for.
-pub fn definitions(facts: &[(&str, String)]) -> String {
-    let facts: Vec<String> = facts.iter().map(|(what, words)| format!("<dt>{what}</dt><dd>{words}</dd>\n")).collect();
-    format!("<dl class=\"facts\">{}</dl>\n", facts.concat())
+pub fn definitions(facts: &[(&str, Html)]) -> Html {
+    let facts: Html =
+        facts.iter().map(|(what, words)| html!("<dt>{what}</dt><dd>{words}</dd>\n", what, words)).collect();
+    html!("<dl class=\"facts\">{facts}</dl>\n", facts)
 }
 
 #[cfg(test)]

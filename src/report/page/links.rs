@@ -4,10 +4,11 @@ use std::fmt::Write;
 
 use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis, values};
 use super::hatching::{MOST, lines};
-use super::html::{at, counted, escape, number, percent, short, volume};
+use super::html::{at, counted, number, percent, short, volume};
 use super::{PARTS, Page};
 use crate::grid::CableId;
 use crate::network::{Link, LinkId, Mode};
+use crate::report::markup::{Html, html};
 use crate::report::transfers::Crossing;
 use crate::time::Time;
 use crate::topology::{Cables, link_names};
@@ -44,30 +45,30 @@ impl LinkTraffic {
 
 impl Page<'_> {
     /// The section; empty, if no data crossed any link.
-    pub(super) fn links(&self) -> String {
-        let Some((links, crossings)) = self.tally.transfers.crossings() else { return String::new() };
+    pub(super) fn links(&self) -> Html {
+        let Some((links, crossings)) = self.tally.transfers.crossings() else { return Html::default() };
         let mut flows: Vec<Crossing<'_>> = crossings.filter(|flow| !flow.links.is_empty()).collect();
         flows.sort_by_key(|flow| flow.active);
         let loads = loads(links.len(), &flows);
         let all = loads.iter().filter(|load| load.is_any()).count();
         if all == 0 {
-            return String::new();
+            return Html::default();
         }
         let lanes = busiest(&loads);
         let levels = self.levels(&lanes, &flows);
         let names = link_names(self.topology);
         let cables = self.topology.cables.iter().flat_map(Cables::by_link).collect::<Vec<_>>();
-        let (mut body, mut told, mut top, mut legend) = (String::new(), Vec::new(), TOP, Vec::new());
+        let (mut body, mut told, mut top, mut legend) = (Html::default(), Vec::new(), TOP, Vec::new());
         for (link, levels) in lanes.iter().zip(levels) {
             let (name, words) = (&names[*link], self.words(&loads[*link], links[*link].capacity));
             let full = full(&links[*link], &levels);
-            body.push_str(&lane(&short(name, 60), &words, &levels, full, top));
-            let down = cables.get(*link).map_or(String::new(), |cable| self.down(*cable, name, top, lanes.len()));
+            body += lane(&short(name, 60), &words, &levels, full, top);
+            let down = cables.get(*link).map_or_else(Html::default, |cable| self.down(*cable, name, top, lanes.len()));
             if !down.is_empty() && legend.is_empty() {
                 legend.push(("hatched-down".to_owned(), "down".to_owned()));
             }
-            body.push_str(&down);
-            told.push(format!("{}: {words}.", escape(name)));
+            body += down;
+            told.push(format!("{name}: {words}."));
             top += CAPTION + LANE + GAP;
         }
         Figure {
@@ -83,7 +84,7 @@ impl Page<'_> {
             ),
             legend,
             height: top + BOTTOM,
-            body: body + &time_axis(self.window, top),
+            body: body + time_axis(self.window, top),
         }
         .html()
     }
@@ -114,7 +115,7 @@ impl Page<'_> {
     }
 
     /// Outages of a link as hatched areas in one of `lanes` lanes; only the longest outages, if there are too many.
-    fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> String {
+    fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> Html {
         let window = self.window;
         let mut all: Vec<(Time, Time)> = Vec::new();
         self.tally.failing.each_of_link(cable, window.to, |from, to| {
@@ -124,19 +125,18 @@ impl Page<'_> {
         });
         all.sort_by_key(|(from, to)| (std::cmp::Reverse(to.since(*from)), *from));
         all.truncate(MOST / lanes);
-        let (mut svg, upper) = (String::new(), top + CAPTION);
+        let (mut svg, upper) = (Html::default(), top + CAPTION);
         for (from, to) in all {
             let (left, right) = (window.x(from.max(window.from)), window.x(to));
             let width = (right - left).max(0.6);
-            let _ = writeln!(
-                svg,
-                "<g class=\"down\"><title>{}: down from {from} until {to}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" \
-                 height=\"{LANE}\"/><path d=\"{}\"/></g>",
-                escape(name),
+            svg += html!(
+                "<g class=\"down\"><title>{name}: down from {from} until {to}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" \
+                 height=\"{LANE}\"/><path d=\"{}\"/></g>\n",
                 at(left),
                 at(upper),
                 at(width),
-                lines((left, upper), (width, LANE))
+                lines((left, upper), (width, LANE)),
+                [name, from, to, LANE]
             );
         }
         svg
@@ -181,21 +181,21 @@ fn full(link: &Link, levels: &[f64]) -> f64 {
     if link.mode == Mode::PerFlow || most > 0.0 && !link.capacity.is_finite() { most } else { link.capacity }
 }
 
-fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> String {
+fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
     let (upper, bottom) = (top + CAPTION, top + CAPTION + LANE);
     let y = |level: f64| bottom - if full > 0.0 { (level / full).clamp(0.0, 1.0) * LANE } else { 0.0 };
-    let mut svg = String::new();
-    let _ = writeln!(
-        svg,
+    let mut svg = Html::default();
+    svg += html!(
         "<g><title>{name}: {words}</title>\
          <text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> {words}</text>\
          <rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
-         <path class=\"f0\"{} d=\"{}\"/></g>",
+         <path class=\"f0\"{} d=\"{}\"/></g>\n",
         at(upper - 5.0),
         at(upper),
         WIDTH - LEFT - RIGHT,
         values(levels),
-        area(levels, bottom, y)
+        area(levels, bottom, y),
+        [name, words, LEFT, LANE]
     );
     svg
 }

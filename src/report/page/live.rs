@@ -2,12 +2,13 @@
 
 use super::Page;
 use super::html::{number, percent};
+use crate::report::markup::{Html, html};
 
 impl Page<'_> {
     /// The section; empty, if the run was not a live one.
-    pub(super) fn live(&self) -> String {
-        let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return String::new() };
-        let mut html = format!(
+    pub(super) fn live(&self) -> Html {
+        let Some((live, plot)) = self.summary.run.live.zip(self.plot) else { return Html::default() };
+        let mut html = html!(
             "<p>Virtual time was paced at {} times real time, and the bytes of {} flows were really sent over links \
              that the router limited to their capacity. Such a run is not reproducible and has no digest.</p>\n",
             number(live.speed),
@@ -16,22 +17,22 @@ impl Page<'_> {
         if let (Some(median), Some(p95), Some(max), Some(overall)) =
             (live.median_error, live.p95_error, live.max_error, live.overall)
         {
-            html.push_str(&format!(
+            html += html!(
                 "<p>Measured times differ from the model by {} in the median, by no more than {} for 95 % of the \
                  flows, and by {} at most. In total the flows took {} times as long as in the model.</p>\n",
                 percent(median),
                 percent(p95),
                 percent(max),
                 format_args!("{overall:.2}")
-            ));
+            );
         }
         if let Some(doubt) = live.doubt() {
-            html.push_str(&format!("<p><strong>Note: {doubt}</strong></p>\n"));
+            html += html!("<p><strong>Note: {doubt}</strong></p>\n", doubt);
         }
-        html.push_str("<figure><div class=\"scroll\">");
-        html.push_str(plot);
-        html.push_str(
-            "</div><figcaption>One point per flow; on the dashed line the model is exact.</figcaption></figure>\n",
+        html += html!(
+            "<figure><div class=\"scroll\">{plot}</div><figcaption>One point per flow; on the dashed line the model is \
+             exact.</figcaption></figure>\n",
+            plot
         );
         html
     }

@@ -2,8 +2,8 @@
 //!
 //! Each file holds one section, and all systems have the same form: an empty section is left out. Subjects have theirs
 //! beside their accounts. Everything is drawn here, as HTML with inline SVG; `explore.js` adds what reacts, and a page
-//! without it says the same. All names of users are escaped. Where a run is too large to show each item, items are
-//! aggregated, and the page says so.
+//! without it says the same. Text is escaped by its type (`markup.rs`). Where a run is too large to show each item,
+//! items are aggregated, and the page says so.
 
 mod busy;
 pub(crate) mod chart;
@@ -26,12 +26,11 @@ mod value;
 mod waits;
 mod what_ran;
 
-use std::fmt::Write;
-
 use self::chart::Window;
-use self::html::{counted, escape, span};
+use self::html::{counted, span};
 use super::palette::{ON_DARK, ON_LIGHT, rules};
 use super::{Manifest, Status, Summary, SummaryFile, Tally};
+use crate::report::markup::{Html, html};
 use crate::time::Time;
 use crate::topology::Topology;
 
@@ -55,7 +54,7 @@ pub fn page(
     topology: &Topology,
     tally: &Tally,
     fresh: Option<&Summary>,
-    plot: Option<&str>,
+    plot: Option<&Html>,
 ) -> Vec<u8> {
     let page =
         Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: window(tally) };
@@ -70,7 +69,7 @@ pub(super) struct Page<'a> {
     pub tally: &'a Tally,
     fresh: Option<&'a Summary>,
     /// Plot of a live run's measurement.
-    plot: Option<&'a str>,
+    plot: Option<&'a Html>,
     pub window: Window,
 }
 
@@ -82,26 +81,25 @@ fn window(tally: &Tally) -> Window {
 
 impl Page<'_> {
     fn html(&self) -> String {
-        let name = escape(&self.topology.name);
-        let mut html = String::from("<header>\n");
+        let name = &self.topology.name;
+        let mut html = html!("<header>\n");
         if let Status::Partial(why) = &self.manifest.status {
-            let _ = writeln!(
-                html,
-                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {}. The page shows what had \
-                 happened until then; numbers and charts would be different at the end.</p>",
-                escape(why)
+            html += html!(
+                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {why}. The page shows what had \
+                 happened until then; numbers and charts would be different at the end.</p>\n",
+                why
             );
         }
-        let _ = write!(
-            html,
+        html += html!(
             "<p class=\"kicker\">A run of Hansa</p><h1>{name}</h1>\n<p class=\"lead\">{}</p>\n",
-            self.lead()
+            self.lead(),
+            name
         );
         let of_subjects = self.tally.subjects.iter().map(|present| {
             let (id, title) = present.subject.section;
             (id, title, present.report.section(self))
         });
-        let first = [("numbers", "At a glance", self.competing() + &self.numbers()), ("value", "Value", self.value())];
+        let first = [("numbers", "At a glance", self.competing() + self.numbers()), ("value", "Value", self.value())];
         let last = [
             ("view", "The cost of stale information", self.staleness()),
             ("live", "Real bytes beside the model", self.live()),
@@ -116,27 +114,20 @@ impl Page<'_> {
         ];
         let sections = first.into_iter().chain(of_subjects).chain(last);
         let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
-        html.push_str("<nav aria-label=\"Sections\">");
-        for (id, title, _) in &sections {
-            let _ = write!(html, "<a href=\"#{id}\">{title}</a>");
-        }
-        html.push_str("</nav>\n</header>\n");
-        for (id, title, body) in &sections {
-            let _ = write!(html, "<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n");
-        }
+        html += html::sections(&sections);
         let digest = match self.summary.run.live {
-            Some(_) => "A live run is not reproducible and has no digest.".to_owned(),
-            None => format!(
+            Some(_) => html!("A live run is not reproducible and has no digest."),
+            None => html!(
                 "The same topology and seed give the same digest in every layout: <code>{}</code>",
-                escape(&self.results.digest)
+                self.results.digest
             ),
         };
-        let _ = writeln!(
-            html,
+        html += html!(
             "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual \
-             unless they are called wall time. {digest}</footer>"
+             unless they are called wall time. {digest}</footer>\n",
+            digest
         );
-        html::document(&format!("{name}: a run of Hansa"), &html)
+        html::document(&format!("{name}: a run of Hansa"), html)
     }
 
     /// True if any job has a value.
@@ -145,7 +136,7 @@ impl Page<'_> {
     }
 
     fn lead(&self) -> String {
-        let about = self.topology.about.as_ref().map_or(String::new(), |about| format!("{} ", escape(about.trim())));
+        let about = self.topology.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
         let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();
         let tasks = match (self.results.tasks.submitted, self.results.jobs.submitted) {
             (tasks, jobs) if tasks == jobs => String::new(),
@@ -163,10 +154,11 @@ impl Page<'_> {
 }
 
 /// The style sheet, with the colours that all pictures share.
-pub(crate) fn style() -> String {
+fn style() -> Html {
     let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
     let (light, dark) = (variables(&ON_LIGHT), variables(&ON_DARK));
-    format!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{STYLE}")
+    html!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n", light, dark)
+        + Html::constant(STYLE)
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use super::Page;
 use super::html::{count, number, percent, span};
+use crate::report::markup::{Html, html};
 
 impl Page<'_> {
-    pub(super) fn numbers(&self) -> String {
+    pub(super) fn numbers(&self) -> Html {
         let results = self.results;
         let mut cards: Vec<(&str, String, String)> = Vec::new();
         if let Some(value) = &results.value {
@@ -41,12 +42,15 @@ impl Page<'_> {
         if let Some(useful) = results.useful {
             cards.push(("Useful work", percent(useful), "of the work for jobs with a worth brought value".to_owned()));
         }
-        let cards: Vec<String> = cards
+        let cards: Html = cards
             .iter()
             .map(|(what, big, small)| {
-                format!("<div><dt>{what}</dt><dd class=\"big\">{big}</dd><dd class=\"small\">{small}</dd></div>\n")
+                html!(
+                    "<div><dt>{what}</dt><dd class=\"big\">{big}</dd><dd class=\"small\">{small}</dd></div>\n",
+                    [what, big, small]
+                )
             })
             .collect();
-        format!("<dl class=\"cards\">{}</dl>\n", cards.concat())
+        html!("<dl class=\"cards\">{cards}</dl>\n", cards)
     }
 }

@@ -6,17 +6,18 @@ use super::busy::largest;
 use super::chart::{Figure, Levels, Scale, areas, mark, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
+use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::time::Time;
 
 impl Page<'_> {
-    pub(super) fn over_time(&self) -> String {
+    pub(super) fn over_time(&self) -> Html {
         let is_shown = self.tally.subjects.iter().any(|present| present.subject.shows_waiting);
-        let queue = if is_shown { String::new() } else { self.queue() };
-        queue + &self.utilisation() + &self.busy_sites(COLOURS)
+        let queue = if is_shown { Html::default() } else { self.queue() };
+        queue + self.utilisation() + self.busy_sites(COLOURS)
     }
 
-    fn queue(&self) -> String {
+    fn queue(&self) -> Html {
         let kinds = self.tally.names.kinds.len().max(1);
         let groups = kinds.min(COLOURS);
         let mut levels = vec![Levels::new(self.window, PARTS); groups];
@@ -32,7 +33,7 @@ impl Page<'_> {
             if level > peak.0 { (level, *time) } else { peak }
         });
         if peak.0 == 0 {
-            return "<p>No task ever had to wait.</p>\n".to_owned();
+            return html!("<p>No task ever had to wait.</p>\n");
         }
         let series: Vec<(String, Vec<f64>)> =
             levels.iter().enumerate().map(|(kind, levels)| (format!("f{kind}"), levels.means())).collect();
@@ -52,12 +53,12 @@ impl Page<'_> {
             note: format!("{} {} {most}", self.tally.words().waiting, self.parts_in_words()),
             legend: (0..groups).map(|kind| (format!("f{kind}"), name(kind))).collect(),
             height: CHART,
-            body: scale.axis("waiting tasks") + &areas(self.window, scale, &series),
+            body: scale.axis("waiting tasks") + areas(self.window, scale, &series),
         }
         .html()
     }
 
-    fn utilisation(&self) -> String {
+    fn utilisation(&self) -> Html {
         let sites = &self.tally.sites;
         let groups = sites.len().min(COLOURS);
         // The largest have an area of their own.
@@ -107,8 +108,8 @@ impl Page<'_> {
             legend,
             height: CHART,
             body: scale.axis("busy cores")
-                + &areas(self.window, scale, &series)
-                + &mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
+                + areas(self.window, scale, &series)
+                + mark(scale, cores as f64, &format!("all {}", counted(cores, "core"))),
         }
         .html()
     }

@@ -1,11 +1,10 @@
 //! "Responsiveness": how long jobs took, by how much work they bring.
 
-use std::fmt::Write;
-
 use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
 use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
+use crate::report::markup::{Html, html};
 use crate::settings::units::MILLION;
 
 /// Height of a numeral and the room above it.
@@ -13,9 +12,9 @@ const NUMERAL: f64 = 14.0;
 
 impl Page<'_> {
     /// Nothing, if jobs are single tasks.
-    pub(super) fn responsiveness(&self) -> String {
+    pub(super) fn responsiveness(&self) -> Html {
         if self.results.has_only_single_tasks() {
-            return String::new();
+            return Html::default();
         }
         let groups = &self.results.slr_by_size;
         let finite = |slr: Option<f64>| slr.filter(|slr| slr.is_finite() && *slr >= 0.0);
@@ -25,8 +24,9 @@ impl Page<'_> {
             .flatten()
             .fold(0.0, f64::max);
         if most == 0.0 {
-            return "<p>No job had finished when the log ended, so nothing is known about how long jobs take.</p>\n"
-                .to_owned();
+            return html!(
+                "<p>No job had finished when the log ended, so nothing is known about how long jobs take.</p>\n"
+            );
         }
         let scale = Scale::new((most * 1.12).max(1.2), CHART);
         let bars: Vec<_> = groups
@@ -36,21 +36,21 @@ impl Page<'_> {
                 None => Vec::new(),
             })
             .collect();
-        let mut body = scale.axis("SLR") + &columns(scale, axis_of(bars.len()), &bars);
-        body.push_str(&mark(scale, 1.0, ""));
-        let mut numbers = String::new();
+        let mut body = scale.axis("SLR") + columns(scale, axis_of(bars.len()), &bars);
+        body += mark(scale, 1.0, "");
+        let mut numbers = Html::default();
         for (column, group) in groups.iter().enumerate() {
             let (left, width) = column_at(column, groups.len());
             let middle = left + width / 2.0;
             let (slr, censored) = (finite(group.slr), finite(group.slr_censored));
             if let Some(censored) = censored {
                 let y = scale.y(censored);
-                let _ = writeln!(
-                    body,
+                body += html!(
                     "<path class=\"point\" d=\"M{} {}l6 6l-6 6l-6 -6z\">\
-                     <title>with starved jobs {censored:.3}</title></path>",
+                     <title>with starved jobs {censored:.3}</title></path>\n",
                     at(middle),
-                    at(y - 6.0)
+                    at(y - 6.0),
+                    censored
                 );
             }
             if let Some(slr) = slr {
@@ -58,11 +58,11 @@ impl Page<'_> {
                 let foot = CHART - BOTTOM - 6.0;
                 let is_inside = scale.y(slr) < foot - NUMERAL;
                 let (class, y) = if is_inside { ("value on", foot) } else { ("value", scale.y(slr) - 5.0) };
-                let _ =
-                    writeln!(numbers, "<text class=\"{class}\" x=\"{}\" y=\"{}\">{slr:.2}</text>", at(middle), at(y));
+                numbers +=
+                    html!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{slr:.2}</text>\n", at(middle), at(y), class, slr);
             }
         }
-        body.push_str(&numbers);
+        body += numbers;
         let listed: Vec<String> =
             groups.iter().map(|group| group.slr.map_or("none".to_owned(), |slr| format!("{slr:.2}"))).collect();
         let has_deadlines = groups.iter().any(|group| finite(group.slr_censored).is_some());

@@ -6,6 +6,7 @@ use super::chart::{LEFT, Levels, RIGHT, WIDTH, Window};
 use super::html::at;
 use crate::grid::Needs;
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::report::tally::Stint;
 
@@ -54,7 +55,7 @@ impl Strips {
     }
 
     /// The shares of all jobs, stacked by colour.
-    pub fn svg(&self, tally: &Tally, window: Window, site: usize) -> String {
+    pub fn svg(&self, tally: &Tally, window: Window, site: usize) -> Html {
         let mut levels = vec![Levels::new(window, STEPS); self.count() as usize * COLOURS];
         for row in tally.jobs.values() {
             let Some(task) = row.tasks.first() else { continue };
@@ -72,7 +73,7 @@ impl Strips {
             }
         }
 
-        let mut svg = String::new();
+        let mut svg = Html::default();
         for (strip, levels) in (0..self.count()).zip(levels.chunks(COLOURS)) {
             let (first, last) = self.nodes(strip);
             let full = (self.bottom(strip) - self.top - self.height * f64::from(strip)).max(1.0);
@@ -85,7 +86,7 @@ impl Strips {
 }
 
 /// Stacked levels over time above a line, one path per colour.
-fn stack(svg: &mut String, bottom: f64, stacks: &[Vec<f64>]) {
+fn stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
     let x = |step: usize| LEFT + step as f64 / STEPS as f64 * (WIDTH - LEFT - RIGHT);
     let mut below = vec![0.0; STEPS];
     for (class, levels) in stacks.iter().enumerate() {
@@ -105,7 +106,7 @@ fn stack(svg: &mut String, bottom: f64, stacks: &[Vec<f64>]) {
             step = end;
         }
         if !path.is_empty() {
-            let _ = writeln!(svg, "<path class=\"f{class}\" d=\"{path}\"/>");
+            *svg += html!("<path class=\"f{class}\" d=\"{path}\"/>\n", class, path);
         }
         below.iter_mut().zip(levels).for_each(|(below, level)| *below += level);
     }

@@ -2,6 +2,7 @@
 
 use super::Page;
 use super::html::{number, percent, span, table};
+use crate::report::markup::{Html, cells, html};
 use crate::report::{Staleness, Summary};
 
 /// A row of the comparison: its label, its number in a run, and the form of the number.
@@ -20,41 +21,40 @@ const ROWS: &[StalenessRow] = &[
 
 impl Page<'_> {
     /// The section; empty if the router's view was not old, or there is no other run.
-    pub(super) fn staleness(&self) -> String {
+    pub(super) fn staleness(&self) -> Html {
         let Some((view, fresh)) = self.results.view.filter(Staleness::is_old).zip(self.fresh) else {
-            return String::new();
+            return Html::default();
         };
         let what = match view.by_offers {
             true => "The router had the offer of a task's cores",
             false => "The router learned that a task had ended",
         };
         let how = if view.by_offers { "send offers" } else { "report" };
-        let mut html = format!(
+        let mut html = html!(
             "<p>{what} {} late on average and {} at most: links take time, and sites {how} periodically. Meanwhile {} \
              core hours were idle that it considered used. For comparison, the same jobs on the same sites, with a \
              router that learns of everything at once:</p>\n",
             span(view.lag_mean),
             span(view.lag_max),
-            number(view.unseen / 3600.0)
+            number(view.unseen / 3600.0),
+            [what, how]
         );
         let rows = ROWS.iter().filter_map(|(what, of, words)| {
             let (here, there) = of(self.results).zip(of(fresh))?;
-            Some(vec![(*what).to_owned(), words(here), words(there), change(here, there)])
+            Some(cells![*what, words(here), words(there), change(here, there)])
         });
-        html.push_str(&table(
-            &["Measure", "#This run", "#With an up-to-date view", "#Cost of stale information"],
-            rows,
-        ));
+        html += table(&["Measure", "#This run", "#With an up-to-date view", "#Cost of stale information"], rows);
         if let Some((here, there)) = self.results.value.zip(fresh.value)
             && there.obtained > 0.0
         {
             let lost = there.obtained - here.obtained;
             let words = if lost < 0.0 { "gained" } else { "lost" };
-            html.push_str(&format!(
+            html += html!(
                 "<p>Stale information {words} {} of value, {} of what an up-to-date view obtains.</p>\n",
                 number(lost.abs()),
-                percent(lost.abs() / there.obtained)
-            ));
+                percent(lost.abs() / there.obtained),
+                words
+            );
         }
         html
     }

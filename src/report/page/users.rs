@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::html::{Digits, bar, count, escape, percent, span, table};
+use super::html::{Digits, bar, count, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
 use crate::report::Tally;
+use crate::report::markup::{Html, cells, html};
 use crate::report::tally::JobRow;
 
 /// Largest number of sites with a column of their own.
@@ -62,7 +63,7 @@ impl Had {
 }
 
 impl Page<'_> {
-    pub(super) fn users(&self) -> String {
+    pub(super) fn users(&self) -> Html {
         let nothing = Had { hours: vec![0.0; self.tally.sites.len()], ..Had::default() };
         let mut by_user: BTreeMap<String, Had> = BTreeMap::new();
         for row in self.tally.jobs.values() {
@@ -74,31 +75,31 @@ impl Page<'_> {
         let mut rows: Vec<(String, String, Had)> = users
             .clone()
             .take(ROWS_MAX)
-            .map(|user| (escape(&user.name), escape(&user.latency.to_string()), had(&user.name)))
+            .map(|user| (user.name.clone(), user.latency.to_string(), had(&user.name)))
             .collect();
         let rest = self.topology.users.len().saturating_sub(ROWS_MAX);
         if rest > 0 {
             let sum = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name)).fold(nothing, Had::plus);
             rows.push((format!("{rest} more users together"), String::new(), sum));
         }
-        self.users_alone(&rows) + &self.users_at_sites(&rows)
+        self.users_alone(&rows) + self.users_at_sites(&rows)
     }
 
-    fn users_alone(&self, rows: &[(String, String, Had)]) -> String {
+    fn users_alone(&self, rows: &[(String, String, Had)]) -> Html {
         let hours = Digits::of(rows.iter().map(|row| row.2.hours.iter().sum()));
         let worth = Digits::of(rows.iter().map(|row| row.2.worth));
         let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
         let row = |(name, latency, had): &(String, String, Had)| {
             let share = had.value / had.worth;
-            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none available".to_owned() };
-            vec![
-                name.clone(),
-                latency.clone(),
+            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none available".into() };
+            cells![
+                name,
+                latency,
                 count(had.jobs),
                 count(had.tasks),
                 hours.show(had.hours.iter().sum()),
-                mean(had.waited).map_or(String::new(), span),
-                mean(had.stretched).map_or(String::new(), |stretch| format!("{stretch:.2}")),
+                mean(had.waited).map(span),
+                mean(had.stretched).map(|stretch| format!("{stretch:.2}")),
                 worth.show(had.worth),
                 obtained,
             ]
@@ -106,42 +107,45 @@ impl Page<'_> {
         let (stretch, meaning) = match self.tally.has_only_single_tasks() {
             true => (
                 "#Mean stretch",
-                "Stretch is the time from submission (or a reservation's ready time) to the end of a finished job, \
-                 divided by its run time, where neither counts as less than 10 s.",
+                html!(
+                    "Stretch is the time from submission (or a reservation's ready time) to the end of a finished job, \
+                     divided by its run time, where neither counts as less than 10 s."
+                ),
             ),
             false => (
                 "#Mean SLR",
-                "SLR is the time from submission (or a reservation's ready time) to the end of a finished job, divided \
-                 by its critical path.",
+                html!(
+                    "SLR is the time from submission (or a reservation's ready time) to the end of a finished job, \
+                     divided by its critical path."
+                ),
             ),
         };
         let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
         let columns =
             ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", stretch, best, obtained];
-        format!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)))
+        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)), meaning)
     }
 
     /// Core hours by user and site.
-    fn users_at_sites(&self, rows: &[(String, String, Had)]) -> String {
+    fn users_at_sites(&self, rows: &[(String, String, Had)]) -> Html {
         let sites = &self.tally.sites;
         if sites.len() < 2 || rows.len() < 2 {
-            return String::new();
+            return Html::default();
         }
         let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
         let mut most: Vec<usize> = (0..sites.len()).collect();
         most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
         let (own, others) = most.split_at_mut(sites.len().min(SITES_MAX));
         own.sort_unstable();
-        let names = own.iter().map(|site| format!("#{}", escape(&sites[*site].name)));
+        let names = own.iter().map(|site| format!("#{}", sites[*site].name));
         let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
         let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
         let digits = Digits::of(rows.iter().flat_map(|row| &row.2.hours).copied());
         let row = |(name, _, had): &(String, String, Had)| {
             let hours = own.iter().map(|site| digits.show(had.hours[*site]));
             let rest = digits.show(others.iter().map(|site| had.hours[*site]).sum());
-            std::iter::once(name.clone()).chain(hours).chain([rest]).collect()
+            std::iter::once(name.clone()).chain(hours).chain([rest]).map(Html::from).collect()
         };
-        format!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))
+        html!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))
     }
 }

@@ -4,12 +4,13 @@ use super::chart::{Figure, Scale, columns};
 use super::html::{Digits, bar, count, counted, number, percent, table};
 use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
+use crate::report::markup::{Html, cells, html};
 use crate::report::tally::{JobRow, Standing};
 
 impl Page<'_> {
     /// Returns an empty string if no job has a worth.
-    pub(super) fn value(&self) -> String {
-        let Some(value) = &self.results.value else { return String::new() };
+    pub(super) fn value(&self) -> Html {
+        let Some(value) = &self.results.value else { return Html::default() };
         let mut sums = [(0u64, 0.0, 0.0); ValueOutcome::ALL.len()];
         for row in self.tally.jobs.values() {
             if let Some(outcome) = ValueOutcome::of(row) {
@@ -25,8 +26,8 @@ impl Page<'_> {
         let rows = there.iter().map(|(outcome, _, words)| {
             let (number_of, obtained, lost) = sums[*outcome as usize];
             let part = number_of as f64 / jobs.max(1) as f64;
-            vec![
-                (*words).to_owned(),
+            cells![
+                *words,
                 bar(part, &count(number_of)),
                 gains.show(obtained),
                 share(obtained),
@@ -36,7 +37,7 @@ impl Page<'_> {
         });
         let tenths = tenths(self.tally.jobs.values().filter(|row| row.job.worth.is_some()));
         let columns = ["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"];
-        format!(
+        html!(
             "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
              counted from submission, in multiples of its critical path (SLR). Of {} in total, users obtained {}.</p>\n\
              {}{}{}",
@@ -49,7 +50,7 @@ impl Page<'_> {
     }
 }
 
-fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
+fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> Html {
     let by_value: Vec<_> = tenths.iter().map(|tenth| value_column(tenth)).collect();
     let scale = Scale::new(100.0, CHART);
     let lost = there.iter().filter(|(outcome, ..)| *outcome > ValueOutcome::InTime);
@@ -65,17 +66,18 @@ fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
         note: format!("{} Percent of the tenth's maximum value.", tenths_in_words(tenths, "jobs with a worth")),
         legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
         height: CHART,
-        body: scale.axis("share of value, %") + &columns(scale, axis_of(by_value.len()), &by_value),
+        body: scale.axis("share of value, %") + columns(scale, axis_of(by_value.len()), &by_value),
     }
     .html()
 }
 
-fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
+fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> Html {
     let starving: Vec<_> = tenths.iter().map(|tenth| starved_column(tenth)).collect();
     let most = starving.iter().map(|parts| parts.iter().map(|part| part.1).sum::<f64>()).fold(0.0, f64::max);
     if most == 0.0 {
-        return "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n"
-            .to_owned();
+        return html!(
+            "<p>No job starved: every job with a deadline finished before it had lost all of its value.</p>\n"
+        );
     }
     let scale = Scale::new(most, CHART - 40.0);
     let starved = there.iter().filter(|(outcome, ..)| *outcome > ValueOutcome::Late);
@@ -91,7 +93,7 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> String {
             .to_owned(),
         legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
         height: CHART - 40.0,
-        body: scale.axis("starved jobs, %") + &columns(scale, axis_of(starving.len()), &starving),
+        body: scale.axis("starved jobs, %") + columns(scale, axis_of(starving.len()), &starving),
     }
     .html()
 }

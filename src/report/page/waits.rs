@@ -1,8 +1,9 @@
 //! "The longest waits": whose first task took longest to start.
 
 use super::Page;
-use super::html::{Digits, count, counted, escape, micros, moment, table};
+use super::html::{Digits, count, counted, micros, moment, table};
 use super::value::worth;
+use crate::report::markup::{Html, cells, html};
 use crate::report::summary::work;
 use crate::report::tally::{JobRow, Standing};
 use crate::report::why::SharedRun;
@@ -10,7 +11,7 @@ use crate::report::why::SharedRun;
 const LONGEST: usize = 12;
 
 impl Page<'_> {
-    pub(super) fn longest_waits(&self) -> String {
+    pub(super) fn longest_waits(&self) -> Html {
         let mut waits: Vec<(u64, &JobRow)> = self
             .tally
             .jobs
@@ -28,7 +29,7 @@ impl Page<'_> {
                 true => " Later some were paused, moved or lost, or shared their cores.",
                 false => "",
             };
-            return format!("<p>No job had to wait for its first task to start.{later}</p>\n");
+            return html!("<p>No job had to wait for its first task to start.{later}</p>\n", later);
         }
         let what = |row: &JobRow| match (
             row.start(),
@@ -54,9 +55,9 @@ impl Page<'_> {
         let values =
             Digits::of(waits.iter().take(LONGEST).flat_map(|(_, row)| [row.value().unwrap_or(0.0), worth(row)]));
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
-            vec![
+            cells![
                 self.tally.label(row.job.id),
-                escape(&self.tally.names.of_actor(row.user)),
+                self.tally.names.of_actor(row.user),
                 moment(row.wanted()),
                 micros(*wait),
                 count(match row.job.tasks.first() {
@@ -79,10 +80,11 @@ impl Page<'_> {
         let value = if self.has_worth() { "#Value" } else { "" };
         let columns = ["#Job", "User", &format!("#{from}"), "#Waited", tasks, "#Core hours", value, "Outcome"];
         let rows = table(&columns, rows);
-        format!(
+        html!(
             "<p>From {since} until {started}{or_not}: the {} longest of {}.</p>\n{rows}",
             LONGEST.min(all),
-            counted(all as u64, "job")
+            counted(all as u64, "job"),
+            [since, started, or_not, rows]
         )
     }
 }

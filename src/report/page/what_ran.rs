@@ -2,10 +2,11 @@
 
 use std::fmt::Write;
 
-use super::html::{Digits, bar, count, counted, definitions, escape, number, percent, span, table};
+use super::html::{Digits, bar, count, counted, definitions, number, percent, span, table};
 use super::{Page, ROWS_MAX};
 use crate::grid::Behaviour;
 use crate::report::Use;
+use crate::report::markup::{Html, cells, html};
 use crate::report::summary::work;
 use crate::report::tally::Fate;
 use crate::settings;
@@ -15,61 +16,61 @@ use crate::topology::{Site, User, Workload};
 const TOPOLOGY_MAX: usize = 40_000;
 
 impl Page<'_> {
-    pub(super) fn what_ran(&self) -> String {
-        let mut facts: Vec<(&str, String)> = Vec::new();
+    pub(super) fn what_ran(&self) -> Html {
+        let mut facts: Vec<(&str, Html)> = Vec::new();
         for system in &self.topology.systems {
             let Policy { what, name, about } = system.policy();
             let about = match about {
                 "" => String::new(),
-                about => format!(": {}", escape(&settings::remark(about))),
+                about => format!(": {}", settings::remark(about)),
             };
-            facts.push((what, format!("<code>{}</code>{about}", escape(name))));
+            facts.push((what, html!("<code>{name}</code>{about}", name, about)));
         }
         let is_planned = |user: &&User| user.behaviour == Behaviour::External;
         let planned: Vec<&str> = self.topology.users.iter().filter(is_planned).map(|user| user.name.as_str()).collect();
         if let Some(first) = planned.first() {
             let who = match planned.len() - 1 {
-                0 => escape(first),
-                others => format!("{} and {}", escape(first), counted(others as u64, "other user")),
+                0 => (*first).to_owned(),
+                others => format!("{first} and {}", counted(others as u64, "other user")),
             };
             let text =
                 format!("an external program plans for {who}: the policy applies to jobs for which it names no site");
-            facts.push(("Planner", text));
+            facts.push(("Planner", text.into()));
         }
         facts.extend([
-            ("Load", self.load()),
-            ("Layout", escape(&self.manifest.layout)),
-            ("Seed", self.manifest.seed.to_string()),
+            ("Load", self.load().into()),
+            ("Layout", Html::from(&self.manifest.layout)),
+            ("Seed", self.manifest.seed.into()),
             (
                 "Digest",
                 match self.summary.run.live {
-                    Some(_) => "none, as a live run is not reproducible".to_owned(),
-                    None => format!("<code>{}</code>", escape(&self.results.digest)),
+                    Some(_) => "none, as a live run is not reproducible".into(),
+                    None => html!("<code>{}</code>", &self.results.digest),
                 },
             ),
             (
                 "Log",
-                format!(
+                html!(
                     "{} {}, status {}",
                     count(self.results.entries),
                     if self.results.entries == 1 { "entry" } else { "entries" },
-                    escape(&self.manifest.status.to_string())
+                    self.manifest.status.to_string()
                 ),
             ),
         ]);
         let mut html = definitions(&facts);
-        html.push_str(&self.sites());
-        html.push_str(&self.users());
+        html += self.sites();
+        html += self.users();
         let text = &self.manifest.topology;
         let cut = (0..=text.len().min(TOPOLOGY_MAX)).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
         let rest = match text.len() - cut {
             0 => String::new(),
             left => format!("\n… {} more characters: manifest.json has them.", count(left as u64)),
         };
-        let _ = writeln!(
-            html,
-            "<details><summary>The topology, with every default filled in</summary><pre>{}{rest}</pre></details>",
-            escape(&text[..cut])
+        html += html!(
+            "<details><summary>The topology, with every default filled in</summary><pre>{}{rest}</pre></details>\n",
+            &text[..cut],
+            rest
         );
         html
     }
@@ -100,44 +101,43 @@ impl Page<'_> {
         text
     }
 
-    fn sites(&self) -> String {
+    fn sites(&self) -> Html {
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites);
         let hours = Digits::of(sites.clone().map(|(_, used)| used.busy / 3600.0));
         let row = |(site, used): (&Site, &Use)| {
             let share = self.results.used(used);
-            vec![
-                escape(&site.name),
+            cells![
+                &site.name,
                 count(site.cores.into()),
-                escape(self.topology.kinds.get(usize::from(site.kind.0)).map_or("", String::as_str)),
+                self.topology.kinds.get(usize::from(site.kind.0)).map_or("", String::as_str),
                 site.systems
                     .iter()
                     .map(|system| self.topology.systems[*system].row().key)
                     .collect::<Vec<_>>()
                     .join(", "),
-                escape(&site.scheduler),
-                escape(&site.latency.to_string()),
+                &site.scheduler,
+                site.latency.to_string(),
                 count(used.tasks),
                 hours.show(used.busy / 3600.0),
-                share.map_or(String::new(), |share| bar(share, &percent(share))),
+                share.map(|share| bar(share, &percent(share))),
             ]
         };
-        let mut rows: Vec<Vec<String>> = sites.clone().take(ROWS_MAX).map(row).collect();
+        let mut rows: Vec<Vec<Html>> = sites.clone().take(ROWS_MAX).map(row).collect();
         let rest: Vec<_> = sites.skip(ROWS_MAX).map(|(_, used)| used).collect();
         if !rest.is_empty() {
             let sum = |what: fn(&Use) -> u64| count(rest.iter().map(|used| what(used)).sum());
             let busy: f64 = rest.iter().map(|used| used.busy).sum();
             let name = format!("{} more sites together", rest.len());
-            let none = String::new;
-            rows.push(vec![
+            rows.push(cells![
                 name,
                 sum(|used| used.cores),
-                none(),
-                none(),
-                none(),
-                none(),
+                "",
+                "",
+                "",
+                "",
                 sum(|used| used.tasks),
                 hours.show(busy / 3600.0),
-                none(),
+                "",
             ]);
         }
         let when = format!("Used {}", self.results.used_when());
@@ -145,14 +145,14 @@ impl Page<'_> {
         let scheduler = if has_schedulers { "Scheduler" } else { "" };
         let used_by = if self.topology.systems.len() > 1 { "Used by" } else { "" };
         let columns = ["Site", "#Cores", "Kind", used_by, scheduler, "#To the router", "#Tasks", "#Core hours", &when];
-        format!("<h3>Sites</h3>\n{}", table(&columns, rows))
+        html!("<h3>Sites</h3>\n{}", table(&columns, rows))
     }
 }
 
 fn workload(workload: &Workload) -> String {
     let source = workload.source.job_source();
     let (job, from) = source.describe();
-    format!("{} {}", counted(source.jobs_in_all(), job), escape(&from))
+    format!("{} {}", counted(source.jobs_in_all(), job), from)
 }
 
 /// Core time in the unit that leaves a number worth reading.

@@ -20,6 +20,7 @@ use super::account::Account;
 use super::page::Page;
 use super::summary::Counts;
 use super::{Summary, Tally};
+use crate::report::markup::Html;
 use crate::systems;
 use crate::topology::Topology;
 
@@ -87,7 +88,7 @@ pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
 
     /// The section's text; empty if there is none.
-    fn section(&self, page: &Page<'_>) -> String;
+    fn section(&self, page: &Page<'_>) -> Html;
 
     /// Strategy of a user, by its number. None if users of this subject have none.
     fn strategy(&self, _user: usize) -> Option<&str> {

@@ -1,5 +1,6 @@
 //! Offers of sites to a market that is cleared by messages: how many, and their age when tasks are given away.
 
+use crate::report::markup::{Html, html};
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SubjectReport, Unit};
@@ -69,9 +70,9 @@ impl SubjectReport for OfferReport {
         Box::new(OfferAccount(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
-        let Some(Offers { offers, given, age_mean, age_max }) = page.results.part() else { return String::new() };
-        format!(
+    fn section(&self, page: &Page<'_>) -> Html {
+        let Some(Offers { offers, given, age_mean, age_max }) = page.results.part() else { return Html::default() };
+        html!(
             "<p>Sites sent {}. When a task was given to a site ({}), the last offer of that site was {} old on average and \
              {} at most. An offer may be old because nothing has changed.</p>\n",
             counted(offers, "offer"),

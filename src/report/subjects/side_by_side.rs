@@ -1,5 +1,6 @@
 //! The systems of a grid side by side, if there are several: ended jobs, waits, and core time by site.
 
+use crate::report::markup::{Html, cells, html};
 use serde::{Deserialize, Serialize};
 
 use super::{EVERY, Subject, SubjectReport};
@@ -8,7 +9,7 @@ use crate::report::SummaryPart;
 use crate::report::account::Account;
 use crate::report::core::Mean;
 use crate::report::page::Page;
-use crate::report::page::html::{count, escape, percent, span, table};
+use crate::report::page::html::{count, percent, span, table};
 use crate::report::tally::{JobRow, Standing};
 use crate::report::{Summary, Tally};
 use crate::time::Time;
@@ -75,8 +76,8 @@ impl SubjectReport for SharedGrid {
         Box::new(SystemSums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
-        page.results.part::<Systems>().map_or(String::new(), |systems| section(&systems))
+    fn section(&self, page: &Page<'_>) -> Html {
+        page.results.part::<Systems>().map_or_else(Html::default, |systems| section(&systems))
     }
 }
 
@@ -153,13 +154,13 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
 /// Largest number of sites with columns of their own.
 const SITES_MAX: usize = 12;
 
-fn section(Systems(all): &Systems) -> String {
+fn section(Systems(all): &Systems) -> Html {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mut sites: Vec<&str> = all.iter().flat_map(|one| &one.sites).map(|site| site.name.as_str()).collect();
     sites.sort_unstable();
     sites.dedup();
     let shown = if sites.len() > SITES_MAX { &[][..] } else { &sites[..] };
-    let heads = shown.iter().map(|site| format!("#Core h at {}", escape(site)));
+    let heads = shown.iter().map(|site| format!("#Core h at {site}"));
     let columns: Vec<String> = ["System", "#Jobs", "#Finished", "#Mean wait", "#Core h", "#Of all"]
         .into_iter()
         .map(str::to_owned)
@@ -171,18 +172,19 @@ fn section(Systems(all): &Systems) -> String {
             let there = one.sites.iter().find(|at| at.name == *site);
             or_none(there.map(|at| hours.show(at.busy / 3600.0)))
         };
-        let own = [
-            format!("<code>[{}]</code>", escape(&one.name)),
+        let own = cells![
+            html!("<code>[{}]</code>", &one.name),
             count(one.jobs),
             count(one.finished),
             or_none(one.wait.map(span)),
             hours.show(one.busy / 3600.0),
             or_none(one.share.map(percent)),
         ];
-        own.into_iter().chain(shown.iter().map(at)).collect()
+        own.into_iter().chain(shown.iter().map(at).map(Html::from)).collect()
     };
-    let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let note = "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. \
-                The numbers at the top of the page are of all systems together.</p>\n";
+    let note = html!(
+        "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. \
+                The numbers at the top of the page are of all systems together.</p>\n"
+    );
     table(&columns, all.iter().map(row)) + note
 }

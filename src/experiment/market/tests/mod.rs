@@ -115,10 +115,10 @@ fn figures_have_a_line_for_each_policy() {
     assert_eq!(drawn.len(), 8);
     for figure in &drawn {
         for (_, label) in POLICIES {
-            assert!(figure.svg.contains(&format!(">{label}</text>")), "{label} is not in {}", figure.file);
+            assert!(figure.svg.as_str().contains(&format!(">{label}</text>")), "{label} is not in {}", figure.file);
         }
-        assert!(!figure.svg.contains("NaN"));
+        assert!(!figure.svg.as_str().contains("NaN"));
     }
     let nothing = figures(&Outcome::of(TWO, &experiment_of(TWO), &[]).unwrap());
-    assert!(nothing[0].svg.contains("There is no data to show."));
+    assert!(nothing[0].svg.as_str().contains("There is no data to show."));
 }

@@ -6,6 +6,7 @@ use std::fmt::Write;
 
 use super::{Layered, SIDE, TOP, WIDTH, curve};
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::html::{at, count, counted, short};
 use crate::report::palette::COLOURS;
 
@@ -117,17 +118,17 @@ impl Blocks {
         )
     }
 
-    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> String {
+    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
         let room = (WIDTH - 2.0 * SIDE) / self.columns.max(1) as f64;
         let width = (room * WIDE).min(WIDTH_MAX);
         let left = |column: usize| SIDE + room * column as f64 + (room - width) / 2.0;
         let middle = |key: Key| self.blocks[&key].top + self.blocks[&key].height / 2.0;
         let most = self.lines.first().map_or(1, |(_, count)| *count) as f64;
-        let mut svg = String::new();
+        let mut svg = Html::default();
         for ((from, to), count) in self.lines.iter().rev() {
             let thick = THIN + (THICK - THIN) * (*count as f64 / most).sqrt();
             let line = curve((left(from.0) + width, middle(*from)), (left(to.0), middle(*to)));
-            let _ = writeln!(svg, "<path class=\"needs\" stroke-width=\"{thick:.1}\" d=\"{line}\"/>");
+            svg += html!("<path class=\"needs\" stroke-width=\"{thick:.1}\" d=\"{line}\"/>\n", thick, line);
         }
         for (&(column, colour), block) in &self.blocks {
             let first = column * self.each + 1;
@@ -143,15 +144,15 @@ impl Blocks {
                 some => format!(", {} of them on the critical path", count(some)),
             };
             let class = if colour < COLOURS { format!("f{colour}") } else { "idle".to_owned() };
-            let _ = writeln!(
-                svg,
+            svg += html!(
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">\
-                 <title>{layers}: {} {site}{critical}</title></rect>",
+                 <title>{layers}: {} {site}{critical}</title></rect>\n",
                 at(left(column)),
                 at(block.top),
                 at(width),
                 at(block.height),
                 counted(block.tasks, "task"),
+                [class, layers, site, critical]
             );
         }
         let ends = |key: Key| [(left(key.0), middle(key)), (left(key.0) + width, middle(key))];
@@ -163,7 +164,7 @@ impl Blocks {
             let [(from, y), (to, _)] = ends(*key);
             let _ = write!(way, "M{from:.1} {y:.1}H{to:.1}");
         }
-        let _ = writeln!(svg, "<path class=\"way\" d=\"{way}\"/>");
+        svg += html!("<path class=\"way\" d=\"{way}\"/>\n", way);
         svg
     }
 }

@@ -13,8 +13,9 @@ use self::blocks::Blocks;
 use self::single::Single;
 use super::Page;
 use super::chart::{Figure, TOP, WIDTH};
-use super::html::{count, counted, escape, micros, short};
+use super::html::{count, counted, micros, short};
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::report::tally::JobRow;
 
@@ -94,24 +95,25 @@ fn curve((left, from): (f64, f64), (right, to): (f64, f64)) -> String {
 
 impl Page<'_> {
     /// Empty if no job has dependencies.
-    pub(super) fn workflows(&self) -> String {
+    pub(super) fn workflows(&self) -> Html {
         let mut jobs: Vec<&JobRow> = self.tally.jobs.values().filter(|row| !row.job.edges.is_empty()).collect();
         let all = jobs.len();
         jobs.sort_by_key(|row| (Reverse(row.tasks.len()), row.job.id));
         jobs.truncate(JOBS);
         let drawn = jobs.iter().enumerate().map(|(place, row)| self.workflow(place, &Layered::of(row, self.tally)));
-        let drawn: String = drawn.collect();
+        let drawn: Html = drawn.collect();
         match all {
-            0 => String::new(),
+            0 => Html::default(),
             all if all <= JOBS => drawn,
-            all => format!(
+            all => html!(
                 "<p>{} have tasks that depend on each other; the {JOBS} with most tasks are drawn.</p>\n{drawn}",
-                counted(all as u64, "job")
+                counted(all as u64, "job"),
+                [JOBS, drawn]
             ),
         }
     }
 
-    fn workflow(&self, place: usize, layered: &Layered<'_>) -> String {
+    fn workflow(&self, place: usize, layered: &Layered<'_>) -> Html {
         let (row, tally) = (layered.row, self.tally);
         let name = tally.job_name(row.job.id).map_or(String::new(), |name| format!(" ({})", short(name, 60)));
         let size = format!(
@@ -151,7 +153,7 @@ impl Page<'_> {
 
     /// Number and name of a task.
     fn task_in_words(row: &JobRow, task: usize, tally: &Tally) -> String {
-        let name = tally.job_names.task(row.job.id, task).map_or(String::new(), |name| format!(" ({})", escape(name)));
+        let name = tally.job_names.task(row.job.id, task).map_or(String::new(), |name| format!(" ({name})"));
         format!("task {}.{task}{name}", tally.number(row.job.id))
     }
 }

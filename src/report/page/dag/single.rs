@@ -1,10 +1,9 @@
 //! Workflows whose tasks are drawn individually.
 
-use std::fmt::Write;
-
 use super::{Layered, Page, SIDE, TOP, WIDTH, curve};
 use crate::report::Tally;
-use crate::report::page::html::{at, counted, escape, micros, short};
+use crate::report::markup::{Html, html};
+use crate::report::page::html::{at, counted, micros, short};
 
 /// Greatest and least distance between tasks of a layer, and the height of all.
 const ROW: f64 = 30.0;
@@ -55,7 +54,7 @@ impl Single {
         "Every block is a task, in the layer after its last predecessor, with the colour of its site.".to_owned()
     }
 
-    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> String {
+    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
         let end = |task: u32| (self.places[task as usize].0 + self.width, self.places[task as usize].1);
         let begin = |task: u32| self.places[task as usize];
         let mut lines = String::new();
@@ -64,18 +63,19 @@ impl Single {
         }
         let way: Vec<String> =
             layered.critical.windows(2).map(|pair| curve(end(pair[0] as u32), begin(pair[1] as u32))).collect();
-        let mut svg = format!("<path class=\"needs\" d=\"{lines}\"/><path class=\"way\" d=\"{}\"/>\n", way.concat());
-        svg.push_str("<g class=\"tasks\">\n");
-        (0..self.places.len()).for_each(|task| svg.push_str(&self.task(task, layered, tally)));
-        svg + "</g>\n"
+        let mut svg =
+            html!("<path class=\"needs\" d=\"{lines}\"/><path class=\"way\" d=\"{}\"/>\n", way.concat(), lines);
+        svg += html!("<g class=\"tasks\">\n");
+        (0..self.places.len()).for_each(|task| svg += self.task(task, layered, tally));
+        svg + html!("</g>\n")
     }
 
-    fn task(&self, task: usize, layered: &Layered<'_>, tally: &Tally) -> String {
+    fn task(&self, task: usize, layered: &Layered<'_>, tally: &Tally) -> Html {
         let row = layered.row;
         let (needed, ran) = (&row.job.tasks[task], &row.tasks[task]);
         let (left, middle) = self.places[task];
         let is_critical = layered.critical.binary_search(&task).is_ok();
-        let site = ran.site.map_or(String::new(), |site| format!(" at {}", escape(&tally.sites[site as usize].name)));
+        let site = ran.site.map_or(String::new(), |site| format!(" at {}", tally.sites[site as usize].name));
         let when = match (ran.start, ran.end) {
             (Some(start), Some(end)) => format!(", from {start} until {end}"),
             (Some(start), None) => format!(", from {start}, still running"),
@@ -85,7 +85,7 @@ impl Single {
         let stated = there.and_then(|site| row.job.times_of(task)?.iter().find(|time| time.site == site));
         let runtime = stated.map_or(needed.runtime, |time| time.runtime);
         let class = layered.colour(task).map_or("idle".to_owned(), |colour| format!("f{colour}"));
-        let mut svg = format!(
+        let mut svg = html!(
             "<g class=\"{class}{}\"><title>{}: {} on {}{site}{when}{}</title><path d=\"M{} {}h{w}v{}h-{w}z\"/>",
             if is_critical { " critical" } else { "" },
             Page::task_in_words(row, task, tally),
@@ -96,15 +96,16 @@ impl Single {
             at(middle - self.height / 2.0),
             at(self.height),
             w = at(self.width),
+            [class, site, when]
         );
         let letters = (self.width / LETTER) as usize;
         let number = task.to_string();
         let label = tally.job_names.task(row.job.id, task).unwrap_or(&number);
         if self.height >= LABELLED && (letters > 4 || label.chars().count() <= letters) {
             let (x, y, label) = (at(left + self.width / 2.0), at(middle), short(label, letters));
-            let _ = write!(svg, "<text x=\"{x}\" y=\"{y}\" dy=\".34em\">{label}</text>");
+            svg += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\">{label}</text>", x, y, label);
         }
-        svg + "</g>\n"
+        svg + html!("</g>\n")
     }
 }
 

@@ -1,15 +1,14 @@
 //! Outages of nodes as hatched areas.
 
-use std::fmt::Write;
-
 use super::{SiteBand, band_of};
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::Window;
 use crate::report::page::hatching::{MOST, lines};
-use crate::report::page::html::{at, escape};
+use crate::report::page::html::at;
 
 /// Empty if no node was down; of too many outages the longest are shown.
-pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> String {
+pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let mut all = Vec::new();
     for (number, site) in tally.sites.iter().enumerate() {
         tally.failing.each(number, window.to, |down| {
@@ -25,17 +24,16 @@ pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> String {
         }
     }
     all.sort_by_key(|(area, site, down)| (std::cmp::Reverse(*area), site.first_core, down.from));
-    let mut svg = String::new();
+    let mut svg = Html::default();
     let mut left_to_draw = MOST;
     for (_, site, down) in all {
         let band = &bands[band_of(bands, site.first_core)];
         let (left, right) = (window.x(down.from.max(window.from)), window.x(down.to));
-        let mut body = String::new();
+        let mut body = Html::default();
         for &(first, last) in down.nodes.runs().iter().take(left_to_draw) {
             let top = band.y(site.first_core + u64::from(first));
             let (width, height) = ((right - left).max(0.6), f64::from(last - first + 1) * band.core_height());
-            let _ = write!(
-                body,
+            body += html!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/>",
                 at(left),
                 at(top),
@@ -48,13 +46,13 @@ pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> String {
         if body.is_empty() {
             break;
         }
-        let _ = writeln!(
-            svg,
-            "<g class=\"down\"><title>nodes {} of {}: down from {} until {}</title>{body}</g>",
+        svg += html!(
+            "<g class=\"down\"><title>nodes {} of {}: down from {} until {}</title>{body}</g>\n",
             down.nodes,
-            escape(&site.name),
+            site.name,
             down.from,
-            down.to
+            down.to,
+            body
         );
     }
     svg

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::{SiteBand, band_of, together};
 use crate::grid::JobId;
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::{LEFT, RIGHT, WIDTH, Window};
 use crate::report::page::html::{at, counted, micros};
 use crate::report::tally::{JobRow, TaskRow};
@@ -67,8 +68,8 @@ impl HeatMap {
     }
 
     /// One path per colour and strength: its parts are lines as thick as a row.
-    pub fn svg(&self, bands: &[SiteBand]) -> String {
-        let mut svg = String::new();
+    pub fn svg(&self, bands: &[SiteBand]) -> Html {
+        let mut svg = Html::default();
         let mut above = 0;
         for (band, (rows, capacity)) in bands.iter().zip(self.rows.iter().zip(&self.capacity)) {
             let mut paths: BTreeMap<(usize, usize), String> = BTreeMap::new();
@@ -83,17 +84,17 @@ impl HeatMap {
                     from += alike.len();
                 }
             }
-            let _ = writeln!(
-                svg,
-                "<g class=\"map\" transform=\"translate({LEFT} {}) scale({} {}) translate(0 .5)\">",
+            svg += html!(
+                "<g class=\"map\" transform=\"translate({LEFT} {}) scale({} {}) translate(0 .5)\">\n",
                 at(band.top),
                 (WIDTH - LEFT - RIGHT) / self.columns as f64,
-                band.height / *rows as f64
+                band.height / *rows as f64,
+                LEFT
             );
             for ((size, strength), path) in paths {
-                let _ = writeln!(svg, "<path class=\"t{size} o{strength}\" d=\"{path}\"/>");
+                svg += html!("<path class=\"t{size} o{strength}\" d=\"{path}\"/>\n", size, strength, path);
             }
-            svg.push_str("</g>\n");
+            svg += html!("</g>\n");
             above += rows;
         }
         svg

@@ -9,10 +9,11 @@ use std::fmt::Write;
 
 use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
-use super::html::{at, count, counted, escape, micros, short};
+use super::html::{at, count, counted, micros, short};
 use super::stacks::Strips;
 use crate::grid::JobId;
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::report::tally::{JobRow, TaskRow};
 use crate::topology::Topology;
@@ -38,7 +39,7 @@ struct SiteBand {
     height: f64,
 }
 
-pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> String {
+pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> Html {
     // Where jobs share nodes, blocks would hide each other. Sites without a band of their own are drawn as they are.
     let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
     let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
@@ -69,7 +70,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         let most = (band.height / STRIP_MIN) as u32;
         Strips::within(tally.sites[*site].cores, most, band.top, band.height).svg(tally, window, *site)
     };
-    let body = shared.iter().fold(body, |body, site| body + &strips(site));
+    let body = shared.iter().fold(body, |body, site| body + strips(site));
     let note = match shared.is_empty() {
         true => note,
         false => {
@@ -96,7 +97,7 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         note,
         legend,
         height: bottom + BOTTOM,
-        body: frames(&bands) + &body + &reserved + &down + &time_axis(window, bottom),
+        body: frames(&bands) + body + reserved + down + time_axis(window, bottom),
     };
     figure.html()
 }
@@ -145,42 +146,44 @@ impl SiteBand {
     }
 }
 
-fn frames(bands: &[SiteBand]) -> String {
-    let mut svg = String::new();
+fn frames(bands: &[SiteBand]) -> Html {
+    let mut svg = Html::default();
     for band in bands {
-        let _ = writeln!(
-            svg,
-            "<rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+        svg += html!(
+            "<rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
             at(band.top),
             WIDTH - LEFT - RIGHT,
             at(band.height),
+            LEFT
         );
         let middle = at(band.top + band.height / 2.0);
         let has_numbers = band.height >= NUMBERED;
         let (class, place, letters) = match has_numbers {
-            true => {
-                ("middle", format!("transform=\"translate(14 {middle}) rotate(-90)\""), (band.height / 7.0) as usize)
-            }
-            false => ("end", format!("x=\"{}\" y=\"{middle}\" dy=\".32em\"", LEFT - 7.0), 11),
+            true => (
+                "middle",
+                html!("transform=\"translate(14 {middle}) rotate(-90)\"", middle),
+                (band.height / 7.0) as usize,
+            ),
+            false => ("end", html!("x=\"{}\" y=\"{middle}\" dy=\".32em\"", LEFT - 7.0, middle), 11),
         };
-        let _ = writeln!(
-            svg,
-            "<text class=\"site {class}\" {place}>{}<title>{}, {}</title></text>",
+        svg += html!(
+            "<text class=\"site {class}\" {place}>{}<title>{}, {}</title></text>\n",
             short(&band.name, letters),
-            escape(&band.name),
+            &band.name,
             counted(band.cores, "core"),
+            [class, place]
         );
         if has_numbers {
-            svg.push_str(&numbers(band));
+            svg += numbers(band);
         }
     }
     svg
 }
 
 /// Numbers of some cores, each beside its middle.
-fn numbers(band: &SiteBand) -> String {
+fn numbers(band: &SiteBand) -> Html {
     let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
-    let mut svg = String::from("<g class=\"axis\">");
+    let mut svg = html!("<g class=\"axis\">");
     for number in (0..band.cores).step_by(apart) {
         let y = band.y(band.first_core + number) + band.core_height() / 2.0;
         // The next band begins with a number of its own.
@@ -188,20 +191,20 @@ fn numbers(band: &SiteBand) -> String {
             break;
         }
         let y = at(y);
-        let _ = write!(
-            svg,
+        svg += html!(
             "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/>\
              <text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
             LEFT - 4.0,
             LEFT - 7.0,
-            count(number)
+            count(number),
+            [y, LEFT]
         );
     }
-    svg + "</g>\n"
+    svg + html!("</g>\n")
 }
 
-fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> String {
-    let mut svg = String::from("<g class=\"tasks\">\n");
+fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> Html {
+    let mut svg = html!("<g class=\"tasks\">\n");
     let has_names = have_names(tally, held);
     for (job, index, task) in held {
         let Some(site) = task.site else { continue };
@@ -232,25 +235,23 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand],
             }
             let names = [tally.job_names.task(job.job.id, *index), tally.job_name(job.job.id)];
             let names: Vec<&str> = names.into_iter().flatten().collect();
-            let called = if names.is_empty() { String::new() } else { format!(" ({})", escape(&names.join(", "))) };
-            let user = escape(&tally.names.of_actor(job.user));
+            let called = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+            let user = tally.names.of_actor(job.user);
             let until = if task.end.is_some() { "" } else { ", still running" };
-            let _ = writeln!(
-                svg,
-                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {} for {} from {start}{until}</title>\
-                 <path d=\"{path}\"/>",
+            svg += html!(
+                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {cores} for {} from {start}{until}</title>\
+                 <path d=\"{path}\"/>\n",
                 if is_alone(tally) { *index } else { job.job.id.0 as usize } % COLOURS,
-                cores,
                 micros(end.since(start).micros()),
+                [what, called, user, cores, start, until, path]
             );
             if let Some((text, x, y)) = label {
-                let text = escape(text);
-                let _ = write!(svg, "<text x=\"{}\" y=\"{}\" dy=\".34em\">{text}</text>", at(x), at(y));
+                svg += html!("<text x=\"{}\" y=\"{}\" dy=\".34em\">{text}</text>", at(x), at(y), text);
             }
-            svg.push_str("</g>\n");
+            svg += html!("</g>\n");
         }
     }
-    svg + "</g>\n"
+    svg + html!("</g>\n")
 }
 
 /// True if blocks are labelled with the names of tasks, not with numbers of jobs: a chart has one kind of label.

@@ -1,32 +1,30 @@
 //! Nodes that sites keep from jobs, as hatched areas.
 
-use std::fmt::Write;
-
 use super::{SiteBand, band_of};
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::Window;
 use crate::report::page::hatching::{MOST, lines};
-use crate::report::page::html::{at, escape};
+use crate::report::page::html::at;
 use crate::topology::Topology;
 
 /// Empty if nothing is reserved during the run.
-pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> String {
+pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let all = topology.sites.iter().zip(&tally.sites).flat_map(|(site, facts)| {
         let during = site.reserved.iter().filter(|it| it.from < window.to && window.from < it.until);
         during.flat_map(move |it| it.nodes.runs().iter().map(move |run| (facts, it, *run)))
     });
-    let mut svg = String::new();
+    let mut svg = Html::default();
     for (site, reserved, (first, last)) in all.take(MOST) {
         let band = &bands[band_of(bands, site.first_core)];
         let (left, right) = (window.x(reserved.from), window.x(reserved.until));
         let top = band.y(site.first_core + u64::from(first));
         let (width, height) = (right - left, f64::from(last - first + 1) * band.core_height());
-        let _ = writeln!(
-            svg,
+        svg += html!(
             "<g class=\"reserved\"><title>nodes {} of {}: reserved from {} until {}</title>\
-             <rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/></g>",
+             <rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/></g>\n",
             reserved.nodes,
-            escape(&site.name),
+            site.name,
             reserved.from,
             reserved.until,
             at(left),

@@ -11,6 +11,7 @@ use crate::numerals::{count, counted};
 use crate::protocol::LossReason;
 use crate::report::SummaryPart;
 use crate::report::account::Account;
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::tally::JobRow;
 use crate::report::{Summary, Tally};
@@ -75,7 +76,7 @@ impl SubjectReport for RecordedMarket {
         Box::new(AuctionAccount(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         section::auction(self, page)
     }
 }

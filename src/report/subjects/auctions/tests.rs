@@ -79,14 +79,14 @@ fn the_auction_with_most_bidders_is_shown() {
     assert_eq!((shown.number, shown.time, shown.bids.len()), (1, Time::ZERO, 3));
     let market = RecordedMarket { policy: "pvr".to_owned(), about: "the least", unit: BidUnit::Number };
     let page =
-        section::explained(&market, shown) + &section::offers(&tally, shown) + &section::bids(&market, &tally, shown);
+        section::explained(&market, shown) + section::offers(&tally, shown) + section::bids(&market, &tally, shown);
     for part in [
         "2 of 3 bids won",
         "<td>york</td><td>plain</td><td class=\"n\">4</td><td class=\"n\">2</td><td class=\"n\">0</td>",
         "<td class=\"n\">12</td><td>plain</td><td class=\"n\">2</td><td>won: goes to york</td>",
         "does not fit: no site has as many cores left",
     ] {
-        assert!(page.contains(part), "{part} is missing in {page}");
+        assert!(page.as_str().contains(part), "{part} is missing in {page:?}");
     }
 }
 

@@ -11,6 +11,7 @@ use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::protocol::Bargain;
 use crate::report::SummaryPart;
 use crate::report::account::Account;
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
 use crate::settings::counted;
@@ -324,7 +325,7 @@ impl SubjectReport for Strategies {
         Box::new(account::Accounts::new(tally, self))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         section::strategies(self, page)
     }
 

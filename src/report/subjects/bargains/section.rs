@@ -13,8 +13,9 @@ pub use self::shapes::fit as calendars_fit;
 use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, OneUser, Strategies};
+use crate::report::markup::{Html, cells, html};
 use crate::report::page::Page;
-use crate::report::page::html::{Digits, count, counted, escape, number, short, span, table};
+use crate::report::page::html::{Digits, count, counted, number, short, span, table};
 
 /// Number of users in a table; the rest is in the summary only.
 const ROWS: usize = 60;
@@ -23,41 +24,44 @@ const SITES_MAX: usize = 6;
 /// Number of shapes in a figure; the rest is left out.
 const SHAPES_MAX: usize = 800;
 
-pub fn strategies(known: &Strategies, page: &Page<'_>) -> String {
-    let Some(all) = page.results.part::<Bargaining>() else { return String::new() };
+pub fn strategies(known: &Strategies, page: &Page<'_>) -> Html {
+    let Some(all) = page.results.part::<Bargaining>() else { return Html::default() };
     let stale = all.stale_claims().map_or(String::new(), |text| format!("; {text}"));
-    let mut html = format!("<p>{}{stale}.</p>\n", all.outcome());
+    let mut html = html!("<p>{}{stale}.</p>\n", all.outcome(), stale);
     if all.whole + all.empty + all.torn + all.broken > 0 {
         let broken = if all.broken > 0 { format!(", {} lost them as nodes failed", all.broken) } else { String::new() };
-        html.push_str(&format!(
+        html += html!(
             "<p>Of jobs that wanted several sites at once, {} got all of them{broken}, {} got none and {} got \
              some.</p>\n",
-            all.whole, all.empty, all.torn
-        ));
+            all.whole,
+            all.empty,
+            all.torn,
+            broken
+        );
     }
-    html.push_str(&reasons("Why no time was obtained for jobs", &all.rejected));
-    html.push_str(&reasons("Why negotiations failed", &all.causes));
-    html.push_str(&fared(&all.users));
-    html.push_str(&bargained(&all.users));
-    html.push_str(&wanted(&all.users));
+    html += reasons("Why no time was obtained for jobs", &all.rejected);
+    html += reasons("Why negotiations failed", &all.causes);
+    html += fared(&all.users);
+    html += bargained(&all.users);
+    html += wanted(&all.users);
     if all.has_suffered() {
-        html.push_str(&broken(&all.users));
+        html += broken(&all.users);
     }
     if all.users.len() > ROWS {
         let more = counted((all.users.len() - ROWS) as u64, "more user");
-        html.push_str(&format!("<p>{more} are only in summary.json.</p>\n"));
+        html += html!("<p>{more} are only in summary.json.</p>\n", more);
     }
-    html.push_str(&earned(&all));
-    html.push_str(&patterns::definitions());
-    html.push_str(&padding::rows(known, page));
+    html += earned(&all);
+    html += patterns::definitions();
+    html += padding::rows(known, page);
     let sites = page.tally.sites_of(&known.systems);
     for &site in sites.iter().take(SITES_MAX) {
-        html.push_str(&calendar::calendar(known, page, site));
-        html.push_str(&prices::quotes(page, site));
+        html += calendar::calendar(known, page, site);
+        html += prices::quotes(page, site);
     }
     if sites.len() > SITES_MAX {
         let more = counted((sites.len() - SITES_MAX) as u64, "more site");
-        html.push_str(&format!("<p>The calendars and prices of {more} are not shown here.</p>\n"));
+        html += html!("<p>The calendars and prices of {more} are not shown here.</p>\n", more);
     }
     html
 }
@@ -71,14 +75,14 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
     }
 }
 
-fn fared(users: &[OneUser]) -> String {
+fn fared(users: &[OneUser]) -> Html {
     let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), span);
     let hours = Digits::of(users.iter().flat_map(|user| [user.cost, user.fees, user.paid_for_nothing, user.padding]));
     let has_charges = users.iter().any(|user| user.charges > 0.0);
     let row = |user: &OneUser| {
-        let known = [
+        let known = cells![
             short(&user.user, 40),
-            format!("<code>{}</code>", escape(&user.strategy)),
+            html!("<code>{}</code>", &user.strategy),
             count(user.jobs),
             count(user.finished),
             time(user.makespan),
@@ -88,7 +92,7 @@ fn fared(users: &[OneUser]) -> String {
         ];
         let charges = has_charges.then(|| hours.show(user.charges));
         let unused = [hours.show(user.paid_for_nothing), hours.show(user.padding)];
-        known.into_iter().chain(charges).chain(unused).collect::<Vec<String>>()
+        known.into_iter().chain(charges.into_iter().chain(unused).map(Html::from)).collect::<Vec<_>>()
     };
     let columns = ["User", "Strategy", "#Jobs", "#Finished", "#Mean makespan", "#Mean wait", "#Cost, core h", "#Fees"];
     let columns = columns.into_iter().chain(has_charges.then_some("#Of them charges"));
@@ -97,49 +101,50 @@ fn fared(users: &[OneUser]) -> String {
 }
 
 /// Wanted starts and deadlines; empty if no user has any.
-fn wanted(users: &[OneUser]) -> String {
+fn wanted(users: &[OneUser]) -> Html {
     let row = |user: &OneUser| {
         let wanted = user.wanted?;
         let delay = wanted.delay.map_or("–".to_owned(), span);
         let kept = wanted.kept.map_or("–".to_owned(), count);
         let starts = [wanted.early, wanted.punctual, wanted.late].map(count);
-        Some([short(&user.user, 40), count(user.jobs)].into_iter().chain(starts).chain([delay, kept]).collect())
+        let first = [short(&user.user, 40), count(user.jobs)];
+        Some(first.into_iter().chain(starts).chain([delay, kept]).map(Html::from).collect())
     };
-    let rows: Vec<Vec<String>> = users.iter().filter_map(row).take(ROWS).collect();
+    let rows: Vec<Vec<Html>> = users.iter().filter_map(row).take(ROWS).collect();
     if rows.is_empty() {
-        return String::new();
+        return Html::default();
     }
     let columns =
         ["User", "#Jobs", "#Started early", "#When wanted", "#Late", "#Mean delay of these", "#Ended by the deadline"];
-    format!("<h3>Wanted times, by user</h3>\n{}", table(&columns, rows.into_iter()))
+    html!("<h3>Wanted times, by user</h3>\n{}", table(&columns, rows.into_iter()))
 }
 
-fn bargained(users: &[OneUser]) -> String {
+fn bargained(users: &[OneUser]) -> Html {
     let hands_back = users.iter().any(|user| user.handed_back > 0);
     let row = |user: &OneUser| {
         let first = [user.adverts, user.quotes, user.bookings, user.returned].into_iter();
         let last = [user.denied, user.denied_stale, user.held, user.committed, user.released, user.expired];
         let numbers = first.chain(hands_back.then_some(user.handed_back)).chain(last);
-        std::iter::once(short(&user.user, 40)).chain(numbers.map(count)).collect()
+        std::iter::once(short(&user.user, 40)).chain(numbers.map(count)).map(Html::from).collect()
     };
     let first = ["User", "#Advertisements", "#Quotes", "#Booked", "#Given back"].into_iter();
     let last = ["#Denied", "#Of these stale", "#Held", "#Committed", "#Released", "#Expired"];
     let columns: Vec<&str> = first.chain(hands_back.then_some("#Rest handed back")).chain(last).collect();
-    format!("<h3>Requests and grants, by user</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
+    html!("<h3>Requests and grants, by user</h3>\n{}", table(&columns, users.iter().take(ROWS).map(row)))
 }
 
-fn reasons(title: &str, reasons: &BTreeMap<String, u64>) -> String {
+fn reasons(title: &str, reasons: &BTreeMap<String, u64>) -> Html {
     if reasons.is_empty() {
-        return String::new();
+        return Html::default();
     }
-    let row = |(why, jobs): (&String, &u64)| vec![escape(why), count(*jobs)];
-    format!("<h3>{title}</h3>\n{}", table(&["Reason", "#Jobs"], reasons.iter().map(row)))
+    let row = |(why, jobs): (&String, &u64)| cells![why, count(*jobs)];
+    html!("<h3>{title}</h3>\n{}", table(&["Reason", "#Jobs"], reasons.iter().map(row)), title)
 }
 
 /// Empty for a result of an earlier version, which does not have it.
-fn earned(all: &Bargaining) -> String {
+fn earned(all: &Bargaining) -> Html {
     if all.sites.is_empty() {
-        return String::new();
+        return Html::default();
     }
     let has_charges = all.sites.iter().any(|site| site.charges > 0.0);
     let of = |site: &Earned| {
@@ -152,18 +157,15 @@ fn earned(all: &Bargaining) -> String {
         [name, count(site.bookings)]
             .into_iter()
             .chain(of(site).map(|hours| digits.show(hours)))
-            .collect::<Vec<String>>()
+            .map(Html::from)
+            .collect::<Vec<_>>()
     };
     let columns = ["Site", "#Bookings", "#For its queue, core h", "#Rent", "#Fees"].into_iter();
     let columns = columns.chain(has_charges.then_some("#Of them charges"));
     let columns: Vec<&str> = columns.chain(["#Penalties", "#Earned", "#Compensation paid"]).collect();
     let each = all.sites.iter().take(ROWS).map(|site| row(short(&site.site, 40), site));
     let more = all.sites.len().saturating_sub(ROWS) as u64;
-    let more = if more > 0 {
-        format!("<p>{} are only in summary.json.</p>\n", counted(more, "more site"))
-    } else {
-        String::new()
-    };
+    let more = (more > 0).then(|| html!("<p>{} are only in summary.json.</p>\n", counted(more, "more site")));
     let total = row("All sites".to_owned(), &all.all_sites());
     let agrees = match all.unbalanced == 0.0 {
         true if all.left_booked > 0 => format!(
@@ -174,20 +176,25 @@ fn earned(all: &Bargaining) -> String {
         true => "This is what users paid, to the last processor-second.".to_owned(),
         false => format!("What users paid and were given differs by {} core h.", number(all.unbalanced)),
     };
-    format!(
+    html!(
         "<h3>Earnings of sites</h3>\n{}{more}<p>{agrees} Hours of queues count at price 1.</p>\n",
-        table(&columns, each.chain([total]))
+        table(&columns, each.chain([total])),
+        [more, agrees]
     )
 }
 
-fn broken(users: &[OneUser]) -> String {
+fn broken(users: &[OneUser]) -> Html {
     let has_suffered = |user: &&OneUser| user.revoked + user.postponed + user.broken > 0;
     let hours = Digits::of(users.iter().map(|user| user.compensation));
     let row = |user: &OneUser| {
         let numbers = [user.revoked, user.postponed, user.broken].map(count);
-        std::iter::once(short(&user.user, 40)).chain(numbers).chain([hours.show(user.compensation)]).collect()
+        std::iter::once(short(&user.user, 40))
+            .chain(numbers)
+            .chain([hours.show(user.compensation)])
+            .map(Html::from)
+            .collect()
     };
     let columns = ["User", "#Bookings revoked", "#Postponed", "#Holds broken", "#Compensation, core h"];
     let rows = users.iter().filter(has_suffered).take(ROWS).map(row);
-    format!("<h3>Contracts broken by failed nodes, by user</h3>\n{}", table(&columns, rows))
+    html!("<h3>Contracts broken by failed nodes, by user</h3>\n{}", table(&columns, rows))
 }

@@ -16,6 +16,7 @@ use super::{Better, EVERY, Measure, Subject, SubjectReport, Unit};
 use crate::numerals::{count, number, percent, span, volume};
 use crate::report::SummaryPart;
 use crate::report::account::Account;
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::page::html;
 use crate::report::{Summary, Tally};
@@ -162,7 +163,7 @@ impl SubjectReport for FailingSubject {
         Box::new(FailureAccount::new(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         section::failures(page)
     }
 }

@@ -1,25 +1,26 @@
 //! Consequences of failures by site and by link.
 
 use super::{FailingLinks, Failures};
+use crate::report::markup::{Html, cells, html};
 use crate::report::page::Page;
-use crate::report::page::html::{Digits, count, counted, escape, percent, span, table, volume};
+use crate::report::page::html::{Digits, count, counted, percent, span, table, volume};
 
-pub fn failures(page: &Page<'_>) -> String {
-    let Some(failures) = page.results.part::<Failures>() else { return String::new() };
-    let links = failures.network.as_ref().map_or(String::new(), of_links);
-    if failures.sites.is_empty() { links } else { of_nodes(&failures) + &links }
+pub fn failures(page: &Page<'_>) -> Html {
+    let Some(failures) = page.results.part::<Failures>() else { return Html::default() };
+    let links = failures.network.as_ref().map_or_else(Html::default, of_links);
+    if failures.sites.is_empty() { links } else { of_nodes(&failures) + links }
 }
 
-fn of_links(network: &FailingLinks) -> String {
+fn of_links(network: &FailingLinks) -> Html {
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let links = table(
         &["Link", "#Failures", "#Down", "#Availability"],
         network
             .links
             .iter()
-            .map(|link| vec![escape(&link.name), count(link.failures), span(link.down), share(link.availability)]),
+            .map(|link| cells![&link.name, count(link.failures), span(link.down), share(link.availability)]),
     );
-    format!(
+    html!(
         "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were \
          held up, {} times and for {} in all, until they used links again. {} times one went over other links, and {} \
          were sent again.</p>\n{links}",
@@ -29,18 +30,19 @@ fn of_links(network: &FailingLinks) -> String {
         span(network.held_up),
         count(network.reroutes),
         volume(network.bytes_again as f64),
+        links
     )
 }
 
-fn of_nodes(failures: &Failures) -> String {
+fn of_nodes(failures: &Failures) -> Html {
     let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
     let down = Digits::of(failures.sites.iter().map(|site| site.down / 3600.0));
     let columns = ["Site", "#Nodes", "#Node failures", "#Down, node h", "#Availability", "#Tasks lost"];
     let sites = table(
         &columns,
         failures.sites.iter().map(|site| {
-            vec![
-                escape(&site.name),
+            cells![
+                &site.name,
                 count(site.nodes),
                 count(site.node_failures),
                 down.show(site.down / 3600.0),
@@ -59,12 +61,11 @@ fn of_nodes(failures: &Failures) -> String {
     let digits = Digits::of(parts.iter().map(|(_, work)| work / 3600.0));
     let work = table(
         &["Work", "#Node h", "#Share"],
-        parts.iter().map(|(what, work)| vec![(*what).to_owned(), digits.show(*work / 3600.0), of(*work)]),
+        parts.iter().map(|(what, work)| cells![*what, digits.show(*work / 3600.0), of(*work)]),
     );
-    let recovery = failures
-        .mean_recovery
-        .map_or(String::new(), |mean| format!(" On average, a lost task ran again after {}.", span(mean)));
-    format!(
+    let recovery =
+        failures.mean_recovery.map(|mean| format!(" On average, a lost task ran again after {}.", span(mean)));
+    html!(
         "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time \
          became results. {} tasks were lost, {} were started again, and {} jobs were given \
          up.{recovery}</p>\n{sites}{work}",
@@ -73,5 +74,6 @@ fn of_nodes(failures: &Failures) -> String {
         count(failures.tasks_lost),
         count(failures.restarts),
         count(failures.given_up),
+        [recovery, sites, work]
     )
 }

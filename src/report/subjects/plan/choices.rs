@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::{columns, number};
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::step;
-use crate::report::page::html::escape;
 use crate::report::palette::ON_LIGHT;
 use crate::settings::{counted, printable};
 use crate::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
@@ -80,30 +80,31 @@ const TOP: f64 = 64.0;
 const BOTTOM: f64 = 56.0;
 
 /// Makespan to the right, cost upwards; along the line an earlier end costs more.
-pub(super) fn scatter(of: &Choices) -> String {
+pub(super) fn scatter(of: &Choices) -> Html {
     let axes = ChoiceAxes {
         times: PaddedRange::of(of.plans.iter().map(|plan| plan.makespan)),
         costs: PaddedRange::of(costs(of)),
     };
-    let title = escape(&headline(of)).to_string();
+    let title = headline(of);
     let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
         of.alpha
     );
     limits(of).into_iter().for_each(|limits| below.push_str(&format!("; {limits}")));
-    let mut svg = format!(
+    let mut svg = html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
          viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"12\" y=\"22\" font-size=\"14\" fill=\"#222\">{title}</text>\n\
-         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
+         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n",
+        [WIDTH, HEIGHT, title, below]
     );
-    svg.push_str(&axes.svg(of.work));
-    let _ = writeln!(svg, "<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>", ON_LIGHT[4], front(of, &axes));
+    svg += axes.svg(of.work);
+    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front(of, &axes));
     for (place, plan) in of.plans.iter().enumerate() {
         put_plan(&mut svg, plan, place == of.chosen, &axes);
     }
-    svg.push_str("</svg>\n");
+    svg += html!("</svg>\n");
     svg
 }
 
@@ -118,7 +119,7 @@ fn front(of: &Choices, axes: &ChoiceAxes) -> String {
     path
 }
 
-fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes) {
+fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes) {
     let (x, y) = axes.at(plan);
     let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
     let tip = format!(
@@ -127,18 +128,18 @@ fn put_plan(svg: &mut String, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes)
         number(plan.cost),
         counted(plan.bookings as u64, "booking")
     );
-    let _ = writeln!(
-        svg,
+    *svg += html!(
         "<circle class=\"plan\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{}\">\
-         <title>{tip}</title></circle>",
-        ON_LIGHT[0]
+         <title>{tip}</title></circle>\n",
+        ON_LIGHT[0],
+        [x, y, fill, tip]
     );
     if is_chosen {
-        let _ = writeln!(
-            svg,
+        *svg += html!(
             "<circle class=\"chosen\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"9\" fill=\"none\" stroke=\"{}\" \
-             stroke-width=\"2\"/>",
-            ON_LIGHT[5]
+             stroke-width=\"2\"/>\n",
+            ON_LIGHT[5],
+            [x, y]
         );
     }
 }
@@ -162,41 +163,41 @@ impl ChoiceAxes {
     }
 
     /// With a line at the cost of the work itself.
-    fn svg(&self, work: f64) -> String {
-        let mut svg = String::new();
+    fn svg(&self, work: f64) -> Html {
+        let mut svg = Html::default();
         for tick in self.times.ticks() {
-            let _ = writeln!(
-                svg,
+            svg += html!(
                 "<line stroke=\"#e3e3e3\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{1}\"/>\
-                 <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
+                 <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
                 self.x(tick),
                 HEIGHT - BOTTOM,
                 HEIGHT - BOTTOM + 16.0,
-                number(tick)
+                number(tick),
+                TOP
             );
         }
         for tick in self.costs.ticks() {
-            let _ = writeln!(
-                svg,
+            svg += html!(
                 "<line stroke=\"#e3e3e3\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/>\
-                 <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
+                 <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>\n",
                 WIDTH - RIGHT,
                 self.y(tick),
                 LEFT - 8.0,
                 self.y(tick) + 4.0,
-                number(tick)
+                number(tick),
+                LEFT
             );
         }
-        let _ = writeln!(
-            svg,
+        svg += html!(
             "<text fill=\"#333\" x=\"{0}\" y=\"{1}\" text-anchor=\"end\">makespan (s)</text>\
              <text fill=\"#333\" x=\"12\" y=\"{2}\">cost (processor-s)</text>\n\
              <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{0}\" \
-             y1=\"{3:.1}\" y2=\"{3:.1}\"/>",
+             y1=\"{3:.1}\" y2=\"{3:.1}\"/>\n",
             WIDTH - RIGHT,
             HEIGHT - 14.0,
             TOP - 10.0,
-            self.y(work)
+            self.y(work),
+            LEFT
         );
         svg
     }

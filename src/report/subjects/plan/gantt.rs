@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::number;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::step;
-use crate::report::page::html::escape;
 use crate::report::palette::{COLOURS, ON_LIGHT, rules};
 use crate::systems::plans::Schedule;
 
@@ -47,7 +47,7 @@ struct GanttLane {
 }
 
 /// As SVG.
-pub(super) fn gantt(plan: &Schedule) -> String {
+pub(super) fn gantt(plan: &Schedule) -> Html {
     let mut lanes = site_lanes(plan);
     lanes.extend(link_lanes(plan));
     let all = lanes.len();
@@ -69,15 +69,15 @@ pub(super) fn gantt(plan: &Schedule) -> String {
         top += lane.rows as f64 * lane.height + GAP;
     }
     let planned = x(plan.planned);
-    let _ = writeln!(
-        svg,
-        "<line class=\"planned\" x1=\"{planned:.2}\" x2=\"{planned:.2}\" y1=\"{:.1}\" y2=\"{top:.1}\"/>\n</svg>",
-        TOP - 6.0
+    svg += html!(
+        "<line class=\"planned\" x1=\"{planned:.2}\" x2=\"{planned:.2}\" y1=\"{:.1}\" y2=\"{top:.1}\"/>\n</svg>\n",
+        TOP - 6.0,
+        [planned, top]
     );
     svg
 }
 
-fn head(plan: &Schedule, height: f64, left_out: usize) -> String {
+fn head(plan: &Schedule, height: f64, left_out: usize) -> Html {
     let title = format!("{}, planned by {}", plan.workflow, plan.policy);
     let mut below = format!(
         "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of \
@@ -88,14 +88,14 @@ fn head(plan: &Schedule, height: f64, left_out: usize) -> String {
     if left_out > 0 {
         let _ = write!(below, "; {left_out} more lanes are left out");
     }
-    let (title, below) = (escape(&title), escape(&below));
     let colours = rules(&ON_LIGHT, |number, colour| format!(".c{number}{{fill:{colour}}}"));
-    format!(
+    html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
          <style>{STYLE}{colours}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
          <text x=\"12\" y=\"22\" font-size=\"16\" fill=\"#222\">{title}</text>\n\
-         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n"
+         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n",
+        [WIDTH, height, title, STYLE, colours, below]
     )
 }
 
@@ -190,63 +190,63 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
     lanes
 }
 
-fn axis(svg: &mut String, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
+fn axis(svg: &mut Html, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
     let step = step(end / 10.0);
     let mut tick = 0;
     while f64::from(tick) * step <= end {
         let time = f64::from(tick) * step;
         let at = x(time);
-        let _ = writeln!(
-            svg,
+        *svg += html!(
             "<line class=\"g\" x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
-             <text class=\"n\" x=\"{at:.2}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>",
+             <text class=\"n\" x=\"{at:.2}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>\n",
             TOP - 6.0,
             height - 34.0,
             height - 18.0,
-            number(time)
+            number(time),
+            at
         );
         tick += 1;
     }
 }
 
-fn draw(svg: &mut String, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
+fn draw(svg: &mut Html, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
     let height = lane.rows as f64 * lane.height;
     let mut name: String = lane.name.chars().take(NAME).collect();
     if lane.name.chars().count() > NAME {
         name.push('…');
     }
-    let _ = writeln!(
-        svg,
+    *svg += html!(
         "<rect class=\"b\" x=\"{LEFT}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{height:.1}\"/>\
-         <text class=\"n\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+         <text class=\"n\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
         WIDTH - LEFT - RIGHT,
         LEFT - 8.0,
         top + height / 2.0 + 4.0,
-        escape(&name)
+        &name,
+        [LEFT, top, height]
     );
     for bar in &lane.bars {
         let (from, to) = (x(bar.start), x(bar.end));
         let (y, width) = (top + bar.row as f64 * lane.height, (to - from).max(0.5));
-        let (class, tip) = (&bar.class, escape(&bar.tip));
-        let _ = write!(
-            svg,
+        let (class, tip) = (&bar.class, &bar.tip);
+        *svg += html!(
             "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{:.1}\"",
             y + f64::min(1.0, lane.height / 8.0),
-            lane.height - f64::min(2.0, lane.height / 4.0)
+            lane.height - f64::min(2.0, lane.height / 4.0),
+            [class, from, width]
         );
-        let _ = if tip.is_empty() { writeln!(svg, "/>") } else { writeln!(svg, "><title>{tip}</title></rect>") };
+        *svg += if tip.is_empty() { html!("/>\n") } else { html!("><title>{tip}</title></rect>\n", tip) };
         let size = (lane.height - 3.0).min(11.0);
         if lane.height >= LABELLED
             && !bar.label.is_empty()
             && bar.label.chars().count() as f64 * size * 0.58 < width - 4.0
         {
-            let _ = writeln!(
-                svg,
-                "<text class=\"{}\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>",
+            *svg += html!(
+                "<text class=\"{}\" font-size=\"{size:.0}\" x=\"{:.2}\" y=\"{:.1}\">{}</text>\n",
                 if class.starts_with('f') { "d" } else { "l" },
                 from + 3.0,
                 y + lane.height / 2.0 + size * 0.36,
-                escape(&bar.label)
+                &bar.label,
+                size
             );
         }
     }

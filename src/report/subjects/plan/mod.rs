@@ -27,8 +27,8 @@ pub fn table(plan: &Planned) -> String {
 /// A picture as SVG: cores and links over time, or cost against makespan.
 pub fn picture(plan: &Planned) -> String {
     match plan {
-        Planned::Schedule(schedule) => gantt::gantt(schedule),
-        Planned::Choices(choices) => choices::scatter(choices),
+        Planned::Schedule(schedule) => gantt::gantt(schedule).into(),
+        Planned::Choices(choices) => choices::scatter(choices).into(),
     }
 }
 

@@ -19,6 +19,7 @@ use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::numerals::{Digits, count, counted};
 use crate::report::SummaryPart;
 use crate::report::account::Account;
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::page::html::number;
 use crate::report::{Summary, Tally};
@@ -158,7 +159,7 @@ impl SubjectReport for Queues {
         Box::new(Queueing::new(tally, self, tables))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         section::queues(self, page)
     }
 }

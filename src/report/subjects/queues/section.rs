@@ -1,12 +1,11 @@
 //! Queues of rigid jobs: how long they were, and how jobs fared in them, site by site with its policy.
 
-use std::fmt::Write;
-
 use super::fared::QueuedTimes;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
+use crate::report::markup::{Html, cells, html};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
-use crate::report::page::html::{Digits, at, count, counted, escape, micros, short, span, table};
+use crate::report::page::html::{Digits, at, count, counted, micros, short, span, table};
 use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
 use crate::report::{Spread, Tally};
@@ -43,8 +42,8 @@ const SLOWDOWNS: Classes = [
 /// Sites in a table, before the rest is put together.
 const SITES_MAX: usize = 40;
 
-pub fn queues(known: &Queues, page: &Page<'_>) -> String {
-    let Some(schedule) = page.results.part::<Schedule>() else { return String::new() };
+pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
+    let Some(schedule) = page.results.part::<Schedule>() else { return Html::default() };
     let (tally, window) = (page.tally, page.window);
     let sites = known.sites(tally);
     let groups = sites.len().min(COLOURS);
@@ -65,53 +64,52 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> String {
 
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {
         true => format!("{} other sites", sites.len() - groups + 1),
-        false => format!("{} ({})", short(&tally.sites[sites[at]].name, 40), escape(&known.policies[sites[at]])),
+        false => format!("{} ({})", short(&tally.sites[sites[at]].name, 40), known.policies[sites[at]]),
     };
     let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
     let table = by_site(tally, &sites, &known.policies, &fared);
-    let (first, last) = if sites.len() > LONG { (String::new(), table) } else { (table, String::new()) };
+    let (first, last) = if sites.len() > LONG { (Html::default(), table) } else { (table, Html::default()) };
     let mut html = first;
     let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
     let (brought, seconds) = tally.transfers.brought(is_queued);
     if brought > 0 {
         let (inputs, mean) = (counted(brought, "input"), span(seconds / brought as f64));
-        html.push_str(&format!(
+        html += html!(
             "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on \
-             average: waits, and numbers of waiting jobs, include this.</p>\n"
-        ));
+             average: waits, and numbers of waiting jobs, include this.</p>\n",
+            [inputs, mean]
+        );
     }
     if waited {
         let series: Vec<(String, Vec<f64>)> =
             waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).collect();
         let scale = Scale::new(top(&series), CHART);
-        html.push_str(
-            &Figure {
-                id: "queue",
-                title: "Jobs in the queue, by site",
-                desc: "A stacked area over time of the number of jobs that had arrived but not started.".to_owned(),
-                note: format!("Each of the {PARTS} steps is a mean."),
-                legend: legend.clone(),
-                height: CHART,
-                body: scale.axis("waiting jobs") + &areas(window, scale, &series),
-            }
-            .html(),
-        );
+        html += Figure {
+            id: "queue",
+            title: "Jobs in the queue, by site",
+            desc: "A stacked area over time of the number of jobs that had arrived but not started.".to_owned(),
+            note: format!("Each of the {PARTS} steps is a mean."),
+            legend: legend.clone(),
+            height: CHART,
+            body: scale.axis("waiting jobs") + areas(window, scale, &series),
+        }
+        .html();
     } else {
-        html.push_str("<p>No job ever had to wait.</p>\n");
+        html += html!("<p>No job ever had to wait.</p>\n");
     }
     let wait = |fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6;
     let distributed = |id, title, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
         distribution(id, title, classes, &legend, &fared, groups, measure)
     };
-    html.push_str(&distributed("wait", "Waiting time of jobs", &WAITS, &wait));
-    html.push_str(&distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown));
+    html += distributed("wait", "Waiting time of jobs", &WAITS, &wait);
+    html += distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown);
     for log in &schedule.logs {
-        html.push_str(&about(log));
+        html += about(log);
     }
-    html + &last
+    html + last
 }
 
-fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> String {
+fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> Html {
     let slowdowns = |fared: &[QueuedTimes]| {
         let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
         (!fared.is_empty()).then(|| [bounded().sum::<f64>() / fared.len() as f64, bounded().fold(0.0, f64::max)])
@@ -125,9 +123,9 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
             slowdowns(fared).map_or("–".to_owned(), |slowdowns| digits[column].show(slowdowns[column]))
         });
         let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| span(what(waits)));
-        vec![
-            escape(&tally.sites[site].name),
-            format!("<code>{}</code>", escape(&policies[site])),
+        cells![
+            &tally.sites[site].name,
+            html!("<code>{}</code>", &policies[site]),
             count(fared.len() as u64),
             of_waits(|waits| waits.mean),
             of_waits(|waits| waits.median),
@@ -150,10 +148,10 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
         "#At most",
     ];
     let rest = match sites.len().saturating_sub(SITES_MAX) {
-        0 => String::new(),
-        more => format!("<p>And {}.</p>\n", counted(more as u64, "more site")),
+        0 => Html::default(),
+        more => html!("<p>And {}.</p>\n", counted(more as u64, "more site")),
     };
-    table(&columns, rows) + &rest
+    table(&columns, rows) + rest
 }
 
 /// Columns a class, stacked by site.
@@ -165,11 +163,11 @@ fn distribution(
     fared: &[Vec<QueuedTimes>],
     groups: usize,
     measure: &dyn Fn(&QueuedTimes) -> f64,
-) -> String {
+) -> Html {
     let counts = by_class(classes, fared, groups, measure);
     let all: u64 = counts.iter().flatten().sum();
     if all == 0 {
-        return String::new();
+        return Html::default();
     }
     let most = counts.iter().map(|class| class.iter().sum::<u64>()).max().unwrap_or(0);
     let height = CHART - 40.0;
@@ -178,14 +176,14 @@ fn distribution(
     let mut words = Vec::new();
     for (place, ((label, _), jobs)) in classes.iter().zip(&counts).enumerate() {
         let sum: u64 = jobs.iter().sum();
-        body.push_str(&column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64));
+        body += column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
         words.push(format!("{label}: {sum}"));
     }
-    let _ = writeln!(
-        body,
-        "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>",
+    body += html!(
+        "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>\n",
         at(height - BOTTOM),
-        WIDTH - RIGHT
+        WIDTH - RIGHT,
+        LEFT
     );
     Figure {
         id,
@@ -218,52 +216,52 @@ fn by_class(
 }
 
 /// The jobs of a class, one group of sites on another, and how many of all they are.
-fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(String, String)], percent: f64) -> String {
+fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(String, String)], percent: f64) -> Html {
     let room = (WIDTH - LEFT - RIGHT) / CLASSES as f64;
     let left = LEFT + room * (place as f64 + 0.15);
-    let (mut svg, mut below) = (String::new(), 0.0);
+    let (mut svg, mut below) = (Html::default(), 0.0);
     for (group, jobs) in jobs.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
         let (low, high) = (scale.y(below), scale.y(below + *jobs as f64));
-        let _ = writeln!(
-            svg,
-            "<rect class=\"f{group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>",
+        svg += html!(
+            "<rect class=\"f{group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>\n",
             at(left),
             at(high),
             at(room * 0.7),
             at((low - high).max(0.5)),
             legend[group].1,
-            counted(*jobs, "job")
+            counted(*jobs, "job"),
+            group
         );
         below += *jobs as f64;
     }
     let middle = at(left + room * 0.35);
-    let _ = writeln!(
-        svg,
+    svg += html!(
         "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
-         <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>",
+         <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>\n",
         at(scale.height - BOTTOM + 18.0),
-        at(scale.y(below) - 5.0)
+        at(scale.y(below) - 5.0),
+        [middle, label, percent]
     );
     svg
 }
 
 /// Counts of a log's entries, by use.
-fn about(log: &LogFacts) -> String {
+fn about(log: &LogFacts) -> Html {
     let LogFacts { file, jobs, faults, note, .. } = log;
     let counts = log.counts("submitted at their own time because the job that they follow is missing");
     let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
     let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
     let mut html =
-        format!("<p>Of the log <code>{}</code> {} ran; {others}.</p>\n", escape(file), counted(*jobs, "job"));
+        html!("<p>Of the log <code>{file}</code> {} ran; {others}.</p>\n", counted(*jobs, "job"), file, others);
     if let Some(note) = note {
-        let _ = writeln!(html, "<p>Note that {}.</p>", escape(note));
+        html += html!("<p>Note that {note}.</p>\n", note);
     }
     if !faults.is_empty() {
-        html.push_str("<ul>");
+        html += html!("<ul>");
         for line in faults_by_kind(faults, faults.len()).0 {
-            let _ = write!(html, "<li>{}</li>", escape(&line));
+            html += html!("<li>{}</li>", &line);
         }
-        html.push_str("</ul>\n");
+        html += html!("</ul>\n");
     }
     html
 }

@@ -1,12 +1,11 @@
 //! Reserved share of each site over time: one sheet of equal intervals per site, like a calendar.
 
-use std::fmt::Write;
-
 use super::until;
 use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
-use crate::report::page::html::{at, counted, escape, percent};
+use crate::report::page::html::{at, counted, percent};
 use crate::time::{Span, Time};
 
 /// Number of rows of a sheet; the rest is left out.
@@ -59,21 +58,21 @@ const WEEKS: Ruling = Ruling {
 };
 
 /// Empty if nothing was reserved.
-pub fn calendars(tally: &Tally, sites: &[usize]) -> String {
+pub fn calendars(tally: &Tally, sites: &[usize]) -> Html {
     let booked = bookings(tally);
     let (Some(from), Some(to)) = (booked.iter().map(|it| it.start).min(), booked.iter().map(|it| it.end).max()) else {
-        return String::new();
+        return Html::default();
     };
     let length = to.since(from);
     let ruling = [HOURS, DAYS].into_iter().find(|ruling| length.micros() <= ruling.row.micros() * 24);
     let ruling = ruling.unwrap_or(if length.micros() <= DAYS.row.micros() * ROWS_MAX { DAYS } else { WEEKS });
-    let mut html = String::new();
+    let mut html = Html::default();
     for &site in sites.iter().take(SHEETS_MAX) {
-        html.push_str(&sheet(tally, site, &booked, (from, to), ruling));
+        html += sheet(tally, site, &booked, (from, to), ruling);
     }
     if sites.len() > SHEETS_MAX {
         let more = counted((sites.len() - SHEETS_MAX) as u64, "more site");
-        let _ = writeln!(html, "<p>{more}: reservations.csv has them.</p>");
+        html += html!("<p>{more}: reservations.csv has them.</p>\n", more);
     }
     html
 }
@@ -103,7 +102,7 @@ fn bookings(tally: &Tally) -> Vec<BookingMark> {
     bookings.collect()
 }
 
-fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, Time), ruling: Ruling) -> String {
+fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, Time), ruling: Ruling) -> Html {
     let first = from.micros() / ruling.row.micros();
     let last = (to.micros().max(1) - 1) / ruling.row.micros();
     let rows = (last + 1 - first).min(ROWS_MAX);
@@ -124,18 +123,18 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
     let (reserved, kept) = (share(reserved.means()), share(kept.means()));
 
     let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
-    let mut body = headings(&ruling, first, rows, width) + "<g class=\"sheet\">";
+    let mut body = headings(&ruling, first, rows, width) + html!("<g class=\"sheet\">");
     for (part, shares) in reserved.into_iter().zip(kept).enumerate() {
         let (row, cell) = (part as u64 / ruling.cells, part as u64 % ruling.cells);
         let corner = (LEFT + cell as f64 * width, TOP + HEAD + row as f64 * CELL);
         put_cell(&mut body, shares, corner, (width - 2.0, CELL - 2.0));
     }
-    body.push_str("</g>\n");
+    body += html!("</g>\n");
     let mine = || booked.iter().filter(|booking| booking.site == site);
     let left_out = if last + 1 - first > rows { " Later times are left out." } else { "" };
     let figure = Figure {
         id: &format!("calendar-{site}"),
-        title: &format!("Reserved at {}", escape(&facts.name)),
+        title: &format!("Reserved at {}", facts.name),
         desc: format!("A calendar with {}; each cell shows the share of the nodes that is reserved.", ruling.words),
         note: format!(
             "{} on {}, {}. Numbers are the percentage of the nodes that were reserved and stayed so; the width of the \
@@ -152,31 +151,37 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
 }
 
 /// Headings of the columns and rows.
-fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> String {
-    let mut svg = String::from("<g class=\"axis\">");
+fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> Html {
+    let mut svg = html!("<g class=\"axis\">");
     for cell in 0..ruling.cells {
         let x = at(LEFT + (cell as f64 + 0.5) * width);
         let (y, name) = (at(TOP + 8.0), (ruling.cell_name)(cell));
-        let _ = write!(svg, "<text class=\"middle\" x=\"{x}\" y=\"{y}\">{name}</text>");
+        svg += html!("<text class=\"middle\" x=\"{x}\" y=\"{y}\">{name}</text>", x, y, name);
     }
     for row in 0..rows {
         let y = at(TOP + HEAD + (row as f64 + 0.5) * CELL);
         let name = (ruling.row_name)(first + row);
-        let _ = write!(svg, "<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0);
+        svg += html!("<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0, y, name);
     }
-    svg + "</g>\n"
+    svg + html!("</g>\n")
 }
 
 /// A cell with its shade and number for the share that was kept, and below them a strip for the share returned.
-fn put_cell(body: &mut String, (reserved, kept): (f64, f64), (x, y): (f64, f64), (w, h): (f64, f64)) {
+fn put_cell(body: &mut Html, (reserved, kept): (f64, f64), (x, y): (f64, f64), (w, h): (f64, f64)) {
     let rect = |class: &str| {
-        format!("<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>", at(x), at(y), at(w), at(h))
+        html!(
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+            at(x),
+            at(y),
+            at(w),
+            at(h),
+            class
+        )
     };
-    let _ = write!(body, "<g>{}", rect("band"));
+    *body += html!("<g>{}", rect("band"));
     if reserved > 0.0 {
         let shade = ((kept * 10.0) as usize).min(9);
-        let _ = write!(
-            body,
+        *body += html!(
             "{}<text class=\"{}\" x=\"{}\" y=\"{}\" dy=\".34em\">{:.0}</text>",
             rect(&format!("h{shade}")),
             if shade < DARK { "beside" } else { "over" },
@@ -186,16 +191,16 @@ fn put_cell(body: &mut String, (reserved, kept): (f64, f64), (x, y): (f64, f64),
         );
     }
     if reserved - kept > FAINT {
-        let _ = write!(
-            body,
+        *body += html!(
             "<rect class=\"f1\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STRIP}\"/>",
             at(x),
             at(y + h - STRIP),
             at(w * (reserved - kept)),
+            STRIP
         );
     }
     let (reserved, kept) = (percent(reserved), percent(kept));
-    let _ = writeln!(body, "<title>{reserved} reserved, {kept} kept until its end</title></g>");
+    *body += html!("<title>{reserved} reserved, {kept} kept until its end</title></g>\n", reserved, kept);
 }
 
 fn legend() -> Vec<(String, String)> {

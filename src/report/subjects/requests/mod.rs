@@ -15,6 +15,7 @@ use crate::protocol::ReserveAnswer;
 use crate::report::SummaryPart;
 use crate::report::account::{Account, OpenTable};
 use crate::report::columns::{self, TableForm, seconds, text, whole};
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::page::html;
 use crate::report::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
@@ -212,9 +213,9 @@ impl SubjectReport for Requests {
         Box::new(RequestAccount { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         let sites = page.tally.sites_of(&self.systems);
-        section::answers(page, &sites) + &calendar::calendars(page.tally, &sites)
+        section::answers(page, &sites) + calendar::calendars(page.tally, &sites)
     }
 }
 

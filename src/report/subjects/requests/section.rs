@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{ByShape, Reservations, request};
 use crate::protocol::ReserveAnswer;
 use crate::report::Tally;
-use crate::report::page::html::{Digits, bar, count, counted, escape, percent, span, table};
+use crate::report::markup::{Html, cells, html};
+use crate::report::page::html::{Digits, bar, count, counted, percent, span, table};
 use crate::report::page::{Page, ROWS_MAX};
 
 /// Answers to a user's requests.
@@ -25,8 +26,8 @@ struct AcceptedRequests {
 }
 
 /// The section; empty, if this run has no reservations.
-pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
-    let Some(all) = page.results.part::<Reservations>() else { return String::new() };
+pub fn answers(page: &Page<'_>, here: &[usize]) -> Html {
+    let Some(all) = page.results.part::<Reservations>() else { return Html::default() };
     let tally = page.tally;
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let mut users: BTreeMap<usize, UserAnswers> = BTreeMap::new();
@@ -56,74 +57,74 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> String {
         }
     }
     refusals(&reasons, all.submitted)
-        + &by_site(tally, here, &sites, all.accepted)
-        + &all.by_shape.map_or(String::new(), |requests| by_shape(&requests))
-        + &by_user(tally, &users)
+        + by_site(tally, here, &sites, all.accepted)
+        + all.by_shape.map_or_else(Html::default, |requests| by_shape(&requests))
+        + by_user(tally, &users)
 }
 
-fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> String {
+fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> Html {
     if reasons.is_empty() {
-        return "<p>No request was refused.</p>\n".to_owned();
+        return html!("<p>No request was refused.</p>\n");
     }
     let share = |requests: u64| requests as f64 / submitted.max(1) as f64;
     let rows = reasons
         .iter()
-        .map(|(why, requests)| vec![escape(why), count(*requests), bar(share(*requests), &percent(share(*requests)))]);
+        .map(|(why, requests)| cells![why, count(*requests), bar(share(*requests), &percent(share(*requests)))]);
     let columns = ["Answer", "#Requests", "Share of all requests"];
-    format!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
+    html!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
 }
 
-fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: u64) -> String {
+fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: u64) -> Html {
     if here.len() < 2 || accepted == 0 {
-        return String::new();
+        return Html::default();
     }
     let digits = Digits::of(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
     let row = |(name, booked): (String, &AcceptedRequests)| {
         let share = booked.requests as f64 / accepted as f64;
         let wait = if booked.requests == 0 { "–".to_owned() } else { span(booked.wait / booked.requests as f64) };
         let hours = digits.show(booked.node_seconds / 3600.0);
-        vec![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
+        cells![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
     };
-    let named = here.iter().map(|&site| (escape(&tally.sites[site].name), &sites[site]));
+    let named = here.iter().map(|&site| (tally.sites[site].name.clone(), &sites[site]));
     let rows = named.take(ROWS_MAX).map(row);
     let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
-    format!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
+    html!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
 }
 
-fn by_shape(requests: &ByShape) -> String {
+fn by_shape(requests: &ByShape) -> Html {
     let row = |(what, accepted): (&str, u64)| {
         let share = accepted as f64 / requests.all().max(1) as f64;
-        vec![what.to_owned(), count(accepted), bar(share, &percent(share))]
+        cells![what, count(accepted), bar(share, &percent(share))]
     };
     let columns = ["Booked", "#Accepted", "Share of accepted malleable requests"];
-    format!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.each().into_iter().map(row)))
+    html!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.each().into_iter().map(row)))
 }
 
-fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> String {
+fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> Html {
     if users.len() < 2 {
-        return String::new();
+        return Html::default();
     }
     let row = |(user, answers): (&usize, &UserAnswers)| {
         let UserAnswers { accepted, declined, invalid } = *answers;
         let valid = accepted + declined;
         let share = accepted as f64 / valid.max(1) as f64;
-        vec![
-            escape(tally.names.actors.get(*user).map_or("", String::as_str)),
+        cells![
+            tally.names.actors.get(*user),
             count(accepted + declined + invalid),
             count(accepted),
             count(declined),
             count(invalid),
-            if valid == 0 { "–".to_owned() } else { bar(share, &percent(share)) },
+            if valid == 0 { "–".into() } else { bar(share, &percent(share)) },
         ]
     };
     let rows = users.iter().take(ROWS_MAX).map(row);
     let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted, of valid ones"];
-    format!("<h3>Requests, by user</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
+    html!("<h3>Requests, by user</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
 }
 
-fn more(all: usize, what: &str) -> String {
+fn more(all: usize, what: &str) -> Html {
     match all.saturating_sub(ROWS_MAX) {
-        0 => String::new(),
-        rest => format!("<p>And {}.</p>\n", counted(rest as u64, &format!("more {what}"))),
+        0 => Html::default(),
+        rest => html!("<p>And {}.</p>\n", counted(rest as u64, &format!("more {what}"))),
     }
 }

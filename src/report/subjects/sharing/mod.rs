@@ -15,6 +15,7 @@ pub use self::account::SHARING;
 use super::{Better, Measure, Subject, SubjectReport, Unit};
 use crate::report::SummaryPart;
 use crate::report::account::Account;
+use crate::report::markup::Html;
 use crate::report::page::Page;
 use crate::report::{Summary, Tally};
 use crate::settings::counted;
@@ -134,7 +135,7 @@ impl SubjectReport for SharingSites {
         Box::new(Accounting::new(tally, self, tables))
     }
 
-    fn section(&self, page: &Page<'_>) -> String {
+    fn section(&self, page: &Page<'_>) -> Html {
         section::sharing(self, page)
     }
 }
@@ -148,7 +149,7 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
             let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
             let words = format!(
                 "at {}, mean {mean:.2}; {}, {}",
-                crate::report::page::html::escape(&site.name),
+                site.name,
                 counted(site.preemptions, "pause"),
                 counted(site.migrations, "move")
             );

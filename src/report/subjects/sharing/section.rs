@@ -5,8 +5,9 @@ use std::fmt::Write;
 use super::fared::SharedJob;
 use super::{Sharing, SharingSites, SiteShared};
 use crate::report::Tally;
+use crate::report::markup::{Html, cells, html};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
-use crate::report::page::html::{Digits, at, count, counted, escape, number, short, table};
+use crate::report::page::html::{Digits, at, count, counted, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
@@ -17,32 +18,32 @@ const SITES_MAX: usize = 40;
 /// Sites whose nodes are drawn.
 const DRAWN_MAX: usize = 6;
 
-pub fn sharing(known: &SharingSites, page: &Page<'_>) -> String {
-    let Some(sharing) = page.results.part::<Sharing>() else { return String::new() };
+pub fn sharing(known: &SharingSites, page: &Page<'_>) -> Html {
+    let Some(sharing) = page.results.part::<Sharing>() else { return Html::default() };
     let tally = page.tally;
     let sites: Vec<usize> = tally.sites_of(&known.systems);
     let shared: Vec<usize> = sites.iter().copied().filter(|site| tally.sites[*site].is_shared).collect();
     let table = side_by_side(&sharing);
-    let (first, last) = if sharing.sites.len() > LONG { (String::new(), table) } else { (table, String::new()) };
+    let (first, last) = if sharing.sites.len() > LONG { (Html::default(), table) } else { (table, Html::default()) };
     let mut html = first;
-    html.push_str(&yields(page, &shared));
-    html.push_str(&stretches(page, known, &sites));
+    html += yields(page, &shared);
+    html += stretches(page, known, &sites);
     for &site in shared.iter().take(DRAWN_MAX) {
-        html.push_str(&nodes(page, site));
+        html += nodes(page, site);
     }
     if shared.len() > DRAWN_MAX {
-        let _ = writeln!(html, "<p>The nodes of the other {} sites are not drawn.</p>", shared.len() - DRAWN_MAX);
+        html += html!("<p>The nodes of the other {} sites are not drawn.</p>\n", shared.len() - DRAWN_MAX);
     }
-    html + &last
+    html + last
 }
 
-fn side_by_side(sharing: &Sharing) -> String {
+fn side_by_side(sharing: &Sharing) -> Html {
     let or_none = |value: Option<f64>, show: fn(f64) -> String| value.map_or("–".to_owned(), show);
     let two = |value: f64| format!("{value:.2}");
     let row = |site: &SiteShared| {
-        vec![
-            escape(&site.name),
-            format!("<code>{}</code>", escape(&site.scheduler)),
+        cells![
+            &site.name,
+            html!("<code>{}</code>", &site.scheduler),
             count(site.jobs),
             or_none(site.mean_stretch, two),
             or_none(site.max_stretch, two),
@@ -53,8 +54,8 @@ fn side_by_side(sharing: &Sharing) -> String {
     let columns = ["Site", "Scheduler", "#Jobs that ended", "#Mean stretch", "#Largest", "#Bound", "#Underutilisation"];
     let volumes = Digits::of(sharing.sites.iter().flat_map(|site| [site.paused_gb, site.migrated_gb]));
     let moves = |site: &SiteShared| {
-        vec![
-            escape(&site.name),
+        cells![
+            &site.name,
             count(site.preemptions),
             or_none(site.preemptions_per_hour, two),
             or_none(site.preemptions_per_job, two),
@@ -68,21 +69,23 @@ fn side_by_side(sharing: &Sharing) -> String {
     let moves_columns =
         ["Site", "#Pauses", "#An hour", "#A job", "#GB paused", "#Moves", "#An hour", "#A job", "#GB moved"];
     let rest = match sharing.sites.len().saturating_sub(SITES_MAX) {
-        0 => String::new(),
-        more => format!("<p>And {more} more.</p>\n"),
+        0 => Html::default(),
+        more => html!("<p>And {more} more.</p>\n", more),
     };
-    let note = "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no \
+    let note = html!(
+        "<p>A job's stretch is the time it took divided by the time it would have taken on nodes of its own, no \
                 time counting as less than 10 s; the bound is the largest stretch that no schedule could have avoided, \
                 even if it had known all jobs beforehand and memory were unlimited; it is there for up to 20,000 jobs. \
                 Underutilisation is the additional work that the nodes could have done for jobs that were present, as \
-                a share of what they did.</p>\n";
+                a share of what they did.</p>\n"
+    );
     let sites = || sharing.sites.iter().take(SITES_MAX);
     let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
-    table(&columns, sites().map(row)) + &rest + note + &moved
+    table(&columns, sites().map(row)) + rest + note + moved
 }
 
 /// Mean yield of the jobs on nodes.
-fn yields(page: &Page<'_>, shared: &[usize]) -> String {
+fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
     let (tally, window) = (page.tally, page.window);
     let groups = shared.len().min(COLOURS);
     let empty = || vec![Levels::new(window, PARTS); groups];
@@ -113,9 +116,9 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> String {
             false => number(given / there),
         });
         let yields = yields.collect::<Vec<_>>().join(";");
-        let _ = writeln!(body, "<path class=\"line l{group}\" data-v=\"{yields}\" d=\"{path}\"/>");
+        body += html!("<path class=\"line l{group}\" data-v=\"{yields}\" d=\"{path}\"/>\n", group, yields, path);
     }
-    body.push_str(&time_axis(window, CHART - BOTTOM));
+    body += time_axis(window, CHART - BOTTOM);
     Figure {
         id: "yields",
         title: "Mean yield (CPU received / CPU needed)",
@@ -157,7 +160,7 @@ fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
 const DOTS_MAX: usize = 4_000;
 
 /// A dot a job: how much work it is, and its stretch, both on scales where each step is a factor.
-fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> String {
+fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
     let tally = page.tally;
     let groups = sites.len().min(COLOURS);
     let mut dots: Vec<(usize, f64, f64)> = Vec::new();
@@ -170,14 +173,14 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> String {
         dots.push((group.min(groups - 1), work.max(1e-6), stretch));
     }
     if dots.is_empty() {
-        return String::new();
+        return Html::default();
     }
     let every = dots.len().div_ceil(DOTS_MAX);
     let axes = StretchAxes::around(&dots);
     let mut body = axes.svg();
     for (group, work, stretch) in dots.iter().step_by(every) {
         let (x, y) = (at(axes.x(*work)), at(axes.y(*stretch)));
-        let _ = writeln!(body, "<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>");
+        body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
     let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };
     Figure {
@@ -220,26 +223,25 @@ impl StretchAxes {
         CHART - BOTTOM - tens(stretch.max(1.0)) / self.top * (CHART - TOP - BOTTOM)
     }
 
-    fn svg(&self) -> String {
-        let mut svg = String::from("<g class=\"axis\">");
+    fn svg(&self) -> Html {
+        let mut svg = html!("<g class=\"axis\">");
         for power in 0..=self.top.floor() as i32 {
             let values = [1.0, 2.0, 5.0].map(|times| times * crate::math::pow(10.0, power.into()));
             for value in values.into_iter().filter(|value| tens(*value) <= self.top) {
-                let _ = write!(
-                    svg,
+                svg += html!(
                     "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" \
                      text-anchor=\"end\">{3}</text>",
                     at(self.y(value)),
                     WIDTH - RIGHT,
                     LEFT - 7.0,
-                    number(value)
+                    number(value),
+                    LEFT
                 );
             }
         }
         for power in self.left as i32..=self.right as i32 {
             let value = crate::math::pow(10.0, power.into());
-            let _ = write!(
-                svg,
+            svg += html!(
                 "<path d=\"M{0} {1}v5\"/><text x=\"{0}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
                 at(self.x(value)),
                 at(CHART - BOTTOM),
@@ -247,16 +249,16 @@ impl StretchAxes {
                 number(value)
             );
         }
-        let _ = writeln!(
-            svg,
+        svg += html!(
             "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
              <text class=\"name\" x=\"{2}\" y=\"{3}\">work of the job, node seconds</text>\
-             <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>",
+             <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>\n",
             at(CHART - BOTTOM),
             WIDTH - RIGHT,
             at((LEFT + WIDTH - RIGHT) / 2.0),
             at(CHART - 8.0),
-            at((TOP + CHART - BOTTOM) / 2.0)
+            at((TOP + CHART - BOTTOM) / 2.0),
+            LEFT
         );
         svg
     }
@@ -266,7 +268,7 @@ const STRIPS_MAX: u32 = 32;
 const STRIP: f64 = 16.0;
 
 /// The nodes of a site, one below the other.
-fn nodes(page: &Page<'_>, site: usize) -> String {
+fn nodes(page: &Page<'_>, site: usize) -> Html {
     let facts = &page.tally.sites[site];
     let strips = Strips::new(facts.cores, STRIPS_MAX, TOP, STRIP);
     let height = TOP + STRIP * f64::from(strips.count()) + BOTTOM;
@@ -275,24 +277,24 @@ fn nodes(page: &Page<'_>, site: usize) -> String {
         let (first, last) = strips.nodes(strip);
         let name = if first == last { first.to_string() } else { format!("{first}-{last}") };
         let bottom = strips.bottom(strip);
-        let _ = writeln!(
-            body,
+        body += html!(
             "<g class=\"axis\"><path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{3}\" \
-             text-anchor=\"end\">{name}</text></g>",
+             text-anchor=\"end\">{name}</text></g>\n",
             at(bottom),
             WIDTH - RIGHT,
             LEFT - 7.0,
-            at(bottom - 3.0)
+            at(bottom - 3.0),
+            [LEFT, name]
         );
     }
-    body.push_str(&time_axis(page.window, height - BOTTOM));
+    body += time_axis(page.window, height - BOTTOM);
     let together = match strips.nodes_each() {
         1 => String::new(),
         nodes => format!(" A row is {} together.", counted(nodes.into(), "node")),
     };
     Figure {
         id: &format!("stacks-{site}"),
-        title: &format!("Nodes of {}, and the shares that jobs have of them", escape(&facts.name)),
+        title: &format!("Nodes of {}, and the shares that jobs have of them", facts.name),
         desc: "One strip per node over time, filled by the shares of its processors that jobs have.".to_owned(),
         note: format!(
             "A full strip is a node that is fully allocated. Colours only distinguish jobs from their neighbours; each \

@@ -14,8 +14,9 @@ use super::{SHAPES_MAX, left_out};
 use crate::grid::NodeSet;
 use crate::protocol::HoldFate;
 use crate::report::Tally;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
-use crate::report::page::html::{at, count, counted, escape, micros};
+use crate::report::page::html::{at, count, counted, micros};
 use crate::report::page::{CHART, PARTS, Page};
 use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::NegotiationData;
@@ -26,21 +27,21 @@ const OVER_MAX: usize = 120;
 const TALL: f64 = 420.0;
 
 /// The chart. If it shows a part of the run, a second one shows the use of processors in all of it.
-pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> String {
+pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> Html {
     let tally = page.tally;
     let all = solid(known, tally, site);
     let advertised = slots(tally, site);
     let around = advertised.as_ref().map_or_else(|| busiest(tally, site, page.window), |(time, _)| *time);
     let window = stretch(&all, page.window, around);
     let means = if window.from == page.window.from && window.to == page.window.to {
-        String::new()
+        Html::default()
     } else {
         means(&all, page, site)
     };
     let solid = within(all, window, SHAPES_MAX);
     let held = within(lapsed(tally, site), window, OVER_MAX);
     let free = within(advertised.map_or_else(Vec::new, |(_, slots)| slots), window, OVER_MAX);
-    drawn(page, site, window, [solid, held, free]) + &means
+    drawn(page, site, window, [solid, held, free]) + means
 }
 
 /// The shapes of an interval, and the number of them before the small ones were left out.
@@ -92,7 +93,7 @@ fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
     window.from + Span::from_micros(window.micros() / PARTS as u64 * most as u64)
 }
 
-fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 3]) -> String {
+fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 3]) -> Html {
     let tally = page.tally;
     let facts = &tally.sites[site];
     let [solid, held, free] = &shown;
@@ -115,13 +116,13 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 
         }
     }
     let mut body = sheet.body;
-    body.push_str(&time_axis(window, TALL - BOTTOM));
+    body += time_axis(window, TALL - BOTTOM);
     let kinds: BTreeSet<usize> =
         shown.iter().flat_map(|shown| &shown.shapes).flat_map(|shape| shape.parts().map(|part| part.0)).collect();
     let name = &facts.name;
     Figure {
-        id: &format!("calendar-{}", escape(name)),
-        title: &format!("The calendar of {}", escape(name)),
+        id: &format!("calendar-{name}"),
+        title: &format!("The calendar of {name}"),
         desc: "Shapes over time, as high as they have processors: best effort, bookings, padding, holds, slots."
             .to_owned(),
         note: note(page, site, window, &shown, &kinds),
@@ -149,7 +150,7 @@ struct Sheet<'a> {
     scale: Scale,
     /// True if shapes too small for their captions have them beside them.
     has_room: bool,
-    body: String,
+    body: Html,
 }
 
 impl Sheet<'_> {
@@ -178,15 +179,22 @@ impl Sheet<'_> {
             }
             // Dark lines have a light border, for black and white.
             if kind == FREE {
-                let _ = writeln!(self.body, "<path class=\"halo\" d=\"{path}\"/>");
+                self.body += html!("<path class=\"halo\" d=\"{path}\"/>\n", path);
             }
             // An edge would hide a shape that is hardly wider.
             let edge = if width > 3.0 && least > 3.0 { " edge" } else { "" };
-            let _ = writeln!(self.body, "<path class=\"q{kind}{edge}\" d=\"{path}\"><title>{words}</title></path>");
+            self.body += html!(
+                "<path class=\"q{kind}{edge}\" d=\"{path}\"><title>{words}</title></path>\n",
+                [kind, edge, path, words]
+            );
         }
         if let Some(((anchor, x, y), caption)) = place.zip(shape.caption()) {
-            let _ =
-                writeln!(self.body, "<text class=\"marked {anchor}\" x=\"{}\" y=\"{}\">{caption}</text>", at(x), at(y));
+            self.body += html!(
+                "<text class=\"marked {anchor}\" x=\"{}\" y=\"{}\">{caption}</text>\n",
+                at(x),
+                at(y),
+                [anchor, caption]
+            );
         }
     }
 }
@@ -252,7 +260,7 @@ fn fates(tally: &Tally, site: usize) -> String {
 }
 
 /// Use of a site's processors over the whole run.
-fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
+fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> Html {
     let window = page.window;
     const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
     let mut levels: BTreeMap<usize, Levels> =
@@ -279,8 +287,8 @@ fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
     let scale = Scale::new(top(&series), CHART);
     let name = &page.tally.sites[site].name;
     Figure {
-        id: &format!("means-{}", escape(name)),
-        title: &format!("Use of the processors of {}, over the whole run", escape(name)),
+        id: &format!("means-{name}"),
+        title: &format!("Use of the processors of {name}, over the whole run"),
         desc: "A stacked area over time of processors: other systems, best effort, padding, bookings that tasks ran \
                in, and idle bookings."
             .to_owned(),
@@ -290,7 +298,7 @@ fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> String {
         ),
         legend: legend(shown),
         height: CHART,
-        body: scale.axis("processors") + &chart::areas(window, scale, &series),
+        body: scale.axis("processors") + chart::areas(window, scale, &series),
     }
     .html()
 }

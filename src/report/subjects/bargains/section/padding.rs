@@ -1,16 +1,15 @@
 //! Jobs that imitate reservations: the submission, the start and the wanted time of each.
 
-use std::collections::BTreeSet;
-use std::fmt::Write;
-
 use super::patterns::{BEST_EFFORT, PADDING};
 use crate::grid::{Area, JobId};
+use crate::report::markup::{Html, html};
 use crate::report::page::Page;
 use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use crate::report::page::html::{at, count, short};
 use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::{BookingSpan, JobRow};
 use crate::time::Time;
+use std::collections::BTreeSet;
 
 /// Number of rows; the rest is left out.
 const ROWS: usize = 40;
@@ -26,7 +25,7 @@ struct ImitationJob<'a> {
 }
 
 /// One row per job; empty if no user wants jobs at a time.
-pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
+pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
     let user = |row: &JobRow| page.tally.user_index(row.user).and_then(|user| known.users.get(user));
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
     let reserved: BTreeSet<JobId> = page.tally.bookings().filter(ran_in).map(|booking| booking.job).collect();
@@ -39,7 +38,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     };
     let mut all: Vec<ImitationJob<'_>> = page.tally.jobs.values().filter_map(padded).collect();
     if all.is_empty() {
-        return String::new();
+        return Html::default();
     }
     let rows = all.len();
     let failed = all.iter().filter(|one| one.start.is_none()).count();
@@ -54,18 +53,19 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
     let last = |one: &ImitationJob<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);
     let window = Window { from: all[0].row.job.arrive, to: last };
-    let mut body = String::new();
+    let mut body = Html::default();
     for (line, one) in all.iter().enumerate() {
         let name = user(one.row).map_or("", |user| &user.name);
-        body.push_str(&drawn(one, name, TOP + line as f64 * TALL, window, page.tally.last));
+        body += drawn(one, name, TOP + line as f64 * TALL, window, page.tally.last);
     }
     let bottom = TOP + all.len() as f64 * TALL;
-    let base = format!(
+    let base = html!(
         "<rect class=\"band\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{}\" height=\"{}\"/>",
         WIDTH - LEFT - RIGHT,
-        bottom - TOP
+        bottom - TOP,
+        [LEFT, TOP]
     );
-    let body = base + &body + &time_axis(window, bottom);
+    let body = base + body + time_axis(window, bottom);
     let some = if rows > all.len() {
         format!(" The {} of {} that idled longest are shown.", all.len(), count(rows as u64))
     } else {
@@ -93,10 +93,10 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> String {
 
 /// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark at its wanted
 /// time.
-fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> String {
+fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> Html {
     let ImitationJob { row, wanted, start } = *one;
     let x = |time: Time| at(window.x(time));
-    let mut svg = format!(
+    let mut svg = html!(
         "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
         LEFT - 6.0,
         at(y + TALL - 3.5),
@@ -104,16 +104,16 @@ fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time)
         row.job.id
     );
     let (middle, until) = (at(y + TALL / 2.0), start.unwrap_or(wanted).min(wanted));
-    let _ = write!(svg, "<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", x(row.job.arrive), x(until));
+    svg += html!("<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", x(row.job.arrive), x(until), middle);
     let mut bar = |kind: usize, from: Time, to: Time| {
         let width = (window.x(to) - window.x(from)).max(0.8);
-        let _ = write!(
-            svg,
+        svg += html!(
             "<rect class=\"q{kind} edge\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             x(from),
             at(y + 1.5),
             at(width),
-            at(TALL - 3.0)
+            at(TALL - 3.0),
+            kind
         );
     };
     if let Some(start) = start {
@@ -123,7 +123,7 @@ fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time)
         bar(BEST_EFFORT, start.max(wanted), ended(one).unwrap_or(last));
     }
     let class = if start.is_some() { "mark" } else { "line l5" };
-    let _ = write!(svg, "<path class=\"{class}\" d=\"M{} {}v{}\"/>", x(wanted), at(y + 0.5), TALL - 1.0);
+    svg += html!("<path class=\"{class}\" d=\"M{} {}v{}\"/>", x(wanted), at(y + 0.5), TALL - 1.0, class);
     svg
 }
 

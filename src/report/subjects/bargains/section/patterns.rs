@@ -1,5 +1,7 @@
 //! Colours with a pattern each, so that areas can be distinguished without colours too.
 
+use crate::report::markup::{Html, html};
+
 /// Uses of processors; the number is that of the class `q0` and so on, also in the style sheet.
 pub const BEST_EFFORT: usize = 0;
 pub const USED: usize = 1;
@@ -33,18 +35,19 @@ const TILES: [(usize, &str, Option<&str>, &str); 6] = [
 ];
 
 /// Definitions for all figures of the page; they draw nothing themselves.
-pub fn definitions() -> String {
+pub fn definitions() -> Html {
     let tile = |(number, size, ground, path): &(usize, &str, Option<&str>, &str)| {
         let class = if ground.is_some() { "over" } else { "line l3" };
-        let ground = ground
-            .map_or(String::new(), |class| format!("<rect width=\"{size}\" height=\"{size}\" class=\"{class}\"/>"));
-        format!(
+        let ground =
+            ground.map(|class| html!("<rect width=\"{size}\" height=\"{size}\" class=\"{class}\"/>", size, class));
+        html!(
             "<pattern id=\"q{number}\" width=\"{size}\" height=\"{size}\" patternUnits=\"userSpaceOnUse\">\
-             {ground}<path class=\"{class}\" d=\"{path}\"/></pattern>"
+             {ground}<path class=\"{class}\" d=\"{path}\"/></pattern>",
+            [number, size, ground, class, path]
         )
     };
-    let tiles: String = TILES.iter().map(tile).collect();
-    format!("<svg class=\"tiles\" aria-hidden=\"true\"><defs>{tiles}</defs></svg>\n")
+    let tiles: Html = TILES.iter().map(tile).collect();
+    html!("<svg class=\"tiles\" aria-hidden=\"true\"><defs>{tiles}</defs></svg>\n", tiles)
 }
 
 /// A legend of some of the uses.

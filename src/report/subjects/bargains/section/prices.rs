@@ -1,16 +1,15 @@
 //! Prices over time: quoted fees beside the rate, and stale claims.
 
-use std::fmt::Write;
-
 use super::SHAPES_MAX;
 use crate::math;
+use crate::report::markup::{Html, html};
 use crate::report::page::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, WIDTH, time_axis};
-use crate::report::page::html::{at, count, counted, escape, number};
+use crate::report::page::html::{at, count, counted, number};
 use crate::report::page::{CHART, Page};
 use crate::report::tally::NegotiationData;
 
 /// A chart with one point per quote; empty without quotes.
-pub fn quotes(page: &Page<'_>, site: usize) -> String {
+pub fn quotes(page: &Page<'_>, site: usize) -> Html {
     let (tally, window) = (page.tally, page.window);
     let (mut quoted, mut stale) = (Vec::new(), Vec::new());
     for seen in &tally.bargains.seen {
@@ -23,7 +22,7 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
         }
     }
     if quoted.is_empty() && stale.is_empty() {
-        return String::new();
+        return Html::default();
     }
     let free = quoted.iter().filter(|(_, fee)| *fee == 0.0).count();
     // Fees differ by many orders of magnitude, and most are zero.
@@ -36,23 +35,23 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
     for (time, fee) in quoted.iter().step_by(every) {
         let (x, y) = (at(window.x(*time)), at(scale.y(height(*fee))));
         let class = if *fee > 0.0 { "f5" } else { "f0" };
-        let _ = write!(body, "<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2.6\"/>");
+        body += html!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2.6\"/>", class, x, y);
     }
     let ground = scale.y(0.0);
     for time in stale.iter().step_by(every_stale) {
         let x = window.x(*time);
         let (left, right, top, bottom) = (at(x - 4.0), at(x + 4.0), at(ground - 16.0), at(ground - 8.0));
-        let _ = write!(
-            body,
-            "<path class=\"line l3\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>"
+        body += html!(
+            "<path class=\"line l3\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>",
+            [left, top, right, bottom]
         );
     }
-    body.push_str(&time_axis(window, CHART - BOTTOM));
+    body += time_axis(window, CHART - BOTTOM);
     let thinned = if every > 1 { format!(" One in {} of them is drawn.", count(every as u64)) } else { String::new() };
     let name = &tally.sites[site].name;
     Figure {
-        id: &format!("prices-{}", escape(name)),
-        title: &format!("Quotes of {} over time", escape(name)),
+        id: &format!("prices-{name}"),
+        title: &format!("Quotes of {name} over time"),
         desc: "Points over time: the fee that was quoted for the earliest start; crosses mark stale claims.".to_owned(),
         note: format!(
             "A fee is what the queue would lose by the earliest start that was requested, as a multiple of what the \
@@ -73,24 +72,24 @@ pub fn quotes(page: &Page<'_>, site: usize) -> String {
 }
 
 /// Lines at 0, 1, 10, 100 and so on; below ten, also in between.
-fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> String {
-    let mut svg = String::from("<g class=\"axis\">");
+fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> Html {
+    let mut svg = html!("<g class=\"axis\">");
     let between: &[f64] = if most < 10.0 { &[0.0, 0.5, 1.0, 2.0, 5.0] } else { &[0.0, 1.0] };
     let tens = (1..16).map(|power| (0..power).fold(1.0, |tens, _| tens * 10.0));
     for value in between.iter().copied().chain(tens).take_while(|value| *value == 0.0 || *value <= most.max(1.0)) {
         let y = at(scale.y(height(value)));
-        let _ = write!(
-            svg,
+        svg += html!(
             "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
             WIDTH - RIGHT,
             LEFT - 7.0,
-            number(value)
+            number(value),
+            [LEFT, y]
         );
     }
     let middle = at(CHART / 2.0 - BOTTOM / 2.0);
-    let _ = writeln!(
-        svg,
-        "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">fee, × the rate</text></g>"
+    svg += html!(
+        "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">fee, × the rate</text></g>\n",
+        middle
     );
     svg
 }

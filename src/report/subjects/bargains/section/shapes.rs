@@ -8,7 +8,7 @@ use crate::grid::{Area, JobId, Slot};
 use crate::kernel::ActorId;
 use crate::protocol::HoldFate;
 use crate::report::Tally;
-use crate::report::page::html::{escape, micros};
+use crate::report::page::html::micros;
 use crate::report::subjects::bargains::Strategies;
 use crate::report::tally::{BookingSpan, HoldSpan, Idled, JobRow, NegotiationData};
 use crate::time::{Span, Time};
@@ -78,9 +78,9 @@ impl<'a> CalendarShape<'a> {
         u128::from(self.procs) * u128::from(self.until.since(self.from).micros())
     }
 
-    /// Words for the tooltip, as HTML.
+    /// Words for the tooltip.
     pub fn words(&self, tally: &Tally) -> String {
-        let who = |user: ActorId| escape(&tally.names.of_actor(user));
+        let who = |user: ActorId| tally.names.of_actor(user);
         let job = |job: JobId| format!("job {}", tally.label(job));
         let procs = self.procs;
         let when = format!(
