@@ -139,13 +139,6 @@ impl Tally {
         let key = |stay: &Stay<'_>| (stay.came, stay.row.job.id, stay.index);
         let until = own.start.unwrap_or(own.end);
         let seconds = |time: Time| time.micros() as f64 / 1e6;
-        let amount = |of: &dyn Fn(&Stay<'_>) -> bool| {
-            let these = stays.iter().filter(|stay| of(stay));
-            these.fold(Amount::default(), |sum, stay| Amount {
-                jobs: sum.jobs + 1,
-                cores: sum.cores + u64::from(stay.cores),
-            })
-        };
         let leaves_queue = |stay: &Stay<'_>| stay.start.unwrap_or(stay.end);
         let is_ahead = |stay: &Stay<'_>| key(stay) < key(own) && leaves_queue(stay) > own.came;
         let last = stays.iter().filter(|stay| is_ahead(stay)).map(leaves_queue).max();
@@ -187,6 +180,7 @@ impl Tally {
             let these = stays.iter().filter(|stay| stay.end == start && stay.start.is_some_and(|began| began < start));
             these.map(|stay| self.task_label(stay.row, stay.index)).collect()
         });
+        let (waited, ran) = (before(&is_ahead, &leaves_queue), before(&is_running, &|stay| stay.end));
         Ok(Why {
             job: label,
             user: self.names.of_actor(row.user),
@@ -199,10 +193,10 @@ impl Tally {
             booked: booked.map(seconds),
             started: own.start.map(seconds),
             until: seconds(until),
-            ahead: amount(&is_ahead),
-            running: amount(&is_running),
-            waited: before(&is_ahead, &leaves_queue),
-            ran: before(&is_running, &|stay| stay.end),
+            ahead: Amount::of(&waited),
+            running: Amount::of(&ran),
+            waited,
+            ran,
             first_from: last.filter(|last| *last <= until).map(seconds),
             free: (!facts.is_shared).then(|| free(&stays, facts.cores, own, until)),
             overtaken_by: later,
@@ -282,6 +276,12 @@ impl Tally {
             }
         }
         stays
+    }
+}
+
+impl Amount {
+    fn of(jobs: &[Before]) -> Amount {
+        Amount { jobs: jobs.len() as u64, cores: jobs.iter().map(|before| u64::from(before.cores)).sum() }
     }
 }
 
@@ -389,19 +389,17 @@ impl fmt::Display for Why {
                 line("ahead", format!("{} waited {for_} {}; {running}", counted(jobs, "job"), counted(of_ahead, unit)))?
             }
         }
+        if wait == 0.0 && self.started.is_some() {
+            line("started", "at once".to_owned())?;
+            return self.afterwards(&mut line);
+        }
         for Before { job, cores, until } in self.waited.iter().take(NAMED_BEFORE) {
             let cores = counted((*cores).into(), unit);
             line("", format!("job {job} waited {for_} {cores} until {}", moment(*until)))?;
         }
-        if self.started != Some(self.came) {
-            for Before { job, cores, until } in self.ran.iter().take(NAMED_BEFORE) {
-                let cores = counted((*cores).into(), unit);
-                line("", format!("job {job} ran {on} {cores} until {}", moment(*until)))?;
-            }
-        }
-        if wait == 0.0 && self.started.is_some() {
-            line("started", "at once".to_owned())?;
-            return self.afterwards(&mut line);
+        for Before { job, cores, until } in self.ran.iter().take(NAMED_BEFORE) {
+            let cores = counted((*cores).into(), unit);
+            line("", format!("job {job} ran {on} {cores} until {}", moment(*until)))?;
         }
         match self.first_from {
             Some(from) => line(

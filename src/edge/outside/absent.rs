@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
-use super::{Failure, Wanted, batsim, found, program as program_of, slurm, wanted, who};
+use super::{Failure, Wanted, batsim, found, program_of, slurm, wanted, who};
 use crate::systems::managers::Tongue;
 use crate::topology::{Loaded, Roster, Topology};
 

@@ -142,7 +142,7 @@ pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
             Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
             _ => None,
         };
-        for word in program(topology, wanted).command.iter().chain(conf) {
+        for word in program_of(topology, wanted).command.iter().chain(conf) {
             let path = found(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
             if is_file
@@ -156,7 +156,7 @@ pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
     files
 }
 
-fn program<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
+fn program_of<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
     match wanted {
         Wanted::Bidder(foreign) => &foreign.program,
         Wanted::Allocator(_, program) => program,
@@ -167,7 +167,7 @@ fn program<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
 
 /// A program, with its actor, in words.
 fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
-    let command = program(topology, wanted).command.join(" ");
+    let command = program_of(topology, wanted).command.join(" ");
     match wanted {
         Wanted::Bidder(_) => format!("the bidder `{command}`"),
         Wanted::Allocator(..) => format!("the allocator `{command}`"),
@@ -256,7 +256,7 @@ pub fn start(
         let one = match wanted {
             Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
             Wanted::Manager(site, Tongue::Slurm) => slurm::begin(&around, who, site).map(Box::new).map(Begun::Slurm),
-            _ => lines::begin(&around, who, program(topology, wanted)).map(Begun::Lines),
+            _ => lines::begin(&around, who, program_of(topology, wanted)).map(Begun::Lines),
         };
         begun.push((id, wanted, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
     }

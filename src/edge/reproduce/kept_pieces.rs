@@ -25,7 +25,7 @@ pub(super) struct KeptPieces {
 
 impl KeptPieces {
     /// Opens the file of a folder, with the results that are there, by number. Those of another experiment are
-    /// discarded, and all if `fresh`. Nothing from the first damaged line on is kept: a kill may cut a line short.
+    /// discarded, and all if `fresh`.
     pub(super) fn open<R: DeserializeOwned>(
         folder: &Path,
         fingerprint: &str,
@@ -37,31 +37,14 @@ impl KeptPieces {
         }
 
         let path = folder.join(PIECES);
-        let bytes = match read_plain(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(cannot("read", &path, &error)),
-        };
-        let head = format!("\"{fingerprint}\"\n");
-        let is_ours = !fresh && bytes.starts_with(head.as_bytes());
-        let mut kept = BTreeMap::new();
-        let mut whole = if is_ours { head.len() } else { 0 };
-        for line in bytes[whole..].split_inclusive(|byte| *byte == b'\n').take_while(|_| is_ours) {
-            let Ok((number, result)) = serde_json::from_slice::<(usize, R)>(line) else { break };
-            if !line.ends_with(b"\n") {
-                break;
-            }
-            kept.insert(number, result);
-            whole += line.len();
-        }
-
+        let made = if fresh { MadePieces::default() } else { MadePieces::read(folder, fingerprint)? };
         let wrong = |error: std::io::Error| cannot("write", &path, &error);
         let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(wrong)?;
-        file.set_len(whole as u64).map_err(wrong)?;
-        if !is_ours {
-            file.write_all(head.as_bytes()).map_err(wrong)?;
+        file.set_len(made.bytes as u64).map_err(wrong)?;
+        if made.bytes == 0 {
+            file.write_all(head(fingerprint).as_bytes()).map_err(wrong)?;
         }
-        Ok((KeptPieces { path, file, _lock: lock }, kept))
+        Ok((KeptPieces { path, file, _lock: lock }, made.results))
     }
 
     pub(super) fn add<R: Serialize>(&mut self, number: usize, result: &R) -> Result<(), Failure> {
@@ -69,6 +52,46 @@ impl KeptPieces {
         let line = line.map_err(|error| Failure::Internal(format!("a piece has no text: {error}")))? + "\n";
         self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.path, &error))
     }
+}
+
+/// The undamaged part of a file.
+pub(super) struct MadePieces<R> {
+    /// By number of the piece.
+    pub results: BTreeMap<usize, R>,
+    /// Length of this part.
+    bytes: usize,
+}
+
+impl<R> Default for MadePieces<R> {
+    fn default() -> MadePieces<R> {
+        MadePieces { results: BTreeMap::new(), bytes: 0 }
+    }
+}
+
+impl<R: DeserializeOwned> MadePieces<R> {
+    /// Reads the results of an experiment up to the first damaged line: a kill may cut a line short.
+    pub(super) fn read(folder: &Path, fingerprint: &str) -> Result<MadePieces<R>, Failure> {
+        let path = folder.join(PIECES);
+        let bytes = match read_plain(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(cannot("read", &path, &error)),
+        };
+        let mut made = MadePieces::default();
+        let Some(lines) = bytes.strip_prefix(head(fingerprint).as_bytes()) else { return Ok(made) };
+        made.bytes = bytes.len() - lines.len();
+        for line in lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+            let Ok((number, result)) = serde_json::from_slice(line) else { break };
+            made.results.insert(number, result);
+            made.bytes += line.len();
+        }
+        Ok(made)
+    }
+}
+
+/// First line of the file.
+fn head(fingerprint: &str) -> String {
+    format!("\"{fingerprint}\"\n")
 }
 
 #[cfg(test)]

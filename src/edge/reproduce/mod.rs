@@ -7,6 +7,7 @@ mod market;
 mod provisioning;
 mod reservation;
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,10 +16,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::disk::{cannot, io_reason, replace};
+use super::disk::{cannot, replace};
 use super::files::STATE;
 use super::inline::watch_for_interrupts;
-use super::input::read_plain;
 use super::outside::Stop;
 use super::pool::in_parallel;
 use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
@@ -26,7 +26,7 @@ use super::terminal::ItemCounter;
 use super::{Failure, err, out};
 use crate::experiment::Figure;
 use crate::report::{Status, pretty};
-use kept_pieces::KeptPieces;
+use kept_pieces::{KeptPieces, MadePieces};
 
 pub use dfrs::dfrs;
 pub use heft::heft;
@@ -76,24 +76,22 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             make_folder(&folder)?;
             let mine = part.runs(all.len()).map(|number| (number - 1, &all[number - 1]));
             let run = PieceRun { what, folder: &folder, fingerprint: &fingerprint, making, stop: &stop };
-            let done = run.all(mine.collect(), work)?;
-            write_share(&folder, label, *part, &done)?;
-            out::unless_quiet(&format!("share {part}: {} {what} in {}\n", done.len(), folder.display()))?;
+            let done = run.all(mine.collect(), work)?.len();
+            complete_share(&folder, label, *part, done)?;
+            out::unless_quiet(&format!("share {part}: {done} {what} in {}\n", folder.display()))?;
             Ok(None)
         }
         SweepShare::Gather { from, wait } => {
             let shares = shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
-            let mut done: Vec<Option<R>> = all.iter().map(|_| None).collect();
-            for (part, folder) in shares {
-                part.runs(all.len()).zip(read_share(&folder)?).for_each(|(number, one)| done[number - 1] = Some(one));
+            let mut done = BTreeMap::new();
+            for (_, folder) in shares {
+                done.extend(MadePieces::read(&folder, &fingerprint)?.results);
             }
-            let there = done.iter().flatten().count();
-            let whole: Option<Vec<R>> = done.into_iter().collect();
-            match whole {
-                Some(whole) => Ok(Some(whole)),
-                None => Err(Failure::Input(format!("the shares have {there} of {} {what}", all.len()))),
-            }
+            let there = done.len();
+            let whole: Option<Vec<R>> = (0..all.len()).map(|number| done.remove(&number)).collect();
+            let lacking = || Failure::Input(format!("the shares have {there} of {} {what}", all.len()));
+            whole.ok_or_else(lacking).map(Some)
         }
     }
 }
@@ -156,29 +154,17 @@ impl PieceRun<'_> {
     }
 }
 
-/// Name of the file with the results of a share's pieces, in order.
-const SHARE: &str = "share.json";
-
-fn write_share<R: Serialize>(folder: &Path, label: Label<'_>, part: SweepPart, done: &[R]) -> Result<(), Failure> {
-    let text =
-        serde_json::to_string(done).map_err(|error| Failure::Internal(format!("a share has no text: {error}")))?;
+/// Marks the folder of a share as complete, for the command that gathers all.
+fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize) -> Result<(), Failure> {
     let state = SweepState {
         experiment: label.experiment.to_owned(),
         fingerprint: label.fingerprint.to_owned(),
         part: Some(part.to_string()),
-        runs: done.len(),
-        done: done.len(),
+        runs: done,
+        done,
         status: Status::Complete,
     };
-    replace(&folder.join(SHARE), text)?;
     replace(&folder.join(STATE), pretty(&state))
-}
-
-fn read_share<R: DeserializeOwned>(folder: &Path) -> Result<Vec<R>, Failure> {
-    let path = folder.join(SHARE);
-    let wrong = |error: &dyn std::fmt::Display| Failure::Input(format!("cannot read {}: {error}", path.display()));
-    let bytes = read_plain(&path).map_err(|error| wrong(&io_reason(&error)))?;
-    serde_json::from_slice(&bytes).map_err(|error| wrong(&error))
 }
 
 /// Name of the page in the results.

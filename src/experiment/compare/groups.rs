@@ -48,8 +48,8 @@ struct Turnarounds {
 /// Divides the jobs that ended in the first result and in `run`; a division of a single group is left out. O(jobs log
 /// jobs).
 pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
-    let is_killed = |(first, here): &(&JobLine, &JobLine)| first.was_killed || here.was_killed;
-    let (killed, whole): (Vec<_>, Vec<_>) = pairs.iter().copied().partition(is_killed);
+    let is_whole = |(first, here): &(&JobLine, &JobLine)| !first.was_killed && !here.was_killed;
+    let whole: Vec<_> = pairs.iter().copied().filter(is_whole).collect();
     let by_user = |first: &JobLine, _: &JobLine| Some((0, first.user.clone()));
     let by_cores = |first: &JobLine, _: &JobLine| {
         let class = CORES.iter().position(|most| first.cores.is_some_and(|cores| cores <= *most));
@@ -76,7 +76,7 @@ pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Divis
         users,
         Division::of("cores", &whole, by_cores),
         Division::of("run time in A", &whole, by_run_time),
-        Division::of("end", &[whole, killed].concat(), by_end),
+        Division::of("end", pairs, by_end),
     ];
     divisions.into_iter().filter(|division| division.groups.len() > 1).collect()
 }

@@ -215,7 +215,9 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
         let mut is_instant = running.iter().any(over);
         is_instant |= jobs.iter().any(|job| seconds(job.submit.micros()) == now);
         is_instant |= changes.iter().any(|change| change.0 == now);
-        is_instant |= rectangles.iter().any(|held| held.until == now || counting && held.from == now);
+        // A booking that was released before its start is no longer an event.
+        let mut there = rectangles.iter().filter(|held| held.from < held.until);
+        is_instant |= there.any(|held| held.until == now || counting && held.from == now);
         stale |= running.iter().any(|held| over(held) && now < held.until);
         running.retain(|held| !over(held));
 

@@ -410,6 +410,31 @@ fn nodes_that_are_only_counted_are_not_those_reserved() {
     }
 }
 
+/// At 42 s, the two jobs that wait change places, and the booking that was to end then no longer exists: no policy runs
+/// at that moment.
+#[test]
+fn a_booking_that_was_released_before_its_start_is_no_event() {
+    let booking = |from: u64, until: u64, first: u32, last: u32| Reserved {
+        from: second(from),
+        until: second(until),
+        nodes: NodeSet::run(first, last),
+    };
+    let story = Story {
+        nodes: 5,
+        order: QueueOrder::MostStretched,
+        reserved: vec![booking(9, 15, 0, 1), booking(35, 47, 4, 4), booking(15, 21, 0, 1)],
+        jobs: vec![job(0, 4, 10, 2), job(0, 2, 10, 6), job(20, 5, 7, 1), job(23, 1, 6, 1)],
+        changes: vec![
+            (0, SiteChange::Book(booking(0, 1, 0, 0))),
+            (29, SiteChange::Book(booking(42, 43, 0, 0))),
+            (29, SiteChange::Release(1)),
+        ],
+    };
+    for row in ALL {
+        check_story(row.name, &story).unwrap();
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 400 }))]
 
