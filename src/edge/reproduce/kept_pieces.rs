@@ -56,7 +56,7 @@ impl KeptPieces {
 
 /// The undamaged part of a file.
 pub(super) struct MadePieces<R> {
-    /// By number of the piece.
+    /// Results, by number of the piece.
     pub results: BTreeMap<usize, R>,
     /// Length of this part.
     bytes: usize,
