@@ -2,6 +2,7 @@
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
+use crate::report::axes::Frame;
 use crate::report::html::{Digits, at};
 use crate::report::markup::{Html, html};
 
@@ -45,15 +46,11 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -
     let left = f64::max(LEFT, letters as f64 * LETTER + GAP);
     let width = f64::max(WIDTH, left + DOTS_MIN + RIGHT);
     let digits = Digits::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
-    let x = |number: f64| left + range.share(number) * (width - left - RIGHT);
+    let frame = Frame { left, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
+    let x = |number: f64| frame.x(range.axis.share(number));
     let mut svg =
         html!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">", at(width), at(height), about);
-    svg += axis(range, height, &x);
-    let (middle, bottom) = (at((left + width - RIGHT) / 2.0), at(height - 8.0));
-    svg += html!(
-        "<g class=\"axis\"><text class=\"name\" x=\"{middle}\" y=\"{bottom}\">{name}</text></g>",
-        [middle, bottom, name]
-    );
+    svg += html!("<g class=\"axis\">{}{}</g>", frame.lines_down(&range.axis.ticks(shown)), frame.name_below(name));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
         let name = &row.name;
@@ -95,18 +92,6 @@ fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
         at(x(estimate.mean)),
         [y, fill, colour, told]
     );
-    svg
-}
-
-fn axis(range: &Range, height: f64, x: &dyn Fn(f64) -> f64) -> Html {
-    let bottom = height - BOTTOM;
-    let mut svg = html!("<g class=\"axis\">");
-    for value in range.lines() {
-        let (x, to, y) = (at(x(value)), at(bottom), at(bottom + 17.0));
-        svg += html!("<path d=\"M{x} {TOP}V{to}\"/><text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">", x, TOP, to, y);
-        svg += html!("{}</text>", shown(value));
-    }
-    svg += html!("</g>");
     svg
 }
 

@@ -1,24 +1,21 @@
 //! Numbers in pictures and tables: range, scale and digits.
 
 use super::statistics::Estimate;
-use crate::math;
-use crate::numerals::exponent;
 pub(super) use crate::numerals::number as shown;
 use crate::report::Unit;
-use crate::report::html::step;
+use crate::report::axes::{Axis, step};
 
 /// Content of a cell without a number.
 pub(super) const NONE: &str = "–";
-
-fn decade(exponent: i32) -> f64 {
-    format!("1e{exponent}").parse().unwrap_or(1.0)
-}
 
 /// Ratio from which a logarithmic axis is easier to read.
 const LOGARITHMIC: f64 = 30.0;
 
 /// An axis that starts at zero hides differences of numbers that are this many times closer to each other than to zero.
 const FAR_FROM_ZERO: f64 = 3.0;
+
+/// Largest number of steps between grid lines.
+const LINES: f64 = 6.0;
 
 /// Relative differences below this are invisible on any axis.
 const ROUNDING: f64 = 1e-6;
@@ -49,9 +46,7 @@ impl Scale {
 /// Range of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Range {
-    from: f64,
-    to: f64,
-    scale: Scale,
+    pub axis: Axis,
     limits: Limits,
     /// True if some interval goes beyond the axis: down to 0 on a logarithmic one, else out of the limits.
     is_open: bool,
@@ -90,20 +85,19 @@ impl Range {
         let lowest = intervals.clone().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
         if scale == Scale::Logarithmic {
             let positive = intervals.map(|(from, _)| from).filter(|from| *from > 0.0).fold(least, f64::min);
-            let (from, to) = (exponent(positive), -exponent(1.0 / most));
-            return Range { from: decade(from), to: decade(to.max(from + 1)), scale, limits, is_open: lowest <= 0.0 };
+            return Range { axis: Axis::logarithmic(positive, most), limits, is_open: lowest <= 0.0 };
         }
         let spread = most - lowest;
         let from = match lowest {
             _ if least < 0.0 => lowest,
             lowest if spread > ROUNDING * most && lowest > FAR_FROM_ZERO * spread => {
-                let step = step(spread / 6.0);
+                let step = step(spread / LINES);
                 (lowest / step).floor() * step
             }
             _ => 0.0,
         };
         let to = if most > from { most } else { from + 1.0 };
-        Range { from, to, scale, limits, is_open: is_cut }
+        Range { axis: Axis::linear(from, to, LINES), limits, is_open: is_cut }
     }
 
     /// Ends of the interval of an estimate that lie within the unit's limits; None if there is no interval.
@@ -111,52 +105,31 @@ impl Range {
         estimate.within.filter(|within| *within > 0.0).map(|_| self.limits.interval(estimate))
     }
 
-    /// Range from the least number to the largest.
-    pub fn over(numbers: &[f64]) -> Range {
-        let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let to = if most > least { most } else { least + 1.0 };
-        let limits = Limits { lowest: f64::NEG_INFINITY, highest: f64::INFINITY };
-        Range { from: least, to, scale: Scale::of(&[numbers.to_vec()]), limits, is_open: false }
-    }
-
-    /// Position of a number on the axis, from 0 to 1; numbers outside are clamped.
-    pub fn share(&self, number: f64) -> f64 {
-        let share = match self.scale {
-            Scale::Logarithmic => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
-            Scale::Linear => (number - self.from) / (self.to - self.from),
-        };
-        share.clamp(0.0, 1.0)
-    }
-
-    /// Numbers with a grid line.
-    pub fn lines(&self) -> Vec<f64> {
-        if self.scale == Scale::Logarithmic {
-            return (exponent(self.from)..=exponent(self.to * 1.0001)).map(decade).collect();
-        }
-        let step = step((self.to - self.from) / 6.0);
-        let first = (self.from / step).ceil() as i64;
-        let end = self.to + 1e-3 * step;
-        (first..).map(|count| count as f64 * step).take_while(|value| *value <= end).collect()
-    }
-
-    pub fn is_logarithmic(&self) -> bool {
-        self.scale == Scale::Logarithmic
-    }
-
     /// Note about an unusual axis.
     pub fn told(&self) -> &'static str {
-        match self.scale {
-            Scale::Logarithmic if self.is_open => " On a logarithmic scale; bars down to its edge go on to 0 or below.",
-            Scale::Logarithmic => " On a logarithmic scale.",
-            Scale::Linear if self.is_open && self.from > 0.0 => {
+        let Axis { from, to, .. } = self.axis;
+        match (self.axis.is_logarithmic(), self.is_open) {
+            (true, true) => " On a logarithmic scale; bars down to its edge go on to 0 or below.",
+            (true, false) => " On a logarithmic scale.",
+            (false, true) if from > 0.0 => {
                 " The axis does not start at 0. Intervals are cut where no such number is possible."
             }
-            Scale::Linear if self.is_open => " Intervals are cut where no such number is possible.",
-            Scale::Linear if self.from > 0.0 => " The axis does not start at 0.",
-            Scale::Linear if self.to < 0.0 => " The axis does not reach 0.",
-            Scale::Linear => "",
+            (false, true) => " Intervals are cut where no such number is possible.",
+            (false, false) if from > 0.0 => " The axis does not start at 0.",
+            (false, false) if to < 0.0 => " The axis does not reach 0.",
+            (false, false) => "",
         }
+    }
+}
+
+/// Axis from the least number to the largest, for the settings of an experiment.
+pub(super) fn axis_of_settings(numbers: &[f64]) -> Axis {
+    let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let axis = Axis::linear(least, if most > least { most } else { least + 1.0 }, LINES);
+    match Scale::of(&[numbers.to_vec()]) {
+        Scale::Linear => axis,
+        Scale::Logarithmic => Axis { step: None, ..axis },
     }
 }
 
@@ -169,8 +142,8 @@ mod tests {
         for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
             let estimates = [one, other].map(|mean| Estimate { mean, within: None, count: 1 });
             let range = Range::of(estimates.into_iter(), Unit::Ratio, Scale::Linear);
-            assert!((1..20).contains(&range.lines().len()), "{one} and {other}: {:?}", range.lines());
-            assert!(range.from <= one.min(other) && other.max(one) <= range.to);
+            assert!((1..20).contains(&range.axis.numbers().len()), "{one} and {other}: {range:?}");
+            assert!(range.axis.from <= one.min(other) && other.max(one) <= range.axis.to);
         }
     }
 
@@ -181,23 +154,23 @@ mod tests {
         let share = Range::of(all.into_iter(), Unit::Share, Scale::Linear);
         assert_eq!(share.interval(&all[0]), Some((0.6000000000000001, 1.0)));
         assert_eq!(share.interval(&all[1]), Some((0.0, 0.6000000000000001)));
-        assert_eq!((share.from, share.to), (0.0, 1.0));
+        assert_eq!((share.axis.from, share.axis.to), (0.0, 1.0));
         let ratio = Range::of(all.into_iter(), Unit::Ratio, Scale::Linear);
-        assert_eq!((ratio.interval(&all[0]).unwrap().1, ratio.to), (1.2, 1.2));
+        assert_eq!((ratio.interval(&all[0]).unwrap().1, ratio.axis.to), (1.2, 1.2));
         // On a logarithmic scale, too, unless an interval reaches 0.
         let far = [estimate(20.0, 15.0), estimate(3_000.0, 900.0)];
         let range = Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic);
-        assert!(range.from <= 5.0 && range.to >= 3_900.0 && !range.told().contains("go on to 0"));
+        assert!(range.axis.from <= 5.0 && range.axis.to >= 3_900.0 && !range.told().contains("go on to 0"));
         let far = [estimate(20.0, 25.0), estimate(3_000.0, 900.0)];
         assert!(Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic).told().contains("go on to 0"));
     }
 
     #[test]
     fn settings_lie_between_the_first_and_the_last() {
-        let range = Range::over(&[1.0, 2.0, 4.0]);
-        assert_eq!([1.0, 2.0, 4.0].map(|number| range.share(number)), [0.0, 1.0 / 3.0, 1.0]);
-        let range = Range::over(&[32.0, 1.0, 8.0, 64.0]);
-        assert_eq!([1.0, 8.0, 64.0].map(|number| (range.share(number) * 6.0).round()), [0.0, 3.0, 6.0]);
-        assert_eq!(Range::over(&[5.0]).share(5.0), 0.0);
+        let axis = axis_of_settings(&[1.0, 2.0, 4.0]);
+        assert_eq!([1.0, 2.0, 4.0].map(|number| axis.share(number)), [0.0, 1.0 / 3.0, 1.0]);
+        let axis = axis_of_settings(&[32.0, 1.0, 8.0, 64.0]);
+        assert_eq!([1.0, 8.0, 64.0].map(|number| (axis.share(number) * 6.0).round()), [0.0, 3.0, 6.0]);
+        assert_eq!(axis_of_settings(&[5.0]).share(5.0), 0.0);
     }
 }

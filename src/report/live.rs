@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use super::Tally;
+use super::axes::{Axis, Frame};
 use super::columns::{TableForm, number, seconds, text, whole};
-use super::page::html::step;
-use super::palette::ON_LIGHT;
+use super::palette::{ON_LIGHT, SOFT};
 use super::summary::LiveFacts;
 use super::text::put_ends;
 use crate::grid::EdgeId;
@@ -100,14 +100,29 @@ impl LiveFlows {
     /// `live.svg`: one point per flow, the model's time to the right and the measured one upwards.
     pub fn svg(&self) -> Html {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
-        let plot = Plot::of(most);
-        let mut svg = plot.ground();
+        let axis = Axis::around(0.0, most, 5.0);
+        let ticks = axis.ticks(shortly);
+        let Frame { left, right, top, bottom } = SQUARE;
+        let mut svg = html!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
+             role=\"img\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{SOFT}\">\n\
+             <title>Measured times of transfers beside those of the model</title>\n\
+             <g class=\"axis\">{2}{3}{4}{5}</g>\n\
+             <path d=\"M{left} {bottom}L{right} {top}\" stroke=\"{SOFT}\" stroke-dasharray=\"4 4\"/>\n",
+            right + 24.0,
+            bottom + 48.0,
+            SQUARE.lines_down(&ticks),
+            SQUARE.lines_across(&ticks),
+            SQUARE.name_below("model, seconds"),
+            SQUARE.name_beside("measured, seconds"),
+            [SOFT, left, right, top, bottom]
+        );
         for row in &self.rows {
             svg += html!(
                 "<circle cx=\"{:.1}\" cy=\"{:.1}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.6\">\
                  <title>{} from {} to {}: model {:.3} s, measured {:.3} s</title></circle>\n",
-                plot.x(row.model),
-                plot.y(row.measured),
+                SQUARE.x(axis.share(row.model)),
+                SQUARE.y(axis.share(row.measured)),
                 ON_LIGHT[0],
                 row.edge,
                 row.from,
@@ -116,74 +131,12 @@ impl LiveFlows {
                 row.measured
             );
         }
-        svg + plot.names() + html!("</svg>\n")
+        svg + html!("</svg>\n")
     }
 }
 
-/// A square with the same seconds on both axes.
-struct Plot {
-    step: f64,
-    most: f64,
-}
-
-const SIDE: f64 = 420.0;
-const EDGE: f64 = 64.0;
-
-impl Plot {
-    fn of(most: f64) -> Plot {
-        let step = step(most / 5.0);
-        Plot { step, most: (most / step).ceil() * step }
-    }
-
-    fn x(&self, seconds: f64) -> f64 {
-        EDGE + seconds / self.most * SIDE
-    }
-
-    fn y(&self, seconds: f64) -> f64 {
-        16.0 + SIDE - seconds / self.most * SIDE
-    }
-
-    /// The background of the points: lines with their seconds, and the diagonal where model and measurement agree.
-    fn ground(&self) -> Html {
-        let mut svg = html!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
-             role=\"img\" font-family=\"sans-serif\" font-size=\"12\">\n\
-             <title>Measured times of transfers beside those of the model</title>\n",
-            SIDE + EDGE + 24.0,
-            SIDE + 64.0
-        );
-        let (left, right, low, high) = (self.x(0.0), self.x(self.most), self.y(0.0), self.y(self.most));
-        for tick in 0..=(self.most / self.step).round() as u32 {
-            let seconds = f64::from(tick) * self.step;
-            let (across, up, label) = (self.x(seconds), self.y(seconds), shortly(seconds));
-            svg += html!(
-                "<path d=\"M{across:.1} {low:.1}V{high:.1}M{left:.1} {up:.1}H{right:.1}\" stroke=\"#8884\"/>\n\
-                 <text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">{label}</text>\n\
-                 <text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#777\">{label}</text>\n",
-                low + 16.0,
-                left - 6.0,
-                up + 4.0,
-                [across, low, high, left, up, right, label]
-            );
-        }
-        svg += html!(
-            "<path d=\"M{left:.1} {low:.1}L{right:.1} {high:.1}\" stroke=\"#777\" stroke-dasharray=\"4 4\"/>\n",
-            [left, low, right, high]
-        );
-        svg
-    }
-
-    fn names(&self) -> Html {
-        let (across, up) = (self.x(self.most / 2.0), self.y(self.most / 2.0));
-        html!(
-            "<text x=\"{across:.1}\" y=\"{:.1}\" text-anchor=\"middle\" fill=\"#777\">model, seconds</text>\n\
-             <text transform=\"translate(14 {up:.1}) rotate(-90)\" text-anchor=\"middle\" fill=\"#777\">measured, \
-             seconds</text>\n",
-            self.y(0.0) + 38.0,
-            [across, up]
-        )
-    }
-}
+/// Frame of `live.svg`; both axes have the same seconds.
+const SQUARE: Frame = Frame { left: 64.0, right: 484.0, top: 16.0, bottom: 436.0 };
 
 impl MeasuredTransfer {
     fn error(&self) -> Option<f64> {

@@ -67,7 +67,7 @@ impl Html {
     pub fn picture(svg: &str) -> Option<Html> {
         let tree = roxmltree::Document::parse(svg).ok()?;
         let is_plain = |node: roxmltree::Node<'_, '_>| {
-            let is_shape = ["", "svg", "title", "path", "text", "circle"].contains(&node.tag_name().name());
+            let is_shape = ["", "svg", "g", "title", "path", "text", "circle"].contains(&node.tag_name().name());
             is_shape && node.attributes().all(|attribute| !attribute.name().starts_with("on"))
         };
         // Readers of HTML understand comments and the like differently from those of XML.
@@ -328,7 +328,7 @@ mod tests {
     fn a_picture_of_a_file_has_nothing_that_acts() {
         let picture =
             |inside: &str| Html::picture(&format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{inside}</svg>\n"));
-        let good = "<title>a &lt; b</title><path d=\"M0 0\"/><circle r=\"4\"><title>c</title></circle>";
+        let good = "<title>a &lt; b</title><g><path d=\"M0 0\"/></g><circle r=\"4\"><title>c</title></circle>";
         assert!(picture(good).is_some_and(|html| html.as_str().contains(good)));
         for evil in [
             "<script>x</script>",

@@ -3,6 +3,7 @@
 
 mod account;
 mod accounting;
+pub(crate) mod axes;
 mod bids;
 mod blame;
 mod by_size;

@@ -1,5 +1,12 @@
-//! The colours that tell things apart in all pictures of reports: those of Okabe and Ito, made for those who see some
+//! The colours of all pictures. Those of reports that tell things apart are of Okabe and Ito, made for those who see some
 //! colours alike.
+
+/// Text, less important text with the lines of axes, grid lines, and the ground, in pictures that stand alone. Those on
+/// no ground of their own have the second and the third only, which suit light and dark pages.
+pub const INK: &str = "#282828";
+pub const SOFT: &str = "#707070";
+pub const GRID: &str = "#8884";
+pub const GROUND: &str = "#fff";
 
 /// Colours that tell things apart, before they repeat.
 pub const COLOURS: usize = 8;

@@ -9,7 +9,8 @@ use crate::experiment::figures::{capital, words};
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::numerals::{Digits, signed_span, unbroken};
-use crate::report::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, TOP, WIDTH, step, steps, time_axis, values};
+use crate::report::axes::{Axis, Frame};
+use crate::report::chart::{BOTTOM, Figure, Scale, across, frame, steps, time_axis, values};
 use crate::report::html::{Column, at, bar, count, counted, document, number, percent, sections, short, span, table};
 use crate::report::markup::{Html, cells, html};
 use crate::report::palette::COLOURS;
@@ -298,37 +299,19 @@ impl Comparison {
             wide if wide > 240.0 => ("minutes", 60.0),
             _ => ("seconds", 1.0),
         };
-        let y = |number: f64| {
-            let share = (number.clamp(least, most) - least) / (most - least);
-            CHART - BOTTOM - share * (CHART - TOP - BOTTOM)
-        };
-        let x = |share: f64| LEFT + share * (WIDTH - LEFT - RIGHT);
-        let mut body = html!("<g class=\"axis\">");
-        let apart = step((most - least) / seconds / 6.0);
-        let first = (least / seconds / apart).ceil() as i64;
-        let lines = (first..).map(|line| line as f64 * apart).take_while(|line| line * seconds <= most);
-        for line in lines {
-            let (y, text) = (at(y(line * seconds)), number(line));
-            let class = (line == 0.0).then(|| html!(" class=\"base\""));
-            body += html!(
-                "<path{class} d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{text}</text>",
-                WIDTH - RIGHT,
-                LEFT - 7.0,
-                [class, LEFT, y, text]
-            );
-        }
-        for tenth in (0..=10).step_by(2) {
-            let (x, y) = (at(x(f64::from(tenth) / 10.0)), at(CHART - BOTTOM + 18.0));
-            let anchor = if tenth == 10 { "end" } else { "middle" };
-            body += html!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{} %</text>", tenth * 10, x, y, anchor);
-        }
-        let middle = at((TOP + CHART - BOTTOM) / 2.0);
+        let axis = Axis::linear(least / seconds, most / seconds, 6.0);
+        let frame = frame(CHART - BOTTOM);
+        let y = |number: f64| frame.y(axis.share(number / seconds));
+        let mut body = frame.upright(&axis.ticks(number), &format!("change of turnaround, {unit}"));
+        let zero = Frame { bottom: y(0.0), ..frame };
+        // The last label would leave the picture at its place.
+        let place = |tenth: u32| f64::min(f64::from(tenth) / 10.0, 0.995);
+        let tenths = (0..=10).step_by(2).map(|tenth| (place(tenth), format!("{} %", tenth * 10)));
         body += html!(
-            "<text class=\"name\" x=\"{}\" y=\"{}\">jobs, from the most shortened to the most delayed</text>\
-             <text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">change of turnaround, {unit}</text></g>\n",
-            at((LEFT + WIDTH - RIGHT) / 2.0),
-            at(CHART - BOTTOM + 38.0),
-            [middle, unit]
+            "<g class=\"axis\">{}{}{}</g>\n",
+            zero.base(),
+            frame.labels(&tenths.collect::<Vec<_>>()),
+            frame.name_below("jobs, from the most shortened to the most delayed")
         );
         for changes in &curves {
             let points = POINTS.min(changes.sorted.len());
@@ -337,7 +320,7 @@ impl Comparison {
                 format!(
                     "{}{} {}",
                     if point == 0 { "M" } else { "L" },
-                    at(x(share)),
+                    at(across(share)),
                     at(y(at_share(&changes.sorted, share)))
                 )
             });

@@ -3,18 +3,16 @@
 use std::fmt::Write;
 
 use super::super::figures::plain;
-use super::super::range::{Range, shown};
+use super::super::range::{Range, axis_of_settings, shown};
 use super::super::statistics::Estimate;
+use crate::report::axes::{Axis, Frame, Tick};
 use crate::report::html::{at, short};
 use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 340.0;
-const LEFT: f64 = 84.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 12.0;
-const BOTTOM: f64 = 52.0;
+const FRAME: Frame = Frame { left: 84.0, right: WIDTH - 24.0, top: 12.0, bottom: HEIGHT - 52.0 };
 /// Margin left and right of all points.
 const INSET: f64 = 26.0;
 /// Offset between the bars of neighbouring lines, which would hide each other, and most offset over all lines.
@@ -43,10 +41,10 @@ pub(super) struct Curve {
 }
 
 pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> Html {
-    let range_across = Range::over(across.numbers);
-    let x =
-        |value: usize| LEFT + INSET + range_across.share(across.numbers[value]) * (WIDTH - LEFT - RIGHT - 2.0 * INSET);
-    let y = |number: f64| TOP + (1.0 - range.share(number)) * (HEIGHT - TOP - BOTTOM);
+    let settings = axis_of_settings(across.numbers);
+    let inner = Frame { left: FRAME.left + INSET, right: FRAME.right - INSET, ..FRAME };
+    let x = |value: usize| inner.x(settings.share(across.numbers[value]));
+    let y = |number: f64| FRAME.y(range.axis.share(number));
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
@@ -54,23 +52,17 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
     let mut svg = html!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\">",
         places.join(" "),
-        HEIGHT - BOTTOM,
+        FRAME.bottom,
         [WIDTH, HEIGHT, about]
     );
-    svg += html!("<g class=\"axis\">");
-    for value in range.lines() {
-        let (left, right, y) = (LEFT, WIDTH - RIGHT, at(y(value)));
-        svg += html!(
-            "<path d=\"M{left} {y}H{right}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" ",
-            left - 10.0,
-            [left, y, right]
-        );
-        svg += html!("text-anchor=\"end\">{}</text>", shown(value));
-    }
-    svg += labels(across, &range_across, &order, &x);
-    let middle = at((TOP + HEIGHT - BOTTOM) / 2.0);
-    svg += html!("<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{name}</text>", middle, name);
-    svg += html!("</g>");
+    let scale = if settings.is_logarithmic() { ", on a logarithmic scale" } else { "" };
+    svg += FRAME.upright(&range.axis.ticks(shown), name);
+    svg += html!(
+        "<g class=\"axis\">{}{}{}</g>",
+        inner.ticks(&ticks(across, &order, &settings, &x)),
+        FRAME.base(),
+        FRAME.name_below(&format!("{}{scale}", short(across.key, 100)))
+    );
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
@@ -80,31 +72,17 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
     svg
 }
 
-/// Labels of the values as they were written, as far as there is room, and the key.
-fn labels(across: &Across<'_>, places: &Range, order: &[usize], x: &dyn Fn(usize) -> f64) -> Html {
-    let bottom = HEIGHT - BOTTOM;
-    let mut svg = html!("<path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT, LEFT);
-    let label = |value: usize| short(&across.values[value], LABEL_MAX);
-    let half = |value: usize| across.values[value].chars().count().min(LABEL_MAX) as f64 * LETTER / 2.0;
+/// Values as they were written, as far as there is room.
+fn ticks(across: &Across<'_>, order: &[usize], settings: &Axis, x: &dyn Fn(usize) -> f64) -> Vec<Tick> {
     let mut free = f64::NEG_INFINITY;
-    for &value in order {
-        let middle = x(value);
-        svg += html!("<path class=\"base\" d=\"M{} {}v5\"/>", at(middle), at(bottom));
-        if middle - half(value) < free {
-            continue;
-        }
-        free = middle + half(value) + LETTER;
-        let (middle, y, text) = (at(middle), at(bottom + 19.0), label(value));
-        svg += html!("<text x=\"{middle}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>", middle, y, text);
-    }
-    let scale = if places.is_logarithmic() { ", on a logarithmic scale" } else { "" };
-    let (middle, y) = (at(LEFT + (WIDTH - LEFT - RIGHT) / 2.0), at(HEIGHT - 8.0));
-    svg += html!(
-        "<text class=\"name\" x=\"{middle}\" y=\"{y}\">{}{scale}</text>",
-        short(across.key, 100),
-        [middle, y, scale]
-    );
-    svg
+    let tick = |&value: &usize| {
+        let label = short(&across.values[value], LABEL_MAX);
+        let half = label.chars().count() as f64 * LETTER / 2.0;
+        let fits = x(value) - half >= free;
+        free = if fits { x(value) + half + LETTER } else { free };
+        (settings.share(across.numbers[value]), if fits { label } else { String::new() })
+    };
+    order.iter().map(tick).collect()
 }
 
 fn drawn(

@@ -1,6 +1,6 @@
 //! The use of many sites over time, as a row of shades per site.
 
-use super::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, time_axis};
+use super::chart::{Figure, LEFT, Levels, TOP, across, time_axis};
 use super::html::{at, counted, short};
 use super::{PARTS, Page};
 use crate::report::markup::{Html, html};
@@ -75,7 +75,7 @@ pub(super) fn largest(sites: &[SiteFacts], count: usize) -> String {
 
 /// A row of rectangles, one for each stretch of a shade.
 fn put_shades(body: &mut Html, shares: &[f64], top: f64, tall: f64) {
-    let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
+    let x = |part: usize| across(part as f64 / PARTS as f64);
     let mut part = 0;
     for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
         let (left, right) = (x(part), x(part + alike.len()));

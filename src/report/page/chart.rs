@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::html::{at, number};
+use crate::report::axes::{Axis, Frame, Tick};
 use crate::report::markup::{Html, html};
 use crate::time::Time;
 
@@ -11,6 +12,16 @@ pub const LEFT: f64 = 78.0;
 pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
 pub const BOTTOM: f64 = 46.0;
+
+/// The frame of a chart that ends at `bottom`.
+pub const fn frame(bottom: f64) -> Frame {
+    Frame { left: LEFT, right: WIDTH - RIGHT, top: TOP, bottom }
+}
+
+/// Position of a share of the width.
+pub fn across(share: f64) -> f64 {
+    frame(0.0).x(share)
+}
 
 /// A chart with its surroundings.
 pub struct Figure<'a> {
@@ -66,7 +77,7 @@ impl Window {
 
     pub fn x(&self, time: Time) -> f64 {
         let share = time.since(self.from).micros() as f64 / self.micros() as f64;
-        LEFT + share.clamp(0.0, 1.0) * (WIDTH - LEFT - RIGHT)
+        across(share.clamp(0.0, 1.0))
     }
 }
 
@@ -121,54 +132,23 @@ impl Levels {
 /// A scale upwards from 0, with lines across and a named axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    pub top: f64,
-    pub height: f64,
+    pub frame: Frame,
+    pub values: Axis,
 }
 
 impl Scale {
     pub fn new(max: f64, height: f64) -> Scale {
-        Scale { top: if max > 0.0 { max } else { 1.0 }, height }
+        let top = if max > 0.0 { max } else { 1.0 };
+        Scale { frame: frame(height - BOTTOM), values: Axis::linear(0.0, top, 6.0) }
     }
 
     pub fn y(&self, value: f64) -> f64 {
-        let room = self.height - TOP - BOTTOM;
-        self.height - BOTTOM - (value / self.top).clamp(0.0, 1.0) * room
+        self.frame.y(self.values.share(value))
     }
 
     pub fn axis(&self, label: &str) -> Html {
-        let mut svg = html!("<g class=\"axis\">");
-        let step = step(self.top / 6.0);
-        let mut value = 0.0;
-        while value <= self.top * 1.0001 {
-            let y = at(self.y(value));
-            svg += html!(
-                "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
-                WIDTH - RIGHT,
-                LEFT - 7.0,
-                number(value),
-                [LEFT, y]
-            );
-            value += step;
-        }
-        let middle = at((TOP + self.height - BOTTOM) / 2.0);
-        svg += html!(
-            "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">{label}</text></g>\n",
-            [middle, label]
-        );
-        svg
+        self.frame.upright(&self.values.ticks(number), label)
     }
-}
-
-/// A round number, at least this large: 1, 2 or 5 with zeros.
-pub fn step(least: f64) -> f64 {
-    let mut unit = 1.0;
-    while unit > least && unit > 1e-9 {
-        unit /= 10.0;
-    }
-    while unit * 10.0 <= least {
-        unit *= 10.0;
-    }
-    [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * unit).find(|step| *step >= least).unwrap_or(least)
 }
 
 /// The axis of virtual time, to the right.
@@ -208,36 +188,26 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
     let (unit, name, step) =
         steps.clone().find(|(_, _, step)| window.micros() / step <= 10).or(steps.last()).expect("there are units");
     let (from, to) = (window.from.micros(), window.from.micros() + window.micros());
-    let mut svg =
-        html!("<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">", WIDTH - RIGHT, from, to, LEFT);
-    let mut tick = window.from.micros().div_ceil(step) * step;
-    while tick <= window.to.micros() {
-        let x = at(window.x(Time::from_micros(tick)));
-        svg += html!(
-            "<path d=\"M{x} {0}v5\"/><text x=\"{x}\" y=\"{1}\" text-anchor=\"middle\">{2}</text>",
-            at(bottom),
-            at(bottom + 18.0),
-            tick / unit,
-            x
-        );
-        tick += step;
-    }
-    let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    svg += html!(
-        "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
-         <text class=\"name\" x=\"{middle}\" y=\"{2}\">virtual time, {name}</text></g>\n",
-        at(bottom),
+    let tick = |count: u64| {
+        let share = (count * step - from) as f64 / window.micros() as f64;
+        (share, (count * step / unit).to_string())
+    };
+    let ticks: Vec<Tick> = (from.div_ceil(step)..=window.to.micros() / step).map(tick).collect();
+    let frame = frame(bottom);
+    html!(
+        "<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">{}{}{}</g>\n",
         WIDTH - RIGHT,
-        at(bottom + 38.0),
-        [LEFT, middle, name]
-    );
-    svg
+        frame.ticks(&ticks),
+        frame.base(),
+        frame.name_below(&format!("virtual time, {name}")),
+        [from, to, LEFT]
+    )
 }
 
 /// Areas on top of each other, each with its class.
 pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Html {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
-    let x = |part: usize| LEFT + part as f64 / parts as f64 * (WIDTH - LEFT - RIGHT);
+    let x = |part: usize| across(part as f64 / parts as f64);
     let mut below = vec![0.0; parts];
     let mut svg = Html::default();
     for (class, levels) in series {
@@ -248,12 +218,12 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Htm
         svg += html!("<path class=\"{class}\"{} d=\"{path}z\"/>\n", values(levels), class, path);
         below = above;
     }
-    svg + time_axis(window, scale.height - BOTTOM)
+    svg + time_axis(window, scale.frame.bottom)
 }
 
 /// A line of steps over the whole width, without its element: the value of `d` of a path.
 pub fn steps(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
-    let x = |part: usize| LEFT + part as f64 / levels.len() as f64 * (WIDTH - LEFT - RIGHT);
+    let x = |part: usize| across(part as f64 / levels.len() as f64);
     let mut path = String::new();
     edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
     path
@@ -318,7 +288,7 @@ pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) 
             below += value;
         }
     }
-    svg + column_axis(columns.len(), scale.height - BOTTOM, label)
+    svg + column_axis(columns.len(), scale.frame, label)
 }
 
 /// Left edge and width of a column.
@@ -328,26 +298,17 @@ pub fn column_at(column: usize, columns: usize) -> (f64, f64) {
     (LEFT + room * column as f64 + (room - width) / 2.0, width)
 }
 
-fn column_axis(columns: usize, bottom: f64, label: &str) -> Html {
-    let mut svg =
-        html!("<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/>", at(bottom), WIDTH - RIGHT, LEFT);
-    for column in 0..columns {
-        let (left, width) = column_at(column, columns);
+fn column_axis(columns: usize, frame: Frame, label: &str) -> Html {
+    let tick = |column: usize| {
         let words = match column + 1 {
             1 if columns > 1 => "1 (least)".to_owned(),
             last if last == columns && columns > 1 => format!("{last} (most)"),
             number => number.to_string(),
         };
-        svg += html!(
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{words}</text>",
-            at(left + width / 2.0),
-            at(bottom + 18.0),
-            words
-        );
-    }
-    let middle = at((LEFT + WIDTH - RIGHT) / 2.0);
-    svg += html!("<text class=\"name\" x=\"{middle}\" y=\"{}\">{label}</text></g>\n", at(bottom + 38.0), middle, label);
-    svg
+        ((column as f64 + 0.5) / columns as f64, words)
+    };
+    let labels = frame.labels(&(0..columns).map(tick).collect::<Vec<Tick>>());
+    html!("<g class=\"axis\">{}{labels}{}</g>\n", frame.base(), frame.name_below(label), labels)
 }
 
 /// A line across with a word at its right end.

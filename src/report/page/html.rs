@@ -1,6 +1,5 @@
 //! Text and numbers as they stand in the page.
 
-pub use super::chart::step;
 use crate::numerals::{self, unbroken};
 pub use crate::numerals::{Digits, count, counted};
 use crate::report::markup::{Html, html};

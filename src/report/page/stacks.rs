@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::chart::{LEFT, Levels, RIGHT, WIDTH, Window};
+use super::chart::{Levels, Window, across};
 use super::html::at;
 use crate::grid::Needs;
 use crate::report::Tally;
@@ -87,7 +87,7 @@ impl Strips {
 
 /// Stacked levels over time above a line, one path per colour.
 fn stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
-    let x = |step: usize| LEFT + step as f64 / STEPS as f64 * (WIDTH - LEFT - RIGHT);
+    let x = |step: usize| across(step as f64 / STEPS as f64);
     let mut below = vec![0.0; STEPS];
     for (class, levels) in stacks.iter().enumerate() {
         let mut path = String::new();

@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use self::map::HeatMap;
-use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, step, time_axis};
+use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use super::html::{at, count, counted, micros, short};
 use super::stacks::Strips;
 use crate::grid::JobId;
 use crate::report::Tally;
+use crate::report::axes::step;
 use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::report::tally::{JobRow, TaskRow};

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::{columns, number};
+use crate::report::axes::{Axis, Frame};
 use crate::report::markup::{Html, html};
-use crate::report::page::chart::step;
-use crate::report::palette::ON_LIGHT;
+use crate::report::palette::{GROUND, INK, ON_LIGHT, SOFT};
 use crate::settings::{counted, printable};
 use crate::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
 
@@ -74,17 +74,13 @@ fn headline(of: &Choices) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;
-const LEFT: f64 = 92.0;
-const RIGHT: f64 = 28.0;
-const TOP: f64 = 64.0;
-const BOTTOM: f64 = 56.0;
+const FRAME: Frame = Frame { left: 92.0, right: WIDTH - 28.0, top: 64.0, bottom: HEIGHT - 56.0 };
 
 /// Makespan to the right, cost upwards; along the line an earlier end costs more.
 pub(super) fn scatter(of: &Choices) -> Html {
-    let axes = ChoiceAxes {
-        times: PaddedRange::of(of.plans.iter().map(|plan| plan.makespan)),
-        costs: PaddedRange::of(costs(of)),
-    };
+    let times = padded(of.plans.iter().map(|plan| plan.makespan));
+    let costs = padded(of.plans.iter().map(|plan| plan.cost).chain([of.work]));
+    let at = |plan: &Choice| (FRAME.x(times.share(plan.makespan)), FRAME.y(costs.share(plan.cost)));
     let title = headline(of);
     let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
@@ -93,16 +89,24 @@ pub(super) fn scatter(of: &Choices) -> Html {
     limits(of).into_iter().for_each(|limits| below.push_str(&format!("; {limits}")));
     let mut svg = html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"12\" y=\"22\" font-size=\"14\" fill=\"#222\">{title}</text>\n\
-         <text x=\"12\" y=\"40\" fill=\"#555\">{below}</text>\n",
-        [WIDTH, HEIGHT, title, below]
+         viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\" fill=\"{INK}\">\n\
+         <title>{title}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"{GROUND}\"/>\n\
+         <text x=\"12\" y=\"22\" font-size=\"14\">{title}</text>\n\
+         <text x=\"12\" y=\"40\" fill=\"{SOFT}\">{below}</text>\n",
+        [WIDTH, HEIGHT, INK, GROUND, SOFT, title, below]
     );
-    svg += axes.svg(of.work);
-    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front(of, &axes));
+    svg += FRAME.lines_down(&times.ticks(number)) + FRAME.name_below("makespan (s)");
+    svg += FRAME.lines_across(&costs.ticks(number)) + FRAME.name_beside("cost (processor-s)");
+    svg += html!(
+        "\n<path class=\"work\" stroke=\"{SOFT}\" stroke-dasharray=\"5 4\" d=\"M{} {:.1}H{}\"/>\n",
+        FRAME.left,
+        FRAME.y(costs.share(of.work)),
+        FRAME.right,
+        SOFT
+    );
+    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front(of, &at));
     for (place, plan) in of.plans.iter().enumerate() {
-        put_plan(&mut svg, plan, place == of.chosen, &axes);
+        put_plan(&mut svg, plan, place == of.chosen, at(plan));
     }
     svg += html!("</svg>\n");
     svg
@@ -110,18 +114,17 @@ pub(super) fn scatter(of: &Choices) -> Html {
 
 /// The best plans, from each straight up and across to the next: there is nothing between two, so an earlier end costs
 /// as much as the other one.
-fn front(of: &Choices, axes: &ChoiceAxes) -> String {
+fn front(of: &Choices, at: &dyn Fn(&Choice) -> (f64, f64)) -> String {
     let mut path = String::new();
     for plan in of.plans.iter().filter(|plan| !plan.dominated) {
-        let (x, y) = axes.at(plan);
+        let (x, y) = at(plan);
         let _ = if path.is_empty() { write!(path, "M{x:.1} {y:.1}") } else { write!(path, "V{y:.1}H{x:.1}") };
     }
     path
 }
 
-fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes) {
-    let (x, y) = axes.at(plan);
-    let fill = if plan.dominated { "#fff" } else { ON_LIGHT[0] };
+fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, (x, y): (f64, f64)) {
+    let fill = if plan.dominated { GROUND } else { ON_LIGHT[0] };
     let tip = format!(
         "{} s for {} processor-s, {}",
         number(plan.makespan),
@@ -144,91 +147,10 @@ fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, axes: &ChoiceAxes) {
     }
 }
 
-struct ChoiceAxes {
-    times: PaddedRange,
-    costs: PaddedRange,
-}
-
-impl ChoiceAxes {
-    fn x(&self, makespan: f64) -> f64 {
-        LEFT + self.times.share(makespan) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn y(&self, cost: f64) -> f64 {
-        HEIGHT - BOTTOM - self.costs.share(cost) * (HEIGHT - TOP - BOTTOM)
-    }
-
-    fn at(&self, plan: &Choice) -> (f64, f64) {
-        (self.x(plan.makespan), self.y(plan.cost))
-    }
-
-    /// With a line at the cost of the work itself.
-    fn svg(&self, work: f64) -> Html {
-        let mut svg = Html::default();
-        for tick in self.times.ticks() {
-            svg += html!(
-                "<line stroke=\"#e3e3e3\" x1=\"{0:.1}\" x2=\"{0:.1}\" y1=\"{TOP}\" y2=\"{1}\"/>\
-                 <text fill=\"#333\" x=\"{0:.1}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
-                self.x(tick),
-                HEIGHT - BOTTOM,
-                HEIGHT - BOTTOM + 16.0,
-                number(tick),
-                TOP
-            );
-        }
-        for tick in self.costs.ticks() {
-            svg += html!(
-                "<line stroke=\"#e3e3e3\" x1=\"{LEFT}\" x2=\"{0}\" y1=\"{1:.1}\" y2=\"{1:.1}\"/>\
-                 <text fill=\"#333\" x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>\n",
-                WIDTH - RIGHT,
-                self.y(tick),
-                LEFT - 8.0,
-                self.y(tick) + 4.0,
-                number(tick),
-                LEFT
-            );
-        }
-        svg += html!(
-            "<text fill=\"#333\" x=\"{0}\" y=\"{1}\" text-anchor=\"end\">makespan (s)</text>\
-             <text fill=\"#333\" x=\"12\" y=\"{2}\">cost (processor-s)</text>\n\
-             <line class=\"work\" stroke=\"#888\" stroke-dasharray=\"5 4\" x1=\"{LEFT}\" x2=\"{0}\" \
-             y1=\"{3:.1}\" y2=\"{3:.1}\"/>\n",
-            WIDTH - RIGHT,
-            HEIGHT - 14.0,
-            TOP - 10.0,
-            self.y(work),
-            LEFT
-        );
-        svg
-    }
-}
-
-/// Costs on the axis, including that of the tasks alone.
-fn costs(of: &Choices) -> impl Iterator<Item = f64> + '_ {
-    of.plans.iter().map(|plan| plan.cost).chain([of.work])
-}
-
-/// Range of an axis, with some room on both sides.
-struct PaddedRange {
-    least: f64,
-    most: f64,
-}
-
-impl PaddedRange {
-    fn of(values: impl Iterator<Item = f64>) -> PaddedRange {
-        let (least, most) =
-            values.fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
-        let room = ((most - least) * 0.06).max(most * 0.01).max(1e-6);
-        PaddedRange { least: (least - room).max(0.0), most: most + room }
-    }
-
-    fn share(&self, value: f64) -> f64 {
-        (value - self.least) / (self.most - self.least)
-    }
-
-    fn ticks(&self) -> Vec<f64> {
-        let step = step((self.most - self.least) / 8.0);
-        let first = (self.least / step).ceil() as u64;
-        (first..).map(|tick| tick as f64 * step).take_while(|tick| *tick <= self.most).collect()
-    }
+/// An axis with some room on both sides of all values.
+fn padded(values: impl Iterator<Item = f64>) -> Axis {
+    let (least, most) =
+        values.fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
+    let room = ((most - least) * 0.06).max(most * 0.01).max(1e-6);
+    Axis::linear((least - room).max(0.0), most + room, 8.0)
 }

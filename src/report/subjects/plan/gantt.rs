@@ -3,8 +3,8 @@
 use std::fmt::Write;
 
 use super::number;
+use crate::report::axes::{Axis, Frame};
 use crate::report::markup::{Html, html};
-use crate::report::page::chart::step;
 use crate::report::palette::{COLOURS, ON_LIGHT, rules};
 use crate::systems::plans::Schedule;
 
@@ -59,10 +59,12 @@ pub(super) fn gantt(plan: &Schedule) -> Html {
     let left_out = all - lanes.len();
 
     let end = plan.realistic.max(plan.planned).max(f64::MIN_POSITIVE);
-    let x = |time: f64| LEFT + time / end * (WIDTH - LEFT - RIGHT);
     let height: f64 = lanes.iter().map(|lane| lane.rows as f64 * lane.height + GAP).sum::<f64>() + TOP + 40.0;
     let mut svg = head(plan, height, left_out);
-    axis(&mut svg, end, height, &x);
+    let axis = Axis::linear(0.0, end, 10.0);
+    let frame = Frame { left: LEFT, right: WIDTH - RIGHT, top: TOP - 6.0, bottom: height - 36.0 };
+    let x = |time: f64| frame.x(axis.share(time));
+    svg += html!("<g class=\"n\">{}</g>\n", frame.lines_down(&axis.ticks(|time| format!("{} s", number(time)))));
     let mut top = TOP;
     for lane in &lanes {
         draw(&mut svg, lane, top, &x);
@@ -101,7 +103,7 @@ fn head(plan: &Schedule, height: f64, left_out: usize) -> Html {
 
 const STYLE: &str = ".t{stroke:#fff;stroke-width:.6}.p{fill:none;stroke:#333;stroke-width:.8;stroke-dasharray:2 1.5}\
     .f{fill-opacity:.35}.l{fill:#fff;pointer-events:none}.d{fill:#222;pointer-events:none}.n{fill:#333}\
-    .g{stroke:#e3e3e3;stroke-width:1}.b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}";
+    .b{fill:#f6f7f8}.planned{stroke:#c33;stroke-width:1;stroke-dasharray:5 4}";
 
 fn site_lanes(plan: &Schedule) -> Vec<GanttLane> {
     let mut lanes = Vec::new();
@@ -188,25 +190,6 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
         lanes.push(GanttLane { name: name.clone(), rows: until.len(), height, bars });
     }
     lanes
-}
-
-fn axis(svg: &mut Html, end: f64, height: f64, x: &dyn Fn(f64) -> f64) {
-    let step = step(end / 10.0);
-    let mut tick = 0;
-    while f64::from(tick) * step <= end {
-        let time = f64::from(tick) * step;
-        let at = x(time);
-        *svg += html!(
-            "<line class=\"g\" x1=\"{at:.2}\" x2=\"{at:.2}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
-             <text class=\"n\" x=\"{at:.2}\" y=\"{:.1}\" text-anchor=\"middle\">{} s</text>\n",
-            TOP - 6.0,
-            height - 34.0,
-            height - 18.0,
-            number(time),
-            at
-        );
-        tick += 1;
-    }
 }
 
 fn draw(svg: &mut Html, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {

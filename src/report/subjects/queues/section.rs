@@ -4,7 +4,7 @@ use super::fared::QueuedTimes;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
 use crate::report::markup::{Html, cells, html};
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
+use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
 use crate::report::page::html::{Digits, at, count, counted, micros, short, span, table};
 use crate::report::page::{CHART, LONG, PARTS, Page};
 use crate::report::palette::COLOURS;
@@ -179,12 +179,7 @@ fn distribution(
         body += column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
         words.push(format!("{label}: {sum}"));
     }
-    body += html!(
-        "<g class=\"axis\"><path class=\"base\" d=\"M{LEFT} {}H{}\"/></g>\n",
-        at(height - BOTTOM),
-        WIDTH - RIGHT,
-        LEFT
-    );
+    body += html!("<g class=\"axis\">{}</g>\n", scale.frame.base());
     Figure {
         id,
         title,
@@ -238,7 +233,7 @@ fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(Stri
     svg += html!(
         "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
          <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>\n",
-        at(scale.height - BOTTOM + 18.0),
+        at(scale.frame.bottom + 18.0),
         at(scale.y(below) - 5.0),
         [middle, label, percent]
     );

@@ -4,9 +4,11 @@ use std::fmt::Write;
 
 use super::fared::SharedJob;
 use super::{Sharing, SharingSites, SiteShared};
+use crate::math;
 use crate::report::Tally;
+use crate::report::axes::Axis;
 use crate::report::markup::{Html, cells, html};
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, time_axis};
+use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, frame, time_axis};
 use crate::report::page::html::{Digits, at, count, counted, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, LONG, PARTS, Page};
@@ -98,7 +100,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
     let mut body = scale.axis("mean yield");
     for (group, (given, there)) in given.iter().zip(&there).enumerate() {
         let (given, there) = (given.means(), there.means());
-        let x = |part: usize| LEFT + part as f64 / PARTS as f64 * (WIDTH - LEFT - RIGHT);
+        let x = |part: usize| across(part as f64 / PARTS as f64);
         let mut path = String::new();
         let mut is_drawn = false;
         for part in 0..PARTS {
@@ -176,10 +178,24 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
         return Html::default();
     }
     let every = dots.len().div_ceil(DOTS_MAX);
-    let axes = StretchAxes::around(&dots);
-    let mut body = axes.svg();
+    let (least, most) =
+        dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
+    let works = Axis::logarithmic(least, most);
+    let largest = dots.iter().map(|dot| dot.2).fold(2.0, f64::max);
+    let stretches = Axis { from: 1.0, to: math::pow(largest, 1.05), step: None };
+    // Most stretches are small, so lines at powers of ten alone would be too few.
+    let lines = stretches.numbers().into_iter().flat_map(|power| [1.0, 2.0, 5.0].map(|times| times * power));
+    let lines = lines.filter(|line| *line <= stretches.to).map(|line| (stretches.share(line), number(line)));
+    let frame = frame(CHART - BOTTOM);
+    let mut body = frame.upright(&lines.collect::<Vec<_>>(), "stretch");
+    body += html!(
+        "<g class=\"axis\">{}{}{}</g>\n",
+        frame.ticks(&works.ticks(number)),
+        frame.base(),
+        frame.name_below("work of the job, node seconds")
+    );
     for (group, work, stretch) in dots.iter().step_by(every) {
-        let (x, y) = (at(axes.x(*work)), at(axes.y(*stretch)));
+        let (x, y) = (at(frame.x(works.share(*work))), at(frame.y(stretches.share(*stretch))));
         body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
     let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };
@@ -193,75 +209,6 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
         body,
     }
     .html()
-}
-
-/// Work to the right and stretch upwards, each from some power of ten to another one.
-struct StretchAxes {
-    left: f64,
-    right: f64,
-    top: f64,
-}
-
-/// To which power ten is a number, as exactly as a picture needs.
-fn tens(value: f64) -> f64 {
-    crate::math::ln(value) / crate::math::ln(10.0)
-}
-
-impl StretchAxes {
-    fn around(dots: &[(usize, f64, f64)]) -> StretchAxes {
-        let (least, most) =
-            dots.iter().fold((f64::INFINITY, 0.0f64), |(least, most), dot| (dot.1.min(least), dot.1.max(most)));
-        let top = dots.iter().map(|dot| tens(dot.2.max(1.0))).fold(0.0, f64::max).max(0.3) * 1.05;
-        StretchAxes { left: tens(least).floor(), right: tens(most).floor() + 1.0, top }
-    }
-
-    fn x(&self, work: f64) -> f64 {
-        LEFT + (tens(work) - self.left) / (self.right - self.left) * (WIDTH - LEFT - RIGHT)
-    }
-
-    fn y(&self, stretch: f64) -> f64 {
-        CHART - BOTTOM - tens(stretch.max(1.0)) / self.top * (CHART - TOP - BOTTOM)
-    }
-
-    fn svg(&self) -> Html {
-        let mut svg = html!("<g class=\"axis\">");
-        for power in 0..=self.top.floor() as i32 {
-            let values = [1.0, 2.0, 5.0].map(|times| times * crate::math::pow(10.0, power.into()));
-            for value in values.into_iter().filter(|value| tens(*value) <= self.top) {
-                svg += html!(
-                    "<path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{0}\" dy=\".32em\" \
-                     text-anchor=\"end\">{3}</text>",
-                    at(self.y(value)),
-                    WIDTH - RIGHT,
-                    LEFT - 7.0,
-                    number(value),
-                    LEFT
-                );
-            }
-        }
-        for power in self.left as i32..=self.right as i32 {
-            let value = crate::math::pow(10.0, power.into());
-            svg += html!(
-                "<path d=\"M{0} {1}v5\"/><text x=\"{0}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>",
-                at(self.x(value)),
-                at(CHART - BOTTOM),
-                at(CHART - BOTTOM + 18.0),
-                number(value)
-            );
-        }
-        svg += html!(
-            "<path class=\"base\" d=\"M{LEFT} {0}H{1}\"/>\
-             <text class=\"name\" x=\"{2}\" y=\"{3}\">work of the job, node seconds</text>\
-             <text class=\"name\" transform=\"translate(14 {4}) rotate(-90)\">stretch</text></g>\n",
-            at(CHART - BOTTOM),
-            WIDTH - RIGHT,
-            at((LEFT + WIDTH - RIGHT) / 2.0),
-            at(CHART - 8.0),
-            at((TOP + CHART - BOTTOM) / 2.0),
-            LEFT
-        );
-        svg
-    }
 }
 
 const STRIPS_MAX: u32 = 32;

@@ -2,8 +2,9 @@
 
 use super::SHAPES_MAX;
 use crate::math;
+use crate::report::axes::Tick;
 use crate::report::markup::{Html, html};
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, RIGHT, Scale, WIDTH, time_axis};
+use crate::report::page::chart::{BOTTOM, Figure, Scale, time_axis};
 use crate::report::page::html::{at, count, counted, number};
 use crate::report::page::{CHART, Page};
 use crate::report::tally::NegotiationData;
@@ -73,23 +74,9 @@ pub fn quotes(page: &Page<'_>, site: usize) -> Html {
 
 /// Lines at 0, 1, 10, 100 and so on; below ten, also in between.
 fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> Html {
-    let mut svg = html!("<g class=\"axis\">");
     let between: &[f64] = if most < 10.0 { &[0.0, 0.5, 1.0, 2.0, 5.0] } else { &[0.0, 1.0] };
     let tens = (1..16).map(|power| (0..power).fold(1.0, |tens, _| tens * 10.0));
-    for value in between.iter().copied().chain(tens).take_while(|value| *value == 0.0 || *value <= most.max(1.0)) {
-        let y = at(scale.y(height(value)));
-        svg += html!(
-            "<path d=\"M{LEFT} {y}H{}\"/><text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
-            WIDTH - RIGHT,
-            LEFT - 7.0,
-            number(value),
-            [LEFT, y]
-        );
-    }
-    let middle = at(CHART / 2.0 - BOTTOM / 2.0);
-    svg += html!(
-        "<text class=\"name\" transform=\"translate(14 {middle}) rotate(-90)\">fee, × the rate</text></g>\n",
-        middle
-    );
-    svg
+    let lines = between.iter().copied().chain(tens).take_while(|value| *value <= most.max(1.0));
+    let ticks: Vec<Tick> = lines.map(|value| (scale.values.share(height(value)), number(value))).collect();
+    scale.frame.upright(&ticks, "fee, × the rate")
 }
