@@ -1,8 +1,9 @@
 //! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
-use crate::math::{log10, pow};
+use crate::report::axes::{Axis, Frame};
 use crate::report::html::at;
 use crate::report::markup::{Html, html};
+use crate::report::palette::{DASHES, GROUND, INK, MARKS, OF_PAPERS as COLOURS, SOFT};
 
 /// Name and content of a figure's file.
 pub struct Figure {
@@ -13,15 +14,15 @@ pub struct Figure {
 
 pub(super) struct Panel {
     pub title: &'static str,
-    pub x: Axis,
-    pub y: Axis,
+    pub x: PlotAxis,
+    pub y: PlotAxis,
     pub lines: Vec<PlotLine>,
     /// Lower limit of the y axis; lines are cut there.
     pub lowest: Option<f64>,
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Axis {
+pub(super) struct PlotAxis {
     pub label: &'static str,
     /// Factor from numbers to labels.
     pub scale: f64,
@@ -29,14 +30,26 @@ pub(super) struct Axis {
     pub is_log: bool,
 }
 
-impl Axis {
-    pub(super) fn linear(label: &'static str, scale: f64) -> Axis {
-        Axis { label, scale, is_log: false }
+impl PlotAxis {
+    pub(super) fn linear(label: &'static str, scale: f64) -> PlotAxis {
+        PlotAxis { label, scale, is_log: false }
     }
 
     /// Logarithmic axis of positive numbers; others are left out.
-    pub(super) fn log(label: &'static str) -> Axis {
-        Axis { label, scale: 1.0, is_log: true }
+    pub(super) fn log(label: &'static str) -> PlotAxis {
+        PlotAxis { label, scale: 1.0, is_log: true }
+    }
+
+    /// The axis around these numbers, in the unit of labels; None without numbers.
+    fn around(&self, numbers: impl Iterator<Item = f64>, lowest: Option<f64>) -> Option<Axis> {
+        let numbers = numbers.filter(|number| !self.is_log || *number > 0.0);
+        let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
+        let low = lowest.map_or(low, |lowest| low.max(lowest));
+        match self.is_log {
+            _ if low > high => None,
+            true => Some(Axis::logarithmic(low, high)),
+            false => Some(Axis::around(low * self.scale, high * self.scale, TICKS)),
+        }
     }
 }
 
@@ -53,12 +66,6 @@ pub(super) struct PlotLine {
 }
 
 impl PlotLine {
-    /// PlotLine with logarithms in place of its numbers, without intervals.
-    fn logarithmic(&self) -> PlotLine {
-        let points = self.points.iter().filter(|point| point.1 > 0.0).map(|(x, y)| (*x, log10(*y))).collect();
-        PlotLine { style: self.style, label: self.label, points, within: Vec::new(), is_scatter: self.is_scatter }
-    }
-
     /// Intervals of the points: position, lower end, upper end.
     fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
@@ -75,8 +82,8 @@ const EDGE: f64 = 16.0;
 /// Mean width of the letters of the title, and of the line below.
 const HEAD_LETTERS: (f64, f64) = (9.5, 6.7);
 /// Space around the axes of a panel, for their labels.
-const LEFT: f64 = 76.0;
-const RIGHT: f64 = 16.0;
+const LEFT: f64 = 68.0;
+const RIGHT: f64 = 24.0;
 const BOTTOM: f64 = 56.0;
 /// Space above them, without and with a title.
 const TOP: (f64, f64) = (8.0, 24.0);
@@ -84,11 +91,10 @@ const TOP: (f64, f64) = (8.0, 24.0);
 const LEGEND: (f64, f64) = (54.0, 120.0);
 /// Width of a wide letter of a label, as fonts differ between machines.
 const LETTER: f64 = 8.0;
+/// Largest number of steps between ticks.
+const TICKS: f64 = 10.0;
 /// Most points with marks; more are drawn as dots.
 const MARKED: usize = 100;
-const INK: &str = "#282828";
-const PALE: &str = "#6e6e6e";
-const GRID: &str = "#e1e1e1";
 
 type Point = (f64, f64);
 
@@ -101,15 +107,17 @@ pub(super) fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
     // The title is for screen readers and tooltips.
     let mut svg = html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
-         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n<title>{title}</title>\n\
-         <rect width=\"{width}\" height=\"{height}\" fill=\"#ffffff\"/>\n",
-        [width, height, title]
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" fill=\"{INK}\">\n\
+         <title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{GROUND}\"/>\n",
+        [width, height, INK, GROUND, title]
     );
-    text(&mut svg, title, (EDGE, 26.0), 16, INK, "start");
-    text(&mut svg, below, (EDGE, 49.0), 11, PALE, "start");
+    text(&mut svg, title, (EDGE, 26.0), 16, INK);
+    text(&mut svg, below, (EDGE, 49.0), 11, SOFT);
     for (number, panel) in panels.iter().enumerate() {
-        let corner = (size.0 * (number % wide) as f64, HEAD + size.1 * (number / wide) as f64);
-        draw_panel(&mut svg, corner, size, panel);
+        let (x, y) = (at(EDGE / 2.0 + size.0 * (number % wide) as f64), at(HEAD + size.1 * (number / wide) as f64));
+        svg += html!("<g transform=\"translate({x} {y})\" font-size=\"12\">\n", x, y);
+        draw_panel(&mut svg, size, panel);
+        svg += html!("</g>\n");
     }
     // Details have some of the lines only.
     let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
@@ -135,53 +143,36 @@ fn legend_width(panels: &[Panel]) -> f64 {
     labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, f64::max)
 }
 
-fn draw_panel(svg: &mut Html, corner: Point, size: (f64, f64), panel: &Panel) {
-    let logarithms: Vec<PlotLine>;
-    let lines = match panel.y.is_log {
-        true => {
-            logarithms = panel.lines.iter().map(PlotLine::logarithmic).collect();
-            &logarithms
-        }
-        false => &panel.lines,
-    };
+fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
+    let lines = &panel.lines;
     let all = || lines.iter().flat_map(|line| &line.points);
     let ends = lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
-    let xs = ticks(all().map(|point| point.0), panel.x.scale, None);
-    let ys = all().map(|point| point.1).chain(ends);
-    let ys = if panel.y.is_log { powers(ys) } else { ticks(ys, panel.y.scale, panel.lowest) };
+    let xs = panel.x.around(all().map(|point| point.0), None);
+    let ys = panel.y.around(all().map(|point| point.1).chain(ends), panel.lowest);
     let Some((xs, ys)) = xs.zip(ys) else {
-        return text(svg, "There is no data to show.", (corner.0 + 80.0, corner.1 + 90.0), 12, PALE, "start");
+        return text(svg, "There is no data to show.", (72.0, 90.0), 12, SOFT);
     };
     if !panel.title.is_empty() {
-        text(svg, panel.title, (corner.0 + 70.0, corner.1 + 10.0), 11, INK, "start");
+        text(svg, panel.title, (62.0, 10.0), 11, INK);
     }
-    let above_axes = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
-    let (left, right) = (corner.0 + LEFT, corner.0 + size.0 - RIGHT);
-    let (top, bottom) = (corner.1 + above_axes, corner.1 + size.1 - BOTTOM);
+    let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
+    let frame = Frame { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
     let place =
-        |point: &Point| (left + xs.share(point.0) * (right - left), bottom - ys.share(point.1) * (bottom - top));
+        |point: &Point| (frame.x(xs.share(point.0 * panel.x.scale)), frame.y(ys.share(point.1 * panel.y.scale)));
+    let (across, up) = (xs.ticks(short), ys.ticks(short));
+    let mut axes = format!("M{LEFT} {top}V{}H{}", frame.bottom, frame.right);
+    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(frame.x(*share)), frame.bottom)));
+    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(frame.y(*share)))));
+    *svg += html!(
+        "<g font-size=\"11\">{}{}</g>\n<path fill=\"none\" stroke=\"{SOFT}\" d=\"{axes}\"/>\n{}{}\n",
+        frame.lines_down(&across),
+        frame.lines_across(&up),
+        frame.name_below(panel.x.label),
+        frame.name_beside(panel.y.label),
+        [SOFT, axes]
+    );
 
-    let label = |axis: Axis, tick: f64| if axis.is_log { short(pow(10.0, tick)) } else { short(tick * axis.scale) };
-    for tick in &xs.0 {
-        let (x, _) = place(&(*tick, 0.0));
-        stroke(svg, &[(x, top), (x, bottom)], GRID, 1, None);
-        stroke(svg, &[(x, bottom), (x, bottom + 5.0)], PALE, 1, None);
-        text(svg, &label(panel.x, *tick), (x, bottom + 18.0), 11, INK, "middle");
-    }
-    for tick in &ys.0 {
-        let (_, y) = place(&(0.0, *tick));
-        stroke(svg, &[(left, y), (right, y)], GRID, 1, None);
-        stroke(svg, &[(left - 5.0, y), (left, y)], PALE, 1, None);
-        text(svg, &label(panel.y, *tick), (left - 9.0, y + 4.0), 11, INK, "end");
-    }
-    stroke(svg, &[(left, top), (left, bottom), (right, bottom)], PALE, 1, None);
-    text(svg, panel.x.label, ((left + right) / 2.0, bottom + 42.0), 12, INK, "middle");
-    let (x, y) = (at(corner.0 + 22.0), at((top + bottom) / 2.0));
-    *svg += html!("<g transform=\"translate({x} {y}) rotate(-90)\">\n", x, y);
-    text(svg, panel.y.label, (0.0, 0.0), 12, INK, "middle");
-    *svg += html!("</g>\n");
-
-    let lowest = ys.0[0];
+    let lowest = ys.from / panel.y.scale;
     for line in lines {
         let colour = COLOURS[line.style % COLOURS.len()];
         for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
@@ -214,16 +205,15 @@ fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
             stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
         }
         mark(svg, line.style, (x + 17.0, y));
-        text(svg, line.label, (x + 42.0, y + 4.0), 12, INK, "start");
+        text(svg, line.label, (x + 42.0, y + 4.0), 12, INK);
     }
 }
 
-/// Writes a text on a line of which this is the start, the middle or the end.
-fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str, anchor: &str) {
+fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {
     let (x, y) = (at(x), at(y));
     *svg += html!(
-        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\" text-anchor=\"{anchor}\">{text}</text>\n",
-        [x, y, size, colour, anchor, text]
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\">{text}</text>\n",
+        [x, y, size, colour, text]
     );
 }
 
@@ -245,26 +235,10 @@ fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) 
     );
 }
 
-/// Colours that remain distinct for all kinds of colour vision, together with dashes and marks.
-const COLOURS: [&str; 10] =
-    ["#7f7f7f", "#1f77b4", "#009e73", "#8c564b", "#e69f00", "#9467bd", "#d55e00", "#56b4e9", "#005a82", "#cc286e"];
-
-/// Lengths of dashes and of the gaps after them; none for a solid line.
-const DASHES: [Option<&str>; 5] = [Some("2 3"), None, Some("7 3"), None, Some("12 4")];
-
-/// Corners of the marks; one without corners is a circle.
-const MARKS: [&[Point]; 5] = [
-    &[],
-    &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
-    &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
-    &[(0.0, -6.0), (5.0, 0.0), (0.0, 6.0), (-5.0, 0.0)],
-    &[(0.0, 5.0), (5.0, -4.0), (-5.0, -4.0)],
-];
-
 /// Draws a mark; the first five are filled, the others hollow.
 fn mark(svg: &mut Html, style: usize, (x, y): Point) {
     let colour = COLOURS[style % COLOURS.len()];
-    let fill = if style < MARKS.len() { colour } else { "#ffffff" };
+    let fill = if style < MARKS.len() { colour } else { GROUND };
     let corners = MARKS[style % MARKS.len()];
     if corners.is_empty() {
         return circle(svg, (x, y), 4, fill, colour);
@@ -298,41 +272,6 @@ fn above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
     pieces
 }
 
-/// An axis between round numbers, which are marked on it.
-struct Ticks(Vec<f64>);
-
-impl Ticks {
-    /// Position on the axis, from 0 to 1.
-    fn share(&self, number: f64) -> f64 {
-        let (first, last) = (self.0[0], self.0[self.0.len() - 1]);
-        (number - first) / (last - first)
-    }
-}
-
-/// The round numbers around all; there are at least two.
-fn ticks(numbers: impl Iterator<Item = f64>, scale: f64, lowest: Option<f64>) -> Option<Ticks> {
-    let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
-    if low > high {
-        return None;
-    }
-    let (low, high) = (lowest.map_or(low, |lowest| low.max(lowest)) * scale, high * scale);
-    let mut step = 0.001;
-    let mut factors = [2.0, 2.5, 2.0].into_iter().cycle();
-    while (high - low) / step > 10.0 {
-        step *= factors.next().unwrap_or(10.0);
-    }
-    let (first, last) = ((low / step + 1e-6).floor() as i64, (high / step - 1e-6).ceil() as i64);
-    let last = last.max(first + 1);
-    Some(Ticks((first..=last).map(|tick| tick as f64 * step / scale).collect()))
-}
-
-/// The whole powers of ten around logarithms; there are at least two.
-fn powers(logarithms: impl Iterator<Item = f64>) -> Option<Ticks> {
-    let (low, high) = logarithms.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
-    let (first, last) = (low.floor(), high.ceil().max(low.floor() + 1.0));
-    (low <= high).then(|| Ticks((first as i32..=last as i32).map(f64::from).collect()))
-}
-
 fn short(number: f64) -> String {
     ((number * 1000.0).round() / 1000.0).to_string()
 }
@@ -343,7 +282,7 @@ mod tests {
 
     fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
         let points = (0..points).map(|x| (x as f64, 1.0)).collect();
-        let axis = Axis::linear("", 1.0);
+        let axis = PlotAxis::linear("", 1.0);
         let lines = vec![PlotLine { style: 1, label, points, is_scatter, ..PlotLine::default() }];
         Panel { title: "", x: axis, y: axis, lines, lowest: None }
     }

@@ -1,5 +1,5 @@
-//! The colours of all pictures. Those of reports that tell things apart are of Okabe and Ito, made for those who see some
-//! colours alike.
+//! The colours of all pictures. Those of reports that tell things apart are of Okabe and Ito, made for those who see
+//! some colours alike.
 
 /// Text, less important text with the lines of axes, grid lines, and the ground, in pictures that stand alone. Those on
 /// no ground of their own have the second and the third only, which suit light and dark pages.
@@ -21,3 +21,20 @@ pub const ON_DARK: [&str; COLOURS] =
 pub fn rules(colours: &[&str; COLOURS], rule: impl Fn(usize, &str) -> String) -> String {
     colours.iter().enumerate().map(|(number, colour)| rule(number, colour)).collect()
 }
+
+/// Colours of the figures of papers, which have up to ten lines, so that the eight do not suffice. They remain distinct
+/// for all kinds of colour vision, together with dashes and marks.
+pub const OF_PAPERS: [&str; 10] =
+    ["#7f7f7f", "#1f77b4", "#009e73", "#8c564b", "#e69f00", "#9467bd", "#d55e00", "#56b4e9", "#005a82", "#cc286e"];
+
+/// Lengths of dashes and of the gaps after them; none for a solid line.
+pub const DASHES: [Option<&str>; 5] = [Some("2 3"), None, Some("7 3"), None, Some("12 4")];
+
+/// Corners of the marks; one without corners is a circle.
+pub const MARKS: [&[(f64, f64)]; 5] = [
+    &[],
+    &[(-4.0, -4.0), (4.0, -4.0), (4.0, 4.0), (-4.0, 4.0)],
+    &[(0.0, -5.0), (5.0, 4.0), (-5.0, 4.0)],
+    &[(0.0, -6.0), (5.0, 0.0), (0.0, 6.0), (-5.0, 0.0)],
+    &[(0.0, 5.0), (5.0, -4.0), (-5.0, -4.0)],
+];

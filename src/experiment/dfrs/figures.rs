@@ -2,15 +2,15 @@
 
 use super::published;
 use super::{BEST, Group, Metric, Outcome, PERIODS, all_periods, with_period};
-use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
+use crate::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let mut figures = vec![by_load(outcome)];
     let below = format!("{BEST}: mean over {}", outcome.extent.words());
     for &(file, title, label, metrics, is_long) in FIGURES {
         let lines = lines(outcome, metrics, is_long);
-        let x = Axis::linear("Period (s)", 1.0);
-        let panel = Panel { title: "", x, y: Axis::linear(label, 1.0), lines, lowest: None };
+        let x = PlotAxis::linear("Period (s)", 1.0);
+        let panel = Panel { title: "", x, y: PlotAxis::linear(label, 1.0), lines, lowest: None };
         figures.push(Figure { file, title: title.to_owned(), svg: draw(title, &below, &[panel]) });
     }
     figures
@@ -38,7 +38,7 @@ fn by_load(outcome: &Outcome) -> Figure {
         PlotLine { style, label, points: (1..=9).filter_map(point).collect(), ..PlotLine::default() }
     };
     let lines = LINES.into_iter().enumerate().map(line).collect();
-    let (x, y) = (Axis::linear("Offered load", 1.0), Axis::log("Mean degradation"));
+    let (x, y) = (PlotAxis::linear("Offered load", 1.0), PlotAxis::log("Mean degradation"));
     let title = "Figure 1: degradation from bound, by load";
     let below = format!("Scaled traces: {}", outcome.extent.words());
     let panel = Panel { title: "", x, y, lines, lowest: None };

@@ -2,7 +2,7 @@
 
 use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome, Over};
-use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
+use crate::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 
 /// Increase, decrease and makespans by group, beside the published numbers.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
@@ -18,8 +18,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     };
     let panel = |words, label, scale, lines| Panel {
         title: "",
-        x: Axis::linear(words, 1.0),
-        y: Axis::linear(label, scale),
+        x: PlotAxis::linear(words, 1.0),
+        y: PlotAxis::linear(label, scale),
         lines,
         lowest: None,
     };

@@ -2,7 +2,7 @@
 
 use super::{Load, Outcome, POLICIES};
 use crate::experiment::metrics::{self, Size};
-use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
+use crate::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 
 /// Value, starved jobs and SLR of each policy, by load and by size of job.
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
@@ -24,8 +24,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     };
     let slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
 
-    let load = Axis::linear("Offered load (% of all cores)", 100.0);
-    let share = |label| Axis::linear(label, 100.0);
+    let load = PlotAxis::linear("Offered load (% of all cores)", 100.0);
+    let share = |label| PlotAxis::linear(label, 100.0);
     let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
     let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure {
         file,
@@ -34,8 +34,8 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     };
     let slr_by = |file, their_size: &str, tenth, by| {
         let [finished, all, _] = metrics::tenths(by);
-        let tenth = Axis::linear(tenth, 1.0);
-        let panel = |title, metrics| panel(title, tenth, Axis::linear("Mean SLR", 1.0), by_tenth(metrics));
+        let tenth = PlotAxis::linear(tenth, 1.0);
+        let panel = |title, metrics| panel(title, tenth, PlotAxis::linear("Mean SLR", 1.0), by_tenth(metrics));
         let finished = panel("Jobs that finished", finished);
         let all = panel("All jobs; starved ones count with their final deadline", all);
         let title = format!("How long jobs take relative to their critical path, by {their_size}");
@@ -87,7 +87,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
             &slr,
             vec![panel(
                 "",
-                Axis::linear(TENTH_BY_WORK, 1.0),
+                PlotAxis::linear(TENTH_BY_WORK, 1.0),
                 share("Jobs that starved (%)"),
                 by_tenth(metrics::tenths(Size::Work)[2]),
             )],

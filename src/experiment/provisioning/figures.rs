@@ -1,7 +1,7 @@
 //! The thesis's figures, by number; those that belong together are one.
 
 use super::{Outcome, PAIRS, Results, Site, one_of, virtuals};
-use crate::experiment::plot::{Axis, Figure, Panel, PlotLine, draw};
+use crate::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 use crate::experiment::statistics::{self, Estimate};
 
 /// Label of a line, and its name in the results, which follows the name of the site in panels of sites.
@@ -128,8 +128,8 @@ impl Drawn<'_> {
     }
 }
 
-fn axis(label: &'static str) -> Axis {
-    Axis::linear(label, if label.contains('%') && label != LOAD { 100.0 } else { 1.0 })
+fn axis(label: &'static str) -> PlotAxis {
+    PlotAxis::linear(label, if label.contains('%') && label != LOAD { 100.0 } else { 1.0 })
 }
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {

@@ -1,7 +1,7 @@
 //! The paper's figures 2 to 7.
 
 use super::{Axis, Metric, NODES, Outcome};
-use crate::experiment::plot::{Axis as Scale, Figure, Panel, PlotLine, draw};
+use crate::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 use crate::systems::reservation::fit;
 
 /// Acceptance and slowdown along each axis.
@@ -46,19 +46,19 @@ const FIGURES: [(&str, &str, Axis, Metric); 6] = [
     ),
 ];
 
-fn along(axis: Axis) -> Scale {
+fn along(axis: Axis) -> PlotAxis {
     let label = match axis {
         Axis::Umed => "Middle size as a power of two (UMed)",
         Axis::Arrival => "Arrival factor",
         Axis::Flexibility => "Ready and deadline factor",
     };
-    Scale::linear(label, 1.0)
+    PlotAxis::linear(label, 1.0)
 }
 
-fn up(metric: Metric) -> Scale {
+fn up(metric: Metric) -> PlotAxis {
     match metric {
-        Metric::Acceptance => Scale::linear("Accepted (% of valid requests)", 100.0),
-        Metric::Slowdown => Scale::linear("Mean slowdown", 1.0),
+        Metric::Acceptance => PlotAxis::linear("Accepted (% of valid requests)", 100.0),
+        Metric::Slowdown => PlotAxis::linear("Mean slowdown", 1.0),
     }
 }
 
