@@ -172,7 +172,8 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
         [SOFT, axes]
     );
 
-    let lowest = ys.from / panel.y.scale;
+    // A multiple of the step may be slightly above the number that it stands for.
+    let lowest = (ys.from - 1e-6 * ys.step.unwrap_or(0.0)) / panel.y.scale;
     for line in lines {
         let colour = COLOURS[line.style % COLOURS.len()];
         for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
@@ -319,5 +320,15 @@ mod tests {
             |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(COLOURS[1])).count();
         // Without the line itself and its sample in the legend.
         assert_eq!(strokes(joined.as_str()), strokes(apart.as_str()) + 2);
+    }
+    #[test]
+    fn the_lowest_point_is_drawn() {
+        let axis = PlotAxis::linear("", 1.0);
+        // Three steps of 0.1 are more than 0.3.
+        let points = vec![(0.0, 0.3), (1.0, 1.2)];
+        let lines = vec![PlotLine { points, ..PlotLine::default() }];
+        let svg = draw("", "", &[Panel { title: "", x: axis, y: axis, lines, lowest: None }]);
+        // With the mark in the legend.
+        assert_eq!(svg.as_str().matches("<circle").count(), 3);
     }
 }

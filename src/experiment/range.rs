@@ -3,7 +3,7 @@
 use super::statistics::Estimate;
 pub(super) use crate::numerals::number as shown;
 use crate::report::Unit;
-use crate::report::axes::{Axis, step};
+use crate::report::axes::{Axis, round_step};
 
 /// Content of a cell without a number.
 pub(super) const NONE: &str = "–";
@@ -91,7 +91,7 @@ impl Range {
         let from = match lowest {
             _ if least < 0.0 => lowest,
             lowest if spread > ROUNDING * most && lowest > FAR_FROM_ZERO * spread => {
-                let step = step(spread / LINES);
+                let step = round_step(spread / LINES);
                 (lowest / step).floor() * step
             }
             _ => 0.0,

@@ -26,12 +26,12 @@ pub struct Axis {
 impl Axis {
     /// Linear axis with at most `parts` steps between its ticks.
     pub fn linear(from: f64, to: f64, parts: f64) -> Axis {
-        Axis { from, to, step: Some(step((to - from) / parts)) }
+        Axis { from, to, step: Some(round_step((to - from) / parts)) }
     }
 
     /// Linear axis that begins and ends with a tick.
     pub fn around(least: f64, most: f64, parts: f64) -> Axis {
-        let step = step((most - least) / parts).max(STEP_MIN);
+        let step = round_step((most - least) / parts).max(STEP_MIN);
         let (first, last) = ((least / step + 1e-6).floor(), (most / step - 1e-6).ceil());
         Axis { from: first * step, to: last.max(first + 1.0) * step, step: Some(step) }
     }
@@ -73,7 +73,7 @@ impl Axis {
 }
 
 /// A round number, at least this large: 1, 2 or 5 with zeros.
-pub fn step(least: f64) -> f64 {
+pub fn round_step(least: f64) -> f64 {
     let mut unit = 1.0;
     while unit > least && unit > 1e-9 {
         unit /= 10.0;
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_within_the_axis() {
-        assert_eq!([0.0012, 0.3, 1.0, 1.1, 4.0, 70.0].map(step), [0.002, 0.5, 1.0, 2.0, 5.0, 100.0]);
+        assert_eq!([0.0012, 0.3, 1.0, 1.1, 4.0, 70.0].map(round_step), [0.002, 0.5, 1.0, 2.0, 5.0, 100.0]);
         assert_eq!(Axis::linear(-7.0, 13.0, 4.0).numbers(), [-5.0, 0.0, 5.0, 10.0]);
         assert_eq!(Axis::linear(0.0, 1.0, 6.0).ticks(|number| format!("{number:.1}"))[5], (1.0, "1.0".to_owned()));
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::html::{at, number};
-use crate::report::axes::{Axis, Frame, Tick};
+use crate::report::axes::{Axis, Frame, Tick, round_step};
 use crate::report::markup::{Html, html};
 use crate::time::Time;
 
@@ -153,40 +153,19 @@ impl Scale {
 
 /// The axis of virtual time, to the right.
 pub fn time_axis(window: Window, bottom: f64) -> Html {
-    const UNITS: [(u64, &str, &[u64]); 6] = [
+    const UNITS: [(u64, &str, &[u64]); 5] = [
         (1, "microseconds", &[1, 5, 20, 100, 200]),
         (1_000, "milliseconds", &[1, 5, 20, 100, 200]),
         (1_000_000, "seconds", &[1, 5, 10, 20]),
         (60_000_000, "minutes", &[1, 2, 5, 10, 20]),
         (3_600_000_000, "hours", &[1, 2, 4, 6, 12]),
-        (
-            86_400_000_000,
-            "days",
-            &[
-                1,
-                2,
-                5,
-                10,
-                20,
-                50,
-                100,
-                200,
-                500,
-                1000,
-                2000,
-                5000,
-                10_000,
-                50_000,
-                200_000,
-                1_000_000,
-                10_000_000,
-                100_000_000,
-            ],
-        ),
     ];
-    let steps = UNITS.iter().flat_map(|(unit, name, steps)| steps.iter().map(move |step| (*unit, *name, step * unit)));
+    const DAY: u64 = 86_400_000_000;
+    let mut steps =
+        UNITS.iter().flat_map(|(unit, name, steps)| steps.iter().map(move |step| (*unit, *name, step * unit)));
+    let days = || round_step(window.micros() as f64 / (11 * DAY) as f64).max(1.0) as u64;
     let (unit, name, step) =
-        steps.clone().find(|(_, _, step)| window.micros() / step <= 10).or(steps.last()).expect("there are units");
+        steps.find(|(_, _, step)| window.micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
     let (from, to) = (window.from.micros(), window.from.micros() + window.micros());
     let tick = |count: u64| {
         let share = (count * step - from) as f64 / window.micros() as f64;

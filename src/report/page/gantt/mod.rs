@@ -13,7 +13,7 @@ use super::html::{at, count, counted, micros, short};
 use super::stacks::Strips;
 use crate::grid::JobId;
 use crate::report::Tally;
-use crate::report::axes::step;
+use crate::report::axes::round_step;
 use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 use crate::report::tally::{JobRow, TaskRow};
@@ -183,7 +183,7 @@ fn frames(bands: &[SiteBand]) -> Html {
 
 /// Numbers of some cores, each beside its middle.
 fn numbers(band: &SiteBand) -> Html {
-    let apart = step(band.cores as f64 * APART / band.height).max(1.0) as usize;
+    let apart = round_step(band.cores as f64 * APART / band.height).max(1.0) as usize;
     let mut svg = html!("<g class=\"axis\">");
     for number in (0..band.cores).step_by(apart) {
         let y = band.y(band.first_core + number) + band.core_height() / 2.0;
