@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::batch::QUEUEING;
 use super::*;
 use crate::random::SplitMix64;
-use crate::settings::{Layout, Listed, Shape, What};
+use crate::settings::{Context, Layout, Listed, Shape, What, list};
 use crate::systems;
 use crate::topology::keys;
 use crate::workload;
@@ -59,20 +59,21 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("bidder".to_owned(), grid(bidder, "source = \"market\"\njobs = 2\ncores_max = 8")));
     let allocator = "[reservation]\npolicy = \"external\"\n[reservation.allocator]\ncommand = [\"choose\"]";
     bases.push(("allocator".to_owned(), grid(allocator, "source = \"reservations\"\nrequests = 2\nnodes = 8")));
-    for kinds in ["market", "table", "workflow", "layered", "parallel", "cybershake"] {
-        let (name, keys) = sources.iter().find(|(name, _)| *name == kinds).expect("every source is here");
-        let keys = match kinds {
-            "market" => keys.clone(),
-            "table" => keys.replace("cores = 1", "cores = 1, kind = \"a\""),
-            _ => format!("{keys}\nkind = \"a\""),
-        };
-        let system = if matches!(kinds, "parallel" | "cybershake") { "[workflow]" } else { "[market]" };
-        let text = grid(system, &format!("source = \"{name}\"\n{keys}"));
+    let kinds = |name: &str, keys: &str| {
+        let system = systems::ALL.iter().find(|row| row.takes().any(|source| source == name));
+        let system = system.expect("every source has a system").key;
+        let text = grid(&format!("[{system}]"), &format!("source = \"{name}\"\n{keys}"));
         let text = text.replacen("cores = 64", "cores = 512\nkind = \"a\"", 1);
-        bases.push((
-            format!("kinds {kinds}"),
-            text.replace("cores = 64\n[[user]]", "cores = 512\nkind = \"b\"\n[[user]]"),
-        ));
+        (format!("kinds {name}"), text.replace("cores = 64\n[[user]]", "cores = 512\nkind = \"b\"\n[[user]]"))
+    };
+    bases.push(kinds("market", "jobs = 2\ncores_max = 8"));
+    bases.push(kinds("table", &format!("{task}]").replace("cores = 1", "cores = 1, kind = \"a\"")));
+    for row in workload::ALL {
+        let listed = list(|w| drop((row.read)(w, &Context::unknown())));
+        if listed.iter().any(|listed| listed.key.name == "kind") {
+            let (name, keys) = sources.iter().find(|(name, _)| *name == row.name).expect("every source is here");
+            bases.push(kinds(name, &format!("{keys}\nkind = \"a\"")));
+        }
     }
     let edges = format!(
         "source = \"table\"\n{task}, {{ runtime = \"1 min\", cores = 1 }}]\nworth = {{ max = 1, initial = 2, final = 6 }}"
