@@ -12,10 +12,6 @@ pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }
 
-pub fn log10(x: f64) -> f64 {
-    libm::log10(x)
-}
-
 pub fn log2(x: f64) -> f64 {
     libm::log2(x)
 }

@@ -40,9 +40,14 @@ impl PlotAxis {
         PlotAxis { label, scale: 1.0, is_log: true }
     }
 
+    /// True if the axis can show this number.
+    fn has(&self, number: f64) -> bool {
+        !self.is_log || number > 0.0
+    }
+
     /// The axis around these numbers, in the unit of labels; None without numbers.
     fn around(&self, numbers: impl Iterator<Item = f64>, lowest: Option<f64>) -> Option<Axis> {
-        let numbers = numbers.filter(|number| !self.is_log || *number > 0.0);
+        let numbers = numbers.filter(|number| number.is_finite() && self.has(*number));
         let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
         let low = lowest.map_or(low, |lowest| low.max(lowest));
         match self.is_log {
@@ -181,7 +186,8 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
             stroke(svg, &ends, colour, 1, None);
             ends.into_iter().for_each(|(x, y)| stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
         }
-        for piece in above(&line.points, lowest).into_iter().filter(|_| !line.is_scatter) {
+        let joined: Vec<Point> = line.points.iter().copied().filter(|point| panel.y.has(point.1)).collect();
+        for piece in above(&joined, lowest).into_iter().filter(|_| !line.is_scatter) {
             let path: Vec<Point> = piece.iter().map(place).collect();
             stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
         }
@@ -321,6 +327,18 @@ mod tests {
         // Without the line itself and its sample in the legend.
         assert_eq!(strokes(joined.as_str()), strokes(apart.as_str()) + 2);
     }
+
+    #[test]
+    fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
+        let points = vec![(0.0, 10.0), (1.0, 0.0), (2.0, 100.0)];
+        let lines = vec![PlotLine { points, ..PlotLine::default() }];
+        let (x, y) = (PlotAxis::linear("", 1.0), PlotAxis::log(""));
+        let svg: String = draw("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
+        let dash = DASHES[0].expect("lines of the first style are dashed");
+        // One stroke from the first point to the last, and the sample in the legend.
+        assert_eq!(svg.matches(&format!("stroke-dasharray=\"{dash}\"")).count(), 2, "{svg}");
+    }
+
     #[test]
     fn the_lowest_point_is_drawn() {
         let axis = PlotAxis::linear("", 1.0);

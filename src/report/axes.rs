@@ -53,7 +53,7 @@ impl Axis {
             None => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
             Some(_) => (number - self.from) / (self.to - self.from),
         };
-        share.clamp(0.0, 1.0)
+        if self.from < self.to { share.clamp(0.0, 1.0) } else { 0.0 }
     }
 
     /// Numbers with a tick, in ascending order.
@@ -74,6 +74,9 @@ impl Axis {
 
 /// A round number, at least this large: 1, 2 or 5 with zeros.
 pub fn round_step(least: f64) -> f64 {
+    if !least.is_finite() {
+        return least;
+    }
     let mut unit = 1.0;
     while unit > least && unit > 1e-9 {
         unit /= 10.0;

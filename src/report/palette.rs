@@ -1,11 +1,13 @@
 //! The colours of all pictures. Those of reports that tell things apart are of Okabe and Ito, made for those who see
 //! some colours alike.
 
-/// Text, less important text with the lines of axes, grid lines, and the ground, in pictures that stand alone. Those on
-/// no ground of their own have the second and the third only, which suit light and dark pages.
+/// Text of pictures that stand alone.
 pub const INK: &str = "#282828";
+/// Secondary text and the lines of axes; legible on light and dark pages.
 pub const SOFT: &str = "#707070";
-pub const GRID: &str = "#8884";
+/// Grid lines.
+pub const GRID: &str = "#dfdfdf";
+/// Ground of pictures that stand alone.
 pub const GROUND: &str = "#fff";
 
 /// Colours that tell things apart, before they repeat.

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::super::Failure;
 use super::super::disk::cannot;
+use super::super::files::STATE;
 use super::super::input::read_plain;
 
 /// Name of the file: the fingerprint of the experiment, then a line with number and result of each piece.
@@ -36,6 +37,13 @@ impl KeptPieces {
             return Err(Failure::System(format!("another reproduction is writing to {}", folder.display())));
         }
 
+        // A share is complete again once all of its pieces are there.
+        let state = folder.join(STATE);
+        if let Err(error) = std::fs::remove_file(&state)
+            && error.kind() != ErrorKind::NotFound
+        {
+            return Err(cannot("remove", &state, &error));
+        }
         let path = folder.join(PIECES);
         let made = if fresh { MadePieces::default() } else { MadePieces::read(folder, fingerprint)? };
         let wrong = |error: std::io::Error| cannot("write", &path, &error);
@@ -112,8 +120,10 @@ mod tests {
         [(3, 0.1), (0, 1e-300)].iter().for_each(|(number, result)| pieces.add(*number, result).unwrap());
         assert!(KeptPieces::open::<f64>(folder, "one", false).is_err(), "it is in use");
         drop(pieces);
+        std::fs::write(folder.join(STATE), "complete").unwrap();
         let both = BTreeMap::from([(0, 1e-300), (3, 0.1)]);
         assert_eq!(kept(folder, "one", false), both);
+        assert!(!folder.join(STATE).exists());
 
         // A line that was cut short is overwritten by the next.
         let path = folder.join(PIECES);

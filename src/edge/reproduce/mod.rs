@@ -85,7 +85,7 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             let shares = shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
             let mut done = BTreeMap::new();
-            for (_, folder) in shares {
+            for folder in shares.into_values() {
                 done.extend(MadePieces::read(&folder, &fingerprint)?.results);
             }
             let there = done.len();
