@@ -2,7 +2,7 @@
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::report::axes::Frame;
+use crate::report::axes::PlotArea;
 use crate::report::html::{Digits, at};
 use crate::report::markup::{Html, html};
 
@@ -46,11 +46,11 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -
     let left = f64::max(LEFT, letters as f64 * LETTER + GAP);
     let width = f64::max(WIDTH, left + DOTS_MIN + RIGHT);
     let digits = Digits::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
-    let frame = Frame { left, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
-    let x = |number: f64| frame.x(range.axis.share(number));
+    let area = PlotArea { left, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
+    let x = |number: f64| area.x(range.axis.share(number));
     let mut svg =
         html!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">", at(width), at(height), about);
-    svg += html!("<g class=\"axis\">{}{}</g>", frame.lines_down(&range.axis.ticks(shown)), frame.name_below(name));
+    svg += html!("<g class=\"axis\">{}{}</g>", area.lines_down(&range.axis.ticks(shown)), area.name_below(name));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
         let name = &row.name;

@@ -1,6 +1,6 @@
 //! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
-use crate::report::axes::{Axis, Frame};
+use crate::report::axes::{Axis, PlotArea};
 use crate::report::html::at;
 use crate::report::markup::{Html, html};
 use crate::report::palette::{DASHES, GROUND, INK, MARKS, OF_PAPERS as COLOURS, SOFT};
@@ -161,19 +161,18 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
         text(svg, panel.title, (62.0, 10.0), 11, INK);
     }
     let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
-    let frame = Frame { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
-    let place =
-        |point: &Point| (frame.x(xs.share(point.0 * panel.x.scale)), frame.y(ys.share(point.1 * panel.y.scale)));
+    let area = PlotArea { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
+    let place = |point: &Point| (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)));
     let (across, up) = (xs.ticks(short), ys.ticks(short));
-    let mut axes = format!("M{LEFT} {top}V{}H{}", frame.bottom, frame.right);
-    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(frame.x(*share)), frame.bottom)));
-    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(frame.y(*share)))));
+    let mut axes = format!("M{LEFT} {top}V{}H{}", area.bottom, area.right);
+    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(area.x(*share)), area.bottom)));
+    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(area.y(*share)))));
     *svg += html!(
         "<g font-size=\"11\">{}{}</g>\n<path fill=\"none\" stroke=\"{SOFT}\" d=\"{axes}\"/>\n{}{}\n",
-        frame.lines_down(&across),
-        frame.lines_across(&up),
-        frame.name_below(panel.x.label),
-        frame.name_beside(panel.y.label),
+        area.lines_down(&across),
+        area.lines_across(&up),
+        area.name_below(panel.x.label),
+        area.name_beside(panel.y.label),
         [SOFT, axes]
     );
 

@@ -1,4 +1,4 @@
-//! Numeric axes of charts, and the frame between them.
+//! Numeric axes of charts, and the plot area between them.
 //!
 //! Lines have their colours as attributes, for pictures that stand alone; the style sheet of pages overrides these.
 
@@ -93,14 +93,14 @@ fn power_of_ten(exponent: i32) -> f64 {
 
 /// The rectangle between the axes of a chart.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct PlotArea {
     pub left: f64,
     pub right: f64,
     pub top: f64,
     pub bottom: f64,
 }
 
-impl Frame {
+impl PlotArea {
     pub fn x(&self, share: f64) -> f64 {
         self.left + share * (self.right - self.left)
     }
@@ -110,7 +110,7 @@ impl Frame {
     }
 
     /// The vertical axis with lines across and its name.
-    pub fn upright(&self, ticks: &[Tick], name: &str) -> Html {
+    pub fn vertical_axis(&self, ticks: &[Tick], name: &str) -> Html {
         html!("<g class=\"axis\">{}{}</g>\n", self.lines_across(ticks), self.name_beside(name))
     }
 
@@ -131,13 +131,13 @@ impl Frame {
         grid(ticks.iter().map(|(share, _)| format!("M{} {top}V{bottom}", at(self.x(*share))))) + self.labels(ticks)
     }
 
-    /// Ticks below the frame, with labels.
+    /// Ticks below the plot area, with labels.
     pub fn ticks(&self, ticks: &[Tick]) -> Html {
         let bottom = at(self.bottom);
         grid(ticks.iter().map(|(share, _)| format!("M{} {bottom}v5", at(self.x(*share))))) + self.labels(ticks)
     }
 
-    /// Labels below the frame, except empty ones.
+    /// Labels below the plot area, except empty ones.
     pub fn labels(&self, ticks: &[Tick]) -> Html {
         let label = |(share, label): &Tick| {
             let (x, y) = (at(self.x(*share)), at(self.bottom + 18.0));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 
 use super::Tally;
-use super::axes::{Axis, Frame};
+use super::axes::{Axis, PlotArea};
 use super::columns::{TableForm, number, seconds, text, whole};
 use super::palette::{ON_LIGHT, SOFT};
 use super::summary::LiveFacts;
@@ -102,7 +102,7 @@ impl LiveFlows {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
         let axis = Axis::around(0.0, most, 5.0);
         let ticks = axis.ticks(shortly);
-        let Frame { left, right, top, bottom } = SQUARE;
+        let PlotArea { left, right, top, bottom } = SQUARE;
         let mut svg = html!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
              role=\"img\" font-family=\"sans-serif\" font-size=\"12\" fill=\"{SOFT}\">\n\
@@ -135,8 +135,8 @@ impl LiveFlows {
     }
 }
 
-/// Frame of `live.svg`; both axes have the same seconds.
-const SQUARE: Frame = Frame { left: 64.0, right: 484.0, top: 16.0, bottom: 436.0 };
+/// Plot area of `live.svg`; both axes have the same seconds.
+const SQUARE: PlotArea = PlotArea { left: 64.0, right: 484.0, top: 16.0, bottom: 436.0 };
 
 impl MeasuredTransfer {
     fn error(&self) -> Option<f64> {

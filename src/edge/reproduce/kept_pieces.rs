@@ -12,6 +12,7 @@ use super::super::Failure;
 use super::super::disk::cannot;
 use super::super::files::STATE;
 use super::super::input::read_plain;
+use super::super::sweep::SweepState;
 
 /// Name of the file: the fingerprint of the experiment, then a line with number and result of each piece.
 const PIECES: &str = "pieces.jsonl";
@@ -37,12 +38,13 @@ impl KeptPieces {
             return Err(Failure::System(format!("another reproduction is writing to {}", folder.display())));
         }
 
-        // A share is complete again once all of its pieces are there.
+        // A share is complete again once all of its pieces are there. The state of a sweep in this folder stays.
         let state = folder.join(STATE);
-        if let Err(error) = std::fs::remove_file(&state)
-            && error.kind() != ErrorKind::NotFound
-        {
-            return Err(cannot("remove", &state, &error));
+        let is_ours = |bytes: Vec<u8>| {
+            serde_json::from_slice::<SweepState>(&bytes).is_ok_and(|state| state.fingerprint == fingerprint)
+        };
+        if read_plain(&state).is_ok_and(is_ours) {
+            std::fs::remove_file(&state).map_err(|error| cannot("remove", &state, &error))?;
         }
         let path = folder.join(PIECES);
         let made = if fresh { MadePieces::default() } else { MadePieces::read(folder, fingerprint)? };
@@ -105,6 +107,7 @@ fn head(fingerprint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::{Status, pretty};
 
     /// Numbers that are kept for an experiment.
     fn kept(folder: &Path, fingerprint: &str, fresh: bool) -> BTreeMap<usize, f64> {
@@ -120,7 +123,21 @@ mod tests {
         [(3, 0.1), (0, 1e-300)].iter().for_each(|(number, result)| pieces.add(*number, result).unwrap());
         assert!(KeptPieces::open::<f64>(folder, "one", false).is_err(), "it is in use");
         drop(pieces);
-        std::fs::write(folder.join(STATE), "complete").unwrap();
+        let state = |fingerprint: &str| {
+            let state = SweepState {
+                experiment: String::new(),
+                fingerprint: fingerprint.to_owned(),
+                part: None,
+                runs: 2,
+                done: 2,
+                status: Status::Complete,
+            };
+            std::fs::write(folder.join(STATE), pretty(&state)).unwrap();
+        };
+        state("two");
+        kept(folder, "one", false);
+        assert!(folder.join(STATE).exists(), "it is not that of this experiment");
+        state("one");
         let both = BTreeMap::from([(0, 1e-300), (3, 0.1)]);
         assert_eq!(kept(folder, "one", false), both);
         assert!(!folder.join(STATE).exists());

@@ -9,8 +9,8 @@ use crate::experiment::figures::{capital, words};
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::numerals::{Digits, signed_span, unbroken};
-use crate::report::axes::{Axis, Frame};
-use crate::report::chart::{BOTTOM, Figure, Scale, across, frame, steps, time_axis, values};
+use crate::report::axes::{Axis, PlotArea};
+use crate::report::chart::{BOTTOM, Figure, Scale, across, plot_area, steps, time_axis, values};
 use crate::report::html::{Column, at, bar, count, counted, document, number, percent, sections, short, span, table};
 use crate::report::markup::{Html, cells, html};
 use crate::report::palette::COLOURS;
@@ -300,18 +300,18 @@ impl Comparison {
             _ => ("seconds", 1.0),
         };
         let axis = Axis::linear(least / seconds, most / seconds, 6.0);
-        let frame = frame(CHART - BOTTOM);
-        let y = |number: f64| frame.y(axis.share(number / seconds));
-        let mut body = frame.upright(&axis.ticks(number), &format!("change of turnaround, {unit}"));
-        let zero = Frame { bottom: y(0.0), ..frame };
+        let area = plot_area(CHART - BOTTOM);
+        let y = |number: f64| area.y(axis.share(number / seconds));
+        let mut body = area.vertical_axis(&axis.ticks(number), &format!("change of turnaround, {unit}"));
+        let zero = PlotArea { bottom: y(0.0), ..area };
         // The last label would leave the picture at its place.
         let place = |tenth: u32| f64::min(f64::from(tenth) / 10.0, 0.995);
         let tenths = (0..=10).step_by(2).map(|tenth| (place(tenth), format!("{} %", tenth * 10)));
         body += html!(
             "<g class=\"axis\">{}{}{}</g>\n",
             zero.base(),
-            frame.labels(&tenths.collect::<Vec<_>>()),
-            frame.name_below("jobs, from the most shortened to the most delayed")
+            area.labels(&tenths.collect::<Vec<_>>()),
+            area.name_below("jobs, from the most shortened to the most delayed")
         );
         for changes in &curves {
             let points = POINTS.min(changes.sorted.len());

@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::super::figures::plain;
 use super::super::range::{Range, axis_of_settings, shown};
 use super::super::statistics::Estimate;
-use crate::report::axes::{Axis, Frame, Tick};
+use crate::report::axes::{Axis, PlotArea, Tick};
 use crate::report::html::{at, short};
 use crate::report::markup::{Html, html};
 use crate::report::palette::COLOURS;
 
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 340.0;
-const FRAME: Frame = Frame { left: 84.0, right: WIDTH - 24.0, top: 12.0, bottom: HEIGHT - 52.0 };
+const AREA: PlotArea = PlotArea { left: 84.0, right: WIDTH - 24.0, top: 12.0, bottom: HEIGHT - 52.0 };
 /// Margin left and right of all points.
 const INSET: f64 = 26.0;
 /// Offset between the bars of neighbouring lines, which would hide each other, and most offset over all lines.
@@ -42,9 +42,9 @@ pub(super) struct Curve {
 
 pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> Html {
     let settings = axis_of_settings(across.numbers);
-    let inner = Frame { left: FRAME.left + INSET, right: FRAME.right - INSET, ..FRAME };
+    let inner = PlotArea { left: AREA.left + INSET, right: AREA.right - INSET, ..AREA };
     let x = |value: usize| inner.x(settings.share(across.numbers[value]));
-    let y = |number: f64| FRAME.y(range.axis.share(number));
+    let y = |number: f64| AREA.y(range.axis.share(number));
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
@@ -52,16 +52,16 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
     let mut svg = html!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\">",
         places.join(" "),
-        FRAME.bottom,
+        AREA.bottom,
         [WIDTH, HEIGHT, about]
     );
     let scale = if settings.is_logarithmic() { ", on a logarithmic scale" } else { "" };
-    svg += FRAME.upright(&range.axis.ticks(shown), name);
+    svg += AREA.vertical_axis(&range.axis.ticks(shown), name);
     svg += html!(
         "<g class=\"axis\">{}{}{}</g>",
         inner.ticks(&ticks(across, &order, &settings, &x)),
-        FRAME.base(),
-        FRAME.name_below(&format!("{}{scale}", short(across.key, 100)))
+        AREA.base(),
+        AREA.name_below(&format!("{}{scale}", short(across.key, 100)))
     );
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Charts as inline SVG: a frame with axes, stacked areas over time, stacked columns.
+//! Charts as inline SVG: axes, stacked areas over time, stacked columns.
 
 use std::fmt::Write;
 
 use super::html::{at, number};
-use crate::report::axes::{Axis, Frame, Tick, round_step};
+use crate::report::axes::{Axis, PlotArea, Tick, round_step};
 use crate::report::markup::{Html, html};
 use crate::time::Time;
 
@@ -13,14 +13,14 @@ pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
 pub const BOTTOM: f64 = 46.0;
 
-/// The frame of a chart that ends at `bottom`.
-pub const fn frame(bottom: f64) -> Frame {
-    Frame { left: LEFT, right: WIDTH - RIGHT, top: TOP, bottom }
+/// Plot area of a chart that ends at `bottom`.
+pub const fn plot_area(bottom: f64) -> PlotArea {
+    PlotArea { left: LEFT, right: WIDTH - RIGHT, top: TOP, bottom }
 }
 
 /// Position of a share of the width.
 pub fn across(share: f64) -> f64 {
-    frame(0.0).x(share)
+    plot_area(0.0).x(share)
 }
 
 /// A chart with its surroundings.
@@ -132,22 +132,22 @@ impl Levels {
 /// A scale upwards from 0, with lines across and a named axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Scale {
-    pub frame: Frame,
+    pub area: PlotArea,
     pub values: Axis,
 }
 
 impl Scale {
     pub fn new(max: f64, height: f64) -> Scale {
         let top = if max > 0.0 { max } else { 1.0 };
-        Scale { frame: frame(height - BOTTOM), values: Axis::linear(0.0, top, 6.0) }
+        Scale { area: plot_area(height - BOTTOM), values: Axis::linear(0.0, top, 6.0) }
     }
 
     pub fn y(&self, value: f64) -> f64 {
-        self.frame.y(self.values.share(value))
+        self.area.y(self.values.share(value))
     }
 
     pub fn axis(&self, label: &str) -> Html {
-        self.frame.upright(&self.values.ticks(number), label)
+        self.area.vertical_axis(&self.values.ticks(number), label)
     }
 }
 
@@ -172,13 +172,13 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
         (share, (count * step / unit).to_string())
     };
     let ticks: Vec<Tick> = (from.div_ceil(step)..=window.to.micros() / step).map(tick).collect();
-    let frame = frame(bottom);
+    let area = plot_area(bottom);
     html!(
         "<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">{}{}{}</g>\n",
         WIDTH - RIGHT,
-        frame.ticks(&ticks),
-        frame.base(),
-        frame.name_below(&format!("virtual time, {name}")),
+        area.ticks(&ticks),
+        area.base(),
+        area.name_below(&format!("virtual time, {name}")),
         [from, to, LEFT]
     )
 }
@@ -197,7 +197,7 @@ pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Htm
         svg += html!("<path class=\"{class}\"{} d=\"{path}z\"/>\n", values(levels), class, path);
         below = above;
     }
-    svg + time_axis(window, scale.frame.bottom)
+    svg + time_axis(window, scale.area.bottom)
 }
 
 /// A line of steps over the whole width, without its element: the value of `d` of a path.
@@ -267,7 +267,7 @@ pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) 
             below += value;
         }
     }
-    svg + column_axis(columns.len(), scale.frame, label)
+    svg + column_axis(columns.len(), scale.area, label)
 }
 
 /// Left edge and width of a column.
@@ -277,7 +277,7 @@ pub fn column_at(column: usize, columns: usize) -> (f64, f64) {
     (LEFT + room * column as f64 + (room - width) / 2.0, width)
 }
 
-fn column_axis(columns: usize, frame: Frame, label: &str) -> Html {
+fn column_axis(columns: usize, area: PlotArea, label: &str) -> Html {
     let tick = |column: usize| {
         let words = match column + 1 {
             1 if columns > 1 => "1 (least)".to_owned(),
@@ -286,8 +286,8 @@ fn column_axis(columns: usize, frame: Frame, label: &str) -> Html {
         };
         ((column as f64 + 0.5) / columns as f64, words)
     };
-    let labels = frame.labels(&(0..columns).map(tick).collect::<Vec<Tick>>());
-    html!("<g class=\"axis\">{}{labels}{}</g>\n", frame.base(), frame.name_below(label), labels)
+    let labels = area.labels(&(0..columns).map(tick).collect::<Vec<Tick>>());
+    html!("<g class=\"axis\">{}{labels}{}</g>\n", area.base(), area.name_below(label), labels)
 }
 
 /// A line across with a word at its right end.

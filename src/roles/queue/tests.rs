@@ -410,7 +410,7 @@ fn nodes_that_are_only_counted_are_not_those_reserved() {
     }
 }
 
-/// The two jobs that wait change places at 42 s, and the booking that was to end then no longer exists: no policy runs
+/// The two jobs that wait change places at 42 s. The booking that was to begin then no longer exists, so no policy runs
 /// at that moment.
 #[test]
 fn a_booking_that_was_released_before_its_start_is_no_event() {

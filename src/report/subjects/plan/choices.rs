@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{columns, number};
-use crate::report::axes::{Axis, Frame};
+use crate::report::axes::{Axis, PlotArea};
 use crate::report::markup::{Html, html};
 use crate::report::palette::{GROUND, INK, ON_LIGHT, SOFT};
 use crate::settings::{counted, printable};
@@ -74,13 +74,13 @@ fn headline(of: &Choices) -> String {
 
 const WIDTH: f64 = 760.0;
 const HEIGHT: f64 = 460.0;
-const FRAME: Frame = Frame { left: 92.0, right: WIDTH - 28.0, top: 64.0, bottom: HEIGHT - 56.0 };
+const AREA: PlotArea = PlotArea { left: 92.0, right: WIDTH - 28.0, top: 64.0, bottom: HEIGHT - 56.0 };
 
 /// Makespan to the right, cost upwards; along the line an earlier end costs more.
 pub(super) fn scatter(of: &Choices) -> Html {
     let times = padded(of.plans.iter().map(|plan| plan.makespan));
     let costs = padded(of.plans.iter().map(|plan| plan.cost).chain([of.work]));
-    let at = |plan: &Choice| (FRAME.x(times.share(plan.makespan)), FRAME.y(costs.share(plan.cost)));
+    let at = |plan: &Choice| (AREA.x(times.share(plan.makespan)), AREA.y(costs.share(plan.cost)));
     let title = headline(of);
     let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
@@ -95,13 +95,13 @@ pub(super) fn scatter(of: &Choices) -> Html {
          <text x=\"12\" y=\"40\" fill=\"{SOFT}\">{below}</text>\n",
         [WIDTH, HEIGHT, INK, GROUND, SOFT, title, below]
     );
-    svg += FRAME.lines_down(&times.ticks(number)) + FRAME.name_below("makespan (s)");
-    svg += FRAME.lines_across(&costs.ticks(number)) + FRAME.name_beside("cost (processor-s)");
+    svg += AREA.lines_down(&times.ticks(number)) + AREA.name_below("makespan (s)");
+    svg += AREA.lines_across(&costs.ticks(number)) + AREA.name_beside("cost (processor-s)");
     svg += html!(
         "\n<path class=\"work\" stroke=\"{SOFT}\" stroke-dasharray=\"5 4\" d=\"M{} {:.1}H{}\"/>\n",
-        FRAME.left,
-        FRAME.y(costs.share(of.work)),
-        FRAME.right,
+        AREA.left,
+        AREA.y(costs.share(of.work)),
+        AREA.right,
         SOFT
     );
     svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front(of, &at));

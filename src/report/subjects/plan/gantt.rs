@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::number;
-use crate::report::axes::{Axis, Frame};
+use crate::report::axes::{Axis, PlotArea};
 use crate::report::markup::{Html, html};
 use crate::report::palette::{COLOURS, ON_LIGHT, rules};
 use crate::systems::plans::Schedule;
@@ -62,9 +62,9 @@ pub(super) fn gantt(plan: &Schedule) -> Html {
     let height: f64 = lanes.iter().map(|lane| lane.rows as f64 * lane.height + GAP).sum::<f64>() + TOP + 40.0;
     let mut svg = head(plan, height, left_out);
     let axis = Axis::linear(0.0, end, 10.0);
-    let frame = Frame { left: LEFT, right: WIDTH - RIGHT, top: TOP - 6.0, bottom: height - 36.0 };
-    let x = |time: f64| frame.x(axis.share(time));
-    svg += html!("<g class=\"n\">{}</g>\n", frame.lines_down(&axis.ticks(|time| format!("{} s", number(time)))));
+    let area = PlotArea { left: LEFT, right: WIDTH - RIGHT, top: TOP - 6.0, bottom: height - 36.0 };
+    let x = |time: f64| area.x(axis.share(time));
+    svg += html!("<g class=\"n\">{}</g>\n", area.lines_down(&axis.ticks(|time| format!("{} s", number(time)))));
     let mut top = TOP;
     for lane in &lanes {
         draw(&mut svg, lane, top, &x);

@@ -179,7 +179,7 @@ fn distribution(
         body += column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
         words.push(format!("{label}: {sum}"));
     }
-    body += html!("<g class=\"axis\">{}</g>\n", scale.frame.base());
+    body += html!("<g class=\"axis\">{}</g>\n", scale.area.base());
     Figure {
         id,
         title,
@@ -233,7 +233,7 @@ fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(Stri
     svg += html!(
         "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
          <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>\n",
-        at(scale.frame.bottom + 18.0),
+        at(scale.area.bottom + 18.0),
         at(scale.y(below) - 5.0),
         [middle, label, percent]
     );

@@ -8,7 +8,9 @@ use crate::math;
 use crate::report::Tally;
 use crate::report::axes::Axis;
 use crate::report::markup::{Html, cells, html};
-use crate::report::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, frame, time_axis};
+use crate::report::page::chart::{
+    BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis,
+};
 use crate::report::page::html::{Digits, at, count, counted, number, short, table};
 use crate::report::page::stacks::{STEPS, Strips};
 use crate::report::page::{CHART, LONG, PARTS, Page};
@@ -186,16 +188,16 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
     // Most stretches are small, so lines at powers of ten alone would be too few.
     let lines = stretches.numbers().into_iter().flat_map(|power| [1.0, 2.0, 5.0].map(|times| times * power));
     let lines = lines.filter(|line| *line <= stretches.to).map(|line| (stretches.share(line), number(line)));
-    let frame = frame(CHART - BOTTOM);
-    let mut body = frame.upright(&lines.collect::<Vec<_>>(), "stretch");
+    let area = plot_area(CHART - BOTTOM);
+    let mut body = area.vertical_axis(&lines.collect::<Vec<_>>(), "stretch");
     body += html!(
         "<g class=\"axis\">{}{}{}</g>\n",
-        frame.ticks(&works.ticks(number)),
-        frame.base(),
-        frame.name_below("work of the job, node seconds")
+        area.ticks(&works.ticks(number)),
+        area.base(),
+        area.name_below("work of the job, node seconds")
     );
     for (group, work, stretch) in dots.iter().step_by(every) {
-        let (x, y) = (at(frame.x(works.share(*work))), at(frame.y(stretches.share(*stretch))));
+        let (x, y) = (at(area.x(works.share(*work))), at(area.y(stretches.share(*stretch))));
         body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
     let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };

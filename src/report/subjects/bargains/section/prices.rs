@@ -78,5 +78,5 @@ fn axis(scale: Scale, most: f64, height: impl Fn(f64) -> f64) -> Html {
     let tens = (1..16).map(|power| (0..power).fold(1.0, |tens, _| tens * 10.0));
     let lines = between.iter().copied().chain(tens).take_while(|value| *value <= most.max(1.0));
     let ticks: Vec<Tick> = lines.map(|value| (scale.values.share(height(value)), number(value))).collect();
-    scale.frame.upright(&ticks, "fee, × the rate")
+    scale.area.vertical_axis(&ticks, "fee, × the rate")
 }
