@@ -1,4 +1,4 @@
-//! Speed of node sharing in a cluster: `cargo bench --bench dfrs`, on a trace of the model, or `cargo bench --bench
+//! Speed of node sharing in a cluster: `cargo bench -- dfrs`, on a trace of the model, or `cargo bench --
 //! dfrs -- LOG.swf NODES [ALGORITHM]` for one run of a log, by default under the recommended algorithm with a period of
 //! ten penalties, as its authors advise. In CPU seconds, as wall time depends on other load.
 //!
@@ -6,18 +6,18 @@
 
 use std::path::Path;
 
-use hansa::edge::gzip;
-use hansa::experiment::dfrs::{BEST, NODES, timed};
-use hansa::grid::{JobId, TaskId};
-use hansa::systems::dfrs::{
+use hansa_papers::dfrs::{BEST, NODES, timed};
+use hansa_run::gzip;
+use hansa_sim::grid::{JobId, TaskId};
+use hansa_sim::systems::dfrs::{
     Algorithm, Cluster, Events, Fractional, Need, Timed, bound, bounded_stretch, run, underutilisation,
 };
-use hansa::time::Time;
-use hansa::workload::{needs, swf};
+use hansa_sim::time::Time;
+use hansa_sim::workload::{needs, swf};
 use rustix::time::{ClockId, clock_gettime};
 
-fn main() {
-    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+pub fn main(arguments: &[String]) {
+    let mut arguments = arguments.iter().filter(|argument| !argument.starts_with("--")).cloned();
     if let Some(path) = arguments.next() {
         let nodes = arguments.next().and_then(|nodes| nodes.parse().ok()).expect("a log, and how many nodes there are");
         let name = arguments.next().unwrap_or_else(|| format!("{BEST}/period=3000"));
@@ -70,7 +70,7 @@ fn rules(name: &str) -> Fractional {
 /// A whole log as one run, by the paper's rules for nodes with two processors.
 fn log(path: &Path, nodes: u32, name: &str) {
     let trace = gzip::open(path).and_then(swf::read).expect("a log that can be read");
-    let timed = |job: hansa::workload::Rigid| {
+    let timed = |job: hansa_sim::workload::Rigid| {
         let shape = needs::dual_core(&job, 2 * 1024 * 1024).ok()?;
         let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
         Some(Timed { submit: job.submit, runtime: job.runs_for().ok()?, need })

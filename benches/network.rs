@@ -1,4 +1,4 @@
-//! Cost of a flow: `cargo bench --bench network`. In CPU seconds, as wall time depends on other load.
+//! Cost of a flow: `cargo bench -- network`. In CPU seconds, as wall time depends on other load.
 //!
 //! *At once*: all flows are released at one instant. *Together*: all are released within the duration of one flow, so
 //! all share the links. *Spread*: they arrive at random at two thirds of the capacity of the narrowest links, so few
@@ -10,15 +10,15 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
-use hansa::network::{Efficiency, Flows, Link, LinkId, Mode, Transfers};
-use hansa::random::SplitMix64;
-use hansa::time::Time;
+use hansa_sim::network::{Efficiency, Flows, Link, LinkId, Mode, Transfers};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::time::Time;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes per microsecond: 1 Gbps.
 const CAPACITY: f64 = 125.0;
 
-fn main() {
+pub fn main() {
     one_link();
     println!(
         "\n{:<34}{:>9}{:>11}{:>11}{:>13}{:>13}{:>8}{:>15}",

@@ -1,16 +1,16 @@
-//! Duration of planning: `cargo bench --bench plan`. In CPU seconds, as wall time depends on other load.
+//! Duration of planning: `cargo bench -- plan`. In CPU seconds, as wall time depends on other load.
 
-use hansa::kernel::ActorId;
-use hansa::network::{Efficiency, Link, LinkId, Mode};
-use hansa::random::SplitMix64;
-use hansa::systems::heft::{
+use hansa_sim::kernel::ActorId;
+use hansa_sim::network::{Efficiency, Link, LinkId, Mode};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::systems::heft::{
     Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, Work, improve, plan,
 };
-use hansa::workload::layered::Shape;
-use hansa::{grid, time};
+use hansa_sim::workload::layered::Shape;
+use hansa_sim::{grid, time};
 use rustix::time::{ClockId, clock_gettime};
 
-fn main() {
+pub fn main() {
     println!("{:<66}{:>12}", "what", "CPU s");
     let heft = problem(10_000, 32, 0.6, 7);
     measured("HEFT with insertion, 10,000 tasks on 32 cores", &heft, 0);
@@ -33,7 +33,7 @@ fn measured(what: &str, problem: &Problem, rounds: u32) {
         rounds => {
             let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
             let how = Improvement {
-                stop: hansa::systems::heft::StopReason::Fixed(rounds),
+                stop: hansa_sim::systems::heft::StopReason::Fixed(rounds),
                 replaying,
                 ..Improvement::default()
             };

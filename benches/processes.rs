@@ -1,5 +1,5 @@
 //! Runs as processes beside the same runs inline: how often the hub waits, what the run costs, and what two cores gain:
-//! `cargo bench --bench processes`, or with a name to measure the rows that contain it.
+//! `cargo bench -- processes`, or with a name to measure the rows that contain it.
 //!
 //! Inline runs and processes take turns, so that all else that the machine does affects both; each figure is a median.
 
@@ -9,10 +9,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use measure::{Scratch, cpu_of_children, median};
+use crate::measure::{Scratch, cpu_of_children, median};
 use serde_json::Value;
-
-mod measure;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
 const ROUNDS: usize = 5;
@@ -90,8 +88,8 @@ struct Run {
     digest: String,
 }
 
-fn main() {
-    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+pub fn main(arguments: &[String]) {
+    let wanted = arguments.iter().find(|argument| !argument.starts_with('-')).cloned();
     let scratch = Scratch::new("processes");
     println!(
         "{:<26}    jobs    waits  waits/job  run s: inline  one core  ratio  all cores   wall s: inline  all cores  speed-up   CPU s: inline  one core   join s",

@@ -1,23 +1,23 @@
-//! Speed of negotiation between sites and users, each beside a plain evaluation: `cargo bench --bench provisioning`. In
+//! Speed of negotiation between sites and users, each beside a plain evaluation: `cargo bench -- provisioning`. In
 //! CPU seconds, as wall time depends on other load.
 //!
 //! Growth: a plan with evaluations x tasks x slots; prices with candidate starts x (fixed and waiting jobs); a forecast
 //! with the logarithm of the waits kept; a history with jobs x concurrent jobs.
 
-use hansa::experiment::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
-use hansa::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
-use hansa::random::SplitMix64;
-use hansa::roles::queue::Ask;
-use hansa::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan};
-use hansa::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
-use hansa::systems::provisioning::forecast::{Forecast, History};
-use hansa::systems::provisioning::planner;
-use hansa::systems::provisioning::trial::SiteTrial;
-use hansa::time::{Span, Time};
-use hansa::workload::workflow::parallel::{Parallel, cybershake};
+use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
+use hansa_sim::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::roles::queue::Ask;
+use hansa_sim::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan};
+use hansa_sim::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
+use hansa_sim::systems::provisioning::forecast::{Forecast, History};
+use hansa_sim::systems::provisioning::planner;
+use hansa_sim::systems::provisioning::trial::SiteTrial;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::workload::workflow::parallel::{Parallel, cybershake};
 use rustix::time::{ClockId, clock_gettime};
 
-fn main() {
+pub fn main() {
     println!("{:<58}{:>12}{:>12}{:>12}{:>9}", "", "CPU", "goal", "plain", "times");
     plans();
     cybershake_plan();
@@ -136,7 +136,7 @@ fn advert(least: usize) -> Vec<Slot> {
     }
 }
 
-fn alone(flow: &hansa::grid::Workflow) -> Application {
+fn alone(flow: &hansa_sim::grid::Workflow) -> Application {
     let link = SiteLink { latency: Span::ZERO, bandwidth: 1 };
     Application::new(flow, &[Speed::USUAL], |_, _| link)
 }
@@ -225,10 +225,10 @@ fn plain_chance(all: usize, in_time: usize) -> f64 {
         return 0.0;
     }
     let fewer = |q: f64| {
-        let (mut term, mut sum) = (hansa::math::ln(1.0 - q) * all as f64, 0.0);
+        let (mut term, mut sum) = (hansa_sim::math::ln(1.0 - q) * all as f64, 0.0);
         for k in 0..in_time {
-            sum += hansa::math::exp(term);
-            term += hansa::math::ln(q / (1.0 - q) * (all - k) as f64 / (k + 1) as f64);
+            sum += hansa_sim::math::exp(term);
+            term += hansa_sim::math::ln(q / (1.0 - q) * (all - k) as f64 / (k + 1) as f64);
         }
         sum
     };

@@ -1,5 +1,5 @@
-//! Speed of queues, policy by policy, beside EASY by counts as one writes it by hand: `cargo bench --bench queues`, on
-//! jobs of a model, or `cargo bench --bench queues -- LOG.swf NODES`, on those of a log. In CPU seconds, as wall time
+//! Speed of queues, policy by policy, beside EASY by counts as one writes it by hand: `cargo bench -- queues`, on
+//! jobs of a model, or `cargo bench -- queues LOG.swf NODES`, on those of a log. In CPU seconds, as wall time
 //! depends on other load.
 
 use std::cmp::Reverse;
@@ -7,18 +7,18 @@ use std::collections::BinaryHeap;
 use std::io::Read;
 use std::path::Path;
 
-use hansa::edge::gzip;
-use hansa::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
-use hansa::random::SplitMix64;
-use hansa::roles::queue::{self, Ask, Rigid, Step, play};
-use hansa::time::{Span, Time};
-use hansa::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
-use hansa::workload::rigids::{Content, Window};
-use hansa::workload::{Trace, swf};
+use hansa_run::gzip;
+use hansa_sim::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::roles::queue::{self, Ask, Rigid, Step, play};
+use hansa_sim::time::{Span, Time};
+use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use hansa_sim::workload::rigids::{Content, Window};
+use hansa_sim::workload::{Trace, swf};
 use rustix::time::{ClockId, clock_gettime};
 
-fn main() {
-    let mut arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with("--"));
+pub fn main(arguments: &[String]) {
+    let mut arguments = arguments.iter().filter(|argument| !argument.starts_with("--")).cloned();
     let (jobs, nodes) = match arguments.next() {
         None => (model(50_000), 128),
         Some(path) => {
@@ -140,7 +140,7 @@ fn log(path: &Path) -> Vec<Rigid> {
 
 fn rigid(trace: Trace, overestimate: u64) -> Vec<Rigid> {
     let content = Content::of(trace, Window::default());
-    let job = |job: hansa::workload::Rigid| {
+    let job = |job: hansa_sim::workload::Rigid| {
         let runtime = job.runs_for().expect("jobs that cannot be run are left out");
         let nodes = job.nodes().expect("jobs that cannot be run are left out");
         let asked = Span::from_micros(runtime.micros() * overestimate);

@@ -1,4 +1,4 @@
-//! Cost of a journal in a run without faults, and time until a killed process is back: `cargo bench --bench recovery`.
+//! Cost of a journal in a run without faults, and time until a killed process is back: `cargo bench -- recovery`.
 //!
 //! Runs with and without a journal alternate, so that other load hits both. The baseline of a recovery is the time in
 //! which one process computes the run up to then, all roles included.
@@ -10,10 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use measure::{Scratch, cpu_of_children, median};
+use crate::measure::{Scratch, cpu_of_children, median};
 use serde_json::Value;
-
-mod measure;
 
 const HANSA: &str = env!("CARGO_BIN_EXE_hansa");
 /// In a short run the time to detect and restart a process dominates; in a long one, the time to recompute.
@@ -21,7 +19,7 @@ const JOBS: [u32; 2] = [20_000, 100_000];
 const PAIRS: usize = 7;
 const KILLS: usize = 5;
 
-fn main() {
+pub fn main() {
     let scratch = Scratch::new("recovery");
     let topology = scratch.0.join("grid.toml");
     for (place, jobs) in JOBS.into_iter().enumerate() {

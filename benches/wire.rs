@@ -1,16 +1,16 @@
 //! Cost of the frame layer over bare quinn: the router writes 104 bytes to each peer, then waits for all answers.
 //!
 //! Router and leaves are two threads, each with a runtime of its own. The two kinds alternate, so that other load hits
-//! both. For the figure that matters for lock-step traffic, pin both to one core: `taskset -c 0 cargo bench --bench
+//! both. For the figure that matters for lock-step traffic, pin both to one core: `taskset -c 0 cargo bench --
 //! wire`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinTerms, Listener, Peer, QuicOptions, append, connect};
-use hansa::protocol::handshake::{Hello, Party, TopologyHash};
+use hansa_run::identity::{Authority, Identity};
+use hansa_run::quic::{JoinTerms, Listener, Peer, QuicOptions, append, connect};
+use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
 use tokio::runtime::Runtime;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 const FRAME: usize = 104;
 const TOPOLOGY: TopologyHash = TopologyHash([0; 16]);
 
-fn main() {
+pub fn main() {
     println!("peers   frames p50   bare quinn p50   ratio");
     for peers in [1, 8, 64] {
         let rounds = 20_000 / peers;

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa::edge::cli::hansa()
+    hansa_run::cli::hansa(env!("HANSA_VERSION"))
 }

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa::edge::cli::router()
+    hansa_run::cli::router(env!("HANSA_VERSION"))
 }

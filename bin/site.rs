@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa::edge::cli::site()
+    hansa_run::cli::site(env!("HANSA_VERSION"))
 }

@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa::edge::cli::user()
+    hansa_run::cli::user(env!("HANSA_VERSION"))
 }

@@ -1,5 +1,5 @@
-//! House rules of the text, checked on every source file: the wording of comments, their width, the order of
-//! rooms, and circles of files.
+//! House rules of the text, checked on every source file: the wording of comments, their width, the order of modules in
+//! a crate, and circles of files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -105,33 +105,47 @@ fn comments_are_at_most_120_columns_wide() {
     assert!(wide.is_empty(), "comments wider than {WIDTH} columns; break the line:\n{}", wide.join("\n"));
 }
 
-/// A room may use only rooms to its right in the first diagram of ARCHITECTURE.md, so no circle joins two rooms. Tests
-/// may use all rooms.
+/// A module of a crate may use only modules to its right in the diagrams of ARCHITECTURE.md, so no circle joins two of
+/// them. Cargo keeps the order of the crates. Tests may use all modules.
 #[test]
-fn rooms_use_only_rooms_to_their_right() {
+fn modules_use_only_modules_to_their_right() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
-    let diagram = text.lines().find(|line| line.trim_start().starts_with("bin ─> edge")).expect("a diagram of rooms");
-    let floors: Vec<Vec<&str>> = diagram.split("─>").map(|floor| floor.split(',').map(str::trim).collect()).collect();
-    let floor = |name: &str| floors.iter().position(|floor| floor.contains(&name));
-    let mut broken = Vec::new();
-    let is_product = |path: &str| path.starts_with("src/") && path != "src/lib.rs" && !path.contains("tests");
-    for (path, text) in sources().into_iter().filter(|(path, _)| is_product(path)) {
-        let text = product(&text);
-        let name = room(&path).replacen("src/", "", 1).replace(".rs", "");
-        let here = floor(&name).unwrap_or_else(|| panic!("{name} is not in the diagram of ARCHITECTURE.md"));
-        for used in rooms_named(&text) {
-            if used != name && floor(&used).is_some_and(|there| there < here) {
-                broken.push(format!("{path}: {name} uses {used}, which is to its left"));
+    for (folder, rest) in [("sim", None), ("report", Some("the rest"))] {
+        let start = format!("in {folder}: ");
+        let diagram = text.lines().find_map(|line| line.trim_start().strip_prefix(&start));
+        let floors = diagram.unwrap_or_else(|| panic!("ARCHITECTURE.md has no diagram of {folder}")).split("─>");
+        let floors: Vec<Vec<&str>> = floors.map(|floor| floor.split(',').map(str::trim).collect()).collect();
+        let floor = |name: &str| {
+            let is_here = |floor: &Vec<&str>| floor.contains(&name);
+            let is_rest = |floor: &Vec<&str>| rest.is_some_and(|rest| floor.contains(&rest));
+            floors.iter().position(is_here).or_else(|| floors.iter().position(is_rest))
+        };
+        let mut broken = Vec::new();
+        for (path, text) in sources().into_iter().filter(|(path, _)| is_product(path)) {
+            let Some(name) = path.strip_prefix(&format!("src/{folder}/")) else { continue };
+            let name = name.split('/').next().unwrap_or(name).trim_end_matches(".rs");
+            if ["lib", "build"].contains(&name) {
+                continue;
+            }
+            let here = floor(name).unwrap_or_else(|| panic!("{name} is not in the diagram of {folder}"));
+            for used in rooms_named(&product(&text)) {
+                if used != name && floor(&used).is_some_and(|there| there < here) {
+                    broken.push(format!("{path}: {name} uses {used}, which is to its left"));
+                }
             }
         }
+        assert!(broken.is_empty(), "move the shared part down to the module that both may use:\n{}", broken.join("\n"));
     }
-    assert!(broken.is_empty(), "move the shared part down to the room that both may use:\n{}", broken.join("\n"));
+}
+
+/// True if code of a path is more than a test.
+fn is_product(path: &str) -> bool {
+    path.starts_with("src/") && !path.contains("tests")
 }
 
 /// Pages and pictures are made of `html!`, which escapes texts.
 #[test]
 fn markup_is_no_plain_text() {
-    let is_product = |path: &str| path.starts_with("src/") && !path.contains("tests");
     let makers = ["format!(", "push_str(", "String::from("];
     let is_tag = |text: &&str| {
         let begin = text.trim_start().strip_prefix("\"<");
@@ -214,12 +228,6 @@ fn files_form_no_large_circles() {
     assert!(told.is_empty(), "circles of files; move what both ends use to a file of its own, further down:\n{told}");
 }
 
-/// The folder or file below the root, or below `src`, that holds `path`.
-fn room(path: &str) -> String {
-    let depth = if path.starts_with("src/") { 2 } else { 1 };
-    path.split('/').take(depth).collect::<Vec<_>>().join("/")
-}
-
 /// Every source file with its text, by path from the root, in order.
 fn sources() -> Vec<(String, String)> {
     let mut files = vec![root().join("build.rs")];
@@ -246,7 +254,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files of the crate, and the names that each takes from others.
+/// The files of all crates, and the names that each takes from others.
 struct House {
     /// Files by the path of their module.
     files: BTreeMap<Vec<String>, String>,
@@ -259,7 +267,6 @@ type Import = (String, Vec<String>, bool);
 
 impl House {
     fn of(sources: Vec<(String, String)>) -> House {
-        let is_product = |path: &str| path.starts_with("src/") && !path.contains("tests");
         let sources: Vec<(String, String)> = sources
             .into_iter()
             .filter(|(path, _)| is_product(path))
@@ -295,12 +302,12 @@ impl House {
         house
     }
 
-    /// A path from the root of the crate; None if it leads out of it.
+    /// A path from the folder `src`, crate first; None if it leads out of it.
     fn absolute(&self, module: &[String], path: &[String], uses: &[Import]) -> Option<Vec<String>> {
         let mut base = module.to_vec();
         let mut rest = path;
         match rest.first()?.as_str() {
-            "crate" => (base, rest) = (Vec::new(), &rest[1..]),
+            "crate" => (base, rest) = (base[..1].to_vec(), &rest[1..]),
             "self" => rest = &rest[1..],
             "super" => {
                 while rest.first().is_some_and(|first| first == "super") {
@@ -309,7 +316,10 @@ impl House {
                 }
             }
             first => {
-                if let Some((_, path, _)) = uses.iter().find(|(name, ..)| name == first) {
+                let member = first.strip_prefix("hansa_").map(|name| vec![name.to_owned()]);
+                if let Some(member) = member.filter(|member| self.files.contains_key(member)) {
+                    (base, rest) = (member, &rest[1..]);
+                } else if let Some((_, path, _)) = uses.iter().find(|(name, ..)| name == first) {
                     (base, rest) = (path.clone(), &rest[1..]);
                 } else if !self.files.contains_key(&[module, &[first.to_owned()]].concat()) {
                     return None;
@@ -355,7 +365,7 @@ impl House {
     }
 }
 
-/// The path of a file's module.
+/// The path of a file's module, behind the folder of its crate.
 fn module_of(path: &str) -> Vec<String> {
     let path = path.trim_start_matches("src/").trim_end_matches(".rs");
     let path = path.strip_suffix("/mod").unwrap_or(path);

@@ -4,15 +4,15 @@
 //! run costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
 //! plus the few sites that are then asked; asking each site is many times that.
 
-use hansa::grid::{Behaviour, Kind, Site, User};
-use hansa::kernel::Place;
-use hansa::protocol::{Message, Record, ReserveAnswer};
-use hansa::systems::Service;
-use hansa::systems::market::Market;
-use hansa::systems::reservation::{Choose, ClusterBook, Reservation, fit};
-use hansa::time::{Span, Stamp};
-use hansa::topology::{Roster, Topology, build};
-use hansa::workload::{Source, Workload, market, reservations};
+use hansa_sim::grid::{Behaviour, Kind, Site, User};
+use hansa_sim::kernel::Place;
+use hansa_sim::protocol::{Message, Record, ReserveAnswer};
+use hansa_sim::systems::Service;
+use hansa_sim::systems::market::Market;
+use hansa_sim::systems::reservation::{Choose, ClusterBook, Reservation, fit};
+use hansa_sim::time::{Span, Stamp};
+use hansa_sim::topology::{Roster, Topology, build};
+use hansa_sim::workload::{Source, Workload, market, reservations};
 use rustix::time::{ClockId, clock_gettime};
 
 const CORES: u32 = 40_000;
@@ -173,13 +173,13 @@ fn topology(
         sites: (0..sites).map(site).collect(),
         cables: None,
         failures: Vec::new(),
-        recovery: hansa::grid::Recovery::default(),
+        recovery: hansa_sim::grid::Recovery::default(),
         users: vec![User {
             name: "alice".to_owned(),
             latency: Span::ZERO,
             behaviour: Behaviour::Script,
-            approach: hansa::grid::Approach::default(),
-            program: hansa::grid::Program::default(),
+            approach: hansa_sim::grid::Approach::default(),
+            program: hansa_sim::grid::Program::default(),
         }],
         workloads: vec![Workload { users: vec![0], shares: Vec::new(), system: 0, source }],
     }

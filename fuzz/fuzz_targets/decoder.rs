@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use hansa::kernel::{Down, Up};
-use hansa::protocol::handshake::{Hello, Welcome};
-use hansa::protocol::{Message, Record, codec};
+use hansa_sim::kernel::{Down, Up};
+use hansa_sim::protocol::handshake::{Hello, Welcome};
+use hansa_sim::protocol::{Message, Record, codec};
 use libfuzzer_sys::fuzz_target;
 use serde::Serialize;
 use serde::de::DeserializeOwned;

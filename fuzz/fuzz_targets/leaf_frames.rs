@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use hansa::kernel::{ActorId, BoxedActor, Contact, Hub, Up};
-use hansa::protocol::{Message, Record, codec};
-use hansa::time::Span;
-use hansa::topology;
+use hansa_sim::kernel::{ActorId, BoxedActor, Contact, Hub, Up};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::time::Span;
+use hansa_sim::topology;
 use libfuzzer_sys::fuzz_target;
 
 const TOPOLOGY: &str = "name = 'fuzz'\nseed = 1\n[market]\npolicy = 'fifo'\n[[site]]\nname = 'york'\ncores = 4\nkind = 'a'\n\

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::state::{ASLEEP, AWAKE, BORN, FREE, NEVER, Next, ON_DATA, ON_FUTEX, Page, SLOTS};
 use super::steps::{Look, Step, Stepper, World};
-use crate::random::SplitMix64;
+use hansa_sim::random::SplitMix64;
 
 #[derive(Clone, Debug)]
 enum Act {

@@ -2,7 +2,7 @@
 
 use super::Summary;
 use super::tally::JobRow;
-use crate::time::Time;
+use hansa_sim::time::Time;
 
 /// A table or another file in progress: its name, and the rows that have not been written yet.
 pub(super) type OpenTable<'a> = (&'static str, &'a mut Vec<u8>);

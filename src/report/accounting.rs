@@ -12,7 +12,7 @@ use super::jobs::{JobSheet, TaskSheet};
 use super::summary::{Counts, Utilisation};
 use super::tally::JobRow;
 use super::{RecordError, Status, Summary, Tally};
-use crate::time::Time;
+use hansa_sim::time::Time;
 
 /// Takes rows of a table, with the name of its file.
 type Put<'a, E> = dyn FnMut(&'static str, &[u8]) -> Result<(), E> + 'a;

@@ -5,8 +5,8 @@
 use super::markup::{Html, html};
 use super::page::html::at;
 use super::palette::{GRID, SOFT};
-use crate::math;
-use crate::numerals::exponent;
+use hansa_sim::math;
+use hansa_sim::numerals::exponent;
 
 /// Least step between ticks around numbers: labels have three decimals.
 const STEP_MIN: f64 = 0.001;

@@ -2,8 +2,8 @@
 
 use super::columns::{TableForm, number, seconds, text, whole};
 use super::text::CsvRow;
-use crate::protocol::TaskBid;
-use crate::time::Time;
+use hansa_sim::protocol::TaskBid;
+use hansa_sim::time::Time;
 
 pub const BIDS: TableForm = TableForm {
     file: "bids.csv",

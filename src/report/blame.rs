@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::tally::{Fate, Inconsistent, JobRow, Tally, TaskRow};
-use crate::grid::{JobId, TaskId};
-use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
-use crate::topology::Owned;
+use hansa_sim::grid::{JobId, TaskId};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::protocol::Record;
+use hansa_sim::topology::Owned;
 
 impl Tally {
     /// `site york`, as people know it.

@@ -5,7 +5,7 @@
 
 use super::core::Mean;
 use super::summary::SizeGroup;
-use crate::time::Span;
+use hansa_sim::time::Span;
 
 const GROUPS: usize = 10;
 
@@ -128,7 +128,7 @@ impl SizeColumns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::SplitMix64;
+    use hansa_sim::random::SplitMix64;
 
     type Job = (JobSize, Option<f64>, Deadline);
 

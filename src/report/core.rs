@@ -6,7 +6,7 @@ use super::by_size::{JobSize, SizeColumns, SizeGroups};
 use super::staleness::StalenessSums;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
-use crate::time::{Span, Time};
+use hansa_sim::time::{Span, Time};
 
 pub(super) struct Core<'a> {
     tally: &'a Tally,

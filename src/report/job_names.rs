@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::grid::JobId;
-use crate::topology::Topology;
-use crate::workload::Source;
+use hansa_sim::grid::JobId;
+use hansa_sim::topology::Topology;
+use hansa_sim::workload::Source;
 
 /// The names; only jobs that have some take memory.
 #[derive(Clone, Debug, Default)]

@@ -16,8 +16,8 @@ use super::account::{Account, OpenTable};
 use super::columns::{TableForm, number, seconds, text, whole};
 use super::tally::{Fate, JobRow, Standing, TaskRow};
 use super::text::{CsvRow, field, put_runs};
-use crate::grid::Task;
-use crate::time::Time;
+use hansa_sim::grid::Task;
+use hansa_sim::time::Time;
 
 /// The columns of Batsim, and ours.
 macro_rules! batsim {

@@ -11,8 +11,8 @@ use std::fmt;
 use std::io;
 
 use super::tally::JobRow;
-use crate::grid::JobId;
-use crate::protocol::codec;
+use hansa_sim::grid::JobId;
+use hansa_sim::protocol::codec;
 
 /// A place where bytes can be set aside and read again: usually a file.
 pub trait Store: Send + Sync {
@@ -253,9 +253,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::grid::NodeSet;
-    use crate::report::tally::tests::row;
-    use crate::time::{Span, Time};
+    use crate::tally::tests::row;
+    use hansa_sim::grid::NodeSet;
+    use hansa_sim::time::{Span, Time};
 
     /// A file that tests can look into.
     #[derive(Clone, Default)]

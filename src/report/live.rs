@@ -9,8 +9,8 @@ use super::columns::{TableForm, number, seconds, text, whole};
 use super::palette::{ON_LIGHT, SOFT};
 use super::summary::LiveFacts;
 use super::text::put_ends;
-use crate::grid::EdgeId;
-use crate::report::markup::{Html, html};
+use crate::markup::{Html, html};
+use hansa_sim::grid::EdgeId;
 
 /// The flows of a live run, in order of release.
 pub struct LiveFlows {
@@ -152,11 +152,11 @@ fn shortly(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::grid::JobId;
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::tests::{BATH, ROUTER, YORK, names, story, topology};
-    use crate::time::{Span, Stamp, Time};
+    use crate::tests::{BATH, ROUTER, YORK, names, story, topology};
+    use hansa_sim::grid::JobId;
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::time::{Span, Stamp, Time};
 
     #[test]
     fn input_that_is_brought_twice_is_measured_twice_and_comes_from_home() {

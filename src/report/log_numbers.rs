@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::grid::JobId;
-use crate::topology::Topology;
-use crate::workload::packed::Packed;
-use crate::workload::rigids::{Content, Origin, Rigids};
-use crate::workload::{Rigid, Source};
+use hansa_sim::grid::JobId;
+use hansa_sim::topology::Topology;
+use hansa_sim::workload::packed::Packed;
+use hansa_sim::workload::rigids::{Content, Origin, Rigids};
+use hansa_sim::workload::{Rigid, Source};
 
 /// The jobs of all workloads, if a system has jobs of one task each: only these have numbers of their own.
 #[derive(Clone, Debug, Default)]

@@ -8,49 +8,51 @@
 use std::fmt::{self, Display, Formatter, Write};
 use std::ops::{Add, AddAssign};
 
-use crate::grid::{EdgeId, JobId, NodeSet};
-use crate::settings::steers;
-use crate::time::Time;
+use hansa_sim::grid::{EdgeId, JobId, NodeSet};
+use hansa_sim::settings::steers;
+use hansa_sim::time::Time;
 
 /// Markup that is safe to put into a page or a picture.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Html(String);
 
+#[macro_export]
 macro_rules! html {
     (@ $literal:literal [$($value:expr,)*] [$($name:ident = $named:expr,)*]) => {{
         const _: () = assert!(
-            $crate::report::markup::has_all($literal, &[$(stringify!($value)),*], &[$(stringify!($name)),*]),
+            $crate::markup::has_all($literal, &[$(stringify!($value)),*], &[$(stringify!($name)),*]),
             "a name or a place in braces has no argument"
         );
-        $crate::report::markup::Html::from_macro(format_args!(
+        $crate::markup::Html::from_macro(format_args!(
             $literal
-            $(, $crate::report::markup::Escaped(&$value))*
-            $(, $name = $crate::report::markup::Escaped(&$named))*
+            $(, $crate::markup::Escaped(&$value))*
+            $(, $name = $crate::markup::Escaped(&$named))*
         ))
     }};
     (@ $literal:literal $values:tt [$($named:tt)*] $name:ident $(, $($rest:tt)*)?) => {
-        $crate::report::markup::html!(@ $literal $values [$($named)* $name = $name,] $($($rest)*)?)
+        $crate::markup::html!(@ $literal $values [$($named)* $name = $name,] $($($rest)*)?)
     };
     (@ $literal:literal $values:tt [$($named:tt)*] [$($name:ident),+ $(,)?] $(, $($rest:tt)*)?) => {
-        $crate::report::markup::html!(@ $literal $values [$($named)* $($name = $name,)+] $($($rest)*)?)
+        $crate::markup::html!(@ $literal $values [$($named)* $($name = $name,)+] $($($rest)*)?)
     };
     (@ $literal:literal $values:tt [$($named:tt)*] $name:ident = $value:expr $(, $($rest:tt)*)?) => {
-        $crate::report::markup::html!(@ $literal $values [$($named)* $name = $value,] $($($rest)*)?)
+        $crate::markup::html!(@ $literal $values [$($named)* $name = $value,] $($($rest)*)?)
     };
     (@ $literal:literal [$($values:tt)*] $named:tt $value:expr $(, $($rest:tt)*)?) => {
-        $crate::report::markup::html!(@ $literal [$($values)* $value,] $named $($($rest)*)?)
+        $crate::markup::html!(@ $literal [$($values)* $value,] $named $($($rest)*)?)
     };
     ($literal:literal $(, $($arguments:tt)*)?) => {
-        $crate::report::markup::html!(@ $literal [] [] $($($arguments)*)?)
+        $crate::markup::html!(@ $literal [] [] $($($arguments)*)?)
     };
 }
-pub(crate) use html;
+pub use html;
 
 /// A list of pieces of markup, for rows of tables.
+#[macro_export]
 macro_rules! cells {
-    ($($cell:expr),* $(,)?) => { vec![$($crate::report::markup::Html::from($cell)),*] };
+    ($($cell:expr),* $(,)?) => { vec![$($crate::markup::Html::from($cell)),*] };
 }
-pub(crate) use cells;
+pub use cells;
 
 impl Html {
     /// Result of `html!`, which wraps all arguments.

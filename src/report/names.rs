@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::CableId;
-use crate::kernel::ActorId;
-use crate::topology::{Role, Roster, Topology};
+use hansa_sim::grid::CableId;
+use hansa_sim::kernel::ActorId;
+use hansa_sim::topology::{Role, Roster, Topology};
 
 /// Names of actors, kinds of cores and links, which translate a log's numbers into words and back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

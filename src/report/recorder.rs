@@ -1,9 +1,9 @@
 //! Takes a run's log entry by entry, for all that is made of it: the lines of `events.jsonl`, the digest, the tally.
 
 use super::{EventWriter, Names, RecordError, Tally};
-use crate::kernel::{Digest, Entry};
-use crate::protocol::Record;
-use crate::protocol::codec::{self, CodecError};
+use hansa_sim::kernel::{Digest, Entry};
+use hansa_sim::protocol::Record;
+use hansa_sim::protocol::codec::{self, CodecError};
 
 /// Bytes that are taken into the digest at once.
 const PIECE: usize = 1 << 14;

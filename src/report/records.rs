@@ -3,10 +3,10 @@
 use super::events::{Cursor, EventReader, EventWriter, Field, Unreadable};
 use super::tally::{Inconsistent, Reporter};
 use super::{Names, Tally};
-use crate::grid::{JobId, Needs, Part, Receipt};
-use crate::kernel::Entry;
-use crate::protocol::{BidOutcome, Fault, Record, ReserveAnswer};
-use crate::settings::counted;
+use hansa_sim::grid::{JobId, Needs, Part, Receipt};
+use hansa_sim::kernel::Entry;
+use hansa_sim::protocol::{BidOutcome, Fault, Record, ReserveAnswer};
+use hansa_sim::settings::counted;
 
 /// A row has the name and the fields in order, each under its own name or another one; a submitted job comes last, with
 /// its user. Then follow the tally's method for it, and the sentence, whose subject is the author of the record.

@@ -4,7 +4,7 @@ use std::io::{self, BufRead};
 
 use super::events::next_line;
 use super::{EntryError, EventReader, Names, Recorder, Tally, Unreadable};
-use crate::topology::Topology;
+use hansa_sim::topology::Topology;
 
 /// Why a log gives no tally.
 #[derive(Debug, thiserror::Error)]

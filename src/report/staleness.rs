@@ -4,7 +4,7 @@
 use super::Tally;
 use super::summary::Staleness;
 use super::tally::SiteFacts;
-use crate::time::{Span, Time};
+use hansa_sim::time::{Span, Time};
 
 /// Sums over ended tasks.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Status;
 use super::tally::{JobRow, Standing};
-use crate::time::Span;
+use hansa_sim::time::Span;
 
 /// The whole file: results, which topology and seed determine, and facts about this run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

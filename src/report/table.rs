@@ -1,7 +1,7 @@
 //! The summary as a table for a terminal of 100 columns.
 
-use crate::numerals::{Digits, count, counted};
-pub(super) use crate::numerals::{number, percent, span, volume};
+use hansa_sim::numerals::{Digits, count, counted};
+pub(super) use hansa_sim::numerals::{number, percent, span, volume};
 
 use super::{Carried, Counts, LiveFacts, RunFacts, Spread, Staleness, Status, Summary, Use};
 

@@ -1,8 +1,8 @@
 //! Rows of tables, and their fields.
 
-use crate::decimal::{put_number, put_number_and, put_seconds_and, put_shortest};
-use crate::grid::{EdgeId, NodeSet};
-use crate::time::{Span, Time};
+use hansa_sim::decimal::{put_number, put_number_and, put_seconds_and, put_shortest};
+use hansa_sim::grid::{EdgeId, NodeSet};
+use hansa_sim::time::{Span, Time};
 
 /// Puts the tasks of an edge, as `3-4`; `home` is the place of a job's data before and after it.
 pub(super) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {

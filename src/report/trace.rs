@@ -16,9 +16,9 @@ use self::lanes::Lanes;
 use super::Tally;
 use super::tally::FinishedFlow;
 use super::tally::{JobRow, Stint, TaskRow};
-use crate::grid::JobId;
-use crate::systems::Gives;
-use crate::time::Time;
+use hansa_sim::grid::JobId;
+use hansa_sim::systems::Gives;
+use hansa_sim::time::Time;
 
 /// Processes and threads count from 1: some readers take 0 for the kernel.
 const FIRST_SYSTEM: usize = 1;
@@ -358,15 +358,15 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    use crate::grid::{EdgeId, JobId, NodeSet};
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::tests::{BATH, ROUTER, YORK, golden, names, story, tally, topology};
-    use crate::report::{Status, Tally};
-    use crate::systems::Service;
-    use crate::systems::heft::Planning;
-    use crate::time::{Span, Stamp};
-    use crate::topology::Topology;
+    use crate::tests::{BATH, ROUTER, YORK, golden, names, story, tally, topology};
+    use crate::{Status, Tally};
+    use hansa_sim::grid::{EdgeId, JobId, NodeSet};
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::systems::Service;
+    use hansa_sim::systems::heft::Planning;
+    use hansa_sim::time::{Span, Stamp};
+    use hansa_sim::topology::Topology;
 
     use super::*;
 
@@ -451,11 +451,11 @@ mod tests {
 
     #[test]
     fn what_is_booked_and_held_has_lanes_of_its_own() {
-        let (_, tally) = crate::report::page::tests::bargaining(90);
+        let (_, tally) = crate::page::tests::bargaining(90);
         let trace = trace(&tally);
         assert_eq!(well_formed(&trace), (90 + 90, 0));
         let text = String::from_utf8(trace).unwrap();
-        let (job, user) = (tally.number(JobId(1)), tally.names.of_actor(crate::kernel::ActorId(10)));
+        let (job, user) = (tally.number(JobId(1)), tally.names.of_actor(hansa_sim::kernel::ActorId(10)));
         // Its time has begun, and ends five seconds later with half of it used.
         let booking = format!(
             r#""ts":160000000,"dur":5000000,"name":"booked for job {job}","cat":"booking","args":{{"user":"{user}","processors":2,"used":0.5}}"#
@@ -471,7 +471,7 @@ mod tests {
     #[test]
     fn a_task_that_is_lost_has_an_arrow_for_each_time_that_it_was_sent() {
         let mut tally = Tally::new(&topology(), &names());
-        let task = crate::grid::TaskId { job: JobId(0), index: 0 };
+        let task = hansa_sim::grid::TaskId { job: JobId(0), index: 0 };
         let lost = (9, YORK, Record::Lost { task, saved: Span::ZERO });
         let again = (12, ROUTER, Record::Assigned { task, site: BATH });
         let started = (15, BATH, Record::Started { task, cores: NodeSet::all(2) });
@@ -500,7 +500,7 @@ mod tests {
         let mut grid = topology();
         grid.sites.iter_mut().for_each(|site| site.scheduler = "GreedyPM */per/opt=min/minvt=600".to_owned());
         let mut tally = Tally::new(&grid, &names());
-        let task = crate::grid::TaskId { job: JobId(0), index: 0 };
+        let task = hansa_sim::grid::TaskId { job: JobId(0), index: 0 };
         let shared = |minutes, share| Entry {
             stamp: Stamp::at(Time::ZERO + Span::from_minutes(minutes)),
             actor: YORK,

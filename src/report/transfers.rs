@@ -8,11 +8,11 @@ use super::columns::{TableForm, number, seconds, text, whole};
 use super::summary::Carried;
 use super::tally::SiteFacts;
 use super::text::{CsvRow, put_ends};
-use crate::decimal::put_number;
-use crate::grid::{CableId, EdgeId, FailureTarget, JobId};
-use crate::network::{Link, LinkId, Paths};
-use crate::time::Time;
-use crate::topology::{Cables, Topology, paths};
+use hansa_sim::decimal::put_number;
+use hansa_sim::grid::{CableId, EdgeId, FailureTarget, JobId};
+use hansa_sim::network::{Link, LinkId, Paths};
+use hansa_sim::time::Time;
+use hansa_sim::topology::{Cables, Topology, paths};
 
 /// A flow over the links that has ended, or the part of it over these links until one of them failed.
 pub(super) struct Crossing<'a> {

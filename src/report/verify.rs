@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use super::events::next_line;
 use super::records::told;
 use super::{EventReader, Input, Manifest, Names, Status, SummaryFile, Unreadable};
-use crate::kernel::{Digest, Entry};
-use crate::protocol::{Record, codec};
-use crate::settings::counted;
+use hansa_sim::kernel::{Digest, Entry};
+use hansa_sim::protocol::{Record, codec};
+use hansa_sim::settings::counted;
 
 /// One of the two results.
 pub struct Side<R> {

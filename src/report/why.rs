@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::Tally;
 use super::tally::{JobRow, StintEnd, TaskRow};
-use crate::grid::JobId;
-use crate::numerals::{count, counted, percent, span};
-use crate::protocol::ReserveAnswer;
-use crate::time::Time;
+use hansa_sim::grid::JobId;
+use hansa_sim::numerals::{count, counted, percent, span};
+use hansa_sim::protocol::ReserveAnswer;
+use hansa_sim::time::Time;
 
 /// Later jobs that are named.
 const NAMED: usize = 8;
@@ -481,14 +481,14 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Job, Kind, NodeSet, Task, TaskId};
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::Names;
-    use crate::report::subjects::requests::tests as reservations;
-    use crate::report::tally::Stints;
-    use crate::report::tests::{ANN, ROUTER, YORK, topology};
-    use crate::time::{Span, Stamp};
+    use crate::Names;
+    use crate::subjects::requests::tests as reservations;
+    use crate::tally::Stints;
+    use crate::tests::{ANN, ROUTER, YORK, topology};
+    use hansa_sim::grid::{Job, Kind, NodeSet, Task, TaskId};
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::time::{Span, Stamp};
 
     /// On 8 cores: job 0 has 6 of them until 100 s, job 1 wants 8, and job 2, which came later, has 2 until 60 s.
     fn tally() -> Tally {

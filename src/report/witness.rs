@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use crate::kernel::{ActorId, Envelope, Latencies};
-use crate::protocol::{Fault, Message, ReplyKey, SiteOffer};
-use crate::time::Time;
+use hansa_sim::kernel::{ActorId, Envelope, Latencies};
+use hansa_sim::protocol::{Fault, Message, ReplyKey, SiteOffer};
+use hansa_sim::time::Time;
 
 /// A shared handle: the hub shows it messages, and the tally asks it for a verdict.
 ///

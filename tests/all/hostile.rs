@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use hansa::edge::identity::Authority;
-use hansa::edge::quic::{Close, Joined, QuicOptions, WireError, append, encode};
-use hansa::protocol::handshake::{Hello, PROTOCOL, Party, TopologyHash};
+use hansa_run::identity::Authority;
+use hansa_run::quic::{Close, Joined, QuicOptions, WireError, append, encode};
+use hansa_sim::protocol::handshake::{Hello, PROTOCOL, Party, TopologyHash};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint, RecvStream, SendStream};
 use quinn_proto::{ConnectionHandle, DatagramEvent, EndpointConfig};
@@ -333,7 +333,7 @@ impl Run {
         Run::of(world, peers.remove(0), leaves.remove(0))
     }
 
-    fn of(world: World, peer: hansa::edge::quic::Peer, leaf: Joined) -> Run {
+    fn of(world: World, peer: hansa_run::quic::Peer, leaf: Joined) -> Run {
         let york = peer.connection.address();
         tokio::spawn(echo(peer));
         let (stop, stopped) = oneshot::channel();
@@ -356,7 +356,7 @@ impl Run {
         assert!(worst < Duration::from_secs(2), "a round took {worst:?}");
     }
 
-    async fn refuses(&self, identity: hansa::edge::identity::Identity, hello: Hello, words: &str) {
+    async fn refuses(&self, identity: hansa_run::identity::Identity, hello: Hello, words: &str) {
         let error = self.world.knock_as(identity, hello).await.unwrap_err().to_string();
         assert!(error.contains(words), "the leaf reads {error:?}, not {words:?}");
         self.world.log.says(words).await;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use hansa::edge::identity::{Authority, Identity, VALID_DAYS, host};
-use hansa::protocol::handshake::Party;
+use hansa_run::identity::{Authority, Identity, VALID_DAYS, host};
+use hansa_sim::protocol::handshake::Party;
 use time::{Duration, OffsetDateTime};
 
 use crate::world::{site, user};

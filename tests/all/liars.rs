@@ -4,14 +4,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use hansa::edge::identity::Identity;
-use hansa::edge::quic::{Close, JoinTerms, Listener, QuicOptions, connect, encode};
-use hansa::grid::{JobId, TaskId};
-use hansa::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
-use hansa::protocol::handshake::{Hello, Party};
-use hansa::protocol::{Message, Record, codec};
-use hansa::time::{Span, Stamp, Time};
-use hansa::topology::{self, Roster, Topology};
+use hansa_run::identity::Identity;
+use hansa_run::quic::{Close, JoinTerms, Listener, QuicOptions, connect, encode};
+use hansa_sim::grid::{JobId, TaskId};
+use hansa_sim::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
+use hansa_sim::protocol::handshake::{Hello, Party};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::time::{Span, Stamp, Time};
+use hansa_sim::topology::{self, Roster, Topology};
 
 use crate::grid::{Machines, json};
 use crate::world::{site, user};

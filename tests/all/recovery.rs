@@ -291,7 +291,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     launcher.says("the router was killed by signal 9: it is started again from its journal");
     launcher.says("the run goes on");
     // It tells its members that it does not know them, instead of being silent until they give up.
-    let silence = hansa::edge::quic::QuicOptions::default().idle_timeout;
+    let silence = hansa_run::quic::QuicOptions::default().idle_timeout;
     assert!(killed.elapsed() < silence, "{:?}", killed.elapsed());
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(0), "{said}");

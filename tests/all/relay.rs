@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hansa::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix};
 use tokio::net::UdpSocket;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hansa::edge::identity::{Authority, Identity};
-use hansa::random::SplitMix64;
+use hansa_run::identity::{Authority, Identity};
+use hansa_sim::random::SplitMix64;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Endpoint};
 use time::OffsetDateTime;

@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hansa::edge::quic::{Close, Listener, QuicOptions, WireError, append, connect};
-use hansa::protocol::codec::FRAME_MAX;
-use hansa::protocol::handshake::{Hello, Party};
+use hansa_run::quic::{Close, Listener, QuicOptions, WireError, append, connect};
+use hansa_sim::protocol::codec::FRAME_MAX;
+use hansa_sim::protocol::handshake::{Hello, Party};
 
 use tokio::net::UdpSocket;
 
@@ -106,7 +106,7 @@ async fn a_router_that_is_late_is_waited_for() {
 
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(address, &router, &options).unwrap();
-    let terms = hansa::edge::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
+    let terms = hansa_run::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
     listener.admit(terms).await.unwrap();
     leaf.await.unwrap().unwrap();
 }
@@ -141,7 +141,7 @@ async fn a_router_that_dies_before_its_welcome_is_looked_for_again() {
             Err(_) => pause().await,
         }
     };
-    let terms = hansa::edge::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
+    let terms = hansa_run::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
     listener.admit(terms).await.unwrap();
     knocking.await.unwrap().unwrap();
 }

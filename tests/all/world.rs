@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hansa::edge::identity::{Authority, Identity};
-use hansa::edge::quic::{JoinError, JoinTerms, Joined, Listener, Peer, QuicOptions, append, connect};
-use hansa::protocol::handshake::{Hello, Party, TopologyHash};
+use hansa_run::identity::{Authority, Identity};
+use hansa_run::quic::{JoinError, JoinTerms, Joined, Listener, Peer, QuicOptions, append, connect};
+use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
 

@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-use hansa::kernel::{Place, Up};
-use hansa::protocol::{Message, Record, codec};
-use hansa::random::SplitMix64;
-use hansa::report::{Names, Recorder, Status, Store, Tally};
-use hansa::time::Stamp;
-use hansa::topology::{self, Roster};
+use hansa_report::{Names, Recorder, Status, Store, Tally};
+use hansa_sim::kernel::{Place, Up};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::time::Stamp;
+use hansa_sim::topology::{self, Roster};
 
 use crate::lies::encoded;
 use crate::mutation::mutate;

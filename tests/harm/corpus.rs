@@ -7,11 +7,11 @@
 use std::panic::catch_unwind;
 use std::path::Path;
 
-use hansa::kernel::Place;
-use hansa::random::{SplitMix64, mix};
-use hansa::report::{Recorder, RunFacts, Status, SummaryFile, Tally};
-use hansa::time::Stamp;
-use hansa::topology;
+use hansa_report::{Recorder, RunFacts, Status, SummaryFile, Tally};
+use hansa_sim::kernel::Place;
+use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::time::Stamp;
+use hansa_sim::topology;
 
 use crate::mutation::mutate;
 use crate::{grids, memory, readers};
@@ -92,7 +92,7 @@ fn mutated_results_are_read_or_refused() {
 /// The corpus is valid, so that its mutations are nearly valid.
 #[test]
 fn the_corpus_itself_is_read() {
-    use hansa::workload::{batsim, swf, workflow};
+    use hansa_sim::workload::{batsim, swf, workflow};
     let texts = |reader| corpus(reader).into_iter();
     for bytes in texts("workflow") {
         workflow::read("some", &bytes).unwrap_or_else(|wrong| panic!("{}", wrong.of("some")));
@@ -105,7 +105,7 @@ fn the_corpus_itself_is_read() {
         loaded.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
     for bytes in texts("experiment") {
-        hansa::experiment::read("e.toml", &mut |_| Ok(bytes.clone()))
+        hansa_report::experiment::read("e.toml", &mut |_| Ok(bytes.clone()))
             .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use hansa::random::mix;
-use hansa::report::Names;
-use hansa::systems;
-use hansa::topology::{self, Override, Roster, Topology};
+use hansa_report::Names;
+use hansa_sim::random::mix;
+use hansa_sim::systems;
+use hansa_sim::topology::{self, Override, Roster, Topology};
 
 pub struct Grid {
     pub name: String,

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
-use hansa::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, LogMerger};
-use hansa::protocol::{Message, Record, codec};
-use hansa::random::mix;
-use hansa::report::{EntryError, RecordError, Recorder, Status, Tally, Witness};
-use hansa::time::Stamp;
-use hansa::topology::{self, Role};
+use hansa_report::{EntryError, RecordError, Recorder, Status, Tally, Witness};
+use hansa_sim::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, LogMerger};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::random::mix;
+use hansa_sim::time::Stamp;
+use hansa_sim::topology::{self, Role};
 
 use crate::grids::{self, Grid};
 use crate::lies::{Frame, Heard, Liar, encoded};

@@ -1,10 +1,10 @@
 //! Lies of a leaf: frames of meaningless bytes, frames with other promises or claims, messages and records that are
 //! changed, forged, kept back or repeated.
 
-use hansa::kernel::{ActorId, Entry, Envelope, Up};
-use hansa::protocol::{Message, Record, codec};
-use hansa::random::SplitMix64;
-use hansa::time::{Span, Stamp, Time};
+use hansa_sim::kernel::{ActorId, Entry, Envelope, Up};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::time::{Span, Stamp, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

@@ -1,6 +1,6 @@
 //! Bytes that are almost right.
 
-use hansa::random::SplitMix64;
+use hansa_sim::random::SplitMix64;
 
 /// Numbers and marks that are awkward for readers.
 const AWKWARD: &[&[u8]] = &[

@@ -5,19 +5,19 @@
 
 use std::collections::BTreeMap;
 
-use hansa::experiment;
-use hansa::grid::JobId;
-use hansa::kernel::ActorId;
-use hansa::protocol::outside::{
+use hansa_report::experiment;
+use hansa_report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
+use hansa_sim::grid::JobId;
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::outside::{
     Advice, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, brief, manager, planner,
 };
-use hansa::protocol::{Entrust, Message};
-use hansa::report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
-use hansa::roles::outside::{CheckedProgram, Decides, Managed};
-use hansa::roles::site::{Manager, Order, Tasks};
-use hansa::time::{Span, Time};
-use hansa::topology::{self, Override, Topology, simgrid};
-use hansa::workload::{Rigid, batsim, swf, workflow};
+use hansa_sim::protocol::{Entrust, Message};
+use hansa_sim::roles::outside::{CheckedProgram, Decides, Managed};
+use hansa_sim::roles::site::{Manager, Order, Tasks};
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::{self, Override, Topology, simgrid};
+use hansa_sim::workload::{Rigid, batsim, swf, workflow};
 
 pub fn workflow(bytes: &[u8]) {
     match workflow::read("dir/some.json", bytes) {
@@ -137,7 +137,7 @@ pub fn events(bytes: &[u8]) {
         }
     }
     match replay(&topology, &names, bytes) {
-        Ok((tally, digest)) => drop(tally.summary(1, hansa::report::Status::Complete, digest)),
+        Ok((tally, digest)) => drop(tally.summary(1, hansa_report::Status::Complete, digest)),
         Err(wrong) => is_told(&wrong.to_string()),
     }
 }

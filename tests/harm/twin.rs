@@ -8,13 +8,13 @@
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 
-use hansa::kernel::{ActorId, Contact, Down, Entry, Hub, Leaf, LogMerger, Place, Up};
-use hansa::protocol::{Message, Record, codec};
-use hansa::random::mix;
-use hansa::recovery::journal::{Item, JournalReader, JournalWriter, Next, Turn, parse_record};
-use hansa::recovery::{Rehearsal, Repeats};
-use hansa::time::Stamp;
-use hansa::topology;
+use hansa_sim::kernel::{ActorId, Contact, Down, Entry, Hub, Leaf, LogMerger, Place, Up};
+use hansa_sim::protocol::{Message, Record, codec};
+use hansa_sim::random::mix;
+use hansa_sim::recovery::journal::{Item, JournalReader, JournalWriter, Next, Turn, parse_record};
+use hansa_sim::recovery::{Rehearsal, Repeats};
+use hansa_sim::time::Stamp;
+use hansa_sim::topology;
 
 use crate::grids::{self, Grid};
 

@@ -5,9 +5,9 @@
 
 use super::field::put_name;
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
-use crate::decimal::{put_float, put_number, put_number_and};
-use crate::grid::{JobId, TaskId};
-use crate::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
+use hansa_sim::decimal::{put_float, put_number, put_number_and};
+use hansa_sim::grid::{JobId, TaskId};
+use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
 
 impl Field for Vec<CoreOffer> {
     fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {

@@ -4,10 +4,10 @@
 //! rents are processor-seconds, rates thousandths of the price of best effort.
 
 use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
-use crate::decimal::{put_number, put_seconds};
-use crate::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
-use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
-use crate::time::{Span, Time};
+use hansa_sim::decimal::{put_number, put_seconds};
+use hansa_sim::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
+use hansa_sim::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
+use hansa_sim::time::{Span, Time};
 
 impl Field for Span {
     fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {

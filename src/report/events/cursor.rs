@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use super::Unreadable;
-use crate::grid::JobId;
+use hansa_sim::grid::JobId;
 
 pub struct Cursor<'a> {
     pub text: &'a str,

@@ -1,12 +1,12 @@
 //! Fields of records: numbers, times and names, and the form of each in a log.
 
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
-use crate::decimal::{put_float, put_number, put_number_and, put_seconds};
-use crate::grid::{CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
-use crate::kernel::ActorId;
-use crate::protocol::ReserveAnswer;
-use crate::report::text;
-use crate::time::{Span, Time};
+use crate::text;
+use hansa_sim::decimal::{put_float, put_number, put_number_and, put_seconds};
+use hansa_sim::grid::{CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::ReserveAnswer;
+use hansa_sim::time::{Span, Time};
 
 /// A field of a record, under a key.
 pub trait Field: Sized {

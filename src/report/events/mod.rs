@@ -21,11 +21,11 @@ pub(super) use self::cursor::Cursor;
 pub(super) use self::field::Field;
 use self::field::{put_key, put_name};
 use super::Names;
-use crate::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
-use crate::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
-use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
-use crate::time::{Span, Stamp, Time};
+use hansa_sim::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
+use hansa_sim::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::protocol::Record;
+use hansa_sim::time::{Span, Stamp, Time};
 
 /// Writes entries as lines.
 #[derive(Clone, Debug)]
@@ -265,15 +265,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::report::tests::{any_entry, names};
+    use crate::tests::{any_entry, names};
 
     #[test]
     fn lines_read_well() {
-        let entries = crate::report::tests::story();
+        let entries = crate::tests::story();
         let writer = EventWriter::new(&names());
         let mut text = Vec::new();
         entries.iter().for_each(|entry| writer.write(entry, &mut text));
-        crate::report::tests::golden("events.jsonl", &text);
+        crate::tests::golden("events.jsonl", &text);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use super::chart::{Figure, LEFT, Levels, TOP, across, time_axis};
 use super::html::{at, counted, short};
 use super::{PARTS, Page};
-use crate::report::markup::{Html, html};
-use crate::report::tally::SiteFacts;
+use crate::markup::{Html, html};
+use crate::tally::SiteFacts;
 
 /// Largest number of rows of the map: those of the largest sites.
 const SITES_MAX: usize = 120;

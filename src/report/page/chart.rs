@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use super::html::{at, number};
-use crate::report::axes::{Axis, PlotArea, Tick, round_step};
-use crate::report::markup::{Html, html};
-use crate::time::Time;
+use crate::axes::{Axis, PlotArea, Tick, round_step};
+use crate::markup::{Html, html};
+use hansa_sim::time::Time;
 
 pub const WIDTH: f64 = 960.0;
 pub const LEFT: f64 = 78.0;

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::Page;
 use super::html::{Digits, count, counted, percent, span, table};
 use super::value::worth;
-use crate::report::core::Mean;
-use crate::report::markup::{Html, cells, html};
-use crate::report::tally::JobRow;
+use crate::core::Mean;
+use crate::markup::{Html, cells, html};
+use crate::tally::JobRow;
 
 /// Largest number of rows; more sites or users are put together.
 const ROWS: usize = 12;

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::html::{bar, count, definitions, number, table};
 use super::{Page, ROWS_MAX};
-use crate::report::markup::{Html, cells, html};
-use crate::settings::counted;
+use crate::markup::{Html, cells, html};
+use hansa_sim::settings::counted;
 
 impl Page<'_> {
     pub(super) fn facts(&self) -> Html {

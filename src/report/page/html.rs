@@ -1,9 +1,9 @@
 //! Text and numbers as they stand in the page.
 
-use crate::numerals::{self, unbroken};
-pub use crate::numerals::{Digits, count, counted};
-use crate::report::markup::{Html, html};
-use crate::time::Time;
+use crate::markup::{Html, html};
+use hansa_sim::numerals::{self, unbroken};
+pub use hansa_sim::numerals::{Digits, count, counted};
+use hansa_sim::time::Time;
 
 /// A number, in which no line breaks.
 pub fn number(number: f64) -> String {

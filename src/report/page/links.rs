@@ -6,12 +6,12 @@ use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_a
 use super::hatching::{MOST, lines};
 use super::html::{at, counted, number, percent, short, volume};
 use super::{PARTS, Page};
-use crate::grid::CableId;
-use crate::network::{Link, LinkId, Mode};
-use crate::report::markup::{Html, html};
-use crate::report::transfers::Crossing;
-use crate::time::Time;
-use crate::topology::{Cables, link_names};
+use crate::markup::{Html, html};
+use crate::transfers::Crossing;
+use hansa_sim::grid::CableId;
+use hansa_sim::network::{Link, LinkId, Mode};
+use hansa_sim::time::Time;
+use hansa_sim::topology::{Cables, link_names};
 
 /// Largest number of lanes: the links with the least traffic have none.
 const LANES_MAX: usize = 24;
@@ -204,15 +204,15 @@ fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
 mod tests {
     use std::sync::Arc;
 
-    use crate::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
-    use crate::kernel::{ActorId, Entry};
-    use crate::network::{Duplex, Efficiency, Mode, Model};
-    use crate::protocol::Record;
-    use crate::report::page::tests::{section, shown};
-    use crate::report::tests::{ANN, BATH, ROUTER, YORK, manifest, topology};
-    use crate::report::{Names, Tally};
-    use crate::time::{Span, Stamp, Time};
-    use crate::topology::{Cable, Cables, End, Topology};
+    use crate::page::tests::{section, shown};
+    use crate::tests::{ANN, BATH, ROUTER, YORK, manifest, topology};
+    use crate::{Names, Tally};
+    use hansa_sim::grid::{Edge, EdgeId, Job, JobId, Kind, Task};
+    use hansa_sim::kernel::{ActorId, Entry};
+    use hansa_sim::network::{Duplex, Efficiency, Mode, Model};
+    use hansa_sim::protocol::Record;
+    use hansa_sim::time::{Span, Stamp, Time};
+    use hansa_sim::topology::{Cable, Cables, End, Topology};
 
     /// A cable of 8 Mbps between york and bath.
     fn cabled() -> Topology {

@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::html::{number, percent};
-use crate::report::markup::{Html, html};
+use crate::markup::{Html, html};
 
 impl Page<'_> {
     /// The section; empty, if the run was not a live one.

@@ -30,9 +30,9 @@ use self::chart::Window;
 use self::html::{counted, span};
 use super::palette::{ON_DARK, ON_LIGHT, rules};
 use super::{Manifest, Status, Summary, SummaryFile, Tally};
-use crate::report::markup::{Html, html};
-use crate::time::Time;
-use crate::topology::Topology;
+use crate::markup::{Html, html};
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
 
 const STYLE: &str = include_str!("style.css");
 

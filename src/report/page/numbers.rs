@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::html::{count, number, percent, span};
-use crate::report::markup::{Html, html};
+use crate::markup::{Html, html};
 
 impl Page<'_> {
     pub(super) fn numbers(&self) -> Html {

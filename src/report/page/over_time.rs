@@ -6,9 +6,9 @@ use super::busy::largest;
 use super::chart::{Figure, Levels, Scale, areas, mark, top};
 use super::html::{count, counted, micros, percent, short};
 use super::{CHART, PARTS, Page};
-use crate::report::markup::{Html, html};
-use crate::report::palette::COLOURS;
-use crate::time::Time;
+use crate::markup::{Html, html};
+use crate::palette::COLOURS;
+use hansa_sim::time::Time;
 
 impl Page<'_> {
     pub(super) fn over_time(&self) -> Html {

@@ -4,8 +4,8 @@ use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
 use super::html::at;
 use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
-use crate::report::markup::{Html, html};
-use crate::settings::units::MILLION;
+use crate::markup::{Html, html};
+use hansa_sim::settings::units::MILLION;
 
 /// Height of a numeral and the room above it.
 const NUMERAL: f64 = 14.0;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Page;
 use super::html::{counted, number};
-use crate::grid::JobId;
-use crate::report::summary::work;
-use crate::report::tally::JobRow;
+use crate::summary::work;
+use crate::tally::JobRow;
+use hansa_sim::grid::JobId;
 
 /// Ten equal groups of jobs by (work, id), as the summary has them.
 pub(super) fn tenths<'a>(jobs: impl Iterator<Item = &'a JobRow>) -> Vec<Vec<&'a JobRow>> {

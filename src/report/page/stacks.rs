@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::chart::{Levels, Window, across};
 use super::html::at;
-use crate::grid::Needs;
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::palette::COLOURS;
-use crate::report::tally::Stint;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::palette::COLOURS;
+use crate::tally::Stint;
+use hansa_sim::grid::Needs;
 
 /// Number of steps in time: a picture of every change would be too large.
 pub const STEPS: usize = 240;

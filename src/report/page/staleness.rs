@@ -2,8 +2,8 @@
 
 use super::Page;
 use super::html::{number, percent, span, table};
-use crate::report::markup::{Html, cells, html};
-use crate::report::{Staleness, Summary};
+use crate::markup::{Html, cells, html};
+use crate::{Staleness, Summary};
 
 /// A row of the comparison: its label, its number in a run, and the form of the number.
 type StalenessRow = (&'static str, fn(&Summary) -> Option<f64>, fn(f64) -> String);

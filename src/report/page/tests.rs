@@ -3,22 +3,22 @@ use std::sync::Arc;
 use super::chart::Levels;
 use super::html::SCRIPT;
 use super::*;
-use crate::grid::{
+use crate::palette::COLOURS;
+use crate::subjects::requesting as reservations;
+use crate::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
+use crate::{LiveFacts, Names, RunFacts};
+use hansa_sim::grid::{
     Area, BookingId, HoldId, Job, JobId, Kind, Needs, NodeSet, Offer, Part, Rate, Receipt, Reserved, Slot, Task, TaskId,
 };
-use crate::kernel::{ActorId, Entry};
-use crate::protocol::{HoldFate, Record, Refusal};
-use crate::report::palette::COLOURS;
-use crate::report::subjects::requesting as reservations;
-use crate::report::tests::{ANN, BOB, ROUTER, YORK, golden, manifest, story, table, tally, topology};
-use crate::report::{LiveFacts, Names, RunFacts};
-use crate::systems::Service;
-use crate::systems::batch::Batch;
-use crate::systems::heft::Planning;
-use crate::time::{Span, Stamp, Time};
-use crate::topology::{Site, User, Workload};
-use crate::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
-use crate::workload::{Rigid, Source};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::protocol::{HoldFate, Record, Refusal};
+use hansa_sim::systems::Service;
+use hansa_sim::systems::batch::Batch;
+use hansa_sim::systems::heft::Planning;
+use hansa_sim::time::{Span, Stamp, Time};
+use hansa_sim::topology::{Site, User, Workload};
+use hansa_sim::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
+use hansa_sim::workload::{Rigid, Source};
 
 pub fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
     let results = tally.summary(manifest.seed, manifest.status.clone(), "0123456789abcdef".to_owned());
@@ -89,7 +89,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     let evil = "</style><script>alert('1')</script>\"><img src=x onerror=\"y\">&\u{0}";
     let mut topology = topology();
     (topology.name, topology.about) = (evil.to_owned(), Some(evil.to_owned()));
-    let market = topology.systems[0].settings_mut::<crate::systems::market::Market>().unwrap();
+    let market = topology.systems[0].settings_mut::<hansa_sim::systems::market::Market>().unwrap();
     market.policy = evil.to_owned();
     let site = &mut topology.sites[0];
     for name in [&mut site.name, &mut site.scheduler, &mut topology.users[0].name] {
@@ -237,13 +237,13 @@ fn numbered(numbers: &[u64]) -> Workload {
 #[test]
 fn tasks_that_are_jobs_are_not_listed_twice() {
     let results = queued(&queueing(), &[0, 5, 9]).summary(1, Status::Complete, String::new());
-    let text = crate::report::summary_table(&results, None);
+    let text = crate::summary_table(&results, None);
     assert!(
         text.contains("\njobs          3 submitted: 3 finished\n") && text.contains("\nwait          jobs "),
         "{text}"
     );
     assert!(!text.contains("\ntasks") && !text.contains("  tasks  mean"), "{text}");
-    let text = crate::report::summary_table(&tally(&story()).summary(1, Status::Complete, String::new()), None);
+    let text = crate::summary_table(&tally(&story()).summary(1, Status::Complete, String::new()), None);
     assert!(text.contains("\ntasks") && text.contains("  tasks  mean"), "{text}");
 }
 
@@ -455,9 +455,9 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
         .map(|number| User {
             name: format!("user-{number}"),
             latency: Span::ZERO,
-            behaviour: crate::grid::Behaviour::Script,
-            approach: crate::grid::Approach::default(),
-            program: crate::grid::Program::default(),
+            behaviour: hansa_sim::grid::Behaviour::Script,
+            approach: hansa_sim::grid::Approach::default(),
+            program: hansa_sim::grid::Program::default(),
         })
         .collect();
     let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -511,7 +511,7 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
                 [[user]]\nname = \"user-{}\"\nstrategy = \"var\"\nahead = \"2 h\"\ncount = 100\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    let topology = crate::topology::load("grid.toml", &[], &mut read).unwrap().topology;
+    let topology = hansa_sim::topology::load("grid.toml", &[], &mut read).unwrap().topology;
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let second = |at: u32| Time::ZERO + Span::from_secs(u64::from(at));
     let hour = Span::from_minutes(60);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::html::{Digits, bar, count, percent, span, table};
 use super::value::worth;
 use super::{Page, ROWS_MAX};
-use crate::report::Tally;
-use crate::report::markup::{Html, cells, html};
-use crate::report::tally::JobRow;
+use crate::Tally;
+use crate::markup::{Html, cells, html};
+use crate::tally::JobRow;
 
 /// Largest number of sites with a column of their own.
 const SITES_MAX: usize = 10;

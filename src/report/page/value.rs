@@ -4,8 +4,8 @@ use super::chart::{Figure, Scale, columns};
 use super::html::{Digits, bar, count, counted, number, percent, table};
 use super::sizes::{axis_of, tenths, tenths_in_words};
 use super::{CHART, Page};
-use crate::report::markup::{Html, cells, html};
-use crate::report::tally::{JobRow, Standing};
+use crate::markup::{Html, cells, html};
+use crate::tally::{JobRow, Standing};
 
 impl Page<'_> {
     /// Returns an empty string if no job has a worth.

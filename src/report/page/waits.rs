@@ -3,10 +3,10 @@
 use super::Page;
 use super::html::{Digits, count, counted, micros, moment, table};
 use super::value::worth;
-use crate::report::markup::{Html, cells, html};
-use crate::report::summary::work;
-use crate::report::tally::{JobRow, Standing};
-use crate::report::why::SharedRun;
+use crate::markup::{Html, cells, html};
+use crate::summary::work;
+use crate::tally::{JobRow, Standing};
+use crate::why::SharedRun;
 
 const LONGEST: usize = 12;
 

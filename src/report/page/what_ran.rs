@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use super::html::{Digits, bar, count, counted, definitions, number, percent, span, table};
 use super::{Page, ROWS_MAX};
-use crate::grid::Behaviour;
-use crate::report::Use;
-use crate::report::markup::{Html, cells, html};
-use crate::report::summary::work;
-use crate::report::tally::Fate;
-use crate::settings;
-use crate::systems::Policy;
-use crate::topology::{Site, User, Workload};
+use crate::Use;
+use crate::markup::{Html, cells, html};
+use crate::summary::work;
+use crate::tally::Fate;
+use hansa_sim::grid::Behaviour;
+use hansa_sim::settings;
+use hansa_sim::systems::Policy;
+use hansa_sim::topology::{Site, User, Workload};
 
 const TOPOLOGY_MAX: usize = 40_000;
 

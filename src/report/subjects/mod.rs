@@ -20,9 +20,9 @@ use super::account::Account;
 use super::page::Page;
 use super::summary::Counts;
 use super::{Summary, Tally};
-use crate::report::markup::Html;
-use crate::systems;
-use crate::topology::Topology;
+use crate::markup::Html;
+use hansa_sim::systems;
+use hansa_sim::topology::Topology;
 
 pub use offers::Offers;
 pub use queues::Schedule;
@@ -188,18 +188,18 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 
 impl Summary {
     /// The subjects that have a part in it.
-    pub(in crate::report) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
         ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
     }
 
     /// True if each job is a single task that keeps its nodes: SLR is then a mere slowdown, of which there are better
     /// ones.
-    pub(in crate::report) fn has_only_single_tasks(&self) -> bool {
+    pub(crate) fn has_only_single_tasks(&self) -> bool {
         !self.mixed && self.subjects().any(|subject| subject.one_task)
     }
 
     /// Numbers of its jobs or tasks that did not finish, with the words for people.
-    pub(in crate::report) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+    pub(crate) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
         let removed = words.unwrap_or(USUAL).removed;
         let others = [
@@ -237,7 +237,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::systems;
+    use hansa_sim::systems;
 
     #[test]
     fn every_row_is_about_systems_that_there_are_and_has_names_of_its_own() {

@@ -1,17 +1,17 @@
 //! Offers of sites to a market that is cleared by messages: how many, and their age when tasks are given away.
 
-use crate::report::markup::{Html, html};
+use crate::markup::{Html, html};
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SubjectReport, Unit};
-use crate::numerals::{count, counted, span};
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::page::Page;
-use crate::report::tally::JobRow;
-use crate::report::{Summary, Tally};
-use crate::time::Time;
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::page::Page;
+use crate::tally::JobRow;
+use crate::{Summary, Tally};
+use hansa_sim::numerals::{count, counted, span};
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &["market"],
@@ -111,11 +111,11 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
 mod tests {
     use super::super::auctions::tests::{played, tallied};
     use super::*;
-    use crate::kernel::{ActorId, Entry, Envelope};
-    use crate::protocol::{Message, Record, SiteOffer};
-    use crate::report::{Inconsistent, RecordError, Status, Witness};
-    use crate::time::Stamp;
-    use crate::topology::Roster;
+    use crate::{Inconsistent, RecordError, Status, Witness};
+    use hansa_sim::kernel::{ActorId, Entry, Envelope};
+    use hansa_sim::protocol::{Message, Record, SiteOffer};
+    use hansa_sim::time::Stamp;
+    use hansa_sim::topology::Roster;
 
     /// One site of 4 cores. The first job takes all of them for 7 min, which are offered at 10 min.
     const TOPOLOGY: &str = r#"

@@ -1,19 +1,19 @@
 //! The systems of a grid side by side, if there are several: ended jobs, waits, and core time by site.
 
-use crate::report::markup::{Html, cells, html};
+use crate::markup::{Html, cells, html};
 use serde::{Deserialize, Serialize};
 
 use super::{EVERY, Subject, SubjectReport};
-use crate::numerals::{self, Digits};
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::core::Mean;
-use crate::report::page::Page;
-use crate::report::page::html::{count, percent, span, table};
-use crate::report::tally::{JobRow, Standing};
-use crate::report::{Summary, Tally};
-use crate::time::Time;
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::core::Mean;
+use crate::page::Page;
+use crate::page::html::{count, percent, span, table};
+use crate::tally::{JobRow, Standing};
+use crate::{Summary, Tally};
+use hansa_sim::numerals::{self, Digits};
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &EVERY,

@@ -2,14 +2,14 @@
 
 use super::counting::{CountResult, Reporter};
 use super::{Inconsistent, Tally};
-use crate::grid::Task;
-use crate::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
-use crate::report::bids::{BIDS, BidRow};
-use crate::report::page::ROWS_MAX;
-use crate::report::text::field;
-use crate::systems::market::Market;
-use crate::time::Time;
-use crate::topology::Topology;
+use crate::bids::{BIDS, BidRow};
+use crate::page::ROWS_MAX;
+use crate::text::field;
+use hansa_sim::grid::Task;
+use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
+use hansa_sim::systems::market::Market;
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
 
 #[derive(Clone, Debug, Default)]
 pub struct AuctionLog {

@@ -5,10 +5,10 @@ mod records;
 use std::collections::BTreeMap;
 
 use super::Tally;
-use crate::grid::{Area, BookingId, HoldId, JobId, Part, Receipt, Slot, TaskId};
-use crate::kernel::ActorId;
-use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
-use crate::time::Time;
+use hansa_sim::grid::{Area, BookingId, HoldId, JobId, Part, Receipt, Slot, TaskId};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::{Bargain, HoldFate, Reason, Refusal};
+use hansa_sim::time::Time;
 
 /// Keeps open bookings and holds, and counts closed ones by user: each charge has its booking, and each hold its end.
 #[derive(Clone, Debug, Default)]
@@ -252,7 +252,7 @@ impl Bargains {
 
 impl Tally {
     /// All bookings that have begun, the closed ones first.
-    pub(in crate::report) fn bookings(&self) -> impl Iterator<Item = BookingSpan> {
+    pub(crate) fn bookings(&self) -> impl Iterator<Item = BookingSpan> {
         let over = self.bargains.seen.iter().filter_map(|seen| match seen {
             NegotiationData::Booking(booking) => Some(*booking),
             _ => None,

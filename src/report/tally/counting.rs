@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::stints::{Stint, StintEnd, Stints};
 use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use crate::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, JobShape, Needs, NodeSet, TaskId};
-use crate::kernel::ActorId;
-use crate::protocol::ReserveAnswer;
-use crate::time::{Span, Time};
+use hansa_sim::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, JobShape, Needs, NodeSet, TaskId};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::ReserveAnswer;
+use hansa_sim::time::{Span, Time};
 
 /// The actor that reports, and the time.
 #[derive(Clone, Copy)]
@@ -485,12 +485,12 @@ impl Tally {
     }
 
     /// True if the users of a system report their own jobs.
-    pub(in crate::report) fn users_tell_of(&self, system: u32) -> bool {
+    pub(crate) fn users_tell_of(&self, system: u32) -> bool {
         self.told_by_users == Some(system)
     }
 
     /// True if a user reports its jobs because no service does.
-    pub(in crate::report) fn tells_of_own_jobs(&self, teller: ActorId) -> bool {
+    pub(crate) fn tells_of_own_jobs(&self, teller: ActorId) -> bool {
         self.told_by_users.is_some() && teller >= self.first_user
     }
 

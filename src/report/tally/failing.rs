@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::grid::{CableId, Change, NodeSet, Outages};
-use crate::systems::Fails;
-use crate::time::{Span, Time};
-use crate::topology::Topology;
+use hansa_sim::grid::{CableId, Change, NodeSet, Outages};
+use hansa_sim::systems::Fails;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::Topology;
 
 /// The sites and links that fail.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! The flows of a tally, and their table.
 
 use super::Tally;
-use crate::grid::EdgeId;
-use crate::report::transfers::FlowRow;
-use crate::time::Time;
+use crate::transfers::FlowRow;
+use hansa_sim::grid::EdgeId;
+use hansa_sim::time::Time;
 
 /// A flow that has ended, between two sites.
 pub struct FinishedFlow<'a> {

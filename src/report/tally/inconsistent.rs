@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::grid::{BookingId, EdgeId, HoldId, JobId, TaskId};
+use hansa_sim::grid::{BookingId, EdgeId, HoldId, JobId, TaskId};
 
 /// An entry that does not go with those before it: the log is not one of a run of this topology.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -38,13 +38,13 @@ use super::log_numbers::LogNumbers;
 use super::subjects::{self, ActiveSubject, USUAL, Words};
 use super::transfers::RunFlows;
 use super::witness::Witness;
-use crate::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
-use crate::kernel::{ActorId, Entry};
-use crate::network::LoneTimes;
-use crate::protocol::Record;
-use crate::systems::Gives;
-use crate::time::{Span, Time};
-use crate::topology::{Role, Roster, Topology, paths};
+use hansa_sim::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::network::LoneTimes;
+use hansa_sim::protocol::Record;
+use hansa_sim::systems::Gives;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::{Role, Roster, Topology, paths};
 
 /// Takes a run's log, entry by entry, and keeps the state of every job and task.
 ///

@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use super::counting::{CountResult, Reporter};
 use super::site::SiteFacts;
 use super::{Inconsistent, Tally};
-use crate::grid::NodeSet;
-use crate::protocol::SiteOffer;
-use crate::time::{Span, Time};
+use hansa_sim::grid::NodeSet;
+use hansa_sim::protocol::SiteOffer;
+use hansa_sim::time::{Span, Time};
 
 /// The sites that send offers, by number; `None` for all others.
 #[derive(Clone, Debug, Default)]

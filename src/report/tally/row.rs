@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::SiteFacts;
 use super::stints::{Stint, StintEnd, Stints};
-use crate::grid::{Area, Invalid, Job, JobShape, Needs, NodeSet, Task};
-use crate::kernel::ActorId;
-use crate::protocol::{Bargain, ReserveAnswer};
-use crate::time::{Span, Time};
+use hansa_sim::grid::{Area, Invalid, Job, JobShape, Needs, NodeSet, Task};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::{Bargain, ReserveAnswer};
+use hansa_sim::time::{Span, Time};
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct JobRow {

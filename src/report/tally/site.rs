@@ -1,11 +1,11 @@
 //! The facts about a site that accounts need.
 
 use super::{JobRow, Stint};
-use crate::grid::{Area, Kind, MoveCost, Needs, Speed};
-use crate::kernel::ActorId;
-use crate::systems::managers;
-use crate::time::Span;
-use crate::topology::{Site, Topology};
+use hansa_sim::grid::{Area, Kind, MoveCost, Needs, Speed};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::systems::managers;
+use hansa_sim::time::Span;
+use hansa_sim::topology::{Site, Topology};
 
 #[derive(Clone, Debug)]
 pub struct SiteFacts {

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::grid::NodeSet;
-use crate::time::Time;
+use hansa_sim::grid::NodeSet;
+use hansa_sim::time::Time;
 
 /// The stints of a task so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

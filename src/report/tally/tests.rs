@@ -5,12 +5,12 @@ use proptest::prelude::*;
 use super::row::Setbacks;
 use super::stints::{StintEnd, Stints};
 use super::*;
-use crate::grid::{Edge, NodeSet, Task, TaskId};
-use crate::report::Status;
-use crate::report::tests::{BOB, ROUTER, YORK, names, story, table, topology};
-use crate::systems::Service;
-use crate::systems::market::{Figures, Market};
-use crate::time::Stamp;
+use crate::Status;
+use crate::tests::{BOB, ROUTER, YORK, names, story, table, topology};
+use hansa_sim::grid::{Edge, NodeSet, Task, TaskId};
+use hansa_sim::systems::Service;
+use hansa_sim::systems::market::{Figures, Market};
+use hansa_sim::time::Stamp;
 
 /// A job whose tasks follow each other; every other one has run.
 pub fn row(job: u32, tasks: u32) -> JobRow {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use crate::time::Time;
+use hansa_sim::time::Time;
 
 /// Lanes of a site: the lowest that is free is taken.
 #[derive(Default)]

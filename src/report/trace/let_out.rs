@@ -2,9 +2,9 @@
 
 use super::lanes::Lanes;
 use super::{TraceWriter, json};
-use crate::report::Tally;
-use crate::report::tally::{BookingSpan, HoldSpan, NegotiationData};
-use crate::time::Time;
+use crate::Tally;
+use crate::tally::{BookingSpan, HoldSpan, NegotiationData};
+use hansa_sim::time::Time;
 
 #[derive(Clone, Default)]
 pub(super) struct LetOut {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{Layered, SIDE, TOP, WIDTH, curve};
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::html::{at, count, counted, short};
-use crate::report::palette::COLOURS;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::html::{at, count, counted, short};
+use crate::palette::COLOURS;
 
 /// Most columns, and most lines between blocks.
 const COLUMNS: usize = 40;

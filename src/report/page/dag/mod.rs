@@ -14,10 +14,10 @@ use self::single::Single;
 use super::Page;
 use super::chart::{Figure, TOP, WIDTH};
 use super::html::{count, counted, micros, short};
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::palette::COLOURS;
-use crate::report::tally::JobRow;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::palette::COLOURS;
+use crate::tally::JobRow;
 
 /// Most jobs that are drawn.
 const JOBS: usize = 2;
@@ -162,13 +162,13 @@ impl Page<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use crate::grid::{Edge, Job, JobId, Kind, Task};
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::page::tests::{section, shown};
-    use crate::report::tests::{ANN, ROUTER, manifest, topology};
-    use crate::report::{Names, Tally};
-    use crate::time::{Span, Stamp, Time};
+    use crate::page::tests::{section, shown};
+    use crate::tests::{ANN, ROUTER, manifest, topology};
+    use crate::{Names, Tally};
+    use hansa_sim::grid::{Edge, Job, JobId, Kind, Task};
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::time::{Span, Stamp, Time};
 
     /// The section of a run with one job, with the run time of each task in seconds.
     fn drawn(runtimes: &[u64], edges: &[(u32, u32)]) -> String {

@@ -1,9 +1,9 @@
 //! Workflows whose tasks are drawn individually.
 
 use super::{Layered, Page, SIDE, TOP, WIDTH, curve};
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::html::{at, counted, micros, short};
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::html::{at, counted, micros, short};
 
 /// Greatest and least distance between tasks of a layer, and the height of all.
 const ROW: f64 = 30.0;

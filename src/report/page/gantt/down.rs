@@ -1,11 +1,11 @@
 //! Outages of nodes as hatched areas.
 
 use super::{SiteBand, band_of};
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::Window;
-use crate::report::page::hatching::{MOST, lines};
-use crate::report::page::html::at;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::chart::Window;
+use crate::page::hatching::{MOST, lines};
+use crate::page::html::at;
 
 /// Empty if no node was down; of too many outages the longest are shown.
 pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{SiteBand, band_of, together};
-use crate::grid::JobId;
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::{LEFT, RIGHT, WIDTH, Window};
-use crate::report::page::html::{at, counted, micros};
-use crate::report::tally::{JobRow, TaskRow};
-use crate::time::Time;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::chart::{LEFT, RIGHT, WIDTH, Window};
+use crate::page::html::{at, counted, micros};
+use crate::tally::{JobRow, TaskRow};
+use hansa_sim::grid::JobId;
+use hansa_sim::time::Time;
 
 const COLUMNS: usize = 300;
 const ROWS: usize = 160;

@@ -11,13 +11,13 @@ use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use super::html::{at, count, counted, micros, short};
 use super::stacks::Strips;
-use crate::grid::JobId;
-use crate::report::Tally;
-use crate::report::axes::round_step;
-use crate::report::markup::{Html, html};
-use crate::report::palette::COLOURS;
-use crate::report::tally::{JobRow, TaskRow};
-use crate::topology::Topology;
+use crate::Tally;
+use crate::axes::round_step;
+use crate::markup::{Html, html};
+use crate::palette::COLOURS;
+use crate::tally::{JobRow, TaskRow};
+use hansa_sim::grid::JobId;
+use hansa_sim::topology::Topology;
 
 /// Largest numbers of tasks, and of runs of cores, that are drawn individually.
 const TASKS_MAX: usize = 5_000;

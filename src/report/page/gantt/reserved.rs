@@ -1,12 +1,12 @@
 //! Nodes that sites keep from jobs, as hatched areas.
 
 use super::{SiteBand, band_of};
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::Window;
-use crate::report::page::hatching::{MOST, lines};
-use crate::report::page::html::at;
-use crate::topology::Topology;
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::chart::Window;
+use crate::page::hatching::{MOST, lines};
+use crate::page::html::at;
+use hansa_sim::topology::Topology;
 
 /// Empty if nothing is reserved during the run.
 pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> Html {

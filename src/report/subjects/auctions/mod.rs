@@ -7,18 +7,18 @@ pub(super) mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::{Subject, SubjectReport};
-use crate::numerals::{count, counted};
-use crate::protocol::LossReason;
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::tally::JobRow;
-use crate::report::{Summary, Tally};
-use crate::systems::market::Market;
-use crate::systems::market::bid::{self, BidUnit};
-use crate::time::Time;
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::markup::Html;
+use crate::page::Page;
+use crate::tally::JobRow;
+use crate::{Summary, Tally};
+use hansa_sim::numerals::{count, counted};
+use hansa_sim::protocol::LossReason;
+use hansa_sim::systems::market::Market;
+use hansa_sim::systems::market::bid::{self, BidUnit};
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &["market"],

@@ -1,15 +1,15 @@
 //! One auction: the free cores, all bids, and the outcome of each.
 
 use super::{Auctions, RecordedMarket};
-use crate::grid::Task;
-use crate::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
-use crate::report::Tally;
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::Page;
-use crate::report::page::html::{count, counted, micros, moment, number, table};
-use crate::report::tally::ShownAuction;
-use crate::systems::market::bid::BidUnit;
-use crate::time::Time;
+use crate::Tally;
+use crate::markup::{Html, cells, html};
+use crate::page::Page;
+use crate::page::html::{count, counted, micros, moment, number, table};
+use crate::tally::ShownAuction;
+use hansa_sim::grid::Task;
+use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
+use hansa_sim::systems::market::bid::BidUnit;
+use hansa_sim::time::Time;
 
 pub(super) fn auction(market: &RecordedMarket, page: &Page<'_>) -> Html {
     let (Some(all), Some(shown)) = (page.results.part::<Auctions>(), &page.tally.auctions.shown) else {

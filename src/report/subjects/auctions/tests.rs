@@ -1,11 +1,11 @@
 //! Tables, summaries and sections of recorded auctions.
 
 use super::*;
-use crate::kernel::{ActorId, Entry, Place};
-use crate::protocol::{BidOutcome, CoreOffer, Record, TaskBid};
-use crate::report::{Inconsistent, Names, RecordError, Status};
-use crate::time::Stamp;
-use crate::topology::{self, Roster};
+use crate::{Inconsistent, Names, RecordError, Status};
+use hansa_sim::kernel::{ActorId, Entry, Place};
+use hansa_sim::protocol::{BidOutcome, CoreOffer, Record, TaskBid};
+use hansa_sim::time::Stamp;
+use hansa_sim::topology::{self, Roster};
 
 /// One site of 4 cores under PVR. At 0, the smallest of 12, 15 and 30 go first, and 3 cores for the last are missing.
 const TOPOLOGY: &str = r#"

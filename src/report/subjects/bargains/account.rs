@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, WantedTimes, count_of};
-use crate::grid::Area;
-use crate::protocol::{Bargain, HoldFate, Reason, Refusal};
-use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow, Takings, Verdicts};
-use crate::report::{Summary, Tally};
-use crate::time::{Span, Time};
+use crate::account::Account;
+use crate::tally::{Fate, JobRow, Takings, Verdicts};
+use crate::{Summary, Tally};
+use hansa_sim::grid::Area;
+use hansa_sim::protocol::{Bargain, HoldFate, Reason, Refusal};
+use hansa_sim::time::{Span, Time};
 
 pub struct Accounts<'a> {
     tally: &'a Tally,

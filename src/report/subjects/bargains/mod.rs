@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
-use crate::protocol::Bargain;
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::{Summary, Tally};
-use crate::settings::counted;
-use crate::time::Span;
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::markup::Html;
+use crate::page::Page;
+use crate::{Summary, Tally};
+use hansa_sim::protocol::Bargain;
+use hansa_sim::settings::counted;
+use hansa_sim::time::Span;
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &["provisioning"],
@@ -297,8 +297,8 @@ impl Strategies {
     }
 
     fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
-        let known = |user: &crate::topology::User| {
-            let entry = crate::systems::provisioning::strategy::find(&user.approach.strategy);
+        let known = |user: &hansa_sim::topology::User| {
+            let entry = hansa_sim::systems::provisioning::strategy::find(&user.approach.strategy);
             let (ahead, deadline) = (user.approach.ahead, user.approach.deadline);
             let pads = entry.is_some_and(|entry| entry.pads);
             KnownUser {
@@ -417,18 +417,18 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId};
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::{Names, Status};
-    use crate::time::{Stamp, Time};
+    use crate::{Names, Status};
+    use hansa_sim::grid::{Edge, Job, JobId, Kind, NodeSet, Task, TaskId};
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::time::{Stamp, Time};
 
     /// A summary of jobs with so many tasks of a minute each, one after the other.
     fn summary(jobs: &[u32]) -> Summary {
         let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
                     [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
         let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-        let topology = crate::topology::load("grid.toml", &[], &mut read).unwrap().topology;
+        let topology = hansa_sim::topology::load("grid.toml", &[], &mut read).unwrap().topology;
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
         let mut add = |minutes, actor, record| {

@@ -13,9 +13,9 @@ pub use self::shapes::fit as calendars_fit;
 use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, OneUser, Strategies};
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::Page;
-use crate::report::page::html::{Digits, count, counted, number, short, span, table};
+use crate::markup::{Html, cells, html};
+use crate::page::Page;
+use crate::page::html::{Digits, count, counted, number, short, span, table};
 
 /// Number of users in a table; the rest is in the summary only.
 const ROWS: usize = 60;

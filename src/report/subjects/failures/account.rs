@@ -1,10 +1,10 @@
 //! The account of the cost of failures.
 
 use super::{FailingLink, FailingLinks, FailingSite, Failures};
-use crate::report::account::Account;
-use crate::report::tally::{Fate, JobRow};
-use crate::report::{Summary, Tally};
-use crate::time::{Span, Time};
+use crate::account::Account;
+use crate::tally::{Fate, JobRow};
+use crate::{Summary, Tally};
+use hansa_sim::time::{Span, Time};
 
 pub struct FailureAccount<'a> {
     tally: &'a Tally,

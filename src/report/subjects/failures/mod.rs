@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use self::account::FailureAccount;
 use super::{Better, EVERY, Measure, Subject, SubjectReport, Unit};
-use crate::numerals::{count, number, percent, span, volume};
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::page::html;
-use crate::report::{Summary, Tally};
-use crate::settings::counted;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::markup::Html;
+use crate::page::Page;
+use crate::page::html;
+use crate::{Summary, Tally};
+use hansa_sim::numerals::{count, number, percent, span, volume};
+use hansa_sim::settings::counted;
 
 pub const SUBJECT: Subject = Subject {
     systems: &EVERY,

@@ -1,9 +1,9 @@
 //! Consequences of failures by site and by link.
 
 use super::{FailingLinks, Failures};
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::Page;
-use crate::report::page::html::{Digits, count, counted, percent, span, table, volume};
+use crate::markup::{Html, cells, html};
+use crate::page::Page;
+use crate::page::html::{Digits, count, counted, percent, span, table, volume};
 
 pub fn failures(page: &Page<'_>) -> Html {
     let Some(failures) = page.results.part::<Failures>() else { return Html::default() };

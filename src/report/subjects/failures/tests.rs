@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::grid::{Failure, FailurePattern, FailureTarget, Job, JobId, Kind, NodeSet, Task, TaskId};
-use crate::kernel::{ActorId, Entry};
-use crate::protocol::Record;
-use crate::report::tests::{BOB, ROUTER, YORK, names, topology};
-use crate::report::{RecordError, Status};
-use crate::systems::Service;
-use crate::systems::batch::Batch;
-use crate::time::{Span, Stamp, Time};
-use crate::topology::Topology;
+use crate::tests::{BOB, ROUTER, YORK, names, topology};
+use crate::{RecordError, Status};
+use hansa_sim::grid::{Failure, FailurePattern, FailureTarget, Job, JobId, Kind, NodeSet, Task, TaskId};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::protocol::Record;
+use hansa_sim::systems::Service;
+use hansa_sim::systems::batch::Batch;
+use hansa_sim::time::{Span, Stamp, Time};
+use hansa_sim::topology::Topology;
 
 fn minutes(minutes: u64) -> Span {
     Span::from_minutes(minutes)

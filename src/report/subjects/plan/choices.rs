@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::{columns, number};
-use crate::report::axes::{Axis, PlotArea};
-use crate::report::markup::{Html, html};
-use crate::report::palette::{GROUND, INK, ON_LIGHT, SOFT};
-use crate::settings::{counted, printable};
-use crate::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
+use crate::axes::{Axis, PlotArea};
+use crate::markup::{Html, html};
+use crate::palette::{GROUND, INK, ON_LIGHT, SOFT};
+use hansa_sim::settings::{counted, printable};
+use hansa_sim::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
 
 /// The plans first, the chosen one marked; then its tasks.
 pub(super) fn table(of: &Choices) -> String {

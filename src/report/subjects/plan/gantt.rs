@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::number;
-use crate::report::axes::{Axis, PlotArea};
-use crate::report::markup::{Html, html};
-use crate::report::palette::{COLOURS, ON_LIGHT, rules};
-use crate::systems::plans::Schedule;
+use crate::axes::{Axis, PlotArea};
+use crate::markup::{Html, html};
+use crate::palette::{COLOURS, ON_LIGHT, rules};
+use hansa_sim::systems::plans::Schedule;
 
 const WIDTH: f64 = 1100.0;
 const LEFT: f64 = 196.0;

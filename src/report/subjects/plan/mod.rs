@@ -8,9 +8,9 @@ mod tests;
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::report::table::shorten;
-use crate::settings::{counted, printable};
-use crate::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
+use crate::table::shorten;
+use hansa_sim::settings::{counted, printable};
+use hansa_sim::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
 pub fn json(plan: &Planned) -> String {
     format!("{}\n", serde_json::to_string_pretty(plan).expect("names and numbers are JSON"))

@@ -1,8 +1,8 @@
 use super::*;
-use crate::systems::heft::paper::{Law, Wiring, paths, ten};
-use crate::systems::heft::plans::{ProblemNames, schedule};
-use crate::systems::heft::{Improvement, Problem, improve};
-use crate::systems::plans::{Choice, Choices, PlacedTask};
+use hansa_sim::systems::heft::paper::{Law, Wiring, paths, ten};
+use hansa_sim::systems::heft::plans::{ProblemNames, schedule};
+use hansa_sim::systems::heft::{Improvement, Problem, improve};
+use hansa_sim::systems::plans::{Choice, Choices, PlacedTask};
 
 fn report() -> Schedule {
     let table = ten();

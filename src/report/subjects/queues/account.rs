@@ -2,14 +2,14 @@
 
 use super::fared::QueuedTimes;
 use super::{Queues, Schedule, result};
-use crate::grid::{JobId, Needs};
-use crate::report::account::{Account, OpenTable};
-use crate::report::core::Mean;
-use crate::report::manifest::pretty;
-use crate::report::tally::{Fate, JobRow, Standing};
-use crate::report::{Summary, Tally};
-use crate::time::Time;
-use crate::workload::packed::Packed;
+use crate::account::{Account, OpenTable};
+use crate::core::Mean;
+use crate::manifest::pretty;
+use crate::tally::{Fate, JobRow, Standing};
+use crate::{Summary, Tally};
+use hansa_sim::grid::{JobId, Needs};
+use hansa_sim::time::Time;
+use hansa_sim::workload::packed::Packed;
 
 pub struct Queueing<'a> {
     tally: &'a Tally,

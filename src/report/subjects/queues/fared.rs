@@ -1,8 +1,8 @@
 //! Results of single jobs.
 
-use crate::report::Tally;
-use crate::report::tally::JobRow;
-use crate::time::Span;
+use crate::Tally;
+use crate::tally::JobRow;
+use hansa_sim::time::Span;
 
 /// Times of a job that ran.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::workload::Fault;
-use crate::workload::rigids::{LogFile, Origin, Rigids};
+use hansa_sim::workload::Fault;
+use hansa_sim::workload::rigids::{LogFile, Origin, Rigids};
 
 /// Counts of a log's entries, by use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -16,15 +16,15 @@ use serde::{Deserialize, Serialize};
 use self::account::Queueing;
 use self::log::LogFacts;
 use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
-use crate::numerals::{Digits, count, counted};
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::page::html::number;
-use crate::report::{Summary, Tally};
-use crate::topology::Topology;
-use crate::workload::{FAULTS_FEW, Source, faults_by_kind};
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::markup::Html;
+use crate::page::Page;
+use crate::page::html::number;
+use crate::{Summary, Tally};
+use hansa_sim::numerals::{Digits, count, counted};
+use hansa_sim::topology::Topology;
+use hansa_sim::workload::{FAULTS_FEW, Source, faults_by_kind};
 
 pub const SUBJECT: Subject = Subject {
     systems: &["batch"],
@@ -204,15 +204,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
-    use crate::kernel::{ActorId, Entry};
-    use crate::protocol::Record;
-    use crate::report::tests::topology;
-    use crate::report::{Names, Status};
-    use crate::systems::Service;
-    use crate::systems::batch::Batch;
-    use crate::systems::heft::Planning;
-    use crate::time::{Span, Stamp, Time};
+    use crate::tests::topology;
+    use crate::{Names, Status};
+    use hansa_sim::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
+    use hansa_sim::kernel::{ActorId, Entry};
+    use hansa_sim::protocol::Record;
+    use hansa_sim::systems::Service;
+    use hansa_sim::systems::batch::Batch;
+    use hansa_sim::systems::heft::Planning;
+    use hansa_sim::time::{Span, Stamp, Time};
 
     #[test]
     fn jobs_that_do_not_queue_are_none_of_which_a_share_was_killed() {

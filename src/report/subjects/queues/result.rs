@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::Queues;
 use super::fared::QueuedTimes;
-use crate::grid::JobId;
-use crate::report::Tally;
-use crate::report::tally::{JobRow, Standing};
-use crate::time::{Span, Time};
-use crate::workload::packed::Packed;
-use crate::workload::{Rigid, swf};
+use crate::Tally;
+use crate::tally::{JobRow, Standing};
+use hansa_sim::grid::JobId;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::workload::packed::Packed;
+use hansa_sim::workload::{Rigid, swf};
 
 /// `result.swf` in progress: its jobs in order of submission.
 pub struct ResultLog {

@@ -3,14 +3,14 @@
 use super::fared::QueuedTimes;
 use super::log::LogFacts;
 use super::{Queues, Schedule};
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
-use crate::report::page::html::{Digits, at, count, counted, micros, short, span, table};
-use crate::report::page::{CHART, LONG, PARTS, Page};
-use crate::report::palette::COLOURS;
-use crate::report::{Spread, Tally};
-use crate::time::Span;
-use crate::workload::faults_by_kind;
+use crate::markup::{Html, cells, html};
+use crate::page::chart::{Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
+use crate::page::html::{Digits, at, count, counted, micros, short, span, table};
+use crate::page::{CHART, LONG, PARTS, Page};
+use crate::palette::COLOURS;
+use crate::{Spread, Tally};
+use hansa_sim::time::Span;
+use hansa_sim::workload::faults_by_kind;
 
 const CLASSES: usize = 8;
 

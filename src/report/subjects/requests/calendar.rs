@@ -1,12 +1,12 @@
 //! Reserved share of each site over time: one sheet of equal intervals per site, like a calendar.
 
 use super::until;
-use crate::protocol::ReserveAnswer;
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
-use crate::report::page::html::{at, counted, percent};
-use crate::time::{Span, Time};
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
+use crate::page::html::{at, counted, percent};
+use hansa_sim::protocol::ReserveAnswer;
+use hansa_sim::time::{Span, Time};
 
 /// Number of rows of a sheet; the rest is left out.
 const ROWS_MAX: u64 = 62;

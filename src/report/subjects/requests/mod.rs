@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::{Better, Measure, Subject, SubjectReport, Unit, Words, is_zero};
-use crate::grid::{NodeSet, Request};
-use crate::numerals::{count, counted, number, percent};
-use crate::protocol::ReserveAnswer;
-use crate::report::SummaryPart;
-use crate::report::account::{Account, OpenTable};
-use crate::report::columns::{self, TableForm, seconds, text, whole};
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::page::html;
-use crate::report::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
-use crate::report::text::CsvRow;
-use crate::report::{Summary, Tally};
-use crate::time::{Span, Time};
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::{Account, OpenTable};
+use crate::columns::{self, TableForm, seconds, text, whole};
+use crate::markup::Html;
+use crate::page::Page;
+use crate::page::html;
+use crate::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
+use crate::text::CsvRow;
+use crate::{Summary, Tally};
+use hansa_sim::grid::{NodeSet, Request};
+use hansa_sim::numerals::{count, counted, number, percent};
+use hansa_sim::protocol::ReserveAnswer;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &["reservation"],
@@ -419,22 +419,22 @@ fn released(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> f64 {
 }
 
 #[cfg(test)]
-pub(in crate::report) mod tests {
+pub(crate) mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{
+    use crate::tests::{BOB, ROUTER, YORK, names, table, topology};
+    use crate::{Status, summary_table};
+    use hansa_sim::grid::{
         Checkpoint, Every, Failure, FailurePattern, FailureTarget, Invalid, Job, JobId, JobShape, Kind, Recovery, Task,
         TaskId,
     };
-    use crate::kernel::{ActorId, Entry};
-    use crate::protocol::Record;
-    use crate::report::tests::{BOB, ROUTER, YORK, names, table, topology};
-    use crate::report::{Status, summary_table};
-    use crate::systems::Service;
-    use crate::systems::reservation::Reservation;
-    use crate::time::{Span, Stamp};
-    use crate::topology::Topology;
+    use hansa_sim::kernel::{ActorId, Entry};
+    use hansa_sim::protocol::Record;
+    use hansa_sim::systems::Service;
+    use hansa_sim::systems::reservation::Reservation;
+    use hansa_sim::time::{Span, Stamp};
+    use hansa_sim::topology::Topology;
 
     fn minute(minutes: u64) -> Time {
         Time::ZERO + Span::from_minutes(minutes)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::{ByShape, Reservations, request};
-use crate::protocol::ReserveAnswer;
-use crate::report::Tally;
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::html::{Digits, bar, count, counted, percent, span, table};
-use crate::report::page::{Page, ROWS_MAX};
+use crate::Tally;
+use crate::markup::{Html, cells, html};
+use crate::page::html::{Digits, bar, count, counted, percent, span, table};
+use crate::page::{Page, ROWS_MAX};
+use hansa_sim::protocol::ReserveAnswer;
 
 /// Answers to a user's requests.
 #[derive(Clone, Copy, Default)]

@@ -4,13 +4,13 @@ use std::thread;
 
 use super::fared::{SharedJob, moves_of};
 use super::{Sharing, SharingSites, SiteShared};
-use crate::report::account::{Account, OpenTable};
-use crate::report::columns::{TableForm, number, seconds, text, whole};
-use crate::report::tally::JobRow;
-use crate::report::text::CsvRow;
-use crate::report::{Summary, Tally};
-use crate::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
-use crate::time::{Span, Time};
+use crate::account::{Account, OpenTable};
+use crate::columns::{TableForm, number, seconds, text, whole};
+use crate::tally::JobRow;
+use crate::text::CsvRow;
+use crate::{Summary, Tally};
+use hansa_sim::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
+use hansa_sim::time::{Span, Time};
 
 pub struct Accounting<'a> {
     tally: &'a Tally,
@@ -145,7 +145,7 @@ impl<'a> Accounting<'a> {
         };
         let needs = timed.need;
         let mut line = CsvRow(text);
-        line.number(row.job.id.0).text(&crate::report::text::field(&self.tally.sites[site].name));
+        line.number(row.job.id.0).text(&crate::text::field(&self.tally.sites[site].name));
         line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
         line.maybe(row.start(), CsvRow::time)
             .time(end)
@@ -190,15 +190,15 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
-    use crate::kernel::Entry;
-    use crate::protocol::Record;
-    use crate::report::tests::{ANN, ROUTER, YORK, topology};
-    use crate::report::{Names, Status};
-    use crate::systems::Service;
-    use crate::systems::batch::Batch;
-    use crate::time::Stamp;
-    use crate::topology::Topology;
+    use crate::tests::{ANN, ROUTER, YORK, topology};
+    use crate::{Names, Status};
+    use hansa_sim::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
+    use hansa_sim::kernel::Entry;
+    use hansa_sim::protocol::Record;
+    use hansa_sim::systems::Service;
+    use hansa_sim::systems::batch::Batch;
+    use hansa_sim::time::Stamp;
+    use hansa_sim::topology::Topology;
 
     #[test]
     fn what_was_paused_counts_even_if_the_job_is_lost_for_good() {

@@ -1,9 +1,9 @@
 //! Result of one job for the measures of sharing.
 
-use crate::grid::Needs;
-use crate::report::tally::{JobRow, Stint, StintEnd};
-use crate::systems::dfrs::{Moves, Need, Timed};
-use crate::time::Time;
+use crate::tally::{JobRow, Stint, StintEnd};
+use hansa_sim::grid::Needs;
+use hansa_sim::systems::dfrs::{Moves, Need, Timed};
+use hansa_sim::time::Time;
 
 /// A job that has ended.
 pub struct SharedJob {

@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 use self::account::Accounting;
 pub use self::account::SHARING;
 use super::{Better, Measure, Subject, SubjectReport, Unit};
-use crate::report::SummaryPart;
-use crate::report::account::Account;
-use crate::report::markup::Html;
-use crate::report::page::Page;
-use crate::report::{Summary, Tally};
-use crate::settings::counted;
-use crate::systems::managers;
-use crate::topology::Topology;
+use crate::SummaryPart;
+use crate::account::Account;
+use crate::markup::Html;
+use crate::page::Page;
+use crate::{Summary, Tally};
+use hansa_sim::settings::counted;
+use hansa_sim::systems::managers;
+use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
     systems: &["batch"],

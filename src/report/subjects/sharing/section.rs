@@ -4,18 +4,16 @@ use std::fmt::Write;
 
 use super::fared::SharedJob;
 use super::{Sharing, SharingSites, SiteShared};
-use crate::math;
-use crate::report::Tally;
-use crate::report::axes::Axis;
-use crate::report::markup::{Html, cells, html};
-use crate::report::page::chart::{
-    BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis,
-};
-use crate::report::page::html::{Digits, at, count, counted, number, short, table};
-use crate::report::page::stacks::{STEPS, Strips};
-use crate::report::page::{CHART, LONG, PARTS, Page};
-use crate::report::palette::COLOURS;
-use crate::systems::dfrs::bounded_stretch;
+use crate::Tally;
+use crate::axes::Axis;
+use crate::markup::{Html, cells, html};
+use crate::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis};
+use crate::page::html::{Digits, at, count, counted, number, short, table};
+use crate::page::stacks::{STEPS, Strips};
+use crate::page::{CHART, LONG, PARTS, Page};
+use crate::palette::COLOURS;
+use hansa_sim::math;
+use hansa_sim::systems::dfrs::bounded_stretch;
 
 /// Sites that are shown, before the rest is left out.
 const SITES_MAX: usize = 40;
@@ -141,7 +139,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
 fn stints<'a>(
     tally: &'a Tally,
     sites: &'a [usize],
-) -> impl Iterator<Item = (usize, (crate::time::Time, crate::time::Time, f64))> + 'a {
+) -> impl Iterator<Item = (usize, (hansa_sim::time::Time, hansa_sim::time::Time, f64))> + 'a {
     let tasks = tally.jobs.values().flat_map(|row| row.tasks.first());
     tasks.flat_map(move |task| {
         let group = task.site.and_then(|site| sites.iter().position(|other| *other == site as usize));

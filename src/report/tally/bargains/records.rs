@@ -1,13 +1,13 @@
 //! The meaning of the records of negotiations.
 
 use super::{BookingSpan, HoldSpan, Idled, NegotiationCounts, NegotiationData, OpenBooking, Takings};
-use crate::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
-use crate::kernel::ActorId;
-use crate::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
-use crate::report::records::tell;
-use crate::report::tally::counting::{CountResult, Reporter};
-use crate::report::tally::{Inconsistent, Tally, TaskRow};
-use crate::time::{Span, Time};
+use crate::records::tell;
+use crate::tally::counting::{CountResult, Reporter};
+use crate::tally::{Inconsistent, Tally, TaskRow};
+use hansa_sim::grid::{Area, BookingId, HoldId, JobId, Offer, Part, Receipt, Slot, TaskId};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
+use hansa_sim::time::{Span, Time};
 
 impl Tally {
     pub fn advertised(&mut self, by: Reporter, user: &ActorId, _version: &u64, slots: &[Slot]) -> CountResult {
@@ -179,7 +179,7 @@ impl Tally {
     }
 
     /// Records a task that is taken back while it waits for its work, for the page.
-    pub(in crate::report::tally) fn see_idled(&mut self, by: Reporter, task: TaskId) {
+    pub(in crate::tally) fn see_idled(&mut self, by: Reporter, task: TaskId) {
         let Some(row) = self.jobs.get(&task.job).filter(|_| self.bargains.keeps) else { return };
         let (index, user) = (task.index as usize, row.user);
         if let TaskRow { site: Some(site), start: Some(from), .. } = row.tasks[index] {

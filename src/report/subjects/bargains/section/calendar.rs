@@ -11,16 +11,16 @@ use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED
 use super::rows::assign;
 use super::shapes::{CalendarShape, lapsed, slots, solid};
 use super::{SHAPES_MAX, left_out};
-use crate::grid::NodeSet;
-use crate::protocol::HoldFate;
-use crate::report::Tally;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
-use crate::report::page::html::{at, count, counted, micros};
-use crate::report::page::{CHART, PARTS, Page};
-use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::NegotiationData;
-use crate::time::{Span, Time};
+use crate::Tally;
+use crate::markup::{Html, html};
+use crate::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
+use crate::page::html::{at, count, counted, micros};
+use crate::page::{CHART, PARTS, Page};
+use crate::subjects::bargains::Strategies;
+use crate::tally::NegotiationData;
+use hansa_sim::grid::NodeSet;
+use hansa_sim::protocol::HoldFate;
+use hansa_sim::time::{Span, Time};
 
 /// Largest number of shapes drawn over the others, which more of them would hide.
 const OVER_MAX: usize = 120;

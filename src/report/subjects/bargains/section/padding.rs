@@ -1,14 +1,14 @@
 //! Jobs that imitate reservations: the submission, the start and the wanted time of each.
 
 use super::patterns::{BEST_EFFORT, PADDING};
-use crate::grid::{Area, JobId};
-use crate::report::markup::{Html, html};
-use crate::report::page::Page;
-use crate::report::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
-use crate::report::page::html::{at, count, short};
-use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::{BookingSpan, JobRow};
-use crate::time::Time;
+use crate::markup::{Html, html};
+use crate::page::Page;
+use crate::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
+use crate::page::html::{at, count, short};
+use crate::subjects::bargains::Strategies;
+use crate::tally::{BookingSpan, JobRow};
+use hansa_sim::grid::{Area, JobId};
+use hansa_sim::time::Time;
 use std::collections::BTreeSet;
 
 /// Number of rows; the rest is left out.

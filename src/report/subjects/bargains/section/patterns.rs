@@ -1,6 +1,6 @@
 //! Colours with a pattern each, so that areas can be distinguished without colours too.
 
-use crate::report::markup::{Html, html};
+use crate::markup::{Html, html};
 
 /// Uses of processors; the number is that of the class `q0` and so on, also in the style sheet.
 pub const BEST_EFFORT: usize = 0;

@@ -1,13 +1,13 @@
 //! Prices over time: quoted fees beside the rate, and stale claims.
 
 use super::SHAPES_MAX;
-use crate::math;
-use crate::report::axes::Tick;
-use crate::report::markup::{Html, html};
-use crate::report::page::chart::{BOTTOM, Figure, Scale, time_axis};
-use crate::report::page::html::{at, count, counted, number};
-use crate::report::page::{CHART, Page};
-use crate::report::tally::NegotiationData;
+use crate::axes::Tick;
+use crate::markup::{Html, html};
+use crate::page::chart::{BOTTOM, Figure, Scale, time_axis};
+use crate::page::html::{at, count, counted, number};
+use crate::page::{CHART, Page};
+use crate::tally::NegotiationData;
+use hansa_sim::math;
 
 /// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> Html {

@@ -6,8 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::grid::{JobId, NodeSet};
-use crate::time::Time;
+use hansa_sim::grid::{JobId, NodeSet};
+use hansa_sim::time::Time;
 
 #[derive(Clone, Copy, Debug)]
 pub struct CalendarItem {

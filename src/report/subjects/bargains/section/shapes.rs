@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
 use super::rows::{CalendarItem, Lies};
-use crate::grid::{Area, JobId, Slot};
-use crate::kernel::ActorId;
-use crate::protocol::HoldFate;
-use crate::report::Tally;
-use crate::report::page::html::micros;
-use crate::report::subjects::bargains::Strategies;
-use crate::report::tally::{BookingSpan, HoldSpan, Idled, JobRow, NegotiationData};
-use crate::time::{Span, Time};
+use crate::Tally;
+use crate::page::html::micros;
+use crate::subjects::bargains::Strategies;
+use crate::tally::{BookingSpan, HoldSpan, Idled, JobRow, NegotiationData};
+use hansa_sim::grid::{Area, JobId, Slot};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::HoldFate;
+use hansa_sim::time::{Span, Time};
 
 pub struct CalendarShape<'a> {
     pub from: Time,

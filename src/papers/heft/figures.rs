@@ -1,0 +1,92 @@
+//! The paper's tables as pictures.
+
+use super::published::{PUBLISHED, Published};
+use super::{Means, Outcome, Over};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+
+/// Increase, decrease and makespans by group, beside the published numbers.
+pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+    const GROUPS: [(&str, &str); 5] =
+        [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
+    const LAWS: [&str; 2] = ["ideal", "tcp"];
+    let below = format!("Mean over {}", outcome.extent.words());
+    let published = |name: &'static str| PUBLISHED.iter().filter(move |line| line.group.0 == name);
+    let at = |line: &Published| line.group.1.parse::<f64>().ok();
+    let ours = |name, law: &'static str, of: fn(&Means) -> f64| {
+        let point = |line: &Published| Some((at(line)?, of(&outcome.means(law, line.group, Over::All)?)));
+        published(name).filter_map(point).collect::<Vec<_>>()
+    };
+    let panel = |words, label, scale, lines| Panel {
+        title: "",
+        x: PlotAxis::linear(words, 1.0),
+        y: PlotAxis::linear(label, scale),
+        lines,
+        lowest: None,
+    };
+    let shares = |label: &'static str, of: fn(&Means) -> f64, paper: fn(&Published) -> &'static [f64]| {
+        GROUPS.map(|(name, words)| {
+            let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
+            let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
+            let mut lines =
+                vec![PlotLine { style: 0, label: "paper", points: printed.collect(), ..PlotLine::default() }];
+            let laws = LAWS.into_iter().zip(1..);
+            lines.extend(laws.map(|(label, style)| PlotLine {
+                style,
+                label,
+                points: ours(name, label, of),
+                ..PlotLine::default()
+            }));
+            panel(words, label, 100.0, lines)
+        })
+    };
+    // The paper prints its makespans over all runs only.
+    let makespans = GROUPS.map(|(name, words)| {
+        type Makespan = (&'static str, &'static str, fn(&Means) -> f64);
+        let all: [Makespan; 5] = [
+            ("planned", LAWS[0], |means| means.original),
+            ("ideal", LAWS[0], |means| means.stretched),
+            ("ideal, best", LAWS[0], |means| means.best),
+            ("tcp", LAWS[1], |means| means.stretched),
+            ("tcp, best", LAWS[1], |means| means.best),
+        ];
+        let line = |(style, (label, law, of)): (usize, Makespan)| PlotLine {
+            style,
+            label,
+            points: ours(name, law, of),
+            ..PlotLine::default()
+        };
+        panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
+    });
+    let rounds = |(style, (label, law)): (usize, (&'static str, &'static str))| {
+        let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
+        let points = rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)).collect();
+        PlotLine { style: style + 1, label, points, ..PlotLine::default() }
+    };
+    let rounds = [("ideal", LAWS[0]), ("tcp", LAWS[1])].into_iter().enumerate().map(rounds).collect();
+    let rounds = panel("Round", "Makespan of the ten tasks", 1.0, rounds);
+    let of = |below: &str, file, title: &str, panels: Vec<Panel>| Figure {
+        file,
+        title: title.to_owned(),
+        svg: draw(title, below, &panels),
+    };
+    let figure = |file, title: &str, panels: Vec<Panel>| of(&below, file, title, panels);
+    vec![
+        figure(
+            "1-increase.svg",
+            "How much longer plans take than planned",
+            shares("Increase (%)", Means::increase, |line| line.increase).into(),
+        ),
+        figure(
+            "2-decrease.svg",
+            "How much time the best of 50 rounds saves",
+            shares("Decrease (%)", Means::decrease, |line| line.decrease).into(),
+        ),
+        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans.into()),
+        of(
+            "The second example, under both laws of sharing; round 0 is the plan of HEFT",
+            "11-rounds.svg",
+            "Figure 11: realised makespan of the ten tasks, round by round",
+            vec![rounds],
+        ),
+    ]
+}

@@ -1,0 +1,176 @@
+//! Claims of figures 52 to 56: workflows bought at prices.
+
+use super::super::plans::widths;
+use super::super::{Results, Site};
+use super::{ALPHAS, ProvisioningNumbers, SITES, TASKS, loads, names, priced_widths};
+use hansa_report::experiment::claims::{Claim, Judge, Says, Weaker, just};
+
+pub const MAKESPAN: Claim<Results> = Claim {
+    number: 25,
+    text: "Figure 52: at prices, too, a workflow takes less time than by best effort at every weight of cost, and its \
+           time varies much less; at weight 1 it pays no fee and exactly what best effort costs; SDSC is dearer than CTC",
+    says: &[Says::Sense(
+        "figure 52",
+        "the makespan and its deviation are below best effort's at every alpha; no fee at alpha 1; SDSC is dearer",
+    )],
+    note: Some(
+        "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs in \
+         the queue leave gaps that only an unplanned task fits.",
+    ),
+    compare: |judge| {
+        for name in names() {
+            let both = |judge: &Judge<'_, Results>, figure, alpha| {
+                ["provisioned", "best effort"].map(|what| judge.mean(figure, &format!("{name} {what}"), alpha))
+            };
+            for alpha in ALPHAS {
+                let [provisioned, queued] = both(judge, "52 makespan", alpha);
+                judge.below(&provisioned, &queued);
+                let [provisioned, queued] = ["provisioned", "best effort"]
+                    .map(|what| judge.deviation("52 makespan", &format!("{name} {what}"), alpha));
+                judge.bound("a deviation \"much below\" is read as half", |judge| {
+                    judge.at_most(&provisioned, &queued.times(0.5), 0.0);
+                });
+            }
+            judge.at_most(&judge.mean("52 fees", name, 1.0), &just(0.0), 0.0);
+            let [provisioned, queued] = both(judge, "52 cost", 1.0);
+            judge.at_most(&provisioned.distance(&queued), &just(1e-6), 0.0);
+        }
+        for alpha in &ALPHAS[..5] {
+            let [ctc, sdsc] = names().map(|name| judge.ratio("52 cost", name, *alpha));
+            judge.below(&ctc, &sdsc);
+        }
+    },
+    weaker: None,
+};
+
+pub const AGAINST_SLOTS: Claim<Results> = Claim {
+    number: 26,
+    text: "Figures 52, 13: buying at prices takes no longer than slots that displace no job, and costs no less",
+    says: &[Says::Sense("figure 52", "makespans are at most those of figure 13, and costs at least those")],
+    note: Some(
+        "A plan over slots pays for an inner slot as a whole, while one that is bought pays for its tasks and their \
+         fees: if cost counts, it waits until these have fallen, and may take longer.",
+    ),
+    compare: |judge| {
+        for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
+            let line = format!("{name} provisioned");
+            judge.at_most(&judge.mean("52 makespan", &line, alpha), &judge.mean("13 makespan", &line, alpha), 0.0);
+            judge.at_most(&judge.mean("13 cost", &line, alpha), &judge.mean("52 cost", &line, alpha), 0.0);
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_TASKS: Claim<Results> = Claim {
+    number: 27,
+    text: "Figure 53: bought workflows take less time than by best effort with every number of tasks; on SDSC the more \
+           so the larger they are; what cost weighs matters little for time and much for cost",
+    says: &[Says::Sense("figure 53", "makespans at alpha 0 and 1 are close, costs far apart")],
+    note: Some(
+        "At weight 1 a workflow displaces no job and waits behind the whole queue; the factor of 1.3 for \"close\" is \
+         ours. Where the queue is short a workflow displaces hardly any job, so fees are low at any weight.",
+    ),
+    compare: |judge| {
+        for name in names() {
+            for tasks in TASKS {
+                let [quick, cheap] =
+                    [0, 1].map(|alpha| judge.ratio("53 makespan", &format!("{name} alpha {alpha}"), tasks));
+                judge.below(&quick, &just(1.0));
+                judge.below(&cheap, &just(1.0));
+                let [dear, free] = [0, 1].map(|alpha| judge.ratio("53 cost", &format!("{name} alpha {alpha}"), tasks));
+                judge.bound("\"close\" is read as within a factor of 1.3, \"far apart\" as beyond it", |judge| {
+                    judge.at_most(&cheap, &quick.times(1.3), 0.0);
+                    judge.below(&free.times(1.3), &dear);
+                });
+            }
+        }
+        for alpha in [0, 1] {
+            judge.ratio_falls("53 makespan", &format!("SDSC alpha {alpha}"), &TASKS);
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
+    number: 28,
+    text: "Figures 54, 55: the larger the tasks, the less is paid relative to best effort; the larger tasks and the \
+           fuller the site, the larger is the gain in time; the smallest tasks cost about 6 times as much on SDSC",
+    says: &[
+        Says::Quote("figure 54", "about 6 times the cost in the SDSC cluster"),
+        Says::Sense(
+            "figure 54",
+            "CTC with 3 processors: .85 of the makespan at 2.2 times the cost (alpha 0), .89 at 1",
+        ),
+    ],
+    note: Some(
+        "Single steps depend on how long the queue happens to be at the moments. Where no task displaces a job, no fee \
+         is paid, and cost is exactly best effort's. At weight 0 a workflow takes the earliest start at any fee, so a \
+         few long queues make the mean.",
+    ),
+    compare: |judge| {
+        for (figure, line, paper) in [
+            ("54 makespan", "CTC alpha 0", 0.85),
+            ("54 makespan", "CTC alpha 1", 0.89),
+            ("54 cost", "CTC alpha 0", 2.2),
+            ("54 cost", "CTC alpha 1", 1.0),
+            ("54 cost", "SDSC alpha 0", 6.0),
+        ] {
+            let ratio = judge.ratio(figure, line, 3.0);
+            judge.show(&[(ratio, paper)]);
+        }
+        let dear = judge.ratio("54 cost", "SDSC alpha 0", 3.0);
+        // As a whole number.
+        judge.at_most(&dear.distance(&just(6.0)), &just(0.5), 0.0);
+        for site in Site::ALL {
+            let widths = widths(site);
+            judge.ratio_falls("54 cost", &format!("{} alpha 0", site.name()), &priced_widths());
+            for alpha in [0, 1] {
+                judge.ratio_falls("54 makespan", &format!("{} alpha {alpha}", site.name()), &priced_widths());
+            }
+            for procs in widths {
+                let line = format!("{} {procs} procs", site.name());
+                judge.ratio_falls("55 makespan", &line, &loads(site));
+                for load in loads(site) {
+                    judge.below(&just(1.0), &judge.ratio("55 cost", &line, load));
+                }
+            }
+            for load in loads(site) {
+                let line = |procs: u32| format!("{} {procs} procs", site.name());
+                let by_width = widths.map(|procs| judge.ratio("55 makespan", &line(procs), load));
+                judge.one_below_the_other(&by_width);
+            }
+        }
+    },
+    weaker: None,
+};
+
+pub const SEVERAL_SITES: Claim<Results> = Claim {
+    number: 29,
+    text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is \
+           1.43 of best effort's on two sites, and falls as sites are added",
+    says: &[Says::Sense("figure 56", "the makespan is nearly flat; cost with 2 sites about 1.43 of best effort's")],
+    note: Some(
+        "Sites are added from the fullest to the emptiest: on the two fullest a workflow that weighs cost waits for \
+         fees to fall, and each further site lets it start sooner without. With less loaded sites hardly any fee is \
+         paid, so little is left to fall. A plan over slots pays for larger slots instead.",
+    ),
+    compare: |judge| {
+        on_several_sites(judge);
+        let ratio = judge.ratio("56 cost", "", 2.0);
+        judge.show(&[(ratio.clone(), 1.43)]);
+        // As rounded to the printed decimals.
+        judge.at_most(&ratio.distance(&just(1.43)), &just(0.005), 0.0);
+    },
+    weaker: Some(Weaker { text: "flat in time, below figure 19, and falling in cost", compare: on_several_sites }),
+};
+
+fn on_several_sites(judge: &mut Judge<'_, Results>) {
+    let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));
+    makespans.sort_by(|one, other| one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN)));
+    let [least, .., most] = makespans;
+    judge.bound("\"nearly flat\" is read as a factor of 1.3", |judge| judge.at_most(&most, &least.times(1.3), 0.0));
+    for sites in SITES {
+        judge.below(&judge.mean("56 makespan", "provisioned", sites), &judge.mean("19 makespan", "provisioned", sites));
+    }
+    judge.ratio_falls("56 cost", "", &SITES);
+}

@@ -1,0 +1,168 @@
+//! Conclusions of the thesis, figure by figure.
+//!
+//! Trends are of means, with a tolerance of 3 % from one point to the next, which is ours. Where the thesis says
+//! "about" or "most", the bounds are ours, too.
+
+mod at_prices;
+mod over_slots;
+mod prices;
+mod slots;
+mod virtuals;
+
+use super::Results;
+use super::load::Site;
+use super::plans::{PRICED_WIDTHS, widths};
+use hansa_report::experiment::claims::{Claim, Judge, Number};
+
+/// Tolerance from one point to the next, as a fraction.
+const NOISE: f64 = 0.03;
+const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+const TASKS: [f64; 4] = [100.0, 200.0, 300.0, 400.0];
+const SITES: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
+
+/// Numbers and comparisons that the claims below have in common.
+trait ProvisioningNumbers {
+    fn mean(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn count(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn most(&self, figure: &'static str, line: &str) -> Number;
+    fn falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn rises(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn deviation_falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn deviation_rises(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn one_below_the_other(&mut self, numbers: &[Number]);
+    fn show(&mut self, numbers: &[(Number, f64)]);
+    fn within_factor(&mut self, one: &Number, other: &Number, factor: f64);
+}
+
+impl ProvisioningNumbers for Judge<'_, Results> {
+    fn mean(&self, figure: &'static str, line: &str, at: f64) -> Number {
+        Number::mean(format!("{figure}({line}, {at})"), self.results.samples(figure, line, at))
+    }
+
+    /// Ratio of the means of a line with provisioning and by best effort.
+    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number {
+        let name = match line.is_empty() {
+            true => format!("{figure} ratio({at})"),
+            false => format!("{figure} ratio({line}, {at})"),
+        };
+        self.results
+            .pair(figure, line, at)
+            .map_or(Number::new(name.clone(), None), |[one, other]| Number::ratio(name, one, other))
+    }
+
+    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Number {
+        Number::deviation(format!("sd {figure}({line}, {at})"), self.results.samples(figure, line, at))
+    }
+
+    fn count(&self, figure: &'static str, line: &str, at: f64) -> Number {
+        let count = self.results.samples(figure, line, at).len();
+        Number::new(format!("number {figure}({line}, {at})"), Some(count as f64))
+    }
+
+    /// Maximum of all samples.
+    fn most(&self, figure: &'static str, line: &str) -> Number {
+        let samples = self.results.samples(figure, line, 0.0);
+        Number::new(format!("most {figure}({line})"), samples.iter().copied().max_by(f64::total_cmp))
+    }
+
+    fn falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let numbers: Vec<Number> = along.iter().map(|at| self.mean(figure, line, *at)).collect();
+        self.one_below_the_other(&numbers);
+    }
+
+    fn rises(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let backwards: Vec<f64> = along.iter().rev().copied().collect();
+        self.falls(figure, line, &backwards);
+    }
+
+    fn deviation_falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let numbers: Vec<Number> = along.iter().map(|at| self.deviation(figure, line, *at)).collect();
+        self.one_below_the_other(&numbers);
+    }
+
+    fn deviation_rises(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let backwards: Vec<f64> = along.iter().rev().copied().collect();
+        self.deviation_falls(figure, line, &backwards);
+    }
+
+    fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+        let numbers: Vec<Number> = along.iter().map(|at| self.ratio(figure, line, *at)).collect();
+        self.one_below_the_other(&numbers);
+    }
+
+    fn one_below_the_other(&mut self, numbers: &[Number]) {
+        self.slack("3 % from one point to the next, for the variation between moments", |judge| {
+            for pair in numbers.windows(2) {
+                let noise = NOISE * pair[0].value.unwrap_or_default().abs();
+                judge.at_most(&pair[1], &pair[0], noise);
+            }
+        });
+    }
+
+    /// Shows numbers of the thesis beside ours.
+    fn show(&mut self, numbers: &[(Number, f64)]) {
+        numbers.iter().for_each(|(number, paper)| self.beside(number.name.clone(), *paper, number));
+    }
+
+    fn within_factor(&mut self, one: &Number, other: &Number, factor: f64) {
+        self.at_most(one, &other.times(factor), 0.0);
+        self.at_most(other, &one.times(factor), 0.0);
+    }
+}
+
+fn names() -> [&'static str; 2] {
+    Site::ALL.map(Site::name)
+}
+
+fn loads(site: Site) -> Vec<f64> {
+    site.loads().iter().map(|load| f64::from(*load) / 10.0).collect()
+}
+
+fn priced(site: Site) -> [f64; 3] {
+    site.priced_loads().map(|load| f64::from(load) / 10.0)
+}
+
+fn all_widths(site: Site) -> [f64; 4] {
+    widths(site).map(f64::from)
+}
+
+/// Processors of a task in figure 54, which are equal on both sites.
+fn priced_widths() -> [f64; 4] {
+    PRICED_WIDTHS.map(f64::from)
+}
+
+pub const CLAIMS: &[Claim<Results>] = &[
+    slots::COUNT,
+    slots::COUNT_AND_JOBS,
+    slots::STARTS,
+    slots::SIZES,
+    slots::ESTIMATES,
+    over_slots::MAKESPAN,
+    over_slots::COST,
+    over_slots::VARIATION,
+    over_slots::BY_TASKS,
+    over_slots::BY_WIDTH,
+    over_slots::BY_LOAD,
+    over_slots::CYBERSHAKE,
+    over_slots::SEVERAL_SITES,
+    prices::FEES,
+    prices::WAITS,
+    prices::BY_LOAD,
+    prices::BY_SHARE,
+    prices::HALF,
+    prices::PLANNERS,
+    prices::ESTIMATES,
+    virtuals::COSTS,
+    virtuals::SUCCESS,
+    virtuals::CHEAPER,
+    virtuals::COMBINED,
+    at_prices::MAKESPAN,
+    at_prices::AGAINST_SLOTS,
+    at_prices::BY_TASKS,
+    at_prices::BY_WIDTH_AND_LOAD,
+    at_prices::SEVERAL_SITES,
+    virtuals::NOTICE,
+];

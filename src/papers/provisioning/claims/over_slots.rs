@@ -1,0 +1,263 @@
+//! Claims of figures 13 to 19: workflows over advertised slots.
+
+use super::super::plans::widths;
+use super::super::{Results, Site};
+use super::{ALPHAS, ProvisioningNumbers, SITES, all_widths, loads, names};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+
+/// Explanation of plans over slots that are slower than best effort, or vary more.
+const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
+                          jobs, where other slots are paid as a whole: a plan that must be cheap waits for them, while \
+                          by best effort a task starts in any gap.";
+
+pub const MAKESPAN: Claim<Results> = Claim {
+    number: 6,
+    text: "Figure 13: over slots a workflow takes less time than by best effort at every weight of cost, and less on \
+           CTC than on SDSC",
+    says: &[Says::Sense("figure 13", "the makespan is below best effort's at every alpha")],
+    note: Some(BEHIND_ALL),
+    compare: |judge| {
+        for alpha in ALPHAS {
+            for name in names() {
+                let [provisioned, queued] = ["provisioned", "best effort"]
+                    .map(|what| judge.mean("13 makespan", &format!("{name} {what}"), alpha));
+                judge.below(&provisioned, &queued);
+            }
+            judge.below(
+                &judge.mean("13 makespan", "CTC provisioned", alpha),
+                &judge.mean("13 makespan", "SDSC provisioned", alpha),
+            );
+        }
+    },
+    weaker: None,
+};
+
+pub const COST: Claim<Results> = Claim {
+    number: 7,
+    text: "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; \
+           the more cost weighs, the longer it takes",
+    says: &[Says::Sense("figure 13", "cost falls and makespan rises with alpha")],
+    note: None,
+    compare: |judge| {
+        for name in names() {
+            let line = format!("{name} provisioned");
+            let queued = judge.mean("13 cost", &format!("{name} best effort"), 1.0);
+            for alpha in ALPHAS {
+                judge.at_most(&queued, &judge.mean("13 cost", &line, alpha), 1e-9);
+            }
+            judge.bound("\"about the same\" is read as 2 %", |judge| {
+                judge.at_most(&judge.mean("13 cost", &line, 1.0), &queued.times(1.02), 0.0);
+            });
+            judge.falls("13 cost", &line, &ALPHAS);
+            judge.rises("13 makespan", &line, &ALPHAS);
+        }
+    },
+    weaker: None,
+};
+
+pub const VARIATION: Claim<Results> = Claim {
+    number: 8,
+    text: "Figure 13: makespans over slots vary less than those by best effort, the more so the less cost weighs; the \
+           variation of cost falls with its weight, and best effort's cost does not vary at all",
+    says: &[
+        Says::Quote("figure 13", "is a constant and hence its deviation is zero"),
+        Says::Sense("figure 13", "the deviation of the makespan rises with alpha, that of the cost falls"),
+    ],
+    note: Some(BEHIND_ALL),
+    compare: |judge| {
+        for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS[..5].iter().map(move |alpha| (name, *alpha))) {
+            let [provisioned, queued] = ["provisioned", "best effort"]
+                .map(|what| judge.deviation("13 makespan", &format!("{name} {what}"), alpha));
+            judge.below(&provisioned, &queued);
+        }
+        for name in names() {
+            let line = format!("{name} provisioned");
+            judge.deviation_rises("13 makespan", &line, &ALPHAS);
+            judge.deviation_falls("13 cost", &line, &ALPHAS);
+            let constant = judge.deviation("13 cost", &format!("{name} best effort"), 0.0);
+            judge.show(&[(constant.clone(), 0.0)]);
+            judge.at_most(&constant, &just(0.0), 0.0);
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_TASKS: Claim<Results> = Claim {
+    number: 9,
+    text: "Figure 14: compared with best effort, 400 tasks gain more than 100 in time, and lose less in cost, at \
+           weights 0 and 1",
+    says: &[Says::Sense("figure 14", "makespan and cost relative to best effort's fall with the number of tasks")],
+    note: Some(BEHIND_ALL),
+    compare: |judge| {
+        for (name, alpha) in names().into_iter().flat_map(|name| [(name, 0), (name, 1)]) {
+            let line = format!("{name} alpha {alpha}");
+            for figure in ["14 makespan", "14 cost"] {
+                judge.at_most(&judge.ratio(figure, &line, 400.0), &judge.ratio(figure, &line, 100.0), 0.0);
+            }
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_WIDTH: Claim<Results> = Claim {
+    number: 10,
+    text: "Figure 15: the makespan is below best effort's at every width of tasks and weight of cost; the larger tasks \
+           are, the larger is the gain in time, and the smaller the loss in cost",
+    says: &[Says::Sense("figure 15", "lower makespan at every alpha")],
+    note: Some(BEHIND_ALL),
+    compare: |judge| {
+        for (line, at, paper) in [
+            ("CTC alpha 0", 3.0, 0.87),
+            ("CTC alpha 1", 3.0, 0.92),
+            ("CTC alpha 0", 30.0, 0.577),
+            ("CTC alpha 1", 30.0, 0.585),
+        ] {
+            let ratio = judge.ratio("15 makespan", line, at);
+            judge.show(&[(ratio, paper)]);
+        }
+        for (line, at, paper) in [
+            ("CTC alpha 0", 3.0, 1.5),
+            ("CTC alpha 1", 3.0, 1.0),
+            ("CTC alpha 0", 30.0, 1.003),
+            ("CTC alpha 1", 30.0, 1.0),
+        ] {
+            let ratio = judge.ratio("15 cost", line, at);
+            judge.show(&[(ratio, paper)]);
+        }
+        for site in Site::ALL {
+            for alpha in [0.0, 1.0] {
+                let line = format!("{} alpha {alpha}", site.name());
+                for width in all_widths(site) {
+                    judge.below(&judge.ratio("15 makespan", &line, width), &just(1.0));
+                }
+                judge.ratio_falls("15 makespan", &line, &all_widths(site));
+            }
+            judge.ratio_falls("15 cost", &format!("{} alpha 0", site.name()), &all_widths(site));
+        }
+    },
+    weaker: Some(Weaker {
+        text: "the makespan relative to best effort's falls with the width of tasks",
+        compare: |judge| {
+            for site in Site::ALL {
+                for alpha in [0.0, 1.0] {
+                    judge.ratio_falls("15 makespan", &format!("{} alpha {alpha}", site.name()), &all_widths(site));
+                }
+            }
+        },
+    }),
+};
+
+pub const BY_LOAD: Claim<Results> = Claim {
+    number: 11,
+    text: "Figure 16: the fuller the site, the larger is the gain in time, most of all for large tasks; cost is much \
+           the same",
+    says: &[Says::Sense("figure 16", "the gain rises with utilisation, most for large tasks; costs hardly change")],
+    note: Some(
+        "Single steps depend on how long the queue happens to be at the moments. An inner slot is paid as a whole, and \
+         at weight 0.5 some plans take one that is many times as large as a narrow task: a few moments make the mean.",
+    ),
+    compare: |judge| {
+        for site in Site::ALL {
+            let line = |procs: u32| format!("{} {procs} procs", site.name());
+            let (loads, widths) = (loads(site), widths(site));
+            let (least, most) = (loads[0], loads[loads.len() - 1]);
+            for procs in widths {
+                judge.ratio_falls("16 makespan", &line(procs), &loads);
+                let costs: Vec<Number> = loads.iter().map(|load| judge.ratio("16 cost", &line(procs), *load)).collect();
+                judge.bound("\"much the same\" is read as a factor of 1.3", |judge| {
+                    for pair in costs.windows(2) {
+                        judge.within_factor(&pair[0], &pair[1], 1.3);
+                    }
+                });
+            }
+            let gain = |procs: u32| {
+                judge.ratio("16 makespan", &line(procs), least).minus(&judge.ratio("16 makespan", &line(procs), most))
+            };
+            let (small, large) = (gain(widths[0]), gain(widths[3]));
+            judge.at_most(&small, &large, 0.0);
+        }
+    },
+    weaker: None,
+};
+
+pub const CYBERSHAKE: Claim<Results> = Claim {
+    number: 12,
+    text: "Figure 18: CyberShake takes less time over slots at every load, 23 % less at 63 % and half at 88 %, varies \
+           less, and costs the same",
+    says: &[Says::Sense(
+        "figure 18",
+        "476,811 s by best effort at 63 %; 23 % less over slots there, 50 % less at 88 %",
+    )],
+    note: Some(
+        "Two of its tasks need 288 of 430 processors for a day, one after the other, so it takes at least 48.7 hours. \
+         Only waits can be saved, and by best effort they are shorter here than in the thesis; a single long run makes \
+         the deviation. A plan that takes an inner slot pays for all of it, however large.",
+    ),
+    compare: |judge| {
+        let saved = |judge: &Judge<'_, Results>, load| {
+            let ratio = judge.ratio("18 makespan", "", load).value;
+            Number::new(format!("part of the makespan saved at {load} %"), ratio.map(|ratio| 1.0 - ratio))
+        };
+        let best_effort = judge.mean("18 makespan", "best effort", 63.0);
+        let cost = judge.mean("18 cost", "best effort", 63.0);
+        let numbers = [(best_effort, 132.4), (cost, 14_572.3), (saved(judge, 63.0), 0.23), (saved(judge, 88.0), 0.5)];
+        judge.show(&numbers);
+        for load in loads(Site::Ctc) {
+            let [provisioned, queued] =
+                ["provisioned", "best effort"].map(|line| judge.mean("18 makespan", line, load));
+            judge.below(&provisioned, &queued);
+            let [provisioned, queued] =
+                ["provisioned", "best effort"].map(|line| judge.deviation("18 makespan", line, load));
+            judge.below(&provisioned, &queued);
+            let [provisioned, queued] = ["provisioned", "best effort"].map(|line| judge.mean("18 cost", line, load));
+            judge.bound("\"the same\" cost is read as within 2 %", |judge| {
+                judge.within_factor(&provisioned, &queued, 1.02);
+            });
+        }
+        for (load, part) in [(63.0, 0.77), (88.0, 0.5)] {
+            let [provisioned, queued] =
+                ["provisioned", "best effort"].map(|line| judge.mean("18 makespan", line, load));
+            judge.at_most(&provisioned, &queued.times(part), 0.0);
+        }
+    },
+    weaker: None,
+};
+
+pub const SEVERAL_SITES: Claim<Results> = Claim {
+    number: 13,
+    text: "Figure 19: more sites make both faster, and best effort more so: slots take 0.30 of its time on two sites, \
+           0.45 on six; they always cost more, slightly less with each site",
+    says: &[Says::Sense(
+        "figure 19",
+        "about .30 of best effort's makespan with 2 sites and .45 with 6; cost falls slightly",
+    )],
+    note: Some(
+        "Best effort sends a task where the fewest jobs run or wait, however large the site: a site of SDSC that is \
+         added attracts tasks with its shorter queue, and has fewer processors to work it off with. A plan is chosen \
+         by its cost as much as by its time, so with an additional site a cheaper and longer one may win.",
+    ),
+    compare: |judge| {
+        several_sites(judge);
+        judge.ratio_falls("19 cost", "", &SITES);
+        for (sites, share) in [(2.0, 0.30), (6.0, 0.45)] {
+            let ratio = judge.ratio("19 makespan", "", sites);
+            judge.show(&[(ratio.clone(), share)]);
+            // As rounded to the printed decimals.
+            judge.at_most(&ratio.distance(&just(share)), &just(0.005), 0.0);
+        }
+    },
+    weaker: Some(Weaker {
+        text: "a larger share of best effort's time on six sites than on two",
+        compare: several_sites,
+    }),
+};
+
+fn several_sites(judge: &mut Judge<'_, Results>) {
+    judge.falls("19 makespan", "provisioned", &SITES);
+    judge.falls("19 makespan", "best effort", &SITES);
+    judge.below(&judge.ratio("19 makespan", "", 2.0), &judge.ratio("19 makespan", "", 6.0));
+    for sites in SITES {
+        judge.below(&judge.ratio("19 makespan", "", sites), &just(1.0));
+        judge.below(&just(1.0), &judge.ratio("19 cost", "", sites));
+    }
+}

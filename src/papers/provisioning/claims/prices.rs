@@ -1,0 +1,156 @@
+//! Claims of figures 23 to 31: reservations among jobs of a queue.
+
+use super::super::prices::{ALPHAS, SHARES};
+use super::super::{Results, Site};
+use super::{ProvisioningNumbers, names, priced};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, just};
+
+pub const FEES: Claim<Results> = Claim {
+    number: 14,
+    text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
+    says: &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
+    note: Some(
+        "A fee counts processor-hours that others lose. With the model, jobs grow with the machine, so those that a \
+         reservation delays on CTC are about three times as wide as on SDSC.",
+    ),
+    compare: |judge| {
+        for name in names() {
+            judge.falls("23", &format!("{name} fee"), &ALPHAS);
+            judge.at_most(&judge.mean("23", &format!("{name} fee"), 1.0), &just(0.0), 0.0);
+        }
+        for alpha in &ALPHAS[..4] {
+            judge.below(&judge.mean("23", "CTC fee", *alpha), &judge.mean("23", "SDSC fee", *alpha));
+        }
+    },
+    weaker: None,
+};
+
+pub const WAITS: Claim<Results> = Claim {
+    number: 15,
+    text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as \
+           long",
+    says: &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
+    note: None,
+    compare: |judge| {
+        for name in names() {
+            let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
+            judge.below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
+            judge.bound("\"about equal\" is read as a factor of 1.3", |judge| {
+                judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
+            });
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_LOAD: Claim<Results> = Claim {
+    number: 16,
+    text: "Figures 25, 26: as load rises so do fees, and reservations wait less relative to the queue",
+    says: &[Says::Sense("figures 25 and 26", "fees rise with load at each alpha below 1; relative waits fall")],
+    note: Some(
+        "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its \
+         does.",
+    ),
+    compare: |judge| {
+        for site in Site::ALL {
+            for alpha in &ALPHAS[..4] {
+                judge.rises("25", &format!("{} alpha {alpha}", site.name()), &priced(site));
+            }
+            for alpha in ALPHAS {
+                judge.ratio_falls("26", &format!("{} alpha {alpha}", site.name()), &priced(site));
+            }
+        }
+    },
+    weaker: None,
+};
+
+pub const BY_SHARE: Claim<Results> = Claim {
+    number: 17,
+    text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer \
+           they wait",
+    says: &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
+    note: Some("Why single steps go the other way is not known."),
+    compare: |judge| {
+        let shares = SHARES.map(f64::from);
+        for name in names() {
+            for pair in shares.windows(2) {
+                judge.below(&judge.mean("27 fee", name, pair[1]), &judge.mean("27 fee", name, pair[0]));
+            }
+            judge.at_most(&judge.mean("27 fee", name, 100.0), &just(0.0), 0.0);
+            judge.rises("27 wait", name, &shares);
+        }
+    },
+    weaker: None,
+};
+
+pub const HALF: Claim<Results> = Claim {
+    number: 18,
+    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them, and they wait \
+           longer",
+    says: &[Says::Sense("figure 28", "best effort's wait falls as alpha rises, that of reservations rises")],
+    note: Some("Why single steps go the other way is not known."),
+    compare: |judge| {
+        for name in names() {
+            judge.falls("28", &format!("{name} queued"), &ALPHAS);
+            judge.rises("28", &format!("{name} reserved"), &ALPHAS);
+        }
+    },
+    weaker: None,
+};
+
+pub const PLANNERS: Claim<Results> = Claim {
+    number: 19,
+    text: "Figure 29: under EASY fees are higher than under conservative backfilling, the more so the fuller the site; \
+           CTC at 78.8 % is more expensive than SDSC at 77.8 %",
+    says: &[Says::Sense("figure 29", "fees under EASY are above conservative ones, and the gap grows with load")],
+    note: Some(
+        "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of the \
+         queue, so a reservation may set off any order behind it: the difference is small beside how fees differ \
+         between histories.",
+    ),
+    compare: |judge| {
+        for site in Site::ALL {
+            let fee = |planner: &str, load| judge.mean("29", &format!("{} {planner}", site.name()), load);
+            let gaps: Vec<(Number, Number)> =
+                priced(site).iter().map(|load| (fee("conservative-count", *load), fee("easy-count", *load))).collect();
+            gaps.iter().for_each(|(conservative, easy)| judge.below(conservative, easy));
+            for pair in gaps.windows(2) {
+                let [less, more] = [&pair[0], &pair[1]].map(|(conservative, easy)| easy.minus(conservative));
+                judge.below(&less, &more);
+            }
+        }
+        for planner in ["easy-count", "conservative-count"] {
+            judge.below(
+                &judge.mean("29", &format!("SDSC {planner}"), 77.8),
+                &judge.mean("29", &format!("CTC {planner}"), 78.8),
+            );
+        }
+    },
+    weaker: None,
+};
+
+pub const ESTIMATES: Claim<Results> = Claim {
+    number: 20,
+    text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay \
+           nothing wait longer than the queue",
+    says: &[Says::Sense("figures 30 and 31", "inexact estimates raise fees and waits")],
+    note: None,
+    compare: |judge| {
+        for name in names() {
+            for alpha in ALPHAS {
+                for (figure, what) in [("30", "fee"), ("31", "reserved"), ("31", "queued")] {
+                    let [exact, inexact] = [format!("{name} {what}"), format!("{name} {what}, inexact")]
+                        .map(|line| judge.mean(figure, &line, alpha));
+                    // Without fees there is nothing to compare.
+                    if figure == "31" || alpha < 1.0 {
+                        judge.below(&exact, &inexact);
+                    }
+                }
+            }
+            let [queued, reserved] =
+                ["queued", "reserved"].map(|who| judge.mean("31", &format!("{name} {who}, inexact"), 1.0));
+            judge.below(&queued, &reserved);
+        }
+    },
+    weaker: None,
+};

@@ -1,0 +1,183 @@
+//! Jobs of a site's own users: from a model or a log, raised to the requested load.
+
+use std::sync::Arc;
+
+use hansa_sim::math;
+use hansa_sim::random::SplitMix64;
+use hansa_sim::roles::queue::Rigid;
+use hansa_sim::time::{Span, Time};
+use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use hansa_sim::workload::packed::Packed;
+use hansa_sim::workload::raise::raised;
+pub use hansa_sim::workload::raise::utilisation;
+use hansa_sim::workload::rigid;
+
+/// A site of the thesis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Site {
+    Ctc,
+    Sdsc,
+}
+
+impl Site {
+    pub const ALL: [Site; 2] = [Site::Ctc, Site::Sdsc];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Site::Ctc => "CTC",
+            Site::Sdsc => "SDSC",
+        }
+    }
+
+    pub fn procs(self) -> u32 {
+        match self {
+            Site::Ctc => 430,
+            Site::Sdsc => 128,
+        }
+    }
+
+    /// Mean width of tasks.
+    pub fn task_procs(self) -> u32 {
+        match self {
+            Site::Ctc => 22,
+            Site::Sdsc => 6,
+        }
+    }
+
+    /// Utilisations for plans, the default first; in thousandths.
+    pub fn loads(self) -> &'static [u32] {
+        match self {
+            Site::Ctc => &[630, 760, 880],
+            Site::Sdsc => &[700, 780, 840, 900],
+        }
+    }
+
+    /// Utilisations for prices: unchanged, and with 20 and 40 % more jobs; in thousandths.
+    pub fn priced_loads(self) -> [u32; 3] {
+        match self {
+            Site::Ctc => [587, 684, 788],
+            Site::Sdsc => [634, 778, 874],
+        }
+    }
+}
+
+/// Relation of requested times to run times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Estimates {
+    Exact,
+    Inexact,
+}
+
+/// Logs of the sites; None for jobs of the model.
+#[derive(Clone, Debug, Default)]
+pub struct Logs {
+    pub ctc: Option<Arc<[Rigid]>>,
+    pub sdsc: Option<Arc<[Rigid]>>,
+}
+
+impl Logs {
+    /// Jobs for this many days at a utilisation, in thousandths.
+    pub fn background(&self, site: Site, load: u32, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
+        let log = match site {
+            Site::Ctc => &self.ctc,
+            Site::Sdsc => &self.sdsc,
+        };
+        let target = f64::from(load) / 1_000.0;
+        let jobs = match log {
+            Some(log) => {
+                raised(log, site.procs().into(), target, Time::ZERO + Span::from_minutes(days * 24 * 60), seed)
+            }
+            None => return Demand { procs: site.procs(), load: target, long: None }.jobs(days, estimates, seed),
+        };
+        let job = |job: Rigid| match estimates {
+            Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
+            Estimates::Inexact => job,
+        };
+        jobs.into_iter().map(job).collect()
+    }
+}
+
+/// Parameters of a model's jobs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Demand {
+    pub procs: u32,
+    /// Fraction of the processors that the jobs keep busy.
+    pub load: f64,
+    /// Typical run time of long jobs; None for the model's own, 3 hours.
+    pub long: Option<Span>,
+}
+
+impl Demand {
+    /// Jobs for this many days.
+    pub fn jobs(&self, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
+        let jobs = self.modelled(days, seed).into_iter().enumerate().map(|(number, job)| match estimates {
+            Estimates::Exact => job,
+            Estimates::Inexact => overestimated(job, seed ^ number as u64),
+        });
+        jobs.collect()
+    }
+}
+
+/// Jobs of a log that could run at a site, shifted to its first day. Jobs that exceed their requested time are killed.
+pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
+    let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
+    let job = |job: rigid::Rigid| {
+        let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+        let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
+        let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();
+        let submit = Time::ZERO + job.submit.since(first);
+        fits.then_some(Rigid { submit, nodes, walltime, runtime: runtime.min(walltime) })
+    };
+    log.iter().filter_map(job).collect()
+}
+
+/// Shape of the model's distribution of the logarithms of long run times.
+const LONG_SHAPE: f64 = 312.0;
+
+impl Demand {
+    /// Jobs of the model, all of one kind, with their gaps divided so that the load is the requested one.
+    fn modelled(&self, days: u64, seed: u64) -> Vec<Rigid> {
+        let Demand { procs, load: target, long } = *self;
+        let long = long.map(|long| (LONG_SHAPE, math::ln(long.micros() as f64 / 1e6) / LONG_SHAPE));
+        let span = Span::from_minutes(days * 24 * 60);
+        let mut count = 2_000;
+        loop {
+            let model = Lublin {
+                seed,
+                jobs: count,
+                nodes: procs,
+                types: Types::One,
+                stream: Stream::Own,
+                sizes: Sizes::default(),
+                times: Times { long, ..Times::default() },
+                rate_millionths: 1_000_000,
+            };
+            let jobs: Vec<Rigid> = model
+                .generate()
+                .iter()
+                .filter_map(|job| {
+                    let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+                    let fits = (1..=procs).contains(&nodes) && !runtime.is_zero();
+                    fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
+                })
+                .collect();
+            // Load depends only on the arrival rate, and is proportional to it.
+            let factor = target / utilisation(&jobs, procs.into());
+            let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
+            if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
+                let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
+                return scaled.filter(|job| job.submit < Time::ZERO + span).collect();
+            }
+            count *= 2;
+        }
+    }
+}
+
+/// Half of all jobs use less than a fifth of the requested time.
+fn overestimated(job: Rigid, seed: u64) -> Rigid {
+    let mut stream = SplitMix64::new(hansa_sim::random::mix(seed));
+    let used = if stream.unit() < 0.5 { 0.2 - 0.2 * stream.unit() } else { 1.0 - 0.8 * stream.unit() };
+    let walltime = Span::from_micros((job.runtime.micros() as f64 / used) as u64);
+    // Requests are limited to a week.
+    Rigid { walltime: walltime.min(Span::from_minutes(7 * 24 * 60)).max(job.runtime), ..job }
+}

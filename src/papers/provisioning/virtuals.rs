@@ -1,0 +1,121 @@
+//! Jobs that imitate reservations, compared with real ones, and both together, at one site with one queue: figures 33
+//! to 49.
+
+use super::calibration::{FIGURE, NCSA, PRINTED, Queue, chances};
+use super::slots::hours;
+use super::{Extent, Rows, SEED, desk};
+use hansa_sim::grid::{Area, Part};
+use hansa_sim::random::mix;
+use hansa_sim::systems::provisioning::desk::{PlanningMode, WantedStarts};
+use hansa_sim::systems::provisioning::trial::{SiteTrial, TrialEvent};
+use hansa_sim::systems::provisioning::virtual_reservation::{ReplayOutcome, padding, replay, search};
+use hansa_sim::time::{Span, Time};
+
+pub(super) const NODES: [u32; 2] = [32, 64];
+pub(super) const LENGTHS: [u64; 2] = [1, 4];
+pub(super) const AHEAD: [u64; 3] = [1, 4, 8];
+
+/// Fraction of the fee, in thousandths.
+const CANCELLING: u32 = 100;
+/// History before the first trial, in days.
+const HISTORY: u64 = 7;
+
+/// Name of the site in lines of figures.
+pub(super) const SITE: &str = "NCSA";
+
+/// Name of a line in figures: site, kind, size and hours.
+pub(super) fn line(what: &str, nodes: u32, length: u64) -> String {
+    format!("{SITE} {what} {nodes}x{length}h")
+}
+
+/// Takes a queue to the moments of all trials of a history, one every day, each at another hour.
+pub(super) fn at_moments(extent: &Extent, queue: &Queue, history: u32, mut moment: impl FnMut(&SiteTrial)) {
+    let days = HISTORY + extent.virtual_days + 1;
+    let background = queue.background(days, SEED ^ mix(u64::from(history)));
+    let mut trial = SiteTrial::new(desk(queue.procs, PlanningMode::Rebuild, "slotlist"), background);
+    for day in 0..extent.virtual_days {
+        trial.advance(Time::ZERO + Span::from_minutes((HISTORY + day) * 24 * 60 + day * 7 % 24 * 60));
+        moment(&trial);
+    }
+}
+
+pub fn run(extent: &Extent, history: u32, rows: &mut Rows) {
+    at_moments(extent, &NCSA, history, |trial| {
+        for (printed, chance) in PRINTED.iter().zip(chances(&trial.desk, trial.now())) {
+            rows.put(FIGURE, format!("{SITE} {}", printed.line), 0.0, chance);
+        }
+        for (nodes, length) in NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length))) {
+            for ahead in AHEAD {
+                let start = trial.now() + Span::from_minutes(ahead * 60);
+                let work = Part { procs: nodes, start, span: Span::from_minutes(length * 60) };
+                try_all(trial, &work, (length, ahead), rows);
+            }
+        }
+    });
+}
+
+fn try_all(trial: &SiteTrial, work: &Part, (length, ahead): (u64, u64), rows: &mut Rows) {
+    let now = trial.now();
+    let mut asked = trial.clone();
+    let quote = asked.desk.price(now, work.procs, work.span, WantedStarts::At(work.start)).expect("it fits the site");
+    let fee = quote.offers.first().map(|offer| offer.fee);
+    let imitated = imitate(trial.clone(), work);
+    let combined = replay(work, fee, imitated.map(|(_, started)| started), CANCELLING);
+
+    let cost = imitated.map(|(_, started)| padding(work, started));
+    let line = |what: &str| line(what, work.procs, length);
+    let at = ahead as f64;
+    let share = |is: bool| f64::from(u32::from(is));
+    // Costs are relative to the work, nodes times duration.
+    let size = f64::from(work.procs) * hours(work.span) * 3_600.0;
+    let mut put_cost = |figure: &'static str, what: &str, cost: Option<Area>| {
+        if let Some(cost) = cost {
+            rows.put(figure, line(what), at, cost.seconds() / size);
+        }
+    };
+    for figure in ["38", "41", "46"] {
+        put_cost(figure, "AR", fee);
+        put_cost(figure, "VAR", cost);
+    }
+    let paid = match combined {
+        ReplayOutcome::Reserved(cost) | ReplayOutcome::Job(cost) => Some(cost),
+        ReplayOutcome::Failed => None,
+    };
+    put_cost("46", "combined", paid);
+    if let (Some(fee), Some(paid)) = (fee, paid) {
+        rows.put("46 excess", SITE, 0.0, paid.seconds() - fee.seconds());
+    }
+    if let Some((submitted, started)) = imitated {
+        let ratio = hours(work.start - started) / hours(work.span);
+        rows.put("41 excess", SITE, 0.0, ratio - hours(work.start - submitted) / hours(work.span));
+    }
+    rows.put("39", line("AR"), at, share(fee.is_some()));
+    rows.put("39", line("VAR"), at, share(imitated.is_some()));
+    rows.put("48", line("AR"), at, share(fee.is_some()));
+    rows.put("48", line("VAR"), at, share(imitated.is_some()));
+    rows.put("48", line("combined"), at, share(combined != ReplayOutcome::Failed));
+    rows.put("39 failures AR", SITE, 0.0, share(fee.is_none()));
+    rows.put("39 failures VAR", SITE, 0.0, share(imitated.is_none()));
+    // Over all trials: one that succeeds alone is the cheaper of both.
+    let is_cheaper =
+        |one: Option<Area>, other: Option<Area>| one.is_some_and(|one| other.is_none_or(|other| one < other));
+    rows.put("40", line("AR cheaper"), at, share(is_cheaper(fee, cost)));
+    rows.put("40", line("VAR cheaper"), at, share(is_cheaper(cost, fee)));
+}
+
+/// Submission and start of a job that imitates a reservation; None unless it starts in time.
+fn imitate(mut trial: SiteTrial, work: &Part) -> Option<(Time, Time)> {
+    let now = trial.now();
+    let desk = &mut trial.desk;
+    let attempt = search(now, work, |requested, within| desk.forecast(now, work.procs, requested, within))?;
+    trial.advance(attempt.submit);
+    trial.news.clear();
+    let guest = trial.submit(work.procs, attempt.requested, attempt.requested).ok()?;
+    trial.settle();
+    trial.advance(work.start);
+    let started = trial.news.iter().find_map(|news| match news {
+        TrialEvent::Started(who, at) if *who == guest => Some(*at),
+        _ => None,
+    });
+    started.map(|started| (attempt.submit, started))
+}

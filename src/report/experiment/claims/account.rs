@@ -1,0 +1,252 @@
+//! Verdicts of all claims as text and as a part of a page.
+
+use std::fmt::Write;
+
+use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
+use crate::html::table;
+use crate::markup::{Html, cells, html};
+use hansa_sim::numerals;
+use hansa_sim::settings::counted;
+
+/// Verdicts of some claims.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Findings {
+    pub all: Vec<JudgedClaim>,
+}
+
+/// A claim with its verdict, in words.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedClaim {
+    pub number: u32,
+    pub text: String,
+    /// Its source: the paper's words, with their places.
+    pub says: Vec<String>,
+    /// The weaker statement, if there is one.
+    pub weaker: Option<String>,
+    /// Explanation of why it does not hold as it stands; None if it holds.
+    pub note: Option<String>,
+    pub finding: Finding,
+}
+
+impl Findings {
+    pub fn of<R>(claims: &[Claim<R>], results: &R) -> Findings {
+        let judged = |claim: &Claim<R>| {
+            let finding = claim.judge(results);
+            JudgedClaim {
+                number: claim.number,
+                text: claim.text.to_owned(),
+                says: claim.says.iter().map(Says::words).collect(),
+                weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
+                note: claim.note.filter(|_| finding.verdict.needs_a_note()).map(str::to_owned),
+                finding,
+            }
+        };
+        Findings { all: claims.iter().map(judged).collect() }
+    }
+
+    /// The finding of the claim with this number.
+    pub fn finding(&self, number: u32) -> &Finding {
+        &self.all.iter().find(|claim| claim.number == number).unwrap().finding
+    }
+
+    /// Counts such as `3 hold, 1 holds only within our tolerance`; verdicts that no claim has are left out.
+    pub fn counts(&self) -> String {
+        let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
+            let count = self.all.iter().filter(|claim| claim.finding.verdict == verdict).count();
+            (count > 0).then(|| format!("{count} {}", many(verdict, count)))
+        });
+        counts.collect::<Vec<_>>().join(", ")
+    }
+
+    /// A line for each claim, with its verdict.
+    pub fn list(&self) -> String {
+        let mut text = String::new();
+        let wide = Verdict::ALL.map(|verdict| verdict.words().len()).into_iter().max().unwrap_or(0);
+        for claim in &self.all {
+            let verdict = claim.finding.verdict.words();
+            let line = format!("{:>2}. {verdict:<wide$}  {}", claim.number, claim.text);
+            let _ = writeln!(text, "{}", wrapped(&line, wide + 6));
+        }
+        text
+    }
+
+    /// `verdicts.txt` below its head: a list of all verdicts, then each claim with the paper's words and the numbers.
+    pub fn text(&self) -> String {
+        let mut text = format!("\n{}", self.list());
+        for claim in &self.all {
+            let head = format!("{:>2}. {}: {}", claim.number, claim.finding.verdict.words(), claim.text);
+            let _ = writeln!(text, "\n{}", wrapped(&head, 4));
+            for says in &claim.says {
+                let _ = writeln!(text, "      {}", wrapped(says, 6));
+            }
+            text.push_str(&pairs(&claim.finding.pairs));
+            for line in claim.lines() {
+                let _ = writeln!(text, "      {}", wrapped(&line, 6));
+            }
+        }
+        text
+    }
+
+    /// Sections of a page: a table of all verdicts, then each claim.
+    pub fn html(&self) -> Html {
+        let row = |claim: &JudgedClaim| {
+            let number = claim.number;
+            let verdict = claim.finding.verdict.words();
+            cells![
+                number,
+                html!("<a href=\"#claim-{number}\">{}</a>", &claim.text, number),
+                html!("<strong>{verdict}</strong>", verdict),
+            ]
+        };
+        let mut html = html!(
+            "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
+            self.counts(),
+            table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
+        );
+        for claim in &self.all {
+            let (number, finding) = (claim.number, &claim.finding);
+            let head = format!("{number}. {}: {}", finding.verdict.words(), claim.text);
+            html += html!("<h3 id=\"claim-{number}\">{head}</h3>\n", head, number);
+            for says in &claim.says {
+                html += html!("<p class=\"soft\">{says}</p>\n", says);
+            }
+            if !finding.pairs.is_empty() {
+                let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.ours()];
+                html += table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row));
+            }
+            let lines: Html = claim.lines().iter().map(|line| html!("<li>{line}</li>\n", line)).collect();
+            html += html!("<ul>\n{lines}</ul>\n", lines);
+        }
+        html + html!("</section>\n")
+    }
+}
+
+impl JudgedClaim {
+    /// The decisive comparisons, tolerances, reasons and the note.
+    fn lines(&self) -> Vec<String> {
+        let finding = &self.finding;
+        let mut lines: Vec<String> = Vec::new();
+        let evidence = finding.evidence();
+        lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.sentence()));
+        if evidence.len() > SHOWN {
+            lines.push(format!("and {} more", evidence.len() - SHOWN));
+        }
+        let all = finding.comparisons.len();
+        let held = |one: &&Comparison| matches!(one.verdict(), Verdict::Holds | Verdict::WithinTolerance);
+        let held = finding.comparisons.iter().filter(held).count();
+        if all > 1 {
+            lines.push(format!("{held} of {} hold", counted(all as u64, "comparison")));
+        }
+        lines.extend(finding.tolerances().iter().map(|why| format!("our tolerance: {why}")));
+        if let (Some(weaker), Some(verdict)) = (&self.weaker, finding.weaker)
+            && finding.verdict != Verdict::Holds
+        {
+            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.words()));
+        }
+        lines.extend(finding.untold.iter().map(|reason| format!("cannot be told: {reason}")));
+        if !finding.missing.is_empty() {
+            let some = finding.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let more = if finding.missing.len() > SHOWN { ", ..." } else { "" };
+            let count = counted(finding.missing.len() as u64, "comparison");
+            lines.push(format!("cannot be told: no numbers for {count}: {some}{more}"));
+        } else if finding.verdict == Verdict::CannotBeTold && finding.untold.is_empty() {
+            lines.push(match finding.comparisons.is_empty() {
+                true => "cannot be told: there are no numbers for it".to_owned(),
+                false => {
+                    "cannot be told: the failures are within the random variation of these samples (±, 95 %)".to_owned()
+                }
+            });
+        }
+        lines.extend(finding.remarks.iter().cloned());
+        lines.extend(self.note.clone());
+        lines
+    }
+}
+
+fn many(verdict: Verdict, count: usize) -> &'static str {
+    match (verdict, count) {
+        (Verdict::CannotBeTold, _) | (_, 1) => verdict.words(),
+        (Verdict::Holds, _) => "hold",
+        (Verdict::WithinTolerance, _) => "hold only within our tolerance",
+        (Verdict::DoesNotHold, _) => "do not hold",
+    }
+}
+
+impl Says {
+    fn words(&self) -> String {
+        match self {
+            Says::Quote(place, words) => said(place, words, true),
+            Says::Sense(place, words) => said(place, words, false),
+        }
+    }
+}
+
+/// Words of a source, with their place in it if that is known.
+pub fn said(place: &str, words: &str, is_quote: bool) -> String {
+    let at = if place.is_empty() { "the paper".to_owned() } else { format!("the paper, {place}") };
+    if is_quote { format!("{at}: \"{words}\"") } else { format!("{at} (in our words): {words}") }
+}
+
+impl Pair {
+    fn ours(&self) -> String {
+        self.ours.map_or("-".to_owned(), numerals::number)
+    }
+}
+
+impl Comparison {
+    fn sentence(&self) -> String {
+        match self.verdict() {
+            Verdict::Holds => format!("closest: {}", self.text),
+            Verdict::WithinTolerance if self.margin >= 0.0 => format!("closest: {}", self.text),
+            Verdict::WithinTolerance => {
+                format!("{} fails {}; {} are allowed", self.text, self.shortfall(), up(self.tolerance))
+            }
+            Verdict::CannotBeTold | Verdict::DoesNotHold => {
+                let chance = self.chance.map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
+                let ours = if matches!(self.ours, Ours::Bound(_)) { ", by a bound of ours" } else { "" };
+                format!("{} fails {}{chance}{ours}", self.text, self.shortfall())
+            }
+        }
+    }
+}
+
+/// The paper's numbers beside ours, in columns as wide as their cells.
+fn pairs(pairs: &[Pair]) -> String {
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let cells: Vec<[String; 3]> = [["".to_owned(), "paper".to_owned(), "ours".to_owned()]]
+        .into_iter()
+        .chain(pairs.iter().map(|pair| [pair.what.clone(), pair.paper.clone(), pair.ours()]))
+        .collect();
+    let wide = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let [what, paper, ours] = [0, 1, 2].map(wide);
+    cells.iter().map(|[a, b, c]| format!("      {a:<what$}  {b:>paper$}  {c:>ours$}\n")).collect()
+}
+
+/// Rounds up to four decimals.
+fn up(number: f64) -> f64 {
+    (number * 1e4 - 1e-9).ceil() / 1e4
+}
+
+/// Most failing comparisons that are shown per claim.
+const SHOWN: usize = 6;
+
+/// Wraps text at 100 columns; all lines but the first are indented.
+fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut length = 0;
+    for (place, word) in text.split(' ').enumerate() {
+        let letters = word.chars().count();
+        if length > indent && length + 1 + letters > 100 {
+            lines.push_str(&format!("\n{:indent$}", ""));
+            length = indent;
+        } else if place > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines.push_str(word);
+        length += letters;
+    }
+    lines
+}

@@ -1,0 +1,316 @@
+//! Numbers of the terms of written claims: means over seeds for each combination of settings.
+
+use std::collections::BTreeMap;
+
+use super::formula::{Choice, Each, Formula, Metric, Numbered, Operator, Pick, Term, is_equal};
+use super::judge::{Number, just};
+use crate::experiment::metrics::find;
+use hansa_sim::near::nearest;
+
+/// Samples of all metrics, by the values of the axes that are no seeds.
+pub struct Cells<'e> {
+    /// Keys with their values.
+    axes: Vec<(&'e str, &'e [String])>,
+    metrics: Vec<&'static str>,
+    /// Numbers of the metrics for each combination, in order of the seeds; None where a run has no such number.
+    samples: BTreeMap<Vec<usize>, Vec<Vec<Option<f64>>>>,
+}
+
+/// Most combinations of values for which one comparison is made.
+const POINTS_MAX: usize = 10_000;
+
+/// Meaning of a name.
+#[derive(Clone, Debug)]
+struct Bound {
+    name: String,
+    /// The axis of the value; None if it is a number.
+    axis: Option<usize>,
+    /// Index of the value, or the number.
+    value: usize,
+    /// Last one of the axis, or of the numbers.
+    last: usize,
+}
+
+/// The values that all names stand for.
+#[derive(Clone, Debug, Default)]
+pub struct Point(Vec<Bound>);
+
+impl<'e> Cells<'e> {
+    /// Cells without samples.
+    pub fn new(axes: Vec<(&'e str, &'e [String])>, metrics: Vec<&'static str>) -> Cells<'e> {
+        Cells { axes, metrics, samples: BTreeMap::new() }
+    }
+
+    /// Adds the numbers of a run with these values of the axes. O(axes * their values).
+    pub fn add(&mut self, values: &[&str], numbers: &[Option<f64>]) {
+        let place = |((_, all), value): (&(&str, &[String]), &&str)| all.iter().position(|one| one == value);
+        let Some(places) = self.axes.iter().zip(values).map(place).collect() else { return };
+        let of = self.samples.entry(places).or_insert_with(|| vec![Vec::new(); self.metrics.len()]);
+        of.iter_mut().zip(numbers).for_each(|(of, number)| of.push(*number));
+    }
+
+    /// All combinations of the values that names stand for, in order; the first name changes slowest.
+    pub fn points(&self, each: &[Each]) -> Result<Vec<Point>, String> {
+        let mut points = vec![Point::default()];
+        for each in each {
+            let (name, axis, values, last) = match each {
+                Each::Values(name, choice) => {
+                    let (axis, values) = self.choose(choice)?;
+                    let name = name.clone().unwrap_or_else(|| self.label(axis).to_owned());
+                    (name, Some(axis), values, self.axes[axis].1.len() - 1)
+                }
+                Each::Numbers(name, first, last) => {
+                    let (first, last) = (*first as usize, *last as usize);
+                    (name.clone(), None, (first..=last).collect(), last)
+                }
+            };
+            let is_own = axis.is_some_and(|axis| self.label(axis) == name);
+            let is_value = self.axes.iter().any(|(_, values)| values.iter().any(|value| is_equal(value, &name)));
+            if !is_own && (self.axis(&name).is_some() || is_value) {
+                return Err(format!("{name} is an axis or a value of one: expected another name"));
+            }
+            if points[0].find(&name).is_some() {
+                return Err(format!(
+                    "two lines of `each` are about {name}: expected another name, as in `other: {name}`"
+                ));
+            }
+            if points.len() * values.len() > POINTS_MAX {
+                return Err(format!("these are more than {POINTS_MAX} combinations of values"));
+            }
+            let bind = |point: &Point, value: usize| {
+                Point(point.0.iter().cloned().chain([Bound { name: name.clone(), axis, value, last }]).collect())
+            };
+            points = points.iter().flat_map(|point| values.iter().map(|value| bind(point, *value))).collect();
+        }
+        Ok(points)
+    }
+
+    /// Both sides of a comparison; None if one of them is beyond the last value of an axis.
+    pub fn sides(&self, formula: &Formula, point: &Point) -> Result<Option<(Number, Number)>, String> {
+        let (left, right) = (self.number(&formula.left, point)?, self.number(&formula.right, point)?);
+        Ok(left.zip(right))
+    }
+
+    /// The number of a term; None if it is beyond the last value of an axis.
+    pub fn number(&self, term: &Term, point: &Point) -> Result<Option<Number>, String> {
+        match term {
+            Term::Number(number) => Ok(Some(just(*number))),
+            Term::Metric(metric) => match &self.numbers(metric, point)?[..] {
+                [] => Ok(None),
+                [one] => Ok(Some(one.clone())),
+                many => {
+                    let count = many.len();
+                    let name = &metric.name;
+                    Err(format!("{name}: expected one value of each axis, found {count}: use largest or smallest"))
+                }
+            },
+            Term::Absolute(term) => Ok(self.number(term, point)?.map(|number| match number.constant() {
+                Some(constant) => just(constant.abs()),
+                None => number.absolute(),
+            })),
+            Term::Combined(operator, one, other) => {
+                let Some((one, other)) = self.number(one, point)?.zip(self.number(other, point)?) else {
+                    return Ok(None);
+                };
+                combine(*operator, &one, &other).map(Some)
+            }
+            Term::Ranked { is_largest, rank, of } => {
+                let mut numbers = self.numbers(of, point)?;
+                let word = if *is_largest { "largest" } else { "smallest" };
+                if *rank > numbers.len() {
+                    let count = numbers.len();
+                    return Err(format!("{word}({rank}, {}): there are only {count}", of.name));
+                }
+                if let Some(missing) = numbers.iter().find(|number| number.value.is_none()) {
+                    return Ok(Some(missing.clone()));
+                }
+                numbers.sort_by(|one, other| {
+                    let order = one.value.unwrap_or(0.0).total_cmp(&other.value.unwrap_or(0.0));
+                    if *is_largest { order.reverse() } else { order }
+                });
+                Ok(Some(numbers.swap_remove(rank - 1)))
+            }
+        }
+    }
+
+    /// The numbers of a metric for all values that its settings admit; none if a setting is beyond the last value.
+    fn numbers(&self, metric: &Metric, point: &Point) -> Result<Vec<Number>, String> {
+        let numbers = match &metric.number {
+            None => return self.numbers_of(&metric.name, &metric.picks, point),
+            Some(Numbered::To(first, last)) => (*first as usize..=*last as usize).collect(),
+            Some(Numbered::Bare(name)) => vec![point.number(name)?.value],
+            Some(Numbered::Next(name)) => {
+                let bound = point.number(name)?;
+                (bound.value + 1..=bound.last).take(1).collect()
+            }
+        };
+        let mut all = Vec::new();
+        for number in numbers {
+            all.extend(self.numbers_of(&format!("{}{number}", metric.name), &metric.picks, point)?);
+        }
+        Ok(all)
+    }
+
+    fn numbers_of(&self, metric: &str, picks: &[Pick], point: &Point) -> Result<Vec<Number>, String> {
+        let Some(column) = self.metrics.iter().position(|name| *name == metric) else {
+            if find(metric).is_some() {
+                return Err(format!("{metric} is not among the `metrics` of this experiment"));
+            }
+            let meant = did_you_mean(nearest(metric, self.metrics.iter().copied()));
+            return Err(format!("the experiment has no metric {metric}{meant}"));
+        };
+        // Values of the axes, and the axes in the order in which they are named.
+        let mut chosen: Vec<Option<Vec<usize>>> = vec![None; self.axes.len()];
+        let mut order = Vec::new();
+        for pick in picks {
+            let (axis, values) = match pick {
+                Pick::Bare(text) => self.bare(text, point)?,
+                Pick::Next(text) => {
+                    let name = self.axis(text).map_or(text.as_str(), |axis| self.label(axis));
+                    let bound = point.find(name).and_then(|bound| Some((bound.axis?, bound)));
+                    let (axis, bound) =
+                        bound.ok_or_else(|| format!("next {text}: no line of `each` is about {text}"))?;
+                    (axis, (bound.value + 1..=bound.last).take(1).collect())
+                }
+                Pick::Chosen(choice) => self.choose(choice)?,
+            };
+            if chosen[axis].replace(values).is_some() {
+                return Err(format!("{metric} has two settings of {}", self.label(axis)));
+            }
+            order.push(axis);
+        }
+        for (axis, chosen) in chosen.iter_mut().enumerate().filter(|(_, chosen)| chosen.is_none()) {
+            let label = self.label(axis);
+            *chosen = Some(match point.find(label).filter(|bound| bound.axis == Some(axis)) {
+                Some(bound) => {
+                    order.push(axis);
+                    vec![bound.value]
+                }
+                None if self.axes[axis].1.len() == 1 => vec![0],
+                None => return Err(format!("{metric} leaves {label} open: expected one of its values")),
+            });
+        }
+        let mut places: Vec<Vec<usize>> = vec![Vec::new()];
+        for values in chosen.into_iter().flatten() {
+            places =
+                places.iter().flat_map(|place| values.iter().map(|value| [&place[..], &[*value]].concat())).collect();
+        }
+        Ok(places.iter().map(|place| self.mean(metric, column, place, &order)).collect())
+    }
+
+    /// Mean of a metric over seeds for one value of each axis. None if a run has no such number.
+    fn mean(&self, metric: &str, column: usize, place: &[usize], order: &[usize]) -> Number {
+        let settings: Vec<&str> = order.iter().map(|axis| self.axes[*axis].1[place[*axis]].as_str()).collect();
+        let name = format!("{metric}({})", settings.join(", "));
+        let samples = self.samples.get(place).map_or(&[][..], |of| &of[column]);
+        let known: Vec<f64> = samples.iter().copied().flatten().collect();
+        let number = Number::mean(name, &known);
+        if known.len() == samples.len() { number } else { Number::new(number.name, None) }
+    }
+
+    /// The values that a name, an axis or a value alone stands for.
+    fn bare(&self, text: &str, point: &Point) -> Result<(usize, Vec<usize>), String> {
+        if let Some((axis, bound)) = point.find(text).and_then(|bound| Some((bound.axis?, bound))) {
+            return Ok((axis, vec![bound.value]));
+        }
+        if let Some(axis) = self.axis(text) {
+            return Ok((axis, (0..self.axes[axis].1.len()).collect()));
+        }
+        let find = |values: &[String]| values.iter().position(|value| is_equal(value, text));
+        let found = self.axes.iter().enumerate().filter_map(|(axis, (_, values))| Some((axis, find(values)?)));
+        match found.collect::<Vec<_>>()[..] {
+            [(axis, value)] => Ok((axis, vec![value])),
+            [] => {
+                let names = point.0.iter().map(|bound| bound.name.as_str());
+                let values = self.axes.iter().flat_map(|(_, values)| values.iter().map(String::as_str));
+                let meant = nearest(text, names.chain(values));
+                Err(format!("no axis has the value {text}{}", did_you_mean(meant)))
+            }
+            [(one, _), (other, _), ..] => {
+                let [one, other] = [one, other].map(|axis| self.label(axis));
+                Err(format!(
+                    "{text} is a value of {one} and of {other}: expected `{one} = {text}` or `{other} = {text}`"
+                ))
+            }
+        }
+    }
+
+    /// An axis, and the indices of the values that meet all conditions.
+    fn choose(&self, choice: &Choice) -> Result<(usize, Vec<usize>), String> {
+        let labels = || (0..self.axes.len()).map(|axis| self.label(axis));
+        let Some(axis) = self.axis(&choice.axis) else {
+            let (all, name) = (labels().collect::<Vec<_>>().join(", "), &choice.axis);
+            let meant = did_you_mean(nearest(name, labels()));
+            return Err(match (name.ends_with("seed"), all.is_empty()) {
+                (true, _) => format!("{name}: claims are about means over seeds"),
+                (false, true) => format!("there is no axis {name}, as only seeds vary"),
+                (false, false) => format!("there is no axis {name}: expected one of {all}{meant}"),
+            });
+        };
+        let all = self.axes[axis].1;
+        for value in choice.conditions.iter().flat_map(|condition| condition.named()) {
+            if !all.iter().any(|one| is_equal(one, value)) {
+                let meant = did_you_mean(nearest(value, all.iter().map(String::as_str)));
+                let (axis, rule) = (&choice.axis, "values are separated by spaces, and quoted by ' if they have any");
+                return Err(format!("{axis} has no value '{value}'{meant}; {rule}"));
+            }
+        }
+        let admits = |value: &usize| choice.conditions.iter().all(|condition| condition.admits(&all[*value]));
+        let values: Vec<usize> = (0..all.len()).filter(admits).collect();
+        if values.is_empty() {
+            return Err(format!("no value of {} meets these conditions", choice.axis));
+        }
+        Ok((axis, values))
+    }
+
+    /// The axis of this label or key.
+    fn axis(&self, name: &str) -> Option<usize> {
+        (0..self.axes.len()).find(|axis| self.label(*axis) == name || self.axes[*axis].0 == name)
+    }
+
+    /// The last step of an axis's key, if that is enough to tell it from the others; else the key.
+    fn label(&self, axis: usize) -> &'e str {
+        fn last(key: &str) -> &str {
+            key.rsplit('.').next().unwrap_or(key)
+        }
+        let key = self.axes[axis].0;
+        let is_shared = self.axes.iter().filter(|(other, _)| last(other) == last(key)).count() > 1;
+        if is_shared { key } else { last(key) }
+    }
+}
+
+impl Point {
+    fn find(&self, name: &str) -> Option<&Bound> {
+        self.0.iter().find(|bound| bound.name == name)
+    }
+
+    fn number(&self, name: &str) -> Result<&Bound, String> {
+        let bound = self.find(name).filter(|bound| bound.axis.is_none());
+        bound.ok_or_else(|| format!("{{{name}}}: expected a line of `each` with numbers, as in `{name}: 1 to 10`"))
+    }
+}
+
+fn combine(operator: Operator, one: &Number, other: &Number) -> Result<Number, String> {
+    let constants = one.constant().zip(other.constant());
+    Ok(match (operator, one.constant(), other.constant()) {
+        (Operator::Plus, ..) if let Some((one, other)) = constants => just(one + other),
+        (Operator::Minus, ..) if let Some((one, other)) = constants => just(one - other),
+        (Operator::Plus, _, Some(term)) => one.plus(term),
+        (Operator::Plus, Some(term), _) => other.plus(term),
+        (Operator::Plus, ..) => one.add(other),
+        (Operator::Minus, _, Some(term)) => one.plus(-term),
+        (Operator::Minus, ..) => one.minus(other),
+        (Operator::Times, Some(factor), _) => other.times(factor),
+        (Operator::Times, _, Some(factor)) => one.times(factor),
+        (Operator::Times, ..) => return Err("expected a number on one side of *".to_owned()),
+        (Operator::Over, ..) if let Some((one, other)) = constants => match one / other {
+            ratio if ratio.is_finite() => just(ratio),
+            _ => return Err("expected a divisor other than 0".to_owned()),
+        },
+        (Operator::Over, ..) => one.over(other),
+    })
+}
+
+fn did_you_mean(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| format!("; did you mean {name}?"))
+}

@@ -1,0 +1,270 @@
+//! Numbers with names, and the comparisons of a claim.
+
+use std::borrow::Cow;
+
+use super::super::statistics::{chance, ratio};
+use super::{Comparison, Finding, Ours, Pair, Verdict, worst};
+
+/// Collects the comparisons of a claim.
+pub struct Judge<'r, R> {
+    pub results: &'r R,
+    pub comparisons: Vec<Comparison>,
+    pub pairs: Vec<Pair>,
+    /// Comparisons that lack numbers.
+    pub missing: Vec<String>,
+    /// Reasons why a part of the claim cannot be told.
+    pub untold: Vec<String>,
+    pub remarks: Vec<String>,
+    ours: Ours,
+}
+
+/// A number with a name; the value is None if the results do not have it.
+#[derive(Clone, Debug)]
+pub struct Number {
+    pub name: String,
+    pub value: Option<f64>,
+    /// Deviation that each sample causes in the number; empty if its samples are unknown.
+    pulls: Vec<f64>,
+    /// Square of the half width of the confidence interval that samples without counterparts add.
+    unpaired: f64,
+    /// True if its samples are of other occasions than those of other numbers, even if there are as many.
+    alone: bool,
+}
+
+impl Number {
+    pub fn new(name: String, value: Option<f64>) -> Number {
+        Number { name, value, pulls: Vec::new(), unpaired: 0.0, alone: false }
+    }
+
+    /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
+    pub fn alone(self) -> Number {
+        Number { alone: true, ..self }
+    }
+
+    /// Mean of samples.
+    pub fn mean(name: String, samples: &[f64]) -> Number {
+        let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
+        let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
+        Number { pulls, ..Number::new(name, value) }
+    }
+
+    /// Ratio of the means of paired samples.
+    pub fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
+        let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
+        Number { pulls, ..Number::new(name, value) }
+    }
+
+    /// Sample standard deviation.
+    pub fn deviation(name: String, samples: &[f64]) -> Number {
+        let pulls = Number::mean(String::new(), samples).pulls;
+        if pulls.len() < 2 {
+            return Number::new(name, None);
+        }
+        let variance = pulls.iter().map(|pull| pull * pull).sum::<f64>() / (pulls.len() - 1) as f64;
+        let deviation = variance.sqrt();
+        let pulls = pulls.iter().map(|pull| (pull * pull - variance) / (2.0 * deviation));
+        let pulls = if deviation > 0.0 { pulls.collect() } else { Vec::new() };
+        Number { pulls, ..Number::new(name, Some(deviation)) }
+    }
+
+    pub fn plus(&self, term: f64) -> Number {
+        let sign = if term < 0.0 { '-' } else { '+' };
+        let name = format!("{} {sign} {}", self.name, term.abs());
+        Number { name, value: self.value.map(|value| value + term), ..self.clone() }
+    }
+
+    pub fn times(&self, factor: f64) -> Number {
+        let name = match self.name.is_empty() {
+            true => String::new(),
+            false => format!("{factor} {}", grouped(&self.name)),
+        };
+        let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
+        let unpaired = self.unpaired * factor * factor;
+        Number { name, value: self.value.map(|value| value * factor), pulls, unpaired, alone: self.alone }
+    }
+
+    pub fn minus(&self, other: &Number) -> Number {
+        let name = format!("({} - {})", self.told(), grouped(&other.told()));
+        Number { name, ..self.combined(other, |a, b| a - b, -1.0) }
+    }
+
+    pub fn add(&self, other: &Number) -> Number {
+        let name = format!("({} + {})", self.told(), other.told());
+        Number { name, ..self.combined(other, |a, b| a + b, 1.0) }
+    }
+
+    /// Quotient of two numbers. To first order, a sample moves it as it moves the difference to this multiple of the
+    /// divisor.
+    pub fn over(&self, other: &Number) -> Number {
+        let ratio = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
+        let divisor = other.value.filter(|_| ratio.is_some()).unwrap_or(1.0);
+        let apart = self.combined(&other.times(ratio.unwrap_or(0.0)), |a, b| a - b, -1.0).times(1.0 / divisor);
+        Number { name: format!("{} / {}", grouped(&self.told()), grouped(&other.told())), value: ratio, ..apart }
+    }
+
+    /// A number without a name that `value` makes of two, with the samples of the second counted `sign` times.
+    fn combined(&self, other: &Number, value: impl Fn(f64, f64) -> f64, sign: f64) -> Number {
+        let (pulls, unpaired) = match (self.pulls.len(), other.pulls.len()) {
+            // A number without samples leaves those of the other unchanged.
+            (_, 0) => (self.pulls.clone(), 0.0),
+            (0, _) => (other.pulls.iter().map(|pull| sign * pull).collect(), 0.0),
+            _ if self.goes_with(other) => {
+                (self.pulls.iter().zip(&other.pulls).map(|(one, other)| one + sign * other).collect(), 0.0)
+            }
+            _ => (Vec::new(), [self, other].iter().filter_map(|one| chance(&one.pulls)).map(|one| one * one).sum()),
+        };
+        let value = self.value.zip(other.value).map(|(a, b)| value(a, b));
+        let unpaired = unpaired + self.unpaired + other.unpaired;
+        Number { name: String::new(), value, pulls, unpaired, alone: self.alone || other.alone }
+    }
+
+    /// Its name, or its value if it has no name.
+    fn told(&self) -> String {
+        match self.value.filter(|_| self.name.is_empty()) {
+            Some(value) => format!("{}", (value * 1e4).round() / 1e4),
+            None => self.name.clone(),
+        }
+    }
+
+    pub fn absolute(&self) -> Number {
+        let sign = if self.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
+        let inner = inner(&self.name).unwrap_or(&self.name);
+        Number { name: format!("|{inner}|"), ..self.times(sign) }
+    }
+
+    pub fn distance(&self, other: &Number) -> Number {
+        self.minus(other).absolute()
+    }
+
+    /// The value of a number without a name.
+    pub fn constant(&self) -> Option<f64> {
+        self.value.filter(|_| self.name.is_empty())
+    }
+
+    /// True if the samples of both are paired.
+    fn goes_with(&self, other: &Number) -> bool {
+        self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
+    }
+
+    /// Half width of the confidence interval of the difference; paired samples are compared pair by pair. None if it is
+    /// unknown.
+    pub fn chance(&self, other: &Number) -> Option<f64> {
+        let apart = self.combined(other, |a, b| a - b, -1.0);
+        let known = |one: &Number| one.pulls.len() != 1;
+        let paired = chance(&apart.pulls);
+        let is_known = apart.pulls.len() > 1 || apart.unpaired > 0.0;
+        (is_known && known(self) && known(other)).then(|| paired.unwrap_or(0.0).hypot(apart.unpaired.sqrt()))
+    }
+}
+
+/// A name as an operand: in parentheses if it is made of several.
+fn grouped(name: &str) -> String {
+    let (mut depth, mut is_in_bars) = (0, false);
+    let is_made = name.char_indices().any(|(at, letter)| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '|' => is_in_bars = !is_in_bars,
+            _ => {}
+        }
+        depth == 0 && !is_in_bars && [" + ", " - ", " / "].iter().any(|sign| name[at..].starts_with(sign))
+    });
+    if is_made { format!("({name})") } else { name.to_owned() }
+}
+
+/// The name without the parentheses around all of it. None if there are none.
+fn inner(name: &str) -> Option<&str> {
+    let inner = name.strip_prefix('(')?.strip_suffix(')')?;
+    let mut depth = 0;
+    let is_around = inner.chars().all(|letter| {
+        match letter {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        depth >= 0
+    });
+    is_around.then_some(inner)
+}
+
+pub fn just(value: f64) -> Number {
+    Number::new(String::new(), Some(value))
+}
+
+impl<'r, R> Judge<'r, R> {
+    pub fn new(results: &'r R) -> Judge<'r, R> {
+        let (comparisons, pairs) = Default::default();
+        let (missing, untold, remarks) = Default::default();
+        Judge { results, comparisons, pairs, missing, untold, remarks, ours: Ours::Nothing }
+    }
+
+    /// Verdict of a weaker statement; None if it compares nothing.
+    pub fn weaker(self) -> Option<Verdict> {
+        let has_any = !self.comparisons.is_empty() || !self.missing.is_empty();
+        has_any.then(|| self.finding(None).verdict)
+    }
+
+    /// The finding, with the verdict of a weaker statement.
+    pub fn finding(self, weaker: Option<Verdict>) -> Finding {
+        let Judge { comparisons, pairs, missing, untold, remarks, .. } = self;
+        let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
+        let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
+        let verdict = worst(&comparisons).unwrap_or(least).max(least);
+        Finding { verdict, comparisons, pairs, missing, untold, remarks, weaker }
+    }
+
+    /// Compares against bounds of ours, because the paper gives none: what holds is within our tolerance at best.
+    pub fn bound(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Bound(why.into()), compare);
+    }
+
+    /// Compares with tolerances of ours, which count only where a comparison needs them.
+    pub fn slack(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with(Ours::Slack(why.into()), compare);
+    }
+
+    fn with(&mut self, ours: Ours, compare: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.ours, ours);
+        compare(self);
+        self.ours = before;
+    }
+
+    /// Shows a number that the paper prints beside ours, without judging it.
+    pub fn beside(&mut self, what: impl Into<String>, paper: impl ToString, ours: &Number) {
+        self.pairs.push(Pair { what: what.into(), paper: paper.to_string(), ours: ours.value });
+    }
+
+    /// Adds a sentence that is shown with every verdict.
+    pub fn remark(&mut self, remark: impl Into<String>) {
+        self.remarks.push(remark.into());
+    }
+
+    /// States that a part of the claim cannot be told.
+    pub fn untold(&mut self, reason: impl Into<String>) {
+        self.untold.push(reason.into());
+    }
+
+    pub fn below(&mut self, low: &Number, high: &Number) {
+        self.compare(low, high, 0.0, true);
+    }
+
+    pub fn at_most(&mut self, low: &Number, high: &Number, tolerance: f64) {
+        self.compare(low, high, tolerance, false);
+    }
+
+    pub fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
+        let shown = |number: &Number| match number.value {
+            // A bound that was computed has more digits than say anything.
+            Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.told(),
+            Some(value) if number.name.is_empty() => value.to_string(),
+            Some(value) => format!("{} = {value:.4}", number.name),
+            None => number.name.clone(),
+        };
+        let sign = if strict { "<" } else { "<=" };
+        let text = format!("{} {sign} {}", shown(low), shown(high));
+        let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
+        let chance = low.chance(high);
+        let ours = self.ours.clone();
+        self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance, ours });
+    }
+}

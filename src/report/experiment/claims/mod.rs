@@ -1,0 +1,282 @@
+//! Claims of a paper: its words, comparisons of numbers, and verdicts for given results.
+//!
+//! The paper's own words and numbers are the claim. Where it gives no number for "close" or "much", a bound of ours is
+//! marked as such, and what holds by it holds only within our tolerance.
+//!
+//! Claims of experiments that need a program are compared by functions; those of experiment files are written as
+//! formulas (`written.rs`).
+
+mod account;
+mod cells;
+mod formula;
+mod judge;
+mod verdicts;
+mod written;
+
+use std::borrow::Cow;
+
+pub use account::Findings;
+pub use cells::Cells;
+pub use judge::{Judge, Number, just};
+pub use verdicts::verdicts;
+pub use written::{WrittenClaim, check, walk};
+
+/// A statement of a paper, in words and as comparisons.
+pub struct Claim<R> {
+    pub number: u32,
+    /// The statement in short, in words of ours.
+    pub text: &'static str,
+    pub says: &'static [Says],
+    /// Explanation of why it does not hold as it stands.
+    pub note: Option<&'static str>,
+    pub compare: fn(&mut Judge<'_, R>),
+    pub weaker: Option<Weaker<R>>,
+}
+
+/// Source of a claim in its paper.
+#[derive(Clone, Copy, Debug)]
+pub enum Says {
+    /// Place (section, table or figure; empty if it is not known) and the paper's own words.
+    Quote(&'static str, &'static str),
+    /// Place and statement, where only its sense is at hand, not its wording.
+    Sense(&'static str, &'static str),
+}
+
+/// A statement of ours that is weaker than the paper's. It is judged beside the claim, and does not affect its verdict.
+pub struct Weaker<R> {
+    pub text: &'static str,
+    pub compare: fn(&mut Judge<'_, R>),
+}
+
+/// Verdict of a claim, with its evidence.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// Verdict of the weakest part.
+    pub verdict: Verdict,
+    pub comparisons: Vec<Comparison>,
+    /// Numbers of the paper beside ours.
+    pub pairs: Vec<Pair>,
+    /// Comparisons that could not be made, as numbers are missing.
+    pub missing: Vec<String>,
+    /// Reasons why parts of the claim cannot be told.
+    pub untold: Vec<String>,
+    /// Sentences that are shown with every verdict.
+    pub remarks: Vec<String>,
+    /// Verdict of the weaker statement; None if there is none, or no number for it.
+    pub weaker: Option<Verdict>,
+}
+
+/// A number that the paper prints, and ours; None if the results lack it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    pub what: String,
+    pub paper: String,
+    pub ours: Option<f64>,
+}
+
+/// Verdicts, from the strongest to the weakest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Holds,
+    /// Holds by a bound or a tolerance that is ours, not the paper's.
+    WithinTolerance,
+    /// Numbers are missing, or differ by less than the random variation of so few samples.
+    CannotBeTold,
+    DoesNotHold,
+}
+
+/// The part of a comparison that is ours, not the paper's, and the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ours {
+    Nothing,
+    Bound(Cow<'static, str>),
+    Slack(Cow<'static, str>),
+}
+
+/// A comparison: one number is below another one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// Both sides with their numbers.
+    pub text: String,
+    /// Right side minus left side.
+    pub margin: f64,
+    /// Shortfall that is tolerated.
+    pub tolerance: f64,
+    /// True if equality is not enough.
+    pub strict: bool,
+    /// Half width of the 95 % confidence interval of the margin; None if it is unknown.
+    pub chance: Option<f64>,
+    pub ours: Ours,
+}
+
+impl<R> Claim<R> {
+    pub fn judge(&self, results: &R) -> Finding {
+        let mut judge = Judge::new(results);
+        (self.compare)(&mut judge);
+        let weaker = self.weaker.as_ref().and_then(|weaker| {
+            let mut judge = Judge::new(results);
+            (weaker.compare)(&mut judge);
+            judge.weaker()
+        });
+        judge.finding(weaker)
+    }
+}
+
+/// The weakest verdict; None without comparisons.
+fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
+    comparisons.iter().map(Comparison::verdict).max()
+}
+
+impl Comparison {
+    pub fn verdict(&self) -> Verdict {
+        let holds = if self.strict { self.margin > 0.0 } else { self.margin >= -ROUNDING };
+        match holds {
+            true if matches!(self.ours, Ours::Bound(_)) => Verdict::WithinTolerance,
+            true => Verdict::Holds,
+            false if self.tolerance > 0.0 && self.margin >= -self.tolerance - ROUNDING => Verdict::WithinTolerance,
+            false if self.chance.is_some_and(|chance| chance > 0.0 && self.margin + self.tolerance + chance >= 0.0) => {
+                Verdict::CannotBeTold
+            }
+            false => Verdict::DoesNotHold,
+        }
+    }
+
+    /// Amount by which it fails, with enough digits to differ from zero.
+    fn shortfall(&self) -> String {
+        match -self.margin {
+            0.0 => "as both sides are equal".to_owned(),
+            missing if missing.abs() < 0.00005 => format!("by {missing:.1e}"),
+            missing => format!("by {missing:.4}"),
+        }
+    }
+}
+
+const ROUNDING: f64 = 1e-12;
+
+impl Verdict {
+    pub const ALL: [Verdict; 4] =
+        [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold, Verdict::CannotBeTold];
+
+    /// True if the note of a claim explains this verdict.
+    pub fn needs_a_note(self) -> bool {
+        matches!(self, Verdict::WithinTolerance | Verdict::DoesNotHold)
+    }
+
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Holds => "holds",
+            Verdict::WithinTolerance => "holds only within our tolerance",
+            Verdict::CannotBeTold => "cannot be told",
+            Verdict::DoesNotHold => "does not hold",
+        }
+    }
+}
+
+impl Finding {
+    /// The decisive comparisons: all that fail, else all that cannot be told, else the one that needs most of its
+    /// tolerance, else the closest one.
+    pub fn evidence(&self) -> Vec<&Comparison> {
+        for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
+            let failing: Vec<_> = self.comparisons.iter().filter(|c| c.verdict() == verdict).collect();
+            if !failing.is_empty() {
+                return failing;
+            }
+        }
+        self.comparisons.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
+    }
+
+    /// True if a comparison that names `named` fails, by chance or not. Such a comparison must exist, even if its
+    /// numbers are missing.
+    pub fn fails(&self, named: &str) -> bool {
+        let names = |text: &String| text.contains(named);
+        let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
+        assert!(all.any(names), "no comparison names {named}");
+        let fails = |one: &Comparison| matches!(one.verdict(), Verdict::DoesNotHold | Verdict::CannotBeTold);
+        self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
+    }
+
+    /// Reasons for bounds, and for tolerances that are needed, each once.
+    fn tolerances(&self) -> Vec<&str> {
+        let mut reasons: Vec<&str> = Vec::new();
+        for comparison in &self.comparisons {
+            let why = match &comparison.ours {
+                Ours::Bound(why) => why,
+                Ours::Slack(why) if comparison.verdict() == Verdict::WithinTolerance => why,
+                Ours::Slack(_) | Ours::Nothing => continue,
+            };
+            if !reasons.contains(&&**why) {
+                reasons.push(why);
+            }
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(margin: f64, ours: Ours) -> Comparison {
+        Comparison { text: String::new(), margin, tolerance: 0.0, strict: true, chance: None, ours }
+    }
+
+    #[test]
+    fn a_shortfall_never_reads_as_zero() {
+        let of = |margin| comparison(margin, Ours::Nothing).shortfall();
+        assert_eq!(of(0.0), "as both sides are equal");
+        assert_eq!(of(-0.5), "by 0.5000");
+        assert_eq!(of(-0.00001), "by 1.0e-5");
+    }
+
+    /// A claim that compares fixed numbers.
+    fn judged(compare: fn(&mut Judge<'_, ()>)) -> Finding {
+        Claim { number: 1, text: "", says: &[], note: None, compare, weaker: None }.judge(&())
+    }
+
+    #[test]
+    fn a_claim_is_as_strong_as_its_weakest_part() {
+        let holds: fn(&mut Judge<'_, ()>) = |judge| judge.below(&just(1.0), &just(2.0));
+        assert_eq!(judged(holds).verdict, Verdict::Holds);
+        let bound = judged(|judge| {
+            judge.below(&just(1.0), &just(2.0));
+            judge.bound("close is 1 here", |judge| judge.below(&just(1.0), &just(2.0)));
+        });
+        assert_eq!((bound.verdict, bound.tolerances()), (Verdict::WithinTolerance, vec!["close is 1 here"]));
+        let unused = judged(|judge| judge.slack("noise", |judge| judge.at_most(&just(1.0), &just(2.0), 1.0)));
+        assert_eq!((unused.verdict, unused.tolerances().len()), (Verdict::Holds, 0));
+        let used = judged(|judge| judge.slack("noise", |judge| judge.at_most(&just(2.5), &just(2.0), 1.0)));
+        assert_eq!((used.verdict, used.tolerances()), (Verdict::WithinTolerance, vec!["noise"]));
+        // A bound that fails is named, too.
+        let failing = judged(|judge| judge.bound("much is 2", |judge| judge.below(&just(2.0), &just(1.0))));
+        assert_eq!((failing.verdict, failing.tolerances()), (Verdict::DoesNotHold, vec!["much is 2"]));
+        let missing = judged(|judge| {
+            judge.below(&just(1.0), &just(2.0));
+            judge.below(&Number::new("lost".to_owned(), None), &just(2.0));
+        });
+        assert_eq!(missing.verdict, Verdict::CannotBeTold);
+        let fails = judged(|judge| {
+            judge.untold("no log");
+            judge.below(&just(3.0), &just(2.0));
+        });
+        assert_eq!(fails.verdict, Verdict::DoesNotHold);
+        assert_eq!(judged(|_| {}).verdict, Verdict::CannotBeTold);
+    }
+
+    /// A weaker statement of ours holds, and the paper's still does not.
+    #[test]
+    fn a_weaker_statement_never_replaces_the_papers() {
+        let claim = Claim {
+            number: 1,
+            text: "a is above 2",
+            says: &[],
+            note: None,
+            compare: |judge: &mut Judge<'_, f64>| judge.below(&just(2.0), &just(*judge.results)),
+            weaker: Some(Weaker {
+                text: "a is above 1",
+                compare: |judge| judge.below(&just(1.0), &just(*judge.results)),
+            }),
+        };
+        let finding = claim.judge(&1.5);
+        assert_eq!((finding.verdict, finding.weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
+    }
+}

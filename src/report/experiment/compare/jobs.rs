@@ -1,0 +1,348 @@
+//! Jobs of several results, matched by number.
+
+use std::collections::BTreeMap;
+
+use super::Side;
+use super::groups::{Division, divisions};
+use crate::Better;
+
+/// The number of jobs that are listed with the largest changes.
+const LARGEST: usize = 10;
+
+/// Percentages of the quantiles of a distribution.
+pub const QUANTILES: [u64; 7] = [0, 5, 25, 50, 75, 95, 100];
+
+/// Microseconds in a second.
+pub(super) const SECOND: f64 = 1e6;
+
+/// Reads rows of `jobs.csv`, given its heading.
+pub struct JobReader {
+    number: usize,
+    workload: usize,
+    run_number: usize,
+    user: usize,
+    name: usize,
+    submitted: usize,
+    cores: usize,
+    walltime: usize,
+    state: usize,
+    started: usize,
+    ended: usize,
+    value: usize,
+    worth: usize,
+    width: usize,
+    table: JobTable,
+}
+
+/// The jobs of a result.
+#[derive(Clone, Debug, Default)]
+pub struct JobTable {
+    jobs: Vec<JobLine>,
+}
+
+/// A job: one row of `jobs.csv`. Times are in microseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobLine {
+    /// Workload, from 1, and number in its log.
+    log: (u32, u64),
+    /// Number in the run.
+    run: u64,
+    pub(super) user: String,
+    /// Its name in the input; empty if it has none.
+    name: String,
+    submitted: i64,
+    /// Requested cores and time; None if it has several tasks.
+    pub(super) cores: Option<u64>,
+    walltime: Option<i64>,
+    /// Its largest possible value, as written.
+    worth: String,
+    has_ended: bool,
+    /// True if it was ended at its walltime.
+    pub(super) was_killed: bool,
+    pub(super) started: Option<i64>,
+    pub(super) ended: Option<i64>,
+    value: Option<f64>,
+}
+
+impl JobReader {
+    /// A reader of rows below this heading; an error names the missing column.
+    pub fn new(heading: &[String]) -> Result<JobReader, String> {
+        let column = |name: &str| {
+            let place = heading.iter().position(|column| column == name);
+            place.ok_or_else(|| format!("it has no column `{name}`"))
+        };
+        Ok(JobReader {
+            number: column("job_id")?,
+            workload: column("workload_name")?,
+            run_number: column("job")?,
+            user: column("user")?,
+            name: column("name")?,
+            submitted: column("submission_time")?,
+            cores: column("requested_number_of_resources")?,
+            walltime: column("requested_time")?,
+            state: column("final_state")?,
+            started: column("starting_time")?,
+            ended: column("finish_time")?,
+            value: column("value")?,
+            worth: column("value_max")?,
+            width: heading.len(),
+            table: JobTable::default(),
+        })
+    }
+
+    /// Takes the next row; an error says what is wrong with it. `topology` is the name of the result's topology.
+    pub fn take(&mut self, row: &[String], topology: &str) -> Result<(), String> {
+        if row.len() != self.width {
+            return Err(format!("expected {} cells, but there are {}", self.width, row.len()));
+        }
+        let whole = |column: usize, what: &str| row[column].parse::<u64>().map_err(|_| wrong(what, &row[column]));
+        let maybe = |column: usize| Some(row[column].as_str()).filter(|cell| !cell.is_empty());
+        let time = |column: usize, what: &str| {
+            maybe(column).map(|cell| micros(cell).ok_or_else(|| wrong(what, cell))).transpose()
+        };
+        let suffix = row[self.workload].strip_prefix(topology).and_then(|rest| rest.strip_prefix('.'));
+        let workload = suffix.and_then(|number| number.parse().ok()).unwrap_or(1);
+        let submitted = time(self.submitted, "submission_time")?;
+        let value = maybe(self.value).map(|cell| cell.parse::<f64>().map_err(|_| wrong("value", cell))).transpose()?;
+        self.table.jobs.push(JobLine {
+            log: (workload, whole(self.number, "job_id")?),
+            run: whole(self.run_number, "job")?,
+            user: row[self.user].clone(),
+            name: row[self.name].clone(),
+            submitted: submitted.ok_or_else(|| wrong("submission_time", ""))?,
+            cores: maybe(self.cores).map(|_| whole(self.cores, "requested_number_of_resources")).transpose()?,
+            walltime: time(self.walltime, "requested_time")?,
+            worth: row[self.worth].clone(),
+            has_ended: matches!(row[self.state].as_str(), "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
+            was_killed: row[self.state] == "COMPLETED_WALLTIME_REACHED",
+            started: time(self.started, "starting_time")?,
+            ended: time(self.ended, "finish_time")?,
+            value: value.filter(|value| value.is_finite()),
+        });
+        Ok(())
+    }
+
+    /// The jobs read; an error unless there are `expected`, as the summary counts them.
+    pub fn finish(self, expected: u64) -> Result<JobTable, String> {
+        match self.table.jobs.len() as u64 {
+            found if found == expected => Ok(self.table),
+            found => Err(format!("it has {found} jobs, but the summary counts {expected}")),
+        }
+    }
+}
+
+fn wrong(column: &str, cell: &str) -> String {
+    let found: String = cell.chars().take(40).collect();
+    format!("column `{column}`: expected a number, found `{found}`")
+}
+
+/// Seconds as written in tables, in microseconds.
+fn micros(cell: &str) -> Option<i64> {
+    let seconds = cell.parse::<f64>().ok().filter(|seconds| (0.0..1e12).contains(seconds))?;
+    Some((seconds * SECOND).round() as i64)
+}
+
+impl JobLine {
+    /// True unless it is certainly another job. Runs may shift submissions, or request other times, for the same job.
+    fn is_like(&self, other: &JobLine) -> bool {
+        let is_when = self.submitted == other.submitted;
+        let is_as_long = self.walltime.is_some() && self.walltime == other.walltime;
+        (is_when || is_as_long) && (self.cores, &self.user, &self.worth) == (other.cores, &other.user, &other.worth)
+    }
+
+    /// Time from submission to end; None if it has not ended.
+    pub(super) fn turnaround(&self) -> Option<i64> {
+        Some(self.ended? - self.submitted).filter(|_| self.has_ended)
+    }
+}
+
+impl JobTable {
+    /// The least and the largest number, in words; None without jobs.
+    pub fn numbers(&self) -> Option<String> {
+        let numbers = || self.jobs.iter().map(|job| job.log.1);
+        let (least, largest) = (numbers().min()?, numbers().max()?);
+        Some(if least == largest { least.to_string() } else { format!("{least} to {largest}") })
+    }
+
+    fn has_repeated_numbers(&self) -> bool {
+        let mut numbers: Vec<(u32, u64)> = self.jobs.iter().map(|job| job.log).collect();
+        numbers.sort_unstable();
+        numbers.windows(2).any(|pair| pair[0] == pair[1])
+    }
+}
+
+/// The numbers by which jobs are matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Matching {
+    /// Number of the workload, and number in its log.
+    ByLog,
+    /// Number in the run, if numbers of logs occur twice.
+    ByRun,
+}
+
+/// Changes of the jobs of a result against the first result.
+pub struct JobChanges {
+    /// Index of the result.
+    pub run: usize,
+    pub matched: u64,
+    pub only_first: u64,
+    pub only_here: u64,
+    /// Matched jobs that are certainly different jobs: another user, size or worth, or other times.
+    pub unlike: u64,
+    /// Jobs that ended in one of the two only.
+    pub ended_only_first: u64,
+    pub ended_only_here: u64,
+    /// Turnaround, wait and value, as far as jobs have them.
+    pub quantities: Vec<Changes>,
+    /// The jobs whose turnaround changed most.
+    pub largest: Vec<Change>,
+    /// Changes of turnaround by user, size, run time and end.
+    pub divisions: Vec<Division>,
+    /// Differences of turnaround in seconds, ascending.
+    pub sorted: Vec<f64>,
+}
+
+/// Changes of one quantity.
+pub struct Changes {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub is_time: bool,
+    pub better: u64,
+    pub worse: u64,
+    pub same: u64,
+    pub mean: f64,
+    /// Differences at `QUANTILES`.
+    pub quantiles: [f64; QUANTILES.len()],
+}
+
+/// The turnaround of a job in two results, in seconds.
+pub struct Change {
+    pub label: String,
+    pub user: String,
+    pub submitted: f64,
+    pub cores: Option<u64>,
+    pub first: f64,
+    pub here: f64,
+}
+
+impl JobChanges {
+    /// True if the changes are mostly those of the same jobs.
+    pub fn are_of_the_same_jobs(&self) -> bool {
+        self.unlike * 2 <= self.matched
+    }
+}
+
+impl Change {
+    pub fn difference(&self) -> f64 {
+        self.here - self.first
+    }
+}
+
+impl Changes {
+    /// Number of jobs with the quantity in both results.
+    pub fn count(&self) -> u64 {
+        self.better + self.worse + self.same
+    }
+}
+
+impl Matching {
+    /// The numbers that identify jobs in all results. O(jobs log jobs).
+    pub fn of(sides: &[Side]) -> Matching {
+        match sides.iter().any(|side| side.jobs.has_repeated_numbers()) {
+            true => Matching::ByRun,
+            false => Matching::ByLog,
+        }
+    }
+
+    fn key(self, job: &JobLine) -> (u32, u64) {
+        match self {
+            Matching::ByLog => job.log,
+            Matching::ByRun => (0, job.run),
+        }
+    }
+
+    /// Compares the jobs of two results. O(jobs log jobs).
+    pub fn changes(self, first: &Side, run: usize, here: &Side) -> JobChanges {
+        let by_number: BTreeMap<(u32, u64), &JobLine> =
+            first.jobs.jobs.iter().map(|job| (self.key(job), job)).collect();
+        let mut pairs: Vec<(&JobLine, &JobLine)> = Vec::new();
+        let mut only_here = 0;
+        for job in &here.jobs.jobs {
+            match by_number.get(&self.key(job)) {
+                Some(other) => pairs.push((other, job)),
+                None => only_here += 1,
+            }
+        }
+        let several = pairs.iter().any(|(job, _)| job.log.0 > 1);
+        let count = |of: &dyn Fn(&(&JobLine, &JobLine)) -> bool| pairs.iter().filter(|pair| of(pair)).count() as u64;
+        let wait = |job: &JobLine| Some(job.started? - job.submitted);
+        let times = |of: &dyn Fn(&JobLine) -> Option<i64>| -> Vec<f64> {
+            let both = pairs.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
+            both.collect()
+        };
+        let mut sorted = times(&JobLine::turnaround);
+        sorted.sort_unstable_by(f64::total_cmp);
+        let values = pairs.iter().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
+        let quantities = [
+            Changes::of("turnaround", "from submission to end", Better::Less, sorted.clone()),
+            Changes::of("wait", "from submission to first start", Better::Less, times(&wait)),
+            Changes::of("value", "value obtained", Better::More, values),
+        ];
+        JobChanges {
+            run,
+            matched: pairs.len() as u64,
+            only_first: first.jobs.jobs.len() as u64 - pairs.len() as u64,
+            only_here,
+            unlike: count(&|(a, b)| !a.is_like(b)),
+            ended_only_first: count(&|(a, b)| a.has_ended && !b.has_ended),
+            ended_only_here: count(&|(a, b)| !a.has_ended && b.has_ended),
+            quantities: quantities.into_iter().flatten().collect(),
+            largest: largest(&pairs, several),
+            divisions: divisions(&pairs, run),
+            sorted,
+        }
+    }
+}
+
+/// The jobs whose turnaround changed most, in order of that; equal changes in order of numbers.
+fn largest(pairs: &[(&JobLine, &JobLine)], several: bool) -> Vec<Change> {
+    let both = pairs.iter().filter_map(|(a, b)| Some((a.turnaround()?, b.turnaround()?, *a)));
+    let mut changed: Vec<(i64, i64, &JobLine)> = both.filter(|(a, b, _)| a != b).collect();
+    changed.sort_unstable_by_key(|(a, b, job)| (std::cmp::Reverse((b - a).abs()), job.log, job.run));
+    changed.truncate(LARGEST);
+    let change = |(first, here, job): (i64, i64, &JobLine)| {
+        let number = match several {
+            true => format!("{} of workload {}", job.log.1, job.log.0),
+            false => job.log.1.to_string(),
+        };
+        Change {
+            label: if job.name.is_empty() { number } else { format!("{number} ({})", job.name) },
+            user: job.user.clone(),
+            submitted: job.submitted as f64 / SECOND,
+            cores: job.cores,
+            first: first as f64 / SECOND,
+            here: here as f64 / SECOND,
+        }
+    };
+    changed.into_iter().map(change).collect()
+}
+
+impl Changes {
+    /// None without differences.
+    fn of(name: &'static str, about: &'static str, better: Better, mut differences: Vec<f64>) -> Option<Changes> {
+        differences.sort_unstable_by(f64::total_cmp);
+        let count = differences.len();
+        let at = |percent: u64| differences[((count as u64 * percent).div_ceil(100) as usize).saturating_sub(1)];
+        let number = |of: &dyn Fn(f64) -> bool| differences.iter().filter(|difference| of(**difference)).count() as u64;
+        (count > 0).then(|| Changes {
+            name,
+            about,
+            is_time: better == Better::Less,
+            better: number(&|difference| better.is_better(difference, 0.0)),
+            worse: number(&|difference| better.is_better(0.0, difference)),
+            same: number(&|difference| difference == 0.0),
+            mean: differences.iter().sum::<f64>() / count as f64,
+            quantiles: QUANTILES.map(at),
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! The comparison as JSON: exact numbers, and beside those of metrics their text for people.
+
+use serde_json::{Map, Value, json};
+
+use super::groups::{Division, Group};
+use super::jobs::{Change, Changes, JobChanges, QUANTILES};
+use super::text::ratio_digits;
+use super::{Comparison, LogComparison, MetricRow, Side, letter};
+use crate::Better;
+
+impl Comparison {
+    /// The whole comparison. Lists of values are in the order of `results`.
+    pub fn json(&self) -> Value {
+        let results: Vec<Value> = self.sides.iter().enumerate().map(|(run, side)| result(run, side)).collect();
+        let settings: Vec<Value> =
+            self.settings.iter().map(|setting| json!({ "key": setting.key, "values": setting.values })).collect();
+        let verdicts: Vec<String> = (1..self.sides.len()).map(|run| self.verdict(run)).collect();
+        let logs = self.sides.iter().enumerate().filter_map(|(run, side)| log(run, &side.log));
+        json!({
+            "results": results,
+            "verdicts": verdicts,
+            "notes": self.notes,
+            "settings": settings,
+            "metrics": self.metrics.iter().map(|row| self.metric(row)).collect::<Vec<_>>(),
+            "absent": self.absent,
+            "jobs": self.changes.iter().map(jobs).collect::<Vec<_>>(),
+            "first_difference": logs.collect::<Vec<_>>(),
+            "over_time": self.courses(),
+        })
+    }
+
+    fn metric(&self, row: &MetricRow) -> Value {
+        let (runs, others) = (0..self.sides.len(), 1..self.sides.len());
+        let digits = ratio_digits(self);
+        let better = match row.metric.better {
+            Better::More => "more",
+            Better::Less => "less",
+            Better::Neither => "neither",
+        };
+        json!({
+            "name": row.metric.name,
+            "about": row.metric.about,
+            "unit": row.metric.unit.name(),
+            "better": better,
+            "values": row.values,
+            "differences": others.clone().map(|run| row.difference(run)).collect::<Vec<_>>(),
+            "ratios": others.clone().map(|run| row.ratio(run)).collect::<Vec<_>>(),
+            "text": {
+                "values": runs.map(|run| row.value_text(run)).collect::<Vec<_>>(),
+                "differences": others.clone().map(|run| row.difference_text(run)).collect::<Vec<_>>(),
+                "ratios": others.map(|run| row.ratio_text(run, digits)).collect::<Vec<_>>(),
+            },
+        })
+    }
+
+    fn courses(&self) -> Value {
+        let courses = self.sides.iter().enumerate().filter_map(|(run, side)| {
+            let course = side.course.as_ref()?;
+            Some(json!({ "result": letter(run), "busy": course.busy, "waiting": course.waiting }))
+        });
+        let seconds = |time: hansa_sim::time::Time| time.micros() as f64 / 1e6;
+        json!({
+            "from": seconds(self.window.from),
+            "to": seconds(self.window.to),
+            "results": courses.collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn result(run: usize, side: &Side) -> Value {
+    let results = &side.summary.results;
+    json!({
+        "result": letter(run),
+        "folder": side.name,
+        "topology": results.topology,
+        "seed": results.seed,
+        "status": side.manifest.status,
+        "digest": results.digest,
+        "jobs": results.jobs.submitted,
+        "live": side.summary.run.live.is_some(),
+    })
+}
+
+fn log(run: usize, log: &LogComparison) -> Option<Value> {
+    let result = letter(run);
+    match log {
+        LogComparison::Reference => None,
+        LogComparison::Same => Some(json!({ "result": result, "same": true })),
+        LogComparison::Live => Some(json!({ "result": result, "same": null })),
+        LogComparison::Differs(difference) => Some(json!({
+            "result": result,
+            "same": false,
+            "line": difference.line,
+            "what": difference.what,
+            "first": difference.a,
+            "other": difference.b,
+        })),
+    }
+}
+
+fn jobs(changes: &JobChanges) -> Value {
+    json!({
+        "result": letter(changes.run),
+        "matched": changes.matched,
+        "only_in_first": changes.only_first,
+        "only_in_other": changes.only_here,
+        "unlike": changes.unlike,
+        "ended_only_in_first": changes.ended_only_first,
+        "ended_only_in_other": changes.ended_only_here,
+        "quantities": changes.quantities.iter().map(quantity).collect::<Vec<_>>(),
+        "largest": changes.largest.iter().map(change).collect::<Vec<_>>(),
+        "divisions": changes.divisions.iter().map(division).collect::<Vec<_>>(),
+    })
+}
+
+fn quantity(all: &Changes) -> Value {
+    let quantiles: Map<String, Value> =
+        QUANTILES.iter().zip(all.quantiles).map(|(percent, number)| (percent.to_string(), json!(number))).collect();
+    json!({
+        "name": all.name,
+        "about": all.about,
+        "better": all.better,
+        "worse": all.worse,
+        "same": all.same,
+        "mean": all.mean,
+        "quantiles": quantiles,
+    })
+}
+
+fn division(division: &Division) -> Value {
+    let group = |group: &Group| {
+        json!({
+            "name": group.label,
+            "jobs": group.jobs,
+            "better": group.better,
+            "worse": group.worse,
+            "first": group.first,
+            "other": group.here,
+        })
+    };
+    json!({ "by": division.name, "groups": division.groups.iter().map(group).collect::<Vec<_>>() })
+}
+
+fn change(change: &Change) -> Value {
+    json!({
+        "job": change.label,
+        "user": change.user,
+        "submitted": change.submitted,
+        "cores": change.cores,
+        "first": change.first,
+        "other": change.here,
+        "difference": change.difference(),
+    })
+}

@@ -1,0 +1,252 @@
+//! Comparison of the results of several runs: metrics, jobs, use over time, settings, and the first event that differs.
+//!
+//! The first result is the reference: every difference and ratio is against it. Results may come from different
+//! systems; a metric that a run lacks, or a job that it does not have, is left out of differences and counted.
+
+mod groups;
+mod jobs;
+mod json;
+mod page;
+mod settings;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+
+use super::metrics::{self, Metric};
+use crate::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, changed_inputs};
+use hansa_sim::numerals::{count, signed_span};
+use hansa_sim::settings::counted;
+
+use self::jobs::{JobChanges, Matching};
+pub use self::jobs::{JobReader, JobTable};
+use self::settings::Setting;
+pub use self::sweeps::{Sweep, Sweeps, compare_sweeps};
+pub(super) use self::text::wrapped;
+
+/// Most results of one comparison: pictures have a colour or a dash pattern for each.
+pub const RESULTS_MAX: usize = 16;
+
+/// Number of steps of a course.
+pub const PARTS: usize = 320;
+
+/// One of the results.
+pub struct Side {
+    /// Path of its folder, as typed.
+    pub name: String,
+    pub manifest: Manifest,
+    pub summary: SummaryFile,
+    pub jobs: JobTable,
+    /// None if its log does not fit this version, or no job arrived.
+    pub course: Option<Course>,
+    /// Comparison of its log with that of the first result.
+    pub log: LogComparison,
+}
+
+/// Comparison of a log with that of the first result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogComparison {
+    /// It is the first result.
+    Reference,
+    Same,
+    Differs(Difference),
+    /// Live runs have no comparable logs.
+    Live,
+}
+
+/// The comparison of two or more results.
+pub struct Comparison {
+    sides: Vec<Side>,
+    /// Interval of the courses.
+    window: Window,
+    settings: Vec<Setting>,
+    /// Differences besides settings and jobs, in words.
+    notes: Vec<String>,
+    /// Metrics that at least one run has.
+    metrics: Vec<MetricRow>,
+    /// Names of metrics that no run has.
+    absent: Vec<&'static str>,
+    /// Changes of jobs against the first result, one entry per other result.
+    changes: Vec<JobChanges>,
+}
+
+/// A metric with its value in each run.
+struct MetricRow {
+    metric: Metric,
+    values: Vec<Option<f64>>,
+}
+
+impl MetricRow {
+    /// Difference of a run's value from that of the first run.
+    fn difference(&self, run: usize) -> Option<f64> {
+        Some(self.values[run]? - self.values[0]?)
+    }
+
+    /// A run's value as a multiple of that of the first run; None if that is 0.
+    fn ratio(&self, run: usize) -> Option<f64> {
+        Some(self.values[run]? / self.values[0]?).filter(|ratio| ratio.is_finite())
+    }
+
+    /// True if every run has this value.
+    fn is_constant(&self) -> bool {
+        self.values.iter().all(|value| *value == self.values[0])
+    }
+
+    /// True for the best value, if values differ and one direction is better.
+    fn is_best(&self, run: usize) -> bool {
+        let Some(value) = self.values[run].filter(|_| self.metric.better != Better::Neither) else { return false };
+        let others = || self.values.iter().flatten();
+        others().any(|other| self.metric.better.is_better(value, *other))
+            && !others().any(|other| self.metric.better.is_better(*other, value))
+    }
+
+    /// Direction of a run's value against the first run's: better, worse, or neither.
+    fn verdict(&self, run: usize) -> Verdict {
+        match (self.values[run], self.values[0]) {
+            (Some(here), Some(first)) if self.metric.better.is_better(here, first) => Verdict::Better,
+            (Some(here), Some(first)) if self.metric.better.is_better(first, here) => Verdict::Worse,
+            _ => Verdict::Neither,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Better,
+    Worse,
+    Neither,
+}
+
+/// Compares results; an error in words if two of them have jobs and no job in common.
+pub fn compare(sides: Vec<Side>, window: Window) -> Result<Comparison, String> {
+    let matching = Matching::of(&sides);
+    let others = sides.iter().enumerate().skip(1);
+    let changes: Vec<JobChanges> = others.map(|(run, side)| matching.changes(&sides[0], run, side)).collect();
+    for (side, changes) in sides[1..].iter().zip(&changes) {
+        let first = &sides[0];
+        if let (0, Some(ours), Some(theirs)) = (changes.matched, first.jobs.numbers(), side.jobs.numbers()) {
+            return Err(format!(
+                "{} and {} have no job in common: expected results of the same jobs, but the first has jobs {ours}, the \
+                 other {theirs}",
+                first.name, side.name
+            ));
+        }
+    }
+    let texts: Vec<&str> = sides.iter().map(|side| side.manifest.topology.as_str()).collect();
+    let settings = settings::differing(&texts);
+    let notes = notes(&sides, &changes, &matching);
+    let (mut rows, mut absent) = (Vec::new(), Vec::new());
+    for metric in metrics::all() {
+        let of = |side: &Side| metric.of(&side.summary.results).filter(|value| value.is_finite());
+        let values: Vec<Option<f64>> = sides.iter().map(of).collect();
+        match values.iter().any(Option::is_some) {
+            true => rows.push(MetricRow { metric, values }),
+            false => absent.push(metric.name),
+        }
+    }
+    Ok(Comparison { sides, window, settings, notes, metrics: rows, absent, changes })
+}
+
+/// Sentences on results that cannot be compared without reserve.
+fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<String> {
+    let mut notes = Vec::new();
+    let named = |run: usize| format!("{} ({})", letter(run), sides[run].name);
+    let first = &sides[0].manifest;
+    let mut inputs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (run, side) in sides.iter().enumerate().skip(1) {
+        for path in changed_inputs(first, &side.manifest) {
+            inputs.entry(path).or_default().push(letter(run));
+        }
+        if side.manifest.version != first.version {
+            let (version, other) = (&side.manifest.version, &first.version);
+            notes.push(format!("{} was made by Hansa {version}, A by Hansa {other}", named(run)));
+        }
+    }
+    for (path, runs) in inputs {
+        notes.push(format!("the input {path} of {} differs from that of A", all_of(&runs)));
+    }
+    for (run, side) in sides.iter().enumerate() {
+        if let Status::Partial(why) = &side.manifest.status {
+            notes.push(format!("{} is partial, so its numbers would be different at the end: {why}", named(run)));
+        }
+        if side.course.is_none() && side.summary.results.jobs.submitted > 0 {
+            notes.push(format!(
+                "{} is not in the picture over time: its topology is not valid for this version",
+                named(run)
+            ));
+        }
+    }
+    if matching == &Matching::ByRun {
+        notes.push("a number of a log occurs twice, so jobs are matched by their numbers in the run".to_owned());
+    }
+    for (run, changes) in (1..).zip(changes) {
+        let lacking = [(0, changes.only_first), (run, changes.only_here)];
+        for (run, count) in lacking.into_iter().filter(|(_, count)| *count > 0) {
+            let (jobs, letter) = (counted(count, "job"), letter(run));
+            let other = if run == 0 { self::letter(changes.run) } else { self::letter(0) };
+            notes.push(format!("{jobs} of {letter} {} not in {other}", if count == 1 { "is" } else { "are" }));
+        }
+        if changes.unlike > 0 {
+            let (both, unlike, letter) = (counted(changes.matched, "job"), count(changes.unlike), letter(run));
+            notes.push(match changes.are_of_the_same_jobs() {
+                true => format!("of {both} in both A and {letter}, {unlike} differ in user, size, worth or times"),
+                false => format!(
+                    "of {both} in both A and {letter}, {unlike} differ in user, size, worth or times, so {letter} is not \
+                     compared with A job by job"
+                ),
+            });
+        }
+    }
+    notes
+}
+
+/// Names in a sentence: B, C and D.
+fn all_of(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// Short name of a result: A for the first.
+fn letter(run: usize) -> String {
+    char::from(b'A' + run as u8).to_string()
+}
+
+impl Comparison {
+    /// True if all results are of one topology name.
+    fn topology(&self) -> Option<&str> {
+        let name = &self.sides[0].summary.results.topology;
+        self.sides.iter().all(|side| side.summary.results.topology == *name).then_some(name)
+    }
+
+    /// True if a result is compared with the first one job by job.
+    fn compares_jobs(&self, run: usize) -> bool {
+        let changes = &self.changes[run - 1];
+        self.sides[run].log != LogComparison::Same && changes.matched > 0 && changes.are_of_the_same_jobs()
+    }
+
+    /// Sentence on a result against the first one.
+    fn verdict(&self, run: usize) -> String {
+        let (side, changes) = (&self.sides[run], &self.changes[run - 1]);
+        if side.log == LogComparison::Same {
+            return format!("{} is the same run as A: no event differs.", letter(run));
+        }
+        let whole = || self.metrics.iter().filter(|row| !metrics::is_of_a_tenth(row.metric.name));
+        let number = |verdict| whole().filter(|row| row.verdict(run) == verdict).count() as u64;
+        let mut text = format!("{} against A: ", letter(run));
+        if let Some(turnaround) = changes.quantities.first().filter(|_| self.compares_jobs(run)) {
+            text.push_str(&format!(
+                "of {} that ended in both, {} took less time, {} took more, {} in the mean; ",
+                counted(turnaround.count(), "job"),
+                count(turnaround.better),
+                count(turnaround.worse),
+                signed_span(turnaround.mean)
+            ));
+        }
+        let (better, worse) = (number(Verdict::Better), number(Verdict::Worse));
+        text + &format!("better in {}, worse in {}.", counted(better, "metric"), count(worse))
+    }
+}

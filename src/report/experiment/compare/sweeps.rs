@@ -1,0 +1,370 @@
+//! Comparison of sweeps: means over seeds for each setting, and their differences, seed by seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::letter;
+use super::page::shown;
+use super::text::{table, wrapped};
+use crate::experiment::figures::{axis_name, capital, words};
+use crate::experiment::file::{ENTRANT, is_seed};
+use crate::experiment::metrics::{self, Metric};
+use crate::experiment::range::NONE;
+use crate::experiment::statistics::Estimate;
+use crate::html;
+use crate::markup::{Html, cells};
+use crate::{Better, Status};
+use hansa_sim::numerals::{Digits, count, counted};
+
+/// Largest number of settings of a table on a terminal.
+const SETTINGS_MAX: usize = 24;
+
+/// One of the sweeps: its folder, and the cells of `runs.csv`.
+pub struct Sweep {
+    pub name: String,
+    pub experiment: String,
+    pub status: Status,
+    pub heading: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// The comparison of two or more sweeps over the same keys. The first one is the reference.
+pub struct Sweeps {
+    sides: Vec<(String, String, usize)>,
+    notes: Vec<String>,
+    /// Keys that vary, but for seeds.
+    keys: Vec<String>,
+    metrics: Vec<Compared>,
+}
+
+/// A metric, compared at each setting.
+struct Compared {
+    metric: Metric,
+    /// Values of the keys, and a cell per other sweep.
+    settings: Vec<(Vec<String>, Vec<Option<Cell>>)>,
+}
+
+/// Two means over the same seeds.
+#[derive(Clone, Copy)]
+struct Cell {
+    first: f64,
+    other: f64,
+    difference: Estimate,
+}
+
+/// A run: the values of all keys, the metrics, and the digest.
+struct Run<'s> {
+    values: Vec<&'s str>,
+    metrics: BTreeMap<&'s str, f64>,
+    digest: &'s str,
+}
+
+impl Sweep {
+    /// Columns of keys, in order.
+    fn keys(&self) -> Vec<(usize, &str)> {
+        let columns = self.heading.iter().map(String::as_str).enumerate();
+        columns.filter(|(_, name)| !matches!(*name, "run" | "digest") && metrics::find(name).is_none()).collect()
+    }
+
+    /// The runs, with values in the order of `keys`; an error names a row that is none.
+    fn runs<'s>(&'s self, keys: &[&str]) -> Result<Vec<Run<'s>>, String> {
+        let column = |name: &str| self.heading.iter().position(|column| column == name);
+        let digest = column("digest").ok_or("it has no column `digest`")?;
+        let places: Vec<usize> = keys.iter().filter_map(|key| column(key)).collect();
+        let read = |(number, row): (usize, &'s Vec<String>)| -> Result<Run<'s>, String> {
+            let damaged = |what: String| format!("row {}, {what}", number + 2);
+            if row.len() != self.heading.len() {
+                return Err(damaged(format!("expected {} cells, but there are {}", self.heading.len(), row.len())));
+            }
+            let mut numbers = BTreeMap::new();
+            let cells =
+                self.heading.iter().zip(row).filter(|(name, cell)| !cell.is_empty() && metrics::find(name).is_some());
+            for (name, cell) in cells {
+                let wrong = |_| damaged(format!("column `{name}`: expected a number, found `{cell}`"));
+                numbers.insert(name.as_str(), cell.parse().map_err(wrong)?);
+            }
+            let values = places.iter().map(|place| row[*place].as_str()).collect();
+            Ok(Run { values, metrics: numbers, digest: &row[digest] })
+        };
+        self.rows.iter().enumerate().map(read).collect()
+    }
+}
+
+/// Compares sweeps; an error in words if their keys differ, a table is damaged, or no run is in common.
+pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
+    let first = &sweeps[0];
+    let keys: Vec<&str> = first.keys().into_iter().map(|(_, key)| key).collect();
+    for sweep in &sweeps[1..] {
+        let mut theirs: Vec<&str> = sweep.keys().into_iter().map(|(_, key)| key).collect();
+        let mut ours = keys.clone();
+        theirs.sort_unstable();
+        ours.sort_unstable();
+        if ours != theirs {
+            let list = |keys: &[&str]| if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
+            return Err(format!(
+                "{} varies {}, but {} varies {}: expected sweeps over the same keys",
+                first.name,
+                list(&ours),
+                sweep.name,
+                list(&theirs)
+            ));
+        }
+    }
+    let damaged = |sweep: &Sweep, what| format!("{}/runs.csv is damaged: {what}", sweep.name);
+    let runs: Vec<Vec<Run<'_>>> =
+        sweeps.iter().map(|sweep| sweep.runs(&keys).map_err(|what| damaged(sweep, what))).collect::<Result<_, _>>()?;
+    let by_values: Vec<BTreeMap<&[&str], &Run<'_>>> =
+        runs.iter().map(|runs| runs.iter().map(|run| (&run.values[..], run)).collect()).collect();
+
+    let mut notes = Vec::new();
+    for (place, sweep) in sweeps.iter().enumerate() {
+        if let Status::Partial(why) = &sweep.status {
+            notes.push(format!("{} ({}) is partial: {why}", letter(place), sweep.name));
+        }
+    }
+    for (place, theirs) in by_values.iter().enumerate().skip(1) {
+        let common = runs[0].iter().filter(|run| theirs.contains_key(&run.values[..])).count();
+        if common == 0 {
+            let (first, other) = (&first.name, &sweeps[place].name);
+            return Err(format!("{first} and {other} have no run in common: expected equal values of what varies"));
+        }
+        if common < runs[0].len().max(runs[place].len()) {
+            let (ours, others) = (count(runs[0].len() as u64), count(runs[place].len() as u64));
+            let (common, letter) = (counted(common as u64, "run"), letter(place));
+            notes
+                .push(format!("{common} of {ours} in A and {others} in {letter} are in both; only these are compared"));
+        }
+    }
+
+    let varies = |key: &&str| *key == ENTRANT || !is_seed(key);
+    let places: Vec<usize> = (0..keys.len()).filter(|place| varies(&keys[*place])).collect();
+    let setting = |run: &Run<'_>| places.iter().map(|place| run.values[*place].to_owned()).collect::<Vec<String>>();
+    let mut settings: Vec<Vec<String>> = Vec::new();
+    for run in &runs[0] {
+        if !settings.contains(&setting(run)) {
+            settings.push(setting(run));
+        }
+    }
+    let cell = |metric: &str, values: &Vec<String>, other: usize| {
+        // Runs of equal digests are one run: a seed that changes nothing adds no evidence.
+        let mut seen = BTreeSet::new();
+        let pairs = runs[0].iter().filter(|run| setting(run) == *values).filter_map(|run| {
+            let there = by_values[other].get(&run.values[..])?;
+            let pair = (*run.metrics.get(metric)?, *there.metrics.get(metric)?);
+            seen.insert((run.digest, there.digest)).then_some(pair)
+        });
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>());
+        Some(Cell {
+            first: mean(|pair| pair.0)?.mean,
+            other: mean(|pair| pair.1)?.mean,
+            difference: mean(|pair| pair.1 - pair.0)?,
+        })
+    };
+    let compared = |metric: Metric| {
+        let row = |values: &Vec<String>| {
+            let cells = (1..sweeps.len()).map(|other| cell(metric.name, values, other)).collect();
+            (values.clone(), cells)
+        };
+        Compared { metric, settings: settings.iter().map(row).collect() }
+    };
+    let is_known = |compared: &Compared| compared.settings.iter().any(|(_, cells)| cells.iter().any(Option::is_some));
+    Ok(Sweeps {
+        sides: sweeps.iter().map(|one| (one.name.clone(), one.experiment.clone(), one.rows.len())).collect(),
+        notes,
+        keys: places.iter().map(|place| keys[*place].to_owned()).collect(),
+        metrics: metrics::all().map(compared).filter(is_known).collect(),
+    })
+}
+
+impl Cell {
+    /// True if the difference is larger than its confidence interval.
+    fn tells(&self) -> bool {
+        self.difference.within.is_some_and(|within| self.difference.mean.abs() > within)
+    }
+
+    fn ratio(&self) -> Option<f64> {
+        Some(self.other / self.first).filter(|ratio| ratio.is_finite())
+    }
+
+    fn verdict(&self, better: Better) -> &'static str {
+        match self.tells() {
+            true if better.is_better(self.other, self.first) => "better",
+            true if better.is_better(self.first, self.other) => "worse",
+            _ => "",
+        }
+    }
+}
+
+impl Compared {
+    fn digits(&self) -> Digits {
+        let cells = self.settings.iter().flat_map(|(_, cells)| cells).flatten();
+        Digits::of(cells.flat_map(|cell| [cell.first, cell.other]))
+    }
+
+    fn heads(&self, keys: &[String], sides: usize) -> Vec<String> {
+        let mut heads: Vec<String> = keys.to_vec();
+        if heads.is_empty() {
+            heads.push("setting".to_owned());
+        }
+        heads.push("A".to_owned());
+        for letter in (1..sides).map(letter) {
+            heads.extend([letter.clone(), format!("{letter} - A"), format!("{letter} / A"), String::new()]);
+        }
+        heads
+    }
+
+    fn rows(&self) -> Vec<Vec<String>> {
+        let digits = self.digits();
+        let cells = || self.settings.iter().flat_map(|(_, cells)| cells).flatten();
+        let ratios = Digits::of(cells().filter_map(Cell::ratio));
+        let row = |(values, cells): &(Vec<String>, Vec<Option<Cell>>)| {
+            let mut row = values.clone();
+            if row.is_empty() {
+                row.push("all".to_owned());
+            }
+            let first = cells.iter().flatten().next();
+            row.push(first.map_or(NONE.to_owned(), |cell| digits.show(cell.first)));
+            for cell in cells {
+                let Some(cell) = cell else {
+                    row.extend([NONE, NONE, NONE, ""].map(str::to_owned));
+                    continue;
+                };
+                let within = cell.difference.within;
+                let within = within.map_or(String::new(), |within| format!(" ±{}", digits.show_interval(within)));
+                row.push(digits.show(cell.other));
+                row.push(format!("{}{within}", digits.show_signed(cell.difference.mean)));
+                row.push(cell.ratio().map_or(NONE.to_owned(), |ratio| ratios.show(ratio)));
+                row.push(cell.verdict(self.metric.better).to_owned());
+            }
+            row
+        };
+        self.settings.iter().map(row).collect()
+    }
+
+    /// Numbers of settings in which another sweep is better, worse, and neither.
+    fn verdicts(&self, other: usize) -> [u64; 3] {
+        let mut counts = [0; 3];
+        for cell in self.settings.iter().filter_map(|(_, cells)| cells[other - 1]) {
+            let place = ["better", "worse"].iter().position(|word| *word == cell.verdict(self.metric.better));
+            counts[place.unwrap_or(2)] += 1;
+        }
+        counts
+    }
+
+    fn summary(&self, sides: usize) -> String {
+        let one = |other: usize| {
+            let [better, worse, neither] = self.verdicts(other).map(count);
+            format!("{} better in {better}, worse in {worse}, neither in {neither}", letter(other))
+        };
+        (1..sides).map(one).collect::<Vec<_>>().join("; ")
+    }
+}
+
+const INTERVAL: &str = "± is half the width of the 95 % confidence interval of the mean difference, seed by seed; better \
+                        and worse stand where the difference is larger than that";
+
+impl fmt::Display for Sweeps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (name, experiment, runs)) in self.sides.iter().enumerate() {
+            writeln!(f, "{}  {name}\n   {experiment}, {}", letter(place), counted(*runs as u64, "run"))?;
+        }
+        writeln!(f)?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "{}", wrapped(&format!("Note: {note}."))))?;
+        writeln!(f, "{}", wrapped(&format!("{INTERVAL}.")))?;
+        for compared in &self.metrics {
+            let Metric { name, unit, about, better, .. } = compared.metric;
+            let head = format!("{}: {about}{}", axis_name(name, unit), words(better));
+            writeln!(f, "\n{}", wrapped(&head))?;
+            match compared.settings.len() > SETTINGS_MAX {
+                true => writeln!(f, "{} (--json and --page have all settings)", compared.summary(self.sides.len()))?,
+                false => {
+                    let heads = compared.heads(&self.keys, self.sides.len());
+                    f.write_str(&table(&heads, &compared.rows(), self.keys.len().max(1)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sweeps {
+    /// The whole comparison. `differences` have one entry per other sweep.
+    pub fn json(&self) -> Value {
+        let sides = self.sides.iter().enumerate().map(|(place, (name, experiment, runs))| {
+            json!({ "result": letter(place), "folder": name, "experiment": experiment, "runs": runs })
+        });
+        let cell = |cell: &Option<Cell>| {
+            cell.map(|cell| {
+                json!({
+                    "first": cell.first, "other": cell.other, "difference": cell.difference.mean,
+                    "within": cell.difference.within, "ratio": cell.ratio(), "runs": cell.difference.count,
+                })
+            })
+        };
+        let metrics = self.metrics.iter().map(|compared| {
+            let settings = compared.settings.iter().map(|(values, cells)| {
+                json!({ "values": values, "differences": cells.iter().map(cell).collect::<Vec<_>>() })
+            });
+            json!({
+                "name": compared.metric.name,
+                "unit": compared.metric.unit.name(),
+                "settings": settings.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "sweeps": sides.collect::<Vec<_>>(),
+            "notes": self.notes,
+            "keys": self.keys,
+            "metrics": metrics.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The page, which loads nothing.
+    pub fn page(&self) -> String {
+        let sides = self.sides.len();
+        let mut body = html!("<header><p class=\"kicker\">A comparison of Hansa</p><h1>Sweeps side by side</h1>\n");
+        let row = |(place, (name, experiment, runs)): (usize, &(String, String, usize))| {
+            cells![letter(place), html!("<code>{name}</code>", name), experiment, count(*runs as u64)]
+        };
+        let rows = self.sides.iter().enumerate().map(row);
+        body += html::table(&["Sweep", "Folder", "Experiment", "#Runs"], rows);
+        body += self.notes.iter().map(|note| html!("<p>{note}.</p>\n", note)).collect();
+        body += html!("</header>\n<section><h2>At a glance</h2>\n");
+        let glance = self.metrics.iter().flat_map(|compared| {
+            (1..sides).map(|other| {
+                let [better, worse, neither] = compared.verdicts(other).map(count);
+                let name = compared.metric.name;
+                cells![html!("<a href=\"#{name}\">{name}</a>", name), letter(other), better, worse, neither]
+            })
+        });
+        body += html::table(&["Metric", "Sweep", "#Better", "#Worse", "#Neither"], glance);
+        body += html!("<p class=\"soft\">Numbers of settings. {INTERVAL}.</p></section>\n", INTERVAL);
+        for compared in &self.metrics {
+            let Metric { name, about, better, unit, .. } = compared.metric;
+            let heads = compared.heads(&self.keys, sides);
+            let keys = self.keys.len().max(1);
+            let head = |(place, head): (usize, String)| match head.as_str() {
+                "" => "\u{a0}".to_owned(),
+                _ if place < keys => head,
+                _ => format!("#{}", head.replace('-', "−")),
+            };
+            let heads: Vec<String> = heads.into_iter().enumerate().map(head).collect();
+            let rows = compared.rows().into_iter().map(|row| {
+                let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown(&cell) };
+                row.into_iter().enumerate().map(cell).map(Html::from).collect()
+            });
+            let (title, about) = (axis_name(name, unit), capital(about));
+            let table = html::table(&heads, rows);
+            body += html!(
+                "<section><h2 id=\"{name}\">{title}</h2>\n<p>{about}{}.</p>\n{table}</section>\n",
+                words(better),
+                [name, title, about, table]
+            );
+        }
+        body += html!("<footer>Made from runs.csv of these folders.</footer>");
+        html::document("Sweeps side by side: a comparison of Hansa", body)
+    }
+}

@@ -1,0 +1,438 @@
+//! The file of an experiment: a topology, what varies in it, and the numbers to record.
+//!
+//! ```toml
+//! name = "policies"
+//! topology = "market-paper.toml"      # beside this file
+//! metrics = ["value", "starved"]      # all, if nothing is said
+//!
+//! [set]                               # the same in every run
+//! workload.0.jobs = 1000
+//!
+//! [vary]                              # every combination is a run; the first axis changes slowest
+//! seed = [1, 2, 3]
+//! market.policy = ["fifo", "srtf"]
+//!
+//! [[entrant]]                         # what is compared under a name, where one key cannot say it
+//! name = "patient"
+//! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
+//!
+//! [[claim]]                           # what the results are judged by (claims/written.rs)
+//! text = "SRTF starves fewer jobs than FIFO"
+//! compare = ["starved(srtf) < starved(fifo)"]
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::claims::{self, Cells, WrittenClaim};
+use super::metrics::{self, Metric};
+use hansa_sim::settings::{
+    Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Reader,
+    Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list, quoted, version,
+};
+use hansa_sim::topology::{Library, Override, OverrideFile, Read, beside};
+
+#[derive(Clone, Debug)]
+pub struct Experiment {
+    pub name: String,
+    pub about: Option<String>,
+    /// Path of the topology's file.
+    pub topology: String,
+    pub axes: Vec<Axis>,
+    /// Entrants; they are the values of the first axis, if there are any.
+    pub entrants: Vec<Entrant>,
+    pub metrics: Vec<Metric>,
+    /// Statements that the results are judged by.
+    pub claims: Vec<WrittenClaim>,
+    fixed: Vec<Override>,
+}
+
+/// A key of the topology with several values; or the entrants, by name.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    pub key: String,
+    /// Values as tables show them.
+    pub values: Vec<String>,
+    /// Settings of each value.
+    settings: Vec<Vec<Override>>,
+}
+
+impl Axis {
+    /// True if it is `seed`, or the seed of a workload: runs that differ in nothing else are repetitions.
+    pub fn is_seed(&self) -> bool {
+        is_seed(&self.key)
+    }
+}
+
+/// True if a key is a seed.
+pub(super) fn is_seed(key: &str) -> bool {
+    key.rsplit('.').next() == Some("seed")
+}
+
+/// Key of the axis of the entrants.
+pub const ENTRANT: &str = "entrant";
+
+/// Settings that are compared under one name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entrant {
+    pub name: String,
+    pub about: Option<String>,
+}
+
+/// One combination of values.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Counted from 1.
+    pub number: usize,
+    /// One per axis.
+    pub values: Vec<String>,
+    pub overrides: Vec<Override>,
+}
+
+/// Most runs of an experiment.
+pub const RUNS_MAX: usize = 100_000;
+
+/// Reads the experiment at `path`. Its topology is only checked to be readable; its content is checked when it is run.
+pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, InvalidInput> {
+    let mut library = Library::new(read);
+    let Some(root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
+    if !version::fits(&root, &library.diagnostics) {
+        return library.diagnostics.verdict(None);
+    }
+    let experiment = check(&root, path, &library);
+    // The caller reads the topology again, but does not know the location of its name.
+    if let Some(WrittenNode { location, value: Value::Text(_) }) = root.get("topology")
+        && let Err(reason) = (library.read)(&experiment.topology)
+    {
+        let message = format!("cannot read {}: {reason}", experiment.topology);
+        library.diagnostics.add(Diagnostic::new(*location, "topology", message));
+    }
+    library.diagnostics.verdict(Some(experiment))
+}
+
+impl Experiment {
+    /// All runs; the first axis changes slowest.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        (1..=self.count()).map(|number| self.run(number))
+    }
+
+    /// The run of this number, counted from 1.
+    pub fn run(&self, number: usize) -> Run {
+        let mut rest = number - 1;
+        let mut picks: Vec<usize> = self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
+        picks.reverse();
+        let picked = || self.axes.iter().zip(&picks);
+        let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
+        Run {
+            number,
+            values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
+            overrides: self.fixed.iter().cloned().chain(settings).collect(),
+        }
+    }
+
+    /// Keys of the axes with the values of a run.
+    pub fn settings(&self, values: &[String]) -> BTreeMap<String, String> {
+        self.axes.iter().map(|axis| axis.key.clone()).zip(values.iter().cloned()).collect()
+    }
+
+    pub fn count(&self) -> usize {
+        self.axes.iter().map(|axis| axis.values.len()).product()
+    }
+
+    /// The numbers that claims are about, without those of any run.
+    pub(super) fn cells(&self) -> Cells<'_> {
+        let axes = self.axes.iter().filter(|axis| !axis.is_seed());
+        let axes = axes.map(|axis| (axis.key.as_str(), &axis.values[..])).collect();
+        Cells::new(axes, self.metrics.iter().map(|metric| metric.name).collect())
+    }
+}
+
+/// Removes the last digit of a number in this base, and returns it.
+fn digit(number: &mut usize, base: usize) -> usize {
+    let digit = *number % base;
+    *number /= base;
+    digit
+}
+
+/// The keys of an experiment's file, without `vary` and `set`.
+struct FileKeys {
+    name: String,
+    about: Option<String>,
+    topology: String,
+    metrics: Vec<Metric>,
+    entrants: Vec<Entrant>,
+    claims: Vec<WrittenClaim>,
+}
+
+impl FileKeys {
+    fn usual() -> FileKeys {
+        let metrics = metrics::all().collect();
+        let (name, topology) = (String::new(), String::new());
+        FileKeys { name, about: None, topology, metrics, entrants: Vec::new(), claims: Vec::new() }
+    }
+
+    fn walk(&mut self, w: &mut dyn Walk) {
+        version::walk(w);
+        w.set(key("name", "").means("results go to `out/NAME`").need(NAME), &mut self.name, Name);
+        w.set(key("about", "").means("a one-line description"), &mut self.about, Maybe(Text("a text")));
+        let topology = key("topology", "").means("the topology of every run").need(TOPOLOGY);
+        w.set(topology, &mut self.topology, FilePath(TOPOLOGY));
+        let metrics = key("metrics", "").means("the numbers to record of every run").usual("all of them");
+        w.set(metrics, &mut self.metrics, Metrics);
+        let entrants = key(ENTRANT, "")
+            .means("the settings that are compared under a name; entrants change more slowly than all that varies");
+        let entrants = entrants.each("a table with a name and what it sets");
+        w.rows(entrants, Layout::Sections(ENTRANT), &mut self.entrants, Entrant::default, |entrant, w| {
+            w.set(key("name", "").means("its name in tables").need(NAME), &mut entrant.name, Name);
+            w.set(key("about", "").means("a one-line description"), &mut entrant.about, Maybe(Text("a text")));
+            let set = key("set", "").means("the keys that it sets, overriding the topology and [set]");
+            let example = "{ defaults.site.system = \"batch\", defaults.site.scheduler = \"easy\" }";
+            w.elsewhere(
+                &set.usual("nothing"),
+                Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# },
+            );
+        });
+        let vary = key("vary", "").means(
+            "the keys that vary, with their values; every combination is a run, and the first key changes slowest",
+        );
+        w.elsewhere(
+            &vary.need_unless(!self.entrants.is_empty(), VARY),
+            Shape::Free {
+                what: "a table of topology keys as for `--set`, each with a list of values",
+                example: "{ seed = [1, 2], market.policy = [\"fifo\", \"srtf\"] }",
+                json: r#"{ "type": "object", "minProperties": 1 }"#,
+            },
+        );
+        let set = key("set", "").means("settings of every run that replace those of the topology");
+        w.elsewhere(
+            &set.usual("nothing"),
+            Shape::Free { what: SETTINGS, example: "{ workload.0.jobs = 1000 }", json: r#"{ "type": "object" }"# },
+        );
+        claims::walk(&mut self.claims, w);
+    }
+}
+
+const TOPOLOGY: &str = "the path of a topology file, relative to this one";
+const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
+const VARY: &str = "a [vary] table with the keys of the topology that take several values";
+
+/// Keys of an experiment.
+pub fn keys() -> Vec<Listed> {
+    list(|w| FileKeys::usual().walk(w))
+}
+
+fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
+    let diagnostics = &library.diagnostics;
+    let fields = Fields::root(root, diagnostics);
+    let mut written = FileKeys::usual();
+    written.walk(&mut Reader::new(&fields));
+    let origin = Arc::new(OverrideFile { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
+    let settings = Settings { library, origin };
+
+    let vary = if written.entrants.is_empty() { fields.need("vary", VARY) } else { fields.get("vary") };
+    let vary = vary.and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
+    let varying = vary.map_or_else(Vec::new, |node| settings.axes(node));
+    let entering = root.get(ENTRANT).and_then(|node| settings.entrants(node, &written.entrants, &varying));
+    let axes: Vec<Axis> = entering.into_iter().chain(varying).collect();
+    let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
+    let fixed = set.map_or_else(Vec::new, |node| settings.fixed(node, &axes));
+    fields.finish();
+
+    if let Some(vary) = vary {
+        let runs = axes.iter().try_fold(1usize, |runs, axis| runs.checked_mul(axis.values.len()));
+        if axes.is_empty() && leaves(vary).is_empty() {
+            diagnostics.add(Diagnostic::new(vary.location, "vary", "expected at least one key with a list of values"));
+        } else if runs.is_none_or(|runs| runs > RUNS_MAX) {
+            let found = runs.map_or("far more".to_owned(), |runs| runs.to_string());
+            let message = format!("expected at most {RUNS_MAX} runs in all, found {found}");
+            diagnostics.add(Diagnostic::new(vary.location, "vary", message));
+        }
+    }
+    let FileKeys { name, about, topology, metrics, entrants, claims } = written;
+    let experiment =
+        Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, claims, fixed };
+    // Axes that could not be read would be missing in every claim.
+    if diagnostics.is_empty() {
+        let written = root.get("claim").into_iter().flat_map(|node| match &node.value {
+            Value::List(items) => &items[..],
+            _ => &[],
+        });
+        let locations = written.map(|claim| claim.location);
+        claims::check(&experiment.claims, locations, &experiment.cells(), diagnostics);
+    }
+    experiment
+}
+
+/// Form of a list of metrics, each once.
+struct Metrics;
+
+impl Form<Vec<Metric>> for Metrics {
+    fn read(&self, field: &Field<'_>) -> Option<Vec<Metric>> {
+        let list = field.list("a list of metrics")?;
+        if list.is_empty() {
+            field.complain("expected at least one metric, found none: leave the key out to keep all");
+        }
+        let mut metrics: Vec<Metric> = Vec::with_capacity(list.len());
+        for field in &list {
+            let names = metrics::all().map(|metric| metric.name);
+            let Some(metric) = field.choice("a metric (hansa show --keys lists all)", names, metrics::find) else {
+                continue;
+            };
+            match metrics.iter().any(|other| other.name == metric.name) {
+                true => field.complain("this metric is in the list twice"),
+                false => metrics.push(metric),
+            }
+        }
+        Some(metrics)
+    }
+
+    fn text(&self, value: &Vec<Metric>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|metric| quoted(metric.name)).collect();
+        Some(format!("[{}]", names.join(", ")))
+    }
+
+    fn shape(&self) -> Shape {
+        let words: Vec<Word> = metrics::all().map(|metric| Word::new(metric.name, metric.about)).collect();
+        Shape::List { least: 1, most: words.len(), of: Box::new(Shape::Words(words)) }
+    }
+}
+
+/// Turns written settings into overrides with their locations.
+struct Settings<'a, 'r, 'x> {
+    library: &'a Library<'r, 'x>,
+    origin: Arc<OverrideFile>,
+}
+
+/// A value with its key.
+struct Leaf<'n> {
+    key: String,
+    /// Location of each step of the key.
+    steps: Vec<Location>,
+    node: &'n WrittenNode,
+}
+
+impl Leaf<'_> {
+    fn location(&self) -> Location {
+        *self.steps.last().expect("a key has a step")
+    }
+}
+
+impl Settings<'_, '_, '_> {
+    fn axes(&self, vary: &WrittenNode) -> Vec<Axis> {
+        let mut axes: Vec<Axis> = Vec::new();
+        for leaf in leaves(vary) {
+            let Value::List(items) = &leaf.node.value else {
+                let message = "expected a list of values; a single value for all runs goes under [set]";
+                self.complain(leaf.node.location, &leaf, message);
+                continue;
+            };
+            if items.is_empty() {
+                self.complain(leaf.node.location, &leaf, "expected at least one value, found none");
+            }
+            if axes.iter().any(|axis| axis.key == leaf.key) {
+                self.complain(leaf.location(), &leaf, "this key is given twice");
+            }
+            if leaf.key == ENTRANT {
+                self.complain(
+                    leaf.location(),
+                    &leaf,
+                    "entrants are written as [[entrant]], each with a name and what it sets",
+                );
+            }
+            let mut axis = Axis { key: leaf.key.clone(), values: Vec::new(), settings: Vec::new() };
+            let mut known = BTreeSet::new();
+            for item in items {
+                let shown = self.shown(item);
+                if !known.insert(shown.clone()) {
+                    self.complain(item.location, &leaf, "this value is in the list twice");
+                }
+                let Some(setting) = self.setting(&leaf, item) else { continue };
+                axis.values.push(shown);
+                axis.settings.push(vec![setting]);
+            }
+            axes.push(axis);
+        }
+        axes
+    }
+
+    /// Axis of the written entrants, in the order of `all`.
+    fn entrants(&self, node: &WrittenNode, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
+        let Value::List(items) = &node.value else { return None };
+        let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        let mut known = BTreeSet::new();
+        for (item, Entrant { name, .. }) in items.iter().zip(all) {
+            let Value::Table(table) = &item.value else { continue };
+            if !known.insert(name) {
+                self.library.diagnostics.add(Diagnostic::new(
+                    item.location,
+                    "name",
+                    format!("two entrants are called {name}"),
+                ));
+            }
+            let set = table.get("set").map_or_else(Vec::new, leaves);
+            axis.values.push(name.clone());
+            axis.settings.push(self.fixed_leaves(set, varying));
+        }
+        Some(axis)
+    }
+
+    fn fixed(&self, set: &WrittenNode, axes: &[Axis]) -> Vec<Override> {
+        self.fixed_leaves(leaves(set), axes)
+    }
+
+    fn fixed_leaves(&self, set: Vec<Leaf<'_>>, axes: &[Axis]) -> Vec<Override> {
+        let settings = set.into_iter().filter_map(|leaf| {
+            if axes.iter().any(|axis| axis.key == leaf.key) {
+                self.complain(leaf.location(), &leaf, "this key varies, so it cannot also be set");
+            }
+            self.setting(&leaf, leaf.node)
+        });
+        settings.collect()
+    }
+
+    fn setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
+        let spans = leaf.steps.iter().map(|step| step.span()).collect();
+        let made = Override::in_file(&self.origin, &leaf.key, spans, value.location.span());
+        if made.is_err() {
+            self.complain(
+                leaf.location(),
+                leaf,
+                "expected a key of the topology, such as market.policy or site.york.cores",
+            );
+        }
+        made.ok()
+    }
+
+    /// A value in one line.
+    fn shown(&self, value: &WrittenNode) -> String {
+        match &value.value {
+            Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+            _ => self.library.diagnostics.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
+        }
+    }
+
+    fn complain(&self, location: Location, leaf: &Leaf<'_>, message: &str) {
+        self.library.diagnostics.add(Diagnostic::new(location, &leaf.key, message));
+    }
+}
+
+/// All values in a table that are not tables themselves, in the order in which they are written.
+fn leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
+    let mut leaves = Vec::new();
+    if let Value::Table(table) = &node.value {
+        gather(table, "", &[], &mut leaves);
+    }
+    leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location());
+    leaves
+}
+
+fn gather<'n>(table: &'n Table, above: &str, steps: &[Location], leaves: &mut Vec<Leaf<'n>>) {
+    for keyed in &table.entries {
+        let steps = [steps, &[keyed.key_location]].concat();
+        let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
+        match &keyed.node.value {
+            Value::Table(inner) => gather(inner, &key, &steps, leaves),
+            _ => leaves.push(Leaf { key, steps, node: &keyed.node }),
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Page of a sweep: for each metric a chart of its means, and their numbers.
+
+use super::super::claims::Findings;
+use super::super::dots::{self, Dot};
+use super::super::figures::{axis_name, capital, figure, footer, mean, plain, words};
+use super::super::file::ENTRANT;
+use super::super::metrics::Metric;
+use super::super::range::{NONE, Range, Scale, shown};
+use super::super::statistics::Estimate;
+use super::curves::{Across, Curve, chart};
+use super::quantity::numbers;
+use super::{Means, Varying};
+use crate::html::{Digits, counted, document, table};
+use crate::markup::{Html, cells, html};
+use crate::palette::COLOURS;
+
+/// Most lines that can be told apart: one of each colour, and one with dashes.
+const LINES_MAX: usize = 2 * COLOURS;
+/// Most dots of a row, one of each colour.
+const DOTS_MAX: usize = COLOURS;
+/// Most rows of dots: readers do not search longer charts by name.
+const ROWS_MAX: usize = 200;
+/// Most pictures, and most dots: more are not looked at, and make browsers slow.
+const PICTURES_MAX: usize = 300;
+const MARKS_MAX: usize = 100_000;
+
+/// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
+pub fn page(means: &Means, findings: Option<&Findings>, facts: &[String]) -> String {
+    let name = &means.name;
+    let mut body = html!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n", name);
+    if let Some(about) = &means.about {
+        body += html!("<p class=\"lead\">{}</p>\n", about.trim());
+    }
+    body += html!("<p class=\"lead\">{}</p></header>\n", combined(means));
+    body += match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
+        (false, _) => html!("<p>Each number is of a single run. Times are in seconds.</p>\n"),
+        (true, true) => {
+            html!("<p>± is the 95 % confidence interval of the mean over the seeds. Times are in seconds.</p>\n")
+        }
+        (true, false) => html!(
+            "<p>Numbers are means over the seeds; ± and the bars in charts are 95 % confidence intervals. Runs with \
+             one seed are paired, so overlapping bars do not rule out a difference: a tournament compares them seed \
+             by seed. Times are in seconds.</p>\n"
+        ),
+    };
+    if let Some(note) = means.note() {
+        body += html!("<p><strong>{}</strong></p>\n", &note);
+    }
+
+    body += findings.map_or_else(Html::default, Findings::html);
+
+    let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
+    for (metric, what) in means.metrics.iter().enumerate() {
+        let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
+        match known.first() {
+            None => absent.push(html!("<code>{}</code>", what.name)),
+            Some(first) if means.are_all(metric, first.mean) && !means.axes.is_empty() => {
+                constant.push(html!("<code>{}</code> = {}", what.name, shown(first.mean)));
+            }
+            Some(_) => shown_metrics.push(metric),
+        }
+    }
+    match means.axes.is_empty() {
+        true => body += alone(means, &shown_metrics),
+        false => {
+            let layout = Layout::of(means, shown_metrics.len());
+            shown_metrics.iter().for_each(|metric| body += layout.section(*metric));
+        }
+    }
+    body += rest(absent, constant);
+    body += footer(facts);
+    document(&format!("{name}: a sweep of Hansa"), body)
+}
+
+/// All numbers, if only seeds vary.
+fn alone(means: &Means, metrics: &[usize]) -> Html {
+    let row = |metric: &usize| {
+        let what = &means.metrics[*metric];
+        let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| plain(&estimate));
+        let about = format!("{}{}", what.about, words(what.better));
+        cells![html!("<code>{}</code>", what.name), number, about]
+    };
+    table(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
+}
+
+/// Description of the combinations.
+fn combined(means: &Means) -> Html {
+    let axes: Vec<Html> = means
+        .axes
+        .iter()
+        .map(|axis| match axis.key.as_str() {
+            ENTRANT => counted(axis.values.len() as u64, ENTRANT).into(),
+            key => html!("{} of <code>{key}</code>", counted(axis.values.len() as u64, "value"), key),
+        })
+        .collect();
+    let runs = counted(means.repetitions as u64, "run");
+    match &axes[..] {
+        [] => html!("{runs} that differ in nothing but seeds.", runs),
+        [one] => html!("{one}, {runs} each.", one, runs),
+        [most @ .., last] => {
+            html!("Every combination of {} and {last}, {runs} each.", Html::joined(most.to_vec(), ", "), last, runs)
+        }
+    }
+}
+
+fn rest(absent: Vec<Html>, constant: Vec<Html>) -> Html {
+    let mut html = Html::default();
+    if !constant.is_empty() {
+        html += html!("<p>The same in all runs: {}.</p>\n", Html::joined(constant, ", "));
+    }
+    if !absent.is_empty() {
+        html += html!("<p>No run has a number for {}.</p>\n", Html::joined(absent, ", "));
+    }
+    if html.is_empty() { html } else { html!("<section><h2>Not shown</h2>\n{html}</section>\n", html) }
+}
+
+/// Use of the axes: one across, one as lines or dots of several colours, and a panel for each combination of the
+/// others.
+struct Layout<'m> {
+    means: &'m Means,
+    across: usize,
+    /// The values across, if they are numbers.
+    numbers: Option<Vec<f64>>,
+    lines: Option<usize>,
+    /// Indices of the values on all axes, for each panel; the index is 0 on the axes across and of lines.
+    panels: Vec<Vec<usize>>,
+    /// Number of panels drawn for each metric.
+    room: usize,
+    /// True if there would be too many dots and numbers, so that only lines are drawn.
+    is_dense: bool,
+}
+
+impl<'m> Layout<'m> {
+    /// Layout of means with axes. Across is the numeric axis with most values, or else the axis with most values; lines
+    /// are of the axis with most values among the others, unless they are too many to be told apart.
+    fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
+        let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
+        let numeric = |place: usize| numbers(&means.axes[place].values);
+        let across = sizes()
+            .filter(|(place, size)| *size > 1 && numeric(*place).is_some())
+            .max_by_key(|(_, size)| *size)
+            .or_else(|| sizes().max_by_key(|(_, size)| *size))
+            .map_or(0, |(place, _)| place);
+        let numbers = Some(across).filter(|place| means.axes[*place].values.len() > 1).and_then(numeric);
+        let most = if numbers.is_some() { LINES_MAX } else { DOTS_MAX };
+        let lines = sizes()
+            .filter(|(place, size)| *place != across && (2..=most).contains(size))
+            .max_by_key(|(_, size)| *size)
+            .map(|(place, _)| place);
+        let is_first = |picks: &Vec<usize>| picks[across] == 0 && lines.is_none_or(|lines| picks[lines] == 0);
+        let panels: Vec<Vec<usize>> = means.combinations().map(|(picks, _)| picks).filter(is_first).collect();
+        let metrics = metrics.max(1);
+        let marks = means.cells.len() / panels.len() * metrics;
+        let room = panels.len().min(PICTURES_MAX / metrics).min(MARKS_MAX / marks).max(1);
+        let is_dense = marks * room > MARKS_MAX;
+        Layout { means, across, numbers, lines, panels, room, is_dense }
+    }
+
+    fn across(&self) -> &'m Varying {
+        &self.means.axes[self.across]
+    }
+
+    fn lines(&self) -> Option<&'m Varying> {
+        Some(&self.means.axes[self.lines?])
+    }
+
+    fn cell(&self, panel: &[usize], across: usize, line: usize, metric: usize) -> Option<Estimate> {
+        let mut picks = panel.to_vec();
+        picks[self.across] = across;
+        if let Some(lines) = self.lines {
+            picks[lines] = line;
+        }
+        self.means.cell(&picks, metric)
+    }
+
+    /// Numbers of a panel, line by line.
+    fn cells(&self, panel: &[usize], metric: usize) -> Vec<Vec<Option<Estimate>>> {
+        let across = 0..self.across().values.len();
+        let line = |line| across.clone().map(|across| self.cell(panel, across, line, metric)).collect();
+        (0..self.lines().map_or(1, |lines| lines.values.len())).map(line).collect()
+    }
+
+    /// Section of a metric.
+    fn section(&self, metric: usize) -> Html {
+        let what = &self.means.metrics[metric];
+        let (name, about, better) = (what.name, capital(what.about), words(what.better));
+        let mut html = html!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n", name, about, better);
+        // All charts have one scale, so that they can be compared.
+        let cells: Vec<Vec<Vec<Option<Estimate>>>> =
+            self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();
+        let known = |panel: &Vec<Vec<Option<Estimate>>>| -> Vec<Estimate> {
+            panel.iter().flatten().copied().flatten().collect()
+        };
+        let estimates: Vec<Vec<Estimate>> = cells.iter().map(known).collect();
+        let of_panels: Vec<Vec<f64>> =
+            estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
+        let range = Range::of(estimates.iter().flatten().copied(), what.unit, Scale::of(&of_panels));
+        let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
+        for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
+            let svg = self.picture(what, &range, cells);
+            html += figure(name, &self.settings(panel), "", self.legend(), svg, &range);
+            if !self.is_dense {
+                html += self.table(cells);
+            }
+        }
+        let all = self.panels.len();
+        let left_out = match self.room < all {
+            _ if are_too_many => "These are too many for a chart".to_owned(),
+            true => format!("These are the first {} of {}", self.room, counted(all as u64, "chart")),
+            false if self.is_dense => "These are too many to show each number".to_owned(),
+            false => return html + html!("</section>\n"),
+        };
+        html += html!("<p class=\"soft\">{left_out}; means.csv has all.</p></section>\n", left_out);
+        html
+    }
+
+    fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> Html {
+        let (across, lines) = (self.across(), self.lines());
+        let (about, axis) = (what.about, axis_name(what.name, what.unit));
+        let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
+        if let Some(numbers) = &self.numbers {
+            let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
+            let curve =
+                |(line, points): (usize, &Vec<_>)| Curve { style: line, name: name(line), points: points.clone() };
+            return chart(about, &axis, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
+        }
+        let dot = |value: usize, line: usize| {
+            let estimate = cells[line][value]?;
+            let told = format!("{}{}: {}", name(line), across.values[value], plain(&estimate));
+            Some(Dot { estimate, colour: line, is_filled: true, told })
+        };
+        let rows: Vec<dots::DotRow> = across
+            .values
+            .iter()
+            .enumerate()
+            .map(|(value, name)| {
+                let dots = (0..cells.len()).filter_map(|line| dot(value, line)).collect();
+                dots::DotRow { name: name.clone(), is_bold: false, dots }
+            })
+            .collect();
+        dots::picture(about, &axis, range, &rows)
+    }
+
+    /// Settings of a panel, and the key of rows of dots.
+    fn settings(&self, panel: &[usize]) -> String {
+        let others = self.means.axes.iter().zip(panel).enumerate();
+        let others = others.filter(|(place, _)| *place != self.across && Some(*place) != self.lines);
+        let mut settings: Vec<String> =
+            others.map(|(_, (axis, pick))| format!("{} = {}", axis.key, axis.values[*pick])).collect();
+        if self.numbers.is_none() {
+            settings.push(format!("by {}", self.across().key));
+        }
+        settings.join(", ")
+    }
+
+    fn legend(&self) -> Html {
+        let Some(lines) = self.lines() else { return Html::default() };
+        let mut html = html!("<ul class=\"legend\"><li><code>{}</code></li>", &lines.key);
+        for (line, value) in lines.values.iter().enumerate() {
+            let (colour, dashed) = (line % COLOURS, line >= COLOURS);
+            let style =
+                dashed.then(|| html!(" style=\"background:none;border:1.5px dashed var(--c{colour})\"", colour));
+            let class = if dashed { " dashed" } else { "" };
+            html += html!("<li><i class=\"f{colour}{class}\"{style}></i>{value}</li>", colour, class, style, value);
+        }
+        html += html!("</ul>\n");
+        html
+    }
+
+    /// Table of a panel: a row per value across, a column per line.
+    fn table(&self, cells: &[Vec<Option<Estimate>>]) -> Html {
+        let across = self.across();
+        let heads = match self.lines() {
+            Some(lines) => lines.values.iter().map(|value| format!("#{value}")).collect(),
+            None => vec!["#Mean".to_owned()],
+        };
+        let columns: Vec<String> = [across.key.clone()].into_iter().chain(heads).collect();
+        let digits = Digits::of(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
+        let number = |cell: &Option<Estimate>| cell.map_or(NONE.into(), |estimate| mean(&estimate, digits, false));
+        let row = |(value, name): (usize, &String)| {
+            [name.into()].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
+        };
+        let numbers = table(&columns, across.values.iter().enumerate().map(row));
+        html!("<details><summary>Numbers</summary>\n{numbers}</details>\n", numbers)
+    }
+}

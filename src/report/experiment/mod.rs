@@ -1,0 +1,31 @@
+//! Experiments: one topology run many times with varying settings, and the evaluation of the results.
+//!
+//! Grids are run by the caller: an experiment is read and expanded to runs, and results come back as rows. Experiments
+//! of papers that need no grid, such as plans, are computed here, unit by unit. Nothing here does file I/O or uses
+//! threads.
+
+pub mod claims;
+pub mod compare;
+pub mod dots;
+pub mod figures;
+pub mod file;
+pub mod kept;
+pub mod means;
+pub mod metrics;
+pub mod plot;
+pub mod range;
+pub mod repeats;
+pub mod reproduction;
+pub mod rows;
+pub mod statistics;
+#[cfg(test)]
+pub mod tests;
+pub mod tournament;
+
+pub use claims::{Findings, verdicts};
+pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
+pub use metrics::{Metric, all as metrics};
+pub use plot::Figure;
+pub use repeats::idle_seeds;
+pub use rows::{DIGEST, RunRow, Table};
+pub use statistics::Estimate;

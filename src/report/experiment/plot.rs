@@ -1,0 +1,351 @@
+//! Line charts as SVG: panels in rows, a legend to the right of the first row.
+
+use crate::axes::{Axis, PlotArea};
+use crate::html::at;
+use crate::markup::{Html, html};
+use crate::palette::{DASHES, GROUND, INK, MARKS, OF_PAPERS as COLOURS, SOFT};
+
+/// Name and content of a figure's file.
+pub struct Figure {
+    pub file: &'static str,
+    pub title: String,
+    pub svg: Html,
+}
+
+pub struct Panel {
+    pub title: &'static str,
+    pub x: PlotAxis,
+    pub y: PlotAxis,
+    pub lines: Vec<PlotLine>,
+    /// Lower limit of the y axis; lines are cut there.
+    pub lowest: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+pub struct PlotAxis {
+    pub label: &'static str,
+    /// Factor from numbers to labels.
+    pub scale: f64,
+    /// True if equal distances are equal ratios; such an axis begins and ends with a power of ten.
+    pub is_log: bool,
+}
+
+impl PlotAxis {
+    pub fn linear(label: &'static str, scale: f64) -> PlotAxis {
+        PlotAxis { label, scale, is_log: false }
+    }
+
+    /// Logarithmic axis of positive numbers; others are left out.
+    pub fn log(label: &'static str) -> PlotAxis {
+        PlotAxis { label, scale: 1.0, is_log: true }
+    }
+
+    /// True if the axis can show this number.
+    fn has(&self, number: f64) -> bool {
+        !self.is_log || number > 0.0
+    }
+
+    /// The axis around these numbers, in the unit of labels; None without numbers.
+    fn around(&self, numbers: impl Iterator<Item = f64>, lowest: Option<f64>) -> Option<Axis> {
+        let numbers = numbers.filter(|number| number.is_finite() && self.has(*number));
+        let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
+        let low = lowest.map_or(low, |lowest| low.max(lowest));
+        match self.is_log {
+            _ if low > high => None,
+            true => Some(Axis::logarithmic(low, high)),
+            false => Some(Axis::around(low * self.scale, high * self.scale, TICKS)),
+        }
+    }
+}
+
+#[derive(Default)]
+pub struct PlotLine {
+    /// Index of colour, dashes and mark.
+    pub style: usize,
+    pub label: &'static str,
+    pub points: Vec<Point>,
+    /// Half width of the interval of each point; as many as points, or none.
+    pub within: Vec<f64>,
+    /// True if its points are not joined.
+    pub is_scatter: bool,
+}
+
+impl PlotLine {
+    /// Intervals of the points: position, lower end, upper end.
+    fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
+    }
+}
+
+/// Size of a panel alone, and of one of several: two of them and the legend are about as wide as a page.
+const PANEL: (f64, f64) = (560.0, 440.0);
+const SMALL_PANEL: (f64, f64) = (440.0, 370.0);
+/// Panels of a row: more make the text too small at the width of a column.
+const COLUMNS: usize = 2;
+const HEAD: f64 = 62.0;
+const EDGE: f64 = 16.0;
+/// Mean width of the letters of the title, and of the line below.
+const HEAD_LETTERS: (f64, f64) = (9.5, 6.7);
+/// Space around the axes of a panel, for their labels.
+const LEFT: f64 = 68.0;
+const RIGHT: f64 = 24.0;
+const BOTTOM: f64 = 56.0;
+/// Space above them, without and with a title.
+const TOP: (f64, f64) = (8.0, 24.0);
+/// Space around labels, and for the shortest ones.
+const LEGEND: (f64, f64) = (54.0, 120.0);
+/// Width of a wide letter of a label, as fonts differ between machines.
+const LETTER: f64 = 8.0;
+/// Largest number of steps between ticks.
+const TICKS: f64 = 10.0;
+/// Most points with marks; more are drawn as dots.
+const MARKED: usize = 100;
+
+type Point = (f64, f64);
+
+pub fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
+    let (size, wide) = (panel_size(panels), columns(panels));
+    let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
+    let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
+    let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
+    let height = HEAD + size.1 * panels.len().div_ceil(COLUMNS) as f64;
+    // The title is for screen readers and tooltips.
+    let mut svg = html!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+         viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\" fill=\"{INK}\">\n\
+         <title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{GROUND}\"/>\n",
+        [width, height, INK, GROUND, title]
+    );
+    text(&mut svg, title, (EDGE, 26.0), 16, INK);
+    text(&mut svg, below, (EDGE, 49.0), 11, SOFT);
+    for (number, panel) in panels.iter().enumerate() {
+        let (x, y) = (at(EDGE / 2.0 + size.0 * (number % wide) as f64), at(HEAD + size.1 * (number / wide) as f64));
+        svg += html!("<g transform=\"translate({x} {y})\" font-size=\"12\">\n", x, y);
+        draw_panel(&mut svg, size, panel);
+        svg += html!("</g>\n");
+    }
+    // Details have some of the lines only.
+    let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
+    if let Some(fullest) = panels.iter().max_by_key(drawn) {
+        draw_legend(&mut svg, size.0 * wide as f64, fullest);
+    }
+    svg += html!("</svg>\n");
+    svg
+}
+
+fn panel_size(panels: &[Panel]) -> (f64, f64) {
+    if panels.len() > 1 { SMALL_PANEL } else { PANEL }
+}
+
+/// Number of panels in the first row.
+fn columns(panels: &[Panel]) -> usize {
+    panels.len().min(COLUMNS)
+}
+
+/// Enough for the longest label.
+fn legend_width(panels: &[Panel]) -> f64 {
+    let labels = panels.iter().flat_map(|panel| &panel.lines).map(|line| line.label.chars().count() as f64);
+    labels.map(|letters| LEGEND.0 + letters * LETTER).fold(LEGEND.1, f64::max)
+}
+
+fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
+    let lines = &panel.lines;
+    let all = || lines.iter().flat_map(|line| &line.points);
+    let ends = lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
+    let xs = panel.x.around(all().map(|point| point.0), None);
+    let ys = panel.y.around(all().map(|point| point.1).chain(ends), panel.lowest);
+    let Some((xs, ys)) = xs.zip(ys) else {
+        return text(svg, "There is no data to show.", (72.0, 90.0), 12, SOFT);
+    };
+    if !panel.title.is_empty() {
+        text(svg, panel.title, (62.0, 10.0), 11, INK);
+    }
+    let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
+    let area = PlotArea { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
+    let place = |point: &Point| (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)));
+    let (across, up) = (xs.ticks(short), ys.ticks(short));
+    let mut axes = format!("M{LEFT} {top}V{}H{}", area.bottom, area.right);
+    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(area.x(*share)), area.bottom)));
+    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(area.y(*share)))));
+    *svg += html!(
+        "<g font-size=\"11\">{}{}</g>\n<path fill=\"none\" stroke=\"{SOFT}\" d=\"{axes}\"/>\n{}{}\n",
+        area.lines_down(&across),
+        area.lines_across(&up),
+        area.name_below(panel.x.label),
+        area.name_beside(panel.y.label),
+        [SOFT, axes]
+    );
+
+    // A multiple of the step may be slightly above the number that it stands for.
+    let lowest = (ys.from - 1e-6 * ys.step.unwrap_or(0.0)) / panel.y.scale;
+    for line in lines {
+        let colour = COLOURS[line.style % COLOURS.len()];
+        for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
+            let ends = [place(&(x, low)), place(&(x, high))];
+            stroke(svg, &ends, colour, 1, None);
+            ends.into_iter().for_each(|(x, y)| stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
+        }
+        let joined: Vec<Point> = line.points.iter().copied().filter(|point| panel.y.has(point.1)).collect();
+        for piece in above(&joined, lowest).into_iter().filter(|_| !line.is_scatter) {
+            let path: Vec<Point> = piece.iter().map(place).collect();
+            stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
+        }
+        for point in line.points.iter().filter(|point| point.1 >= lowest) {
+            match line.points.len() > MARKED {
+                true => circle(svg, place(point), 2, colour, "none"),
+                false => mark(svg, line.style, place(point)),
+            }
+        }
+    }
+}
+
+/// Draws the legend, from top to bottom as the lines end on the right.
+fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
+    let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
+    let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
+    lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
+    for (row, line) in lines.into_iter().enumerate() {
+        let (x, y) = (left + 4.0, HEAD + 28.0 + row as f64 * 24.0);
+        if !line.is_scatter {
+            let dash = DASHES[line.style % DASHES.len()];
+            stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
+        }
+        mark(svg, line.style, (x + 17.0, y));
+        text(svg, line.label, (x + 42.0, y + 4.0), 12, INK);
+    }
+}
+
+fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {
+    let (x, y) = (at(x), at(y));
+    *svg += html!(
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\">{text}</text>\n",
+        [x, y, size, colour, text]
+    );
+}
+
+fn stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
+    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
+    let dash = dash.map(|dash| html!(" stroke-dasharray=\"{dash}\"", dash));
+    let points = points.join(" ");
+    *svg += html!(
+        "<polyline points=\"{points}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\"{dash}/>\n",
+        [points, colour, width, dash]
+    );
+}
+
+fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) {
+    let (x, y) = (at(x), at(y));
+    *svg += html!(
+        "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
+        [x, y, radius, fill, colour]
+    );
+}
+
+/// Draws a mark; the first five are filled, the others hollow.
+fn mark(svg: &mut Html, style: usize, (x, y): Point) {
+    let colour = COLOURS[style % COLOURS.len()];
+    let fill = if style < MARKS.len() { colour } else { GROUND };
+    let corners = MARKS[style % MARKS.len()];
+    if corners.is_empty() {
+        return circle(svg, (x, y), 4, fill, colour);
+    }
+    let corners: Vec<String> = corners.iter().map(|(dx, dy)| format!("{},{}", at(x + dx), at(y + dy))).collect();
+    let corners = corners.join(" ");
+    *svg += html!(
+        "<polygon points=\"{corners}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
+        [corners, fill, colour]
+    );
+}
+
+/// The parts of a line that are not below `lowest`, cut where it crosses.
+fn above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
+    let mut pieces = vec![Vec::new()];
+    for (index, &(x, y)) in points.iter().enumerate() {
+        if let Some(&(x0, y0)) = index.checked_sub(1).and_then(|before| points.get(before))
+            && (y0 < lowest) != (y < lowest)
+        {
+            let crossing = (x0 + (lowest - y0) / (y - y0) * (x - x0), lowest);
+            pieces.last_mut().expect("there is always a piece").push(crossing);
+            if y < lowest {
+                pieces.push(Vec::new());
+            }
+        }
+        if y >= lowest {
+            pieces.last_mut().expect("there is always a piece").push((x, y));
+        }
+    }
+    pieces.retain(|piece| piece.len() > 1);
+    pieces
+}
+
+fn short(number: f64) -> String {
+    ((number * 1000.0).round() / 1000.0).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
+        let points = (0..points).map(|x| (x as f64, 1.0)).collect();
+        let axis = PlotAxis::linear("", 1.0);
+        let lines = vec![PlotLine { style: 1, label, points, is_scatter, ..PlotLine::default() }];
+        Panel { title: "", x: axis, y: axis, lines, lowest: None }
+    }
+
+    #[test]
+    fn the_legend_has_room_for_its_longest_label() {
+        let width = |label| legend_width(&[panel(label, false, 2)]);
+        assert_eq!(width("EASY"), LEGEND.1);
+        assert_eq!(width("EASY, unscaled"), 54.0 + 14.0 * LETTER);
+        assert!(
+            draw("", "", &[panel("EASY, unscaled", false, 2)]).as_str().contains(&format!("width=\"{}\"", 560 + 166))
+        );
+    }
+
+    #[test]
+    fn a_long_line_below_the_title_widens_the_figure() {
+        let svg: String = draw("", &"x".repeat(150), &[panel("a", false, 2)]).into();
+        assert!(svg.contains(&format!("width=\"{}\"", 150.0 * 6.7 + 32.0)), "{}", &svg[..200]);
+    }
+
+    #[test]
+    fn many_panels_stand_in_rows() {
+        let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
+        let svg: String = draw("", "", &panels).into();
+        let size = format!("width=\"{}\" height=\"{}\"", 2.0 * 440.0 + LEGEND.1, HEAD + 3.0 * 370.0);
+        assert!(svg.contains(&size), "{}", &svg[..200]);
+    }
+
+    #[test]
+    fn points_of_a_scatter_are_not_joined() {
+        let joined = draw("", "", &[panel("a", false, 3)]);
+        let apart = draw("", "", &[panel("a", true, 3)]);
+        let strokes =
+            |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(COLOURS[1])).count();
+        // Without the line itself and its sample in the legend.
+        assert_eq!(strokes(joined.as_str()), strokes(apart.as_str()) + 2);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
+        let points = vec![(0.0, 10.0), (1.0, 0.0), (2.0, 100.0)];
+        let lines = vec![PlotLine { points, ..PlotLine::default() }];
+        let (x, y) = (PlotAxis::linear("", 1.0), PlotAxis::log(""));
+        let svg: String = draw("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
+        let dash = DASHES[0].expect("lines of the first style are dashed");
+        // One stroke from the first point to the last, and the sample in the legend.
+        assert_eq!(svg.matches(&format!("stroke-dasharray=\"{dash}\"")).count(), 2, "{svg}");
+    }
+
+    #[test]
+    fn the_lowest_point_is_drawn() {
+        let axis = PlotAxis::linear("", 1.0);
+        // Three steps of 0.1 are more than 0.3.
+        let points = vec![(0.0, 0.3), (1.0, 1.2)];
+        let lines = vec![PlotLine { points, ..PlotLine::default() }];
+        let svg = draw("", "", &[Panel { title: "", x: axis, y: axis, lines, lowest: None }]);
+        // With the mark in the legend.
+        assert_eq!(svg.as_str().matches("<circle").count(), 3);
+    }
+}

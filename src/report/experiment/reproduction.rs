@@ -1,0 +1,95 @@
+//! Page of a reproduction: figures, tables beside the paper's numbers, verdicts with the paper's words, and the set-up.
+
+use super::plot::Figure;
+use crate::html::document;
+use crate::markup::{Html, html};
+
+/// Contents of a page; texts are plain, `verdicts` is HTML.
+pub struct Page<'a> {
+    pub paper: &'static str,
+    pub authors: &'static str,
+    /// Size of this reproduction, its counts of verdicts, and the letters that stand for its numbers.
+    pub head: &'a str,
+    pub verdicts: &'a Html,
+    pub figures: &'a [Figure],
+    pub tables: &'a str,
+    /// Choices of the set-up that are not the paper's, and known differences.
+    pub ours: &'a [&'a str],
+    /// Command of the full form.
+    pub full: &'static str,
+    /// Page of the documentation with a section on the experiment.
+    pub docs: &'static str,
+}
+
+impl Page<'_> {
+    pub fn html(&self) -> String {
+        let title = self.paper;
+        let mut body = html!(
+            "<header><p class=\"kicker\">A reproduction by Hansa</p><h1>{title}</h1>\n<p class=\"lead\">{}</p>\n<p>{}</p>\n\
+             <nav><a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
+             <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
+            self.authors,
+            Html::joined(self.head.trim().lines().map(Html::from), html!("<br>")),
+            title
+        );
+        body += self.verdicts.clone();
+        body += html!("<section><h2 id=\"figures\">Figures</h2>\n");
+        for figure in self.figures {
+            body += html!(
+                "<figure data-name=\"{}\"><div class=\"scroll\">{}</div><figcaption>{} (<code>{}</code>)</figcaption>\
+                 </figure>\n",
+                figure.file.trim_end_matches(".svg"),
+                figure.svg,
+                &figure.title,
+                figure.file
+            );
+        }
+        body += html!(
+            "</section>\n<section><h2 id=\"tables\">Tables</h2>\n<pre>{}</pre></section>\n\
+             <section><h2 id=\"ours\">What is ours in the set-up</h2>\n<ul>\n",
+            self.tables.trim()
+        );
+        self.ours.iter().for_each(|choice| body += html!("<li>{choice}</li>\n", choice));
+        body += html!(
+            "</ul></section>\n<section><h2 id=\"full\">The full form</h2>\n<pre>{}</pre>\n\
+             <p>The section \"The paper's experiment\" of <code>{}</code> has more on both.</p></section>\n",
+            self.full,
+            self.docs
+        );
+        document(&format!("{title}: a reproduction by Hansa"), body)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_all_parts_and_escapes_texts() {
+        let figures = [Figure { file: "1-a.svg", title: "Figure 1: a < b".to_owned(), svg: html!("<svg></svg>") }];
+        let page = Page {
+            paper: "On a & b",
+            authors: "A, B",
+            head: "3 hold.",
+            verdicts: &html!("<section>verdicts</section>"),
+            figures: &figures,
+            tables: "a < b",
+            ours: &["the seeds"],
+            full: "hansa reproduce x --full",
+            docs: "docs/x.md",
+        };
+        let html = page.html();
+        for part in [
+            "<h1>On a &amp; b</h1>",
+            "3 hold.",
+            "<section>verdicts</section>",
+            "<svg></svg>",
+            "Figure 1: a &lt; b",
+            "<pre>a &lt; b</pre>",
+            "<li>the seeds</li>",
+            "hansa reproduce x --full",
+        ] {
+            assert!(html.contains(part), "{part} is not in {html}");
+        }
+    }
+}

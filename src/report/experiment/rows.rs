@@ -1,0 +1,92 @@
+//! `runs.csv`: one row per run, one column per axis and per metric.
+
+use super::file::Experiment;
+use crate::field;
+
+/// Record of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRow {
+    /// Counted from 1.
+    pub run: usize,
+    /// One per axis.
+    pub values: Vec<String>,
+    /// One per metric; None if the run has no such number.
+    pub metrics: Vec<Option<f64>>,
+    pub digest: String,
+}
+
+/// Columns of an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub axes: Vec<String>,
+    pub metrics: Vec<&'static str>,
+}
+
+impl Table {
+    pub fn of(experiment: &Experiment) -> Table {
+        Table {
+            axes: experiment.axes.iter().map(|axis| axis.key.clone()).collect(),
+            metrics: experiment.metrics.iter().map(|metric| metric.name).collect(),
+        }
+    }
+
+    /// First line.
+    pub fn header(&self) -> String {
+        let axes = self.axes.iter().map(String::as_str);
+        line(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))
+    }
+
+    pub fn line(&self, row: &RunRow) -> String {
+        let metrics: Vec<String> = row.metrics.iter().map(|n| n.map_or(String::new(), |n| n.to_string())).collect();
+        let values = row.values.iter().chain(&metrics).map(String::as_str);
+        line([row.run.to_string().as_str()].into_iter().chain(values).chain([row.digest.as_str()]))
+    }
+
+    /// Parses a line; None if it is not a complete row of this table.
+    pub fn parse(&self, line: &str) -> Option<RunRow> {
+        let cells = cells(line)?;
+        if cells.len() != self.axes.len() + self.metrics.len() + 2 {
+            return None;
+        }
+        let (axes, metrics) = cells[1..cells.len() - 1].split_at(self.axes.len());
+        let number = |cell: &String| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
+        let digest = cells.last()?.clone();
+        (digest.len() == DIGEST).then_some(())?;
+        Some(RunRow {
+            run: cells[0].parse().ok()?,
+            values: axes.to_vec(),
+            metrics: metrics.iter().map(number).collect::<Option<_>>()?,
+            digest,
+        })
+    }
+
+    /// Column of an axis.
+    pub fn axis(&self, key: &str) -> Option<usize> {
+        self.axes.iter().position(|axis| axis == key)
+    }
+}
+
+/// Length of a digest, in letters.
+pub const DIGEST: usize = 32;
+
+pub fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    let cells: Vec<String> = cells.map(field).collect();
+    format!("{}\n", cells.join(","))
+}
+
+/// Cells of a complete line.
+fn cells(line: &str) -> Option<Vec<String>> {
+    let mut cells = vec![String::new()];
+    let mut inside = false;
+    let mut letters = line.strip_suffix('\n')?.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let cell = cells.last_mut()?;
+        match letter {
+            '"' if inside && letters.next_if_eq(&'"').is_some() => cell.push('"'),
+            '"' => inside = !inside,
+            ',' if !inside => cells.push(String::new()),
+            letter => cell.push(letter),
+        }
+    }
+    (!inside).then_some(cells)
+}

@@ -1,0 +1,129 @@
+//! Page of a tournament: a table of means with their intervals, differences from one entrant, and a picture of each
+//! metric.
+
+use super::super::claims::Findings;
+use super::super::dots::{self, Dot};
+use super::super::figures::{axis_name, figure, footer, mean, words};
+use super::super::range::{NONE, Range, Scale, shown};
+use super::text::settings;
+use super::{Cell, Column, Entrant, Panel, Standings};
+use crate::html::{Digits, counted, document, table};
+use crate::markup::{Html, cells, html};
+
+/// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
+pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]) -> String {
+    let name = &standings.name;
+    let mut body = html!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n", name);
+    let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
+    body += html!(
+        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p></header>\n",
+        counted(standings.entrants.len() as u64, "entrant"),
+        counted(standings.repetitions as u64, "run"),
+        about
+    );
+    let against = &standings.entrants[standings.against].name;
+    body += html!(
+        "<section><h2>How to read it</h2><p>Numbers are means over the seeds, with ± their 95 % confidence \
+         intervals. Below a number is the mean difference from {against}, seed by seed, if it differs significantly \
+         from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
+         has no such number.</p></section>\n",
+        against
+    );
+    if let Some(note) = &standings.note {
+        body += html!("<p><strong>{note}</strong></p>\n", note);
+    }
+    let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| scale(standings, metric)).collect();
+    for panel in &standings.panels {
+        let title = if panel.settings.is_empty() { "Standings".to_owned() } else { settings(panel) };
+        body += html!("<section><h2>{title}</h2>\n{}", numbers(standings, panel), title);
+        for (metric, column) in standings.metrics.iter().enumerate() {
+            body += picture(standings, panel, metric, column, scales[metric]);
+        }
+        body += html!("</section>\n");
+    }
+    body += legend(standings);
+    body += findings.map_or_else(Html::default, Findings::html);
+    body += footer(facts);
+    document(&format!("{name}: a tournament of Hansa"), body)
+}
+
+/// Most columns of a table; further ones are in the next table.
+const COLUMNS: usize = 6;
+
+fn numbers(standings: &Standings, panel: &Panel) -> Html {
+    let mut html = Html::default();
+    let (metrics, absent): (Vec<usize>, Vec<usize>) =
+        (0..standings.metrics.len()).partition(|&metric| panel.has(metric));
+    // Tables of about equal width read best.
+    let tables = metrics.len().div_ceil(COLUMNS).max(1);
+    for block in metrics.chunks(metrics.len().div_ceil(tables).max(1)) {
+        let heads = block.iter().map(|metric| format!("#{}", standings.metrics[*metric].name));
+        let columns: Vec<String> = ["Entrant".to_owned()].into_iter().chain(heads).collect();
+        let row = |(entrant, row): (&Entrant, &Vec<Cell>)| {
+            let name = html!("<span class=\"whole\">{}</span>", &entrant.name);
+            let cells = block.iter().map(|metric| cell(&row[*metric], panel.digits(*metric)));
+            [name].into_iter().chain(cells).collect::<Vec<_>>()
+        };
+        html += table(&columns, standings.entrants.iter().zip(&panel.rows).map(row));
+    }
+    if !absent.is_empty() {
+        let absent = absent.into_iter().map(|metric| html!("<code>{}</code>", standings.metrics[metric].name));
+        html += html!("<p>No run has a number for {}.</p>\n", Html::joined(absent, ", "));
+    }
+    html
+}
+
+fn cell(cell: &Cell, digits: Digits) -> Html {
+    let Some(estimate) = &cell.estimate else { return NONE.into() };
+    let mean = mean(estimate, digits, cell.is_best);
+    let apart = cell.difference.filter(|apart| apart.tells()).map(|apart| {
+        let sign = if apart.mean > 0.0 { "+" } else { "−" };
+        html!("<br><span class=\"soft\">{sign}{}</span>", digits.show_interval(apart.mean.abs()), sign)
+    });
+    html!("{mean}{apart}", mean, apart)
+}
+
+fn legend(standings: &Standings) -> Html {
+    let mut html = html!("<section><h2>Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
+    let metrics = standings.metrics.iter().map(|metric| {
+        cells![html!("<code>{}</code>", metric.name), format!("{}{}", metric.about, words(metric.better))]
+    });
+    html += table(&["Metric", "Description"], metrics);
+    let entrants = standings.entrants.iter().map(|entrant| cells![&entrant.name, entrant.about.as_ref()]);
+    html += table(&["Entrant", "Description"], entrants);
+    html += html!("</section>\n");
+    html
+}
+
+/// Scale of the pictures of a metric, common to all panels.
+fn scale(standings: &Standings, metric: usize) -> Scale {
+    let means = |panel| known(panel, metric).filter_map(|(_, cell)| Some(cell.estimate?.mean)).collect();
+    Scale::of(&standings.panels.iter().map(means).collect::<Vec<Vec<f64>>>())
+}
+
+/// Entrants with a number for this metric.
+fn known(panel: &Panel, metric: usize) -> impl Iterator<Item = (usize, &Cell)> {
+    let cells = panel.rows.iter().enumerate().map(move |(entrant, row)| (entrant, &row[metric]));
+    cells.filter(|(_, cell)| cell.estimate.is_some())
+}
+
+/// A dot with its interval per entrant.
+fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column, scale: Scale) -> Html {
+    let known: Vec<(usize, &Cell)> = known(panel, metric).collect();
+    // One dot compares nothing.
+    if known.len() < 2 {
+        return Html::default();
+    }
+    let rows: Vec<dots::DotRow> = known
+        .iter()
+        .filter_map(|(entrant, cell)| {
+            let (name, estimate) = (&standings.entrants[*entrant].name, cell.estimate?);
+            let told = format!("{name}: {}", shown(estimate.mean));
+            let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, told };
+            Some(dots::DotRow { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
+        })
+        .collect();
+    let range = Range::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate), column.unit, scale);
+    let svg = dots::picture(column.about, &axis_name(column.name, column.unit), &range, &rows);
+    figure(column.name, column.name, column.about, Html::default(), svg, &range)
+}

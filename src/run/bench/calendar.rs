@@ -1,0 +1,128 @@
+//! Standing reservations on a large cluster: costs of finding, adding and deleting one, on the calendar and on the
+//! paper's list.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use hansa_sim::grid::{NodeSet, Request};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::systems::reservation::reference::AvailRectList;
+use hansa_sim::systems::reservation::{ClusterBook, RectEnd, fit};
+use hansa_sim::time::{Span, Time};
+
+pub const NODES: u32 = 100_000;
+const POLICIES: [&str; 3] = ["ff", "pe_w", "pedu_w"];
+
+/// Medians in microseconds.
+pub struct CalendarCosts {
+    pub standing: usize,
+    pub records: usize,
+    /// First fit, by nodes, and by rectangles.
+    pub find: [f64; 3],
+    pub add: f64,
+    pub delete: f64,
+    /// The steps on the list, with first fit. None if they would take minutes.
+    pub list: Option<[f64; 3]>,
+}
+
+/// Distribution of reservations over time.
+#[derive(Clone, Copy)]
+pub enum Lie {
+    /// More reservations reach further ahead: the window of a request always holds some hundred records.
+    Ahead,
+    /// More reservations lie closer together, and are narrower.
+    Dense,
+}
+
+const DURATION: u64 = 1_000;
+const SLACK: u64 = 3 * DURATION;
+
+impl Lie {
+    /// Seconds over which the reservations lie, and their largest width.
+    fn extent(self, standing: usize) -> (u64, u32) {
+        match self {
+            Lie::Ahead => (standing as u64 * 2 * (SLACK + DURATION) / 100, NODES / 10),
+            Lie::Dense => (100 * DURATION, (NODES as usize * 100 / standing.max(1_000)) as u32),
+        }
+    }
+}
+
+pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
+    let (horizon, widest) = lie.extent(standing);
+    let mut random = SplitMix64::new(1);
+    let mut request = || {
+        let ready = random.int(0, horizon);
+        let duration = random.int(DURATION / 2, DURATION * 3 / 2);
+        Request {
+            arrive: Time::ZERO,
+            ready: second(ready),
+            duration: Span::from_secs(duration),
+            deadline: second(ready + duration + random.int(0, SLACK * 2)),
+            nodes: random.int(1, widest.into()) as u32,
+        }
+    };
+    let mut book = ClusterBook::new(NODES, fit::find("ff").expect("it is listed"), RectEnd::Clip);
+    let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
+    while booked.len() < standing {
+        let request = request();
+        if let Some(offer) = book.find(Time::ZERO, &request) {
+            let end = offer.start + request.duration;
+            book.add(offer.start, end, &offer.nodes).expect("what is offered is free");
+            booked.push((offer.start, end, offer.nodes));
+        }
+    }
+    let records = book.calendar().records();
+    let requests: Vec<Request> = (0..samples).map(|_| request()).collect();
+
+    let few = 1 + samples / 100;
+    let find = POLICIES.map(|policy| {
+        book.go_by(fit::find(policy).expect("it is listed"));
+        // If hundreds stand at any time, a policy that weighs all starts has thousands of them to weigh.
+        let many = policy == "ff" || standing_at_once(lie, standing) <= 20;
+        let asked = requests.iter().take(if many { samples } else { few });
+        median(asked.map(|request| timed(|| black_box(book.find(Time::ZERO, request)))))
+    });
+    let picks = || booked.iter().step_by((standing / samples).max(1)).take(samples);
+    let delete = median(picks().map(|(start, end, nodes)| timed(|| book.delete(*start, *end, nodes))));
+    let add = median(picks().map(|(start, end, nodes)| timed(|| book.add(*start, *end, nodes))));
+
+    let list = (records.len() as u64 * standing_at_once(lie, standing) < TOO_MUCH).then(|| {
+        let mut list = AvailRectList::of(NODES, records.clone());
+        let first = fit::find("ff").expect("it is listed");
+        let find = requests
+            .iter()
+            .take(few)
+            .map(|request| timed(|| black_box(list.find_allocation(Time::ZERO, request, first, RectEnd::Clip))));
+        let find = median(find);
+        let picks = || picks().take(few);
+        let delete = median(picks().map(|(start, end, nodes)| timed(|| list.delete_allocation(*start, *end, nodes))));
+        let add = median(picks().map(|(start, end, nodes)| timed(|| list.add_allocation(*start, *end, nodes))));
+        assert_eq!(list.records(), records, "freeing and booking again changes nothing");
+        [find, add, delete]
+    });
+    assert_eq!(book.calendar().records(), records, "freeing and booking again changes nothing");
+    CalendarCosts { standing, records: records.len(), find, add, delete, list }
+}
+
+/// Product of records and reservations at any time from which a step of the list takes minutes.
+const TOO_MUCH: u64 = 10_000_000;
+
+fn standing_at_once(lie: Lie, standing: usize) -> u64 {
+    standing as u64 * DURATION / lie.extent(standing).0.max(1)
+}
+
+fn second(second: u64) -> Time {
+    Time::ZERO + Span::from_secs(second)
+}
+
+fn timed<T>(step: impl FnOnce() -> T) -> f64 {
+    let begun = Instant::now();
+    black_box(step());
+    begun.elapsed().as_nanos() as f64 / 1e3
+}
+
+fn median(times: impl Iterator<Item = f64>) -> f64 {
+    let mut times: Vec<f64> = times.collect();
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}

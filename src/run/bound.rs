@@ -1,0 +1,121 @@
+//! `hansa bound`: the largest stretch that no schedule of a workload can avoid.
+
+use clap::Args;
+
+use super::flag_values::parse_count;
+use super::input::load_topology;
+use super::plan::moment;
+use super::{Failure, err, logs, out};
+use hansa_sim::grid::Needs;
+use hansa_sim::settings::counted;
+use hansa_sim::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
+use hansa_sim::time::Span;
+use hansa_sim::workload::needs::Rule;
+use hansa_sim::workload::rigids::{Rigids, Window};
+use hansa_sim::workload::{Numbering, Platform, Source};
+
+#[derive(Args)]
+pub struct BoundArgs {
+    /// A log (SWF or Batsim, gzipped or not), or a topology whose workloads are rigid jobs
+    workload: String,
+    /// The number of nodes of the cluster
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=u32::MAX))]
+    nodes: u32,
+    /// Requirements of tasks on their nodes, for logs (whole or dual-core) [default: whole]
+    #[arg(long, value_name = "WORD", value_parser = rule)]
+    needs: Option<Rule>,
+    /// Memory of a node in the units of the log, for logs with --needs dual-core [default: 2097152]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u64>(1..=(1 << 53) - 1))]
+    node_kilobytes: Option<u64>,
+    /// Leave out jobs submitted before this time (logs only)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Span>,
+    /// Leave out jobs submitted at this time or later (logs only)
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Span>,
+}
+
+/// Limit of the number of jobs; more would take more memory than most machines have.
+const JOBS_MAX: usize = 20_000;
+
+pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
+    let path = &args.workload;
+    if !path.ends_with(".toml")
+        && let Some((trace, _)) = logs::read(path)?
+    {
+        let window = Window { from: args.from.unwrap_or_default(), to: args.to, jobs: None };
+        let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
+        let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
+        if let Some(told) = rigids.content.told(false) {
+            err::warning(&format!("{path}: {told}"));
+        }
+        return tell_of(path, args.nodes, &Source::Rigid(rigids));
+    }
+    let is_about_logs = args.needs.is_some() || args.node_kilobytes.is_some() || args.from.or(args.to).is_some();
+    if is_about_logs {
+        return Err(Failure::Input(format!(
+            "--needs, --node-kilobytes, --from and --to are for logs: {path} is a topology, whose workloads say all \
+             that themselves"
+        )));
+    }
+    let loaded = load_topology(path, &[])?;
+    logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
+    let rigid = loaded.topology.workloads.iter().enumerate();
+    let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
+    if rigid.peek().is_none() {
+        return Err(Failure::Input(format!(
+            "{path}: expected a workload of rigid jobs, under a [batch] table, found none"
+        )));
+    }
+    for (number, workload) in rigid {
+        tell_of(&format!("{path}, workload.{number}"), args.nodes, &workload.source)?;
+    }
+    Ok(())
+}
+
+fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
+    let wrong = |problem: String| Failure::Input(format!("{what}: {problem}"));
+    let jobs = source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
+    let jobs = jobs.map_err(|error| wrong(error.to_string()))?;
+    let mut timed = Vec::with_capacity(jobs.len());
+    let mut refused = 0u64;
+    for (place, job) in jobs.iter().enumerate() {
+        let [task] = job.tasks.as_slice() else { return Err(wrong("expected jobs of one task each".to_owned())) };
+        let needs = source.job_source().needs(place).unwrap_or(Needs::NODE);
+        let need = Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong(error.to_string()))?;
+        match need.check(nodes) {
+            Ok(()) => timed.push(Timed { submit: job.arrive, runtime: task.runtime, need }),
+            Err(_) => refused += 1,
+        }
+    }
+    timed.sort_by_key(|job| job.submit);
+    if timed.is_empty() {
+        return Err(wrong(format!("no job could be run on {nodes} nodes")));
+    }
+    if timed.len() > JOBS_MAX {
+        let problem = format!("{} jobs are more than the {JOBS_MAX} for which a bound can be computed", timed.len());
+        return Err(wrong(format!("{problem}: select a part of them, such as a week of a log (--from, --to)")));
+    }
+    let Bound { lo, hi } = bound(nodes, &timed);
+    // Jobs that are all submitted at once have no offered load.
+    let load = Some(offered_load(nodes, &timed)).filter(|load| load.is_finite());
+    let load = load.map_or(String::new(), |load| format!(", offered load {load:.3}"));
+    let mut text =
+        format!("{what}: {} on {}{load}\n", counted(timed.len() as u64, "job"), counted(nodes.into(), "node"));
+    if refused > 0 {
+        text.push_str(&format!("left out      {}, which could never run on so many nodes\n", counted(refused, "job")));
+    }
+    text.push_str(&match hi > 1.0 {
+        true => format!(
+            "bound         {hi:.6}: some job is stretched by more than {lo:.6} under any schedule; {hi:.6} is possible \
+             if memory is ignored\n"
+        ),
+        false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
+    });
+    out::always(&text)
+}
+
+fn rule(text: &str) -> Result<Rule, String> {
+    let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
+    known.map(|(_, rule, _)| *rule).ok_or_else(|| "expected whole or dual-core".to_owned())
+}

@@ -1,0 +1,110 @@
+//! The command line of `hansa clock`.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use time::{Date, Month, PrimitiveDateTime, Time};
+
+use crate::flag_values::some_time;
+
+#[derive(Args, Debug)]
+pub struct ClockArgs {
+    /// Virtual date and time of the start, in UTC: 2026-01-31, 2026-01-31T08:00 or 2026-01-31T08:00:00; or now
+    #[arg(long, value_name = "DATE", default_value = "2026-01-01", value_parser = date)]
+    pub start: StartTime,
+    /// End the run when this much virtual time has passed, with exit code 124, for example 7d
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub until: Option<Duration>,
+    /// Wait for processes that the command leaves behind, instead of ending them when it has ended
+    #[arg(long)]
+    pub wait: bool,
+    /// Let the programs use all cores; they share one otherwise, which makes steps faster and runs repeat better
+    #[arg(long)]
+    pub all_cores: bool,
+    /// Process that this one keeps the clock for
+    #[arg(long, hide = true)]
+    pub keeper_of: Option<u32>,
+    /// Take orders from standard input: what to run, and up to when
+    #[arg(long, hide = true, conflicts_with = "command")]
+    pub driven: bool,
+    /// The command to run, and its arguments
+    #[arg(
+        required_unless_present = "driven",
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
+    pub command: Vec<OsString>,
+}
+
+impl ClockArgs {
+    /// The command line of the keeper.
+    pub fn for_keeper(&self, parent: u32) -> Vec<OsString> {
+        let mut words: Vec<OsString> = super::super::verbosity().flags().iter().map(OsString::from).collect();
+        words.extend(["clock".into(), format!("--keeper-of={parent}").into()]);
+        words.push(format!("--start=@{}", self.start.0).into());
+        words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));
+        words.extend(self.wait.then(|| "--wait".into()));
+        words.extend(self.all_cores.then(|| "--all-cores".into()));
+        words.extend(self.driven.then(|| "--driven".into()));
+        words.extend((!self.driven).then(|| "--".into()));
+        words.extend(self.command.iter().cloned());
+        words
+    }
+}
+
+/// Seconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StartTime(pub u64);
+
+fn date(text: &str) -> Result<StartTime, String> {
+    let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let read = match text.strip_prefix('@') {
+        Some(seconds) => seconds.parse().ok(),
+        None if text == "now" => now().ok().map(|now| now.as_secs()),
+        None => date_in_utc(text),
+    };
+    let read = read.filter(|seconds| (LEAST..=MOST).contains(seconds));
+    read.map(StartTime).ok_or_else(|| {
+        "expected a date in UTC from 1971 to 2200, such as 2026-01-31 or 2026-01-31T08:00:00, or now".to_owned()
+    })
+}
+
+const LEAST: u64 = 365 * 86400;
+/// Some programs count seconds in 64 bits of nanoseconds, which end in 2262.
+const MOST: u64 = 7_258_118_400;
+
+fn date_in_utc(text: &str) -> Option<u64> {
+    let (day, hour) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text.trim_end_matches('Z'), "0:0"));
+    let numbers = |text: &str, between: char| -> Option<Vec<u16>> {
+        text.split(between).map(|number| number.parse().ok()).collect()
+    };
+    let small = |number: u16| u8::try_from(number).ok();
+    let [year, month, day] = numbers(day, '-')?[..] else { return None };
+    let date = Date::from_calendar_date(year.into(), Month::try_from(small(month)?).ok()?, small(day)?).ok()?;
+    let (hour, minute, second) = match numbers(hour, ':')?[..] {
+        [hour, minute] => (hour, minute, 0),
+        [hour, minute, second] => (hour, minute, second),
+        _ => return None,
+    };
+    let time = Time::from_hms(small(hour)?, small(minute)?, small(second)?).ok()?;
+    u64::try_from(PrimitiveDateTime::new(date, time).assume_utc().unix_timestamp()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_read_in_utc() {
+        assert_eq!(date("2026-01-01"), Ok(StartTime(1_767_225_600)));
+        assert_eq!(date("2026-01-01T00:00:01Z"), Ok(StartTime(1_767_225_601)));
+        assert_eq!(date("2026-01-01 01:00"), Ok(StartTime(1_767_229_200)));
+        assert_eq!(date("@1767225600"), Ok(StartTime(1_767_225_600)));
+        assert!(date("now").is_ok());
+        for wrong in ["", "soon", "2026-13-01", "2026-02-30", "2026-01-01T25:00", "1969-01-01", "@1", "9999-01-01"] {
+            assert!(date(wrong).is_err(), "{wrong}");
+        }
+    }
+}

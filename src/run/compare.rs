@@ -1,0 +1,163 @@
+//! `hansa compare`: results of runs, or of sweeps, side by side.
+
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use super::csv::CsvReader;
+use super::disk::{cannot, io_reason, write_named};
+use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
+use super::report::{meaning, replayed};
+use super::sweep::{RUNS, SweepState};
+use super::terminal::Activity;
+use super::{Failure, out};
+use hansa_report::experiment::compare::{
+    Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
+};
+use hansa_report::{Course, SummaryFile, Window, first_difference};
+use hansa_sim::settings::counted;
+use hansa_sim::time::Time;
+
+/// A result folder as it is opened: everything but its course and its log.
+type Opened = hansa_report::Side<BufReader<File>>;
+
+/// Compares result folders, or folders of sweeps; the first is the reference. Prints a table or JSON, and writes a page
+/// if one is wanted.
+pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> Result<(), Failure> {
+    check_distinct(folders)?;
+    let activity = Activity::new(format!("comparing {}", counted(folders.len() as u64, "result")));
+    let is_sweep = |folder: &&PathBuf| !folder.join(MANIFEST).exists() && folder.join(STATE).exists();
+    let (text, json, html) = match folders.iter().find(is_sweep) {
+        None => {
+            let all = comparison(folders)?;
+            (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
+        }
+        Some(sweep) => {
+            if let Some(run) = folders.iter().find(|folder| !is_sweep(folder)) {
+                // A folder that is neither has a message of its own.
+                files::open(run)?;
+                let (sweep, run) = (sweep.display(), run.display());
+                return Err(Failure::Input(format!(
+                    "{sweep} holds the results of an experiment, {run} those of a run: expected results of one kind"
+                )));
+            }
+            let sweeps: Vec<Sweep> = folders.iter().map(|folder| read_sweep(folder)).collect::<Result<_, _>>()?;
+            let all = compare_sweeps(&sweeps).map_err(Failure::Input)?;
+            (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
+        }
+    };
+    drop(activity);
+    if let (Some(path), Some(html)) = (page, html) {
+        write_named(path, html)?;
+    }
+    if let Some(json) = json {
+        return out::always(&format!("{json:#}\n"));
+    }
+    // Quiet or not: the table goes to no file.
+    out::always(&text)?;
+    page.map_or(Ok(()), |path| out::unless_quiet(&format!("\npage  {}\n", path.display())))
+}
+
+/// A sweep: its state, and the cells of its rows.
+fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
+    let path = folder.join(RUNS);
+    let missing = || Failure::Input(format!("{} has no {STATE}", folder.display()));
+    let state = SweepState::read(folder)?.ok_or_else(missing)?;
+    let mut table = CsvReader::new(BufReader::new(files::part(folder, RUNS)?));
+    let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
+    let heading = next()?.unwrap_or_default();
+    let mut rows = Vec::new();
+    while let Some(row) = next()? {
+        rows.push(row);
+    }
+    let name = files::name_of(folder);
+    Ok(Sweep { name, experiment: state.experiment, status: state.status, heading, rows })
+}
+
+/// Refuses a folder that is given twice, and more folders than can be told apart.
+fn check_distinct(folders: &[PathBuf]) -> Result<(), Failure> {
+    if folders.len() > RESULTS_MAX {
+        let text = format!("expected at most {RESULTS_MAX} results, but there are {}", folders.len());
+        return Err(Failure::Input(text));
+    }
+    let real: Vec<PathBuf> =
+        folders.iter().map(|folder| fs::canonicalize(folder).unwrap_or_else(|_| folder.clone())).collect();
+    for (later, folder) in real.iter().enumerate() {
+        if let Some(earlier) = real[..later].iter().position(|other| other == folder) {
+            let (one, other) = (folders[earlier].display(), folders[later].display());
+            return Err(Failure::Input(format!("{one} and {other} are the same folder: expected different results")));
+        }
+    }
+    Ok(())
+}
+
+fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
+    let opened: Vec<Opened> = folders.iter().map(|folder| files::open(folder)).collect::<Result<_, _>>()?;
+    let tables: Vec<JobTable> =
+        folders.iter().zip(&opened).map(|(folder, side)| jobs(folder, &side.summary)).collect::<Result<_, _>>()?;
+    let window = window(&opened);
+    let logs: Vec<LogComparison> =
+        (0..folders.len()).map(|run| log(folders, &opened, run)).collect::<Result<_, _>>()?;
+    let mut sides = Vec::new();
+    for (((folder, opened), jobs), log) in folders.iter().zip(opened).zip(tables).zip(logs) {
+        let hansa_report::Side { name, manifest, summary, events } = opened;
+        let topology = meaning(folder, &manifest.topology, &manifest.names);
+        let course = match topology {
+            Ok(topology) => {
+                let tally = replayed(folder, &topology, &manifest.names, &summary, events)?;
+                Some(Course::of(&tally, window, PARTS))
+            }
+            // Made by another version, perhaps: its numbers can be compared all the same.
+            Err(_) => None,
+        };
+        sides.push(Side { name, manifest, summary, jobs, course, log });
+    }
+    compare(sides, window).map_err(Failure::Input)
+}
+
+/// The interval from the first arrival of all runs to the last end.
+fn window(opened: &[Opened]) -> Window {
+    let time = |seconds: f64| Time::from_micros((seconds * 1e6).round() as u64);
+    let results = || opened.iter().map(|side| &side.summary.results);
+    let from = results().filter_map(|results| results.first_arrival).map(time).min().unwrap_or(Time::ZERO);
+    let ends = results().filter_map(|results| results.end.or(results.last_arrival)).map(time);
+    Window { from, to: ends.max().unwrap_or(from).max(from) }
+}
+
+/// The log of a run beside that of the first one.
+fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparison, Failure> {
+    let is_live = |side: &Opened| side.summary.run.live.is_some();
+    let (first, here) = (&opened[0], &opened[run]);
+    if run == 0 {
+        return Ok(LogComparison::Reference);
+    }
+    if is_live(first) || is_live(here) {
+        return Ok(LogComparison::Live);
+    }
+    let events = |run: usize| files::part(&folders[run], EVENTS).map(|file| BufReader::with_capacity(1 << 16, file));
+    let difference = first_difference((&first.manifest.names, events(0)?), (&here.manifest.names, events(run)?));
+    match difference.map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))? {
+        Some(difference) => Ok(LogComparison::Differs(difference)),
+        None => Ok(LogComparison::Same),
+    }
+}
+
+/// The jobs of a result, from `jobs.csv`.
+fn jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> {
+    let path = folder.join(JOBS);
+    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
+    let mut table = CsvReader::new(BufReader::new(files::part(folder, JOBS)?));
+    let mut next = || {
+        table.next_row().map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidData => damaged("it is not text".to_owned()),
+            _ => cannot("read", &path, &error),
+        })
+    };
+    let mut reader = JobReader::new(&next()?.unwrap_or_default()).map_err(damaged)?;
+    let mut number = 1;
+    while let Some(row) = next()? {
+        number += 1;
+        reader.take(&row, &summary.results.topology).map_err(|what| damaged(format!("row {number}, {what}")))?;
+    }
+    reader.finish(summary.results.jobs.submitted).map_err(damaged)
+}

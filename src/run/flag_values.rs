@@ -1,0 +1,110 @@
+//! Values of flags: numbers, addresses, folders, times and speeds.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::num::NonZeroU16;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::{PathBufValueParser, TypedValueParser};
+
+use hansa_sim::settings::units;
+
+/// A whole number within these bounds.
+pub fn parse_count<T: FromStr + PartialOrd + Display + Clone>(
+    range: RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+    }
+}
+
+/// The address of a listening process: `HOST:PORT`. The name is resolved when it is needed.
+pub fn host_and_port(text: &str) -> Result<String, String> {
+    let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
+    port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
+}
+
+/// An address to listen on: one of this machine, and a port.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected ADDRESS:PORT, such as 0.0.0.0:4433 or [::]:4433".to_owned())
+}
+
+/// A folder. A name that begins with a dash gets `./` before it, so that neither another process nor a command copied
+/// from a message takes it for a flag.
+pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| match path.as_os_str().as_encoded_bytes() {
+        [b'-', ..] => Path::new(".").join(path),
+        _ => path,
+    })
+}
+
+pub fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if (1e-3..=1e6).contains(&speed) => Ok(speed),
+        _ => Err("expected a number of virtual seconds per second, from 0.001 to 1000000".to_owned()),
+    }
+}
+
+/// A time with its unit, or a number of seconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let span = match units::span(text) {
+        Err(units::SpanError::UnitMissing) => units::span(&format!("{text}s")),
+        read => read,
+    };
+    let span = span.map_err(|error| format!("expected {error}, or a number of seconds"))?;
+    Ok(Duration::from_micros(span.micros()))
+}
+
+/// Like `time`, for times that must be above 0 and at most some months.
+pub fn some_time(text: &str) -> Result<Duration, String> {
+    const MOST: Duration = Duration::from_secs(10_000_000);
+    let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;
+    time(text).ok().filter(lasts).ok_or_else(|| {
+        "expected a time above 0, such as 30s or 2min, or a number of seconds, of at most 10000000 s".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_addresses_say_what_is_expected() {
+        assert_eq!(parse_count::<u16>(1..=1024)("8"), Ok(8));
+        for wrong in ["abc", "", "0", "1025", "-1", "1.5", "70000"] {
+            assert_eq!(
+                parse_count::<u16>(1..=1024)(wrong).unwrap_err(),
+                "expected a whole number from 1 to 1024",
+                "{wrong}"
+            );
+        }
+        for right in ["localhost:4433", "10.0.0.1:1", "[::1]:65535"] {
+            assert_eq!(host_and_port(right).as_deref(), Ok(right));
+        }
+        for wrong in ["localhost", "localhost:", "localhost:0", ":4433", "localhost:http", "localhost:65536"] {
+            assert!(host_and_port(wrong).is_err_and(|error| error.contains("HOST:PORT")), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn times_have_a_unit_or_are_seconds() {
+        let seconds = |read: Result<Duration, String>| read.map(|time| time.as_secs_f64());
+        for read in [time, some_time] {
+            for (text, expected) in
+                [("4s", 4.0), ("4", 4.0), ("60", 60.0), ("1.5", 1.5), ("2 min", 120.0), ("250ms", 0.25)]
+            {
+                assert_eq!(seconds(read(text)), Ok(expected), "{text}");
+            }
+            for wrong in ["", "s", "-1", "4 fortnights", "soon"] {
+                assert!(read(wrong).is_err_and(|error| error.contains("or a number of seconds")), "{wrong}");
+            }
+        }
+        assert_eq!(time("0"), Ok(Duration::ZERO));
+        assert!(some_time("0").is_err() && some_time("200 d").is_err());
+    }
+}

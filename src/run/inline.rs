@@ -1,0 +1,137 @@
+//! A run in one process: the same actors, no network.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use super::Failure;
+use super::drive_hub::RunOutcome;
+use super::lifeline::leave_at_once;
+use super::outside::{self, Stop};
+use super::partial_dir::PartialDir;
+use super::results::{Results, RunSetting, SummaryFormat};
+use super::signals::on_interrupt;
+use hansa_report::{Names, Recorder, Status, Summary, Tally};
+use hansa_sim::kernel::{Breach, Place};
+use hansa_sim::time::Stamp;
+use hansa_sim::topology::{self, Loaded, Roster, Topology};
+
+/// Batches between two checks for interrupts and for time to write.
+const BATCHES_PER_LOOK: usize = 4096;
+
+/// Checks after every batch if there are external programs, as each decision may take long.
+fn batches_per_look(topology: &Topology) -> usize {
+    if outside::is_wanted(topology) { 1 } else { BATCHES_PER_LOOK }
+}
+
+/// Runs a topology in this process. `began` is the start of the command.
+pub fn run(
+    loaded: &Loaded,
+    began: Instant,
+    out: Option<PathBuf>,
+    keep: bool,
+    format: SummaryFormat,
+    parquet: bool,
+) -> Result<(), Failure> {
+    let made = Arc::new(OnceLock::<PartialDir>::new());
+    let doomed = made.clone();
+    let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
+    let interrupted = watch_with(give_up)?;
+    let roster = Roster::of(&loaded.topology);
+    let (deciders, fault) = outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted)?;
+    let batches = batches_per_look(&loaded.topology);
+    let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
+        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let mut place = Place::new(actors, roster.latencies.clone());
+    let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
+    results.told_as(format);
+    results.with_parquet(parquet);
+    let _ = made.set(results.partial().clone());
+    let mut progress = results.progress();
+
+    let joined = began.elapsed();
+    let end = loop {
+        match place.run_before(Stamp::NEVER, batches) {
+            Ok(true) => {}
+            Ok(false) => break Ok(()),
+            Err(breach) => break Err(breached(&breach, &roster)),
+        }
+        progress.update(place.now().time, place.events(), place.log());
+        results.record(place.take_log())?;
+        if let Some(failure) = fault.take() {
+            break Err(failure);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            break Err(Failure::Interrupted("interrupted".to_owned()));
+        }
+    };
+    let end = fault.or(end);
+    results.record(place.take_log())?;
+    progress.clear();
+    let (reached, events) = (place.now().time, place.events());
+    drop(place);
+
+    let outcome = RunOutcome {
+        reached,
+        events,
+        waits: 0,
+        leaves: Vec::new(),
+        end,
+        wall: began.elapsed().saturating_sub(joined + results.written_for()),
+    };
+    results.outcome(outcome, RunSetting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
+}
+
+/// The summary of a run without network and files. None if it was stopped.
+pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
+    let roster = Roster::of(topology);
+    let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop)?;
+    let batches = batches_per_look(topology);
+    let actors =
+        topology::build_with(topology, &roster.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;
+    let mut place = Place::new(actors, roster.latencies.clone());
+    let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
+    loop {
+        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breached(&breach, &roster))?;
+        for entry in place.log() {
+            let recorded = recorder.record(entry);
+            recorded.map_err(|error| Failure::Internal(format!("the log is inconsistent: {error}")))?;
+        }
+        place.clear_log();
+        if let Some(failure) = fault.take() {
+            return Err(failure);
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        if !more {
+            let digest = recorder.digest();
+            return Ok(Some(recorder.tally.summary(topology.seed, Status::Complete, digest)));
+        }
+    }
+}
+
+fn breached(breach: &Breach, roster: &Roster) -> Failure {
+    // A run in one process has no leaves.
+    Failure::of_breach(breach, &roster.names, |_| String::new())
+}
+
+/// A flag that is set by Ctrl-C.
+pub fn watch_for_interrupts() -> Result<Stop, Failure> {
+    watch_with(|| {})
+}
+
+/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process.
+fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
+    let flag = Stop::default();
+    let raised = flag.clone();
+    on_interrupt(move || {
+        // A second Ctrl-C does not wait for an orderly end.
+        if raised.swap(true, Ordering::Relaxed) {
+            last();
+            leave_at_once(None);
+        }
+    })?;
+    Ok(flag)
+}

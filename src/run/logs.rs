@@ -1,0 +1,526 @@
+//! Logs of rigid jobs as files: conversion between formats, and jobs of a model in any of them.
+
+use std::io::{BufRead, Cursor};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::disk::{unreadable, write_named};
+use super::flag_values::parse_count;
+use super::input::{STANDARD_INPUT, read_typed};
+use super::sanitize::sanitize_text;
+use super::terminal::Activity;
+use super::{Failure, err, gzip, out};
+use hansa_sim::grid::{JobShape, Request};
+use hansa_sim::random::SplitMix64;
+use hansa_sim::settings::counted;
+use hansa_sim::settings::units::{self, Inexact};
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::Topology;
+use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
+use hansa_sim::workload::malleable::{Malleability, STEPS_MAX};
+use hansa_sim::workload::rigids::{Origin, Rigids};
+use hansa_sim::workload::{Rigid, Source, Trace, batsim, swf};
+
+/// Format of a log that is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// The Standard Workload Format
+    Swf,
+    /// A Batsim workload (JSON)
+    Batsim,
+    /// Requests for reservations, for a topology to include (TOML)
+    Requests,
+}
+
+impl LogFormat {
+    /// Extension of files of this format.
+    fn ending(self) -> &'static str {
+        match self {
+            LogFormat::Swf => "swf",
+            LogFormat::Batsim => "json",
+            LogFormat::Requests => "toml",
+        }
+    }
+
+    /// Fails if a file has the extension of another format.
+    fn fits(self, out: Option<&Path>) -> Result<(), Failure> {
+        fits(out, self.ending()).map_err(|failure| failure.with("  --to chooses another format"))
+    }
+}
+
+/// Fails if the extension of a file is that of another format than `ending`.
+pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
+    const ENDINGS: [&str; 12] =
+        ["swf", "json", "toml", "gz", "csv", "tsv", "xml", "dax", "dot", "yaml", "parquet", "html"];
+    let named = out.and_then(|out| Some((out, out.extension()?)));
+    match named.filter(|(_, found)| *found != ending && ENDINGS.iter().any(|other| found == other)) {
+        Some((out, _)) => {
+            let out = out.display();
+            Err(Failure::Input(format!(
+                "--out {out}: expected a file that ends in .{ending}, the format of the output"
+            )))
+        }
+        None => Ok(()),
+    }
+}
+
+#[derive(Args)]
+#[command(
+    after_help = "The constants are the paper's, for a machine of 128 nodes, with sizes scaled to --nodes; a topology \
+        (source = \"lublin\") can set each of them."
+)]
+pub struct LublinArgs {
+    /// The number of jobs
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=5_000_000))]
+    jobs: u32,
+    /// The number of nodes of the machine, which is the largest size of a job
+    #[arg(long, value_name = "N", default_value_t = 128, value_parser = parse_count::<u32>(1..=u32::MAX))]
+    nodes: u32,
+    /// The seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
+    seed: u64,
+    /// Batch and interactive jobs (two), or a single type (one)
+    #[arg(long, value_name = "WORD", default_value = "two", value_parser = types)]
+    types: Types,
+    /// Hansa's own stream of random numbers, or that of the authors' program (posix48)
+    #[arg(long, value_name = "WORD", default_value = "own", value_parser = stream)]
+    stream: Stream,
+    /// The factor by which jobs arrive faster than in the model
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    arrival_factor: f64,
+    /// The walltime that jobs request, as a multiple of their run time
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
+    overestimate: f64,
+    /// The format of the output
+    #[arg(long, value_enum, default_value_t = LogFormat::Swf)]
+    to: LogFormat,
+    #[command(flatten)]
+    margins: MarginArgs,
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// Margins and shapes of requests for reservations, as the command line has them.
+#[derive(Args, Clone, Copy, Default)]
+pub struct MarginArgs {
+    /// With --to requests: the largest number of durations between arrival and ready time [default: 0]
+    #[arg(long, value_name = "FACTOR", value_parser = at_least_none)]
+    ahead: Option<f64>,
+    /// With --to requests: the largest number of durations between the earliest end and the deadline [default: 3]
+    #[arg(long, value_name = "FACTOR", value_parser = at_least_none)]
+    slack: Option<f64>,
+    /// With --to requests: how often the nodes of a request may be halved or doubled, each a further shape [default: 0]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u32>(0..=STEPS_MAX))]
+    malleable: Option<u32>,
+    /// With --malleable: the serial fraction of each job [default: 0]
+    #[arg(long, value_name = "FRACTION", value_parser = fraction, requires = "malleable")]
+    serial_fraction: Option<u64>,
+}
+
+impl MarginArgs {
+    /// The margins, if the output has any.
+    pub fn of(self, to: LogFormat, seed: u64) -> Result<Margins, Failure> {
+        let MarginArgs { ahead, slack, malleable, serial_fraction } = self;
+        let given = [
+            (ahead.is_some(), "--ahead: expected --to requests, as only requests have margins"),
+            (slack.is_some(), "--slack: expected --to requests, as only requests have margins"),
+            (malleable.is_some(), "--malleable: expected --to requests, as only requests have shapes"),
+        ];
+        if let Some((_, why)) = given.into_iter().find(|(given, _)| *given && to != LogFormat::Requests) {
+            return Err(Failure::Input(why.to_owned()));
+        }
+        let (steps, serial_millionths) = (malleable.unwrap_or(0), serial_fraction.unwrap_or(0));
+        if steps == 0 && serial_fraction.is_some() {
+            let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
+            return Err(Failure::Input(why.to_owned()));
+        }
+        let malleability = Malleability { steps, serial_millionths };
+        Ok(Margins { ahead: ahead.unwrap_or(0.0), slack: slack.unwrap_or(3.0), seed, malleability })
+    }
+}
+
+/// Reads a log in any known format, compressed or not. None if the format is not known.
+pub fn read(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
+    let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
+    let unreadable = |error: std::io::Error| unreadable(path.as_ref(), &error);
+    let mut input: Box<dyn BufRead> = match path {
+        STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
+        path => gzip::open(Path::new(path)).map_err(unreadable)?,
+    };
+    let _activity = Activity::new(format!("reading {}", sanitize_text(path)));
+    let first = first_letter(&mut input).map_err(unreadable)?;
+    let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
+    match first {
+        Some(b'{') => {
+            let bytes = gzip::read_lines(input).map_err(unreadable)?;
+            let trace = batsim::read(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
+            Ok(Some((trace, LogFormat::Batsim)))
+        }
+        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, LogFormat::Swf))),
+        Some(_) => Ok(None),
+        None => Err(wrong("the file is empty".to_owned())),
+    }
+}
+
+/// Advances the input to its first character that is not white space, and returns that.
+fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
+    loop {
+        let bytes = input.fill_buf()?;
+        let Some(&first) = bytes.first() else { return Ok(None) };
+        if !first.is_ascii_whitespace() {
+            return Ok(Some(first));
+        }
+        input.consume(1);
+    }
+}
+
+/// Fails if a log that a topology reads has faults.
+pub fn check(topology: &Topology) -> Result<(), Failure> {
+    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+    let faults: Vec<String> = faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults)).collect();
+    if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
+}
+
+/// Faults of the logs that a topology reads, and notes on them: the first few of each log, or all that are kept. Logs
+/// without either are left out.
+pub fn told(topology: &Topology, with_all: bool) -> Vec<String> {
+    let told = |(path, rigids): (&str, &Rigids)| rigids.content.told(with_all).map(|told| format!("{path}: {told}"));
+    logs(topology).filter_map(told).collect()
+}
+
+/// Faults of these logs, in full, even if only a part of a log runs.
+pub fn faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
+    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+    faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults))
+}
+
+fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
+    topology.workloads.iter().filter_map(|workload| match &workload.source {
+        Source::Rigid(rigids) => match &rigids.origin {
+            Origin::Swf(log) | Origin::Batsim(log) => Some((log.path.as_str(), rigids)),
+            Origin::Lublin(_) => None,
+        },
+        _ => None,
+    })
+}
+
+/// Converts a log. Faults, and facts that the other format cannot hold, are reported; with `strict` they are an error.
+pub fn convert(
+    path: &str,
+    (trace, from): (Trace, LogFormat),
+    to: LogFormat,
+    strict: bool,
+    margins: Margins,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    to.fits(out)?;
+    let activity = Activity::new(format!("converting {}", sanitize_text(path)));
+    let Trace { mut header, jobs, mut faults, .. } = trace;
+    let jobs: Vec<Rigid> = jobs.iter().collect();
+    if to != LogFormat::Swf {
+        for job in &jobs {
+            match job.check() {
+                Ok(()) => faults.lengthened += u64::from(job.runtime.is_some_and(Span::is_zero)),
+                Err(why) => faults.leave_out(format_args!("job {}", job.number), why.to_string()),
+            }
+        }
+    }
+    if jobs.is_empty() {
+        let why = if faults.is_empty() { "it has only comments".to_owned() } else { faults.to_string() };
+        return Err(Failure::Input(format!("{path} has no job to convert: {why}")));
+    }
+    let mut told = Vec::new();
+    if !faults.is_empty() {
+        told.push(format!("{path}: {faults}"));
+    }
+    told.extend(dropped(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
+    if strict && !told.is_empty() {
+        return Err(Failure::Input(told.join("\n")));
+    }
+    if faults.is_empty() {
+        told.extend(faults.note().map(|note| format!("{path}: {note}")));
+    }
+    drop(activity);
+    told.iter().for_each(|told| err::warning(told));
+    let nodes = machine(&header, &jobs);
+    // A log that is written in its own format keeps its comments.
+    if header.is_empty() || from != LogFormat::Swf {
+        let path = if path == STANDARD_INPUT { "standard input" } else { path };
+        header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
+    }
+    write(&header, &jobs, nodes, to, margins, out)
+}
+
+/// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
+fn dropped(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
+    let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
+    let follow = (count(|job| job.preceding.is_some()), "follow another job");
+    let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
+    let (kinds, which) = match to {
+        LogFormat::Swf => return Vec::new(),
+        // Batsim does not use users; they are kept under the key `swf`.
+        LogFormat::Batsim => (vec![follow], "Batsim ignores that; it is kept under the key `swf`"),
+        LogFormat::Requests => (vec![follow, have_users], "requests have no field for that"),
+    };
+    let kinds: Vec<_> =
+        kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let unheeded = (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")));
+    let unasked = if to == LogFormat::Requests { count(|job| job.walltime().is_none()) } else { 0 };
+    let unasked = (unasked > 0).then(|| {
+        format!(
+            "{} no time, and the run time is taken instead",
+            if unasked == 1 { "1 job requests".to_owned() } else { format!("{unasked} jobs request") }
+        )
+    });
+    unheeded.into_iter().chain(unasked).collect()
+}
+
+/// Largest margins of requests for reservations, in multiples of the duration: from submission to ready time, and from
+/// the earliest end to the deadline; and their further shapes.
+pub struct Margins {
+    ahead: f64,
+    slack: f64,
+    seed: u64,
+    malleability: Malleability,
+}
+
+/// Nodes of the machine, from the header; without a header those of the largest job.
+fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
+    let field = |name: &str| {
+        let value = |line: &String| line.trim().strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok();
+        header.iter().find_map(value).filter(|nodes| *nodes > 0)
+    };
+    let largest = || jobs.iter().filter_map(|job| job.nodes().ok()).max().unwrap_or(1);
+    field("MaxProcs").or_else(|| field("MaxNodes")).unwrap_or_else(largest)
+}
+
+pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
+    args.to.fits(args.out.as_deref())?;
+    let margins = args.margins.of(args.to, args.seed)?;
+    let activity = Activity::new(format!("drawing {}", counted(args.jobs.into(), "job")));
+    let millionths = |factor: f64| (factor * 1e6).round() as u64;
+    let model = Lublin {
+        seed: args.seed,
+        jobs: args.jobs,
+        nodes: args.nodes,
+        types: args.types,
+        stream: args.stream,
+        sizes: Sizes::default(),
+        times: Times::default(),
+        rate_millionths: millionths(args.arrival_factor).max(1),
+    };
+    let mut jobs: Vec<Rigid> = model.generate().iter().collect();
+    for job in &mut jobs {
+        let runtime = job.runs_for().map_or(0, Span::micros) as f64;
+        // Whole seconds, as in logs.
+        job.requested_time = Some(Span::from_secs((runtime * args.overestimate / 1e6).ceil() as u64));
+        job.status = Some(1);
+    }
+    drop(activity);
+    let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
+    write(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
+}
+
+fn write(
+    header: &[String],
+    jobs: &[Rigid],
+    nodes: u32,
+    to: LogFormat,
+    margins: Margins,
+    out: Option<&Path>,
+) -> Result<(), Failure> {
+    let activity = Activity::new(format!("writing {}", counted(jobs.len() as u64, "job")));
+    let mut bytes = Vec::new();
+    match to {
+        LogFormat::Batsim => bytes = batsim::write(jobs, nodes),
+        LogFormat::Requests => bytes = requests(jobs, nodes, &margins).into_bytes(),
+        LogFormat::Swf => {
+            let written = swf::write(header, jobs, |piece| {
+                bytes.extend_from_slice(piece);
+                Ok::<(), std::convert::Infallible>(())
+            });
+            written.unwrap_or_else(|never| match never {});
+        }
+    }
+    match out {
+        Some(out) => {
+            write_named(out, &bytes)?;
+            drop(activity);
+            out::unless_quiet(&format!(
+                "{}: {}\n",
+                sanitize_text(&out.display().to_string()),
+                counted(jobs.len() as u64, "job")
+            ))
+        }
+        None => {
+            drop(activity);
+            super::out::always(&String::from_utf8_lossy(&bytes))
+        }
+    }
+}
+
+/// Requests as in the reservation paper: a random margin before the ready time, and one before the deadline.
+/// Malleable ones have up to `machine` nodes.
+fn requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
+    use std::fmt::Write;
+    let mut text = String::from("source = \"requests\"\n");
+    let mut stream = SplitMix64::new(margins.seed);
+    for job in jobs {
+        let (Ok(nodes), Ok(runtime)) = (job.nodes(), job.runs_for()) else { continue };
+        let duration = job.walltime().unwrap_or(runtime);
+        // A job that runs for longer is stopped at its walltime.
+        let runtime = runtime.min(duration);
+        let mut part = |most: f64| Span::from_secs((stream.unit() * most * duration.micros() as f64 / 1e6) as u64);
+        let ready = job.submit + part(margins.ahead);
+        let deadline = ready + duration + part(margins.slack);
+        let at = |time: Time| time.since(Time::ZERO);
+        let (arrive, ready_at, deadline_at) = (at(job.submit), at(ready), at(deadline));
+        let _ = write!(text, "\n[[request]]\narrive = \"{arrive}\"\nready = \"{ready_at}\"\n");
+        let request = Request { arrive: job.submit, ready, duration, deadline, nodes };
+        let shapes = margins.malleability.shapes(&request, runtime, machine);
+        if shapes.is_empty() {
+            let _ = write!(
+                text,
+                "duration = \"{duration}\"\nruntime = \"{runtime}\"\ndeadline = \"{deadline_at}\"\nnodes = {nodes}\n"
+            );
+            continue;
+        }
+        text.push_str("shapes = [\n");
+        for JobShape { nodes, duration, runtime } in shapes {
+            let _ = writeln!(text, "    {{ nodes = {nodes}, duration = \"{duration}\", runtime = \"{runtime}\" }},");
+        }
+        let _ = write!(text, "]\ndeadline = \"{deadline_at}\"\n");
+    }
+    text
+}
+
+fn types(text: &str) -> Result<Types, String> {
+    word(text, Types::ALL)
+}
+
+fn stream(text: &str) -> Result<Stream, String> {
+    word(text, Stream::ALL)
+}
+
+fn word<T: Copy>(text: &str, all: &[(&'static str, T, &'static str)]) -> Result<T, String> {
+    let found = all.iter().find(|(word, ..)| *word == text);
+    found.map(|(_, value, _)| *value).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|(word, ..)| *word).collect();
+        format!("expected {}", words.join(" or "))
+    })
+}
+
+fn number(text: &str, least: f64) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number >= least && number <= 1e3 => Ok(number),
+        _ => Err(format!("expected a number from {least} to 1000")),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    number(text, 1e-6)
+}
+
+fn overestimate(text: &str) -> Result<f64, String> {
+    number(text, 1.0)
+}
+
+/// A fraction in millionths, exactly.
+fn fraction(text: &str) -> Result<u64, String> {
+    match units::exact(text, units::MILLION) {
+        Ok(millionths) if millionths <= units::MILLION => Ok(millionths),
+        Err(Inexact::TooFine) => Err("expected a number with at most six decimals".to_owned()),
+        _ => Err("expected a number from 0 to 1".to_owned()),
+    }
+}
+
+fn at_least_none(text: &str) -> Result<f64, String> {
+    number(text, 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_not_written_to_a_file_of_another_kind() {
+        let told =
+            |format: LogFormat, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
+        assert_eq!(
+            told(LogFormat::Batsim, "x.csv"),
+            Err("--out x.csv: expected a file that ends in .json, the format of the output\n  --to chooses another format"
+                .to_owned())
+        );
+        assert!(told(LogFormat::Swf, "x.json").is_err() && told(LogFormat::Requests, "x.swf").is_err());
+        for out in ["x.swf", "jobs", "/dev/stdout", "log.2026"] {
+            assert_eq!(told(LogFormat::Swf, out), Ok(()), "{out}");
+        }
+        assert!(LogFormat::Swf.fits(None).is_ok());
+    }
+
+    #[test]
+    fn requests_have_the_margins_that_are_asked_for() {
+        let runtime = Span::from_secs(100);
+        let job = |number| Rigid { number, runtime: Some(runtime), requested: Some(2), ..Rigid::default() };
+        let jobs: Vec<Rigid> = (1..200).map(job).collect();
+        // Seconds of a key in each request.
+        let seconds = |text: &str, key: &str| -> Vec<u64> {
+            let value = |line: &str| line.strip_prefix(&format!("{key} = \""))?.strip_suffix(" s\"")?.parse().ok();
+            text.lines().filter_map(value).collect()
+        };
+        let margins = MarginArgs { ahead: Some(0.5), slack: Some(0.25), ..MarginArgs::default() }
+            .of(LogFormat::Requests, 7)
+            .unwrap();
+        let text = requests(&jobs, 2, &margins);
+        let (ready, deadline) = (seconds(&text, "ready"), seconds(&text, "deadline"));
+        assert!(text.contains("\nduration = \"100 s\"\n"), "{text}");
+        assert!(ready.len() > 100 && ready.iter().all(|ready| *ready < 50) && ready.iter().any(|ready| *ready > 40));
+        assert!(deadline.iter().all(|deadline| *deadline < 50 + 100 + 25) && deadline.iter().max() > Some(&140));
+        let usual = requests(&jobs, 2, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
+        assert!(seconds(&usual, "ready").iter().all(|ready| *ready == 0));
+
+        let malleable = MarginArgs { malleable: Some(1), serial_fraction: Some(500_000), ..MarginArgs::default() };
+        let text = requests(&jobs[..1], 2, &malleable.of(LogFormat::Requests, 1).unwrap());
+        let shapes = "\nshapes = [\n    { nodes = 2, duration = \"100 s\", runtime = \"100 s\" },\n    \
+                      { nodes = 1, duration = \"134 s\", runtime = \"134 s\" },\n]\ndeadline = ";
+        assert!(text.contains(shapes) && !text.contains("\nduration"), "{text}");
+
+        let told = |margins: MarginArgs| margins.of(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
+        let only = "--slack: expected --to requests, as only requests have margins";
+        assert_eq!(told(MarginArgs { slack: Some(1.0), ..MarginArgs::default() }).as_deref(), Some(only));
+        let only = "--malleable: expected --to requests, as only requests have shapes";
+        assert_eq!(told(malleable).as_deref(), Some(only));
+        assert_eq!(told(MarginArgs::default()), None);
+
+        // As strict as the key of a topology.
+        let [fine, wrong] = ["a number with at most six decimals", "a number from 0 to 1"];
+        for (text, expected) in [("0.0000004", fine), ("1.1", wrong), ("-0.1", wrong), ("x", wrong)] {
+            assert_eq!(fraction(text), Err(format!("expected {expected}")), "{text}");
+        }
+        assert_eq!(["0", "0.05", "1.0", "1e-6"].map(fraction), [0, 50_000, 1_000_000, 1].map(Ok));
+        let rigid = MarginArgs { malleable: Some(0), ..malleable };
+        let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
+        let refused = rigid.of(LogFormat::Requests, 1).err().map(|failure| failure.to_string());
+        assert_eq!(refused.as_deref(), Some(why));
+    }
+
+    /// The output of `sacct` is not a log, with any extension.
+    #[test]
+    fn other_tables_are_not_taken_for_logs() {
+        let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
+        std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
+        // The fault of the input is reported before that of the output.
+        let told = super::super::convert::convert(
+            path.to_str().unwrap(),
+            None,
+            false,
+            Default::default(),
+            Some(Path::new("x.csv")),
+        );
+        std::fs::remove_file(&path).unwrap();
+        let told = told.unwrap_err().to_string();
+        assert!(told.contains(".swf: expected a log of jobs (SWF), a Batsim workload (JSON) or"), "{told}");
+    }
+}

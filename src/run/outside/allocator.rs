@@ -1,0 +1,58 @@
+//! An external program as the choice among the candidates for a reservation.
+
+use super::RunContext;
+use super::lines::LineProgram;
+use super::talk::{Talk, Trouble};
+use hansa_sim::grid::Site;
+use hansa_sim::protocol::outside::allocator::{
+    Allocation, AllocationQuery, AllocatorAnswer, AllocatorFacts, AllocatorQuestion, AllocatorSite,
+};
+use hansa_sim::protocol::outside::seconds;
+use hansa_sim::roles::outside::CheckedProgram;
+use hansa_sim::systems::ExternalDecider;
+use hansa_sim::systems::reservation::{Allocates, Reservation};
+use hansa_sim::time::Time;
+
+pub fn greet(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
+    let topology = around.topology;
+    let reservation: &Reservation = topology.systems[system].settings().expect("only a reservation has an allocator");
+    // In the order of the system's grid.
+    let sites: Vec<&Site> = topology.sites.iter().filter(|site| site.systems.contains(&system)).collect();
+    let facts = AllocatorFacts {
+        choose: reservation.choose.word(),
+        shape: reservation.shape.word(),
+        rect_end: reservation.rect_end.word(),
+        sites: sites.iter().map(|site| described(site)).collect(),
+    };
+    let program = LineProgram::greet(around, talk, "allocator", facts)?;
+    let sites = sites.iter().map(|site| site.name.clone()).collect();
+    let decider: Box<dyn Allocates> = Box::new(AllocatorProgram { program, sites });
+    Ok(Box::new(decider))
+}
+
+fn described(site: &Site) -> AllocatorSite<'_> {
+    // Millionths, like the microseconds of a second.
+    AllocatorSite { name: &site.name, nodes: site.cores, speed: seconds(site.speed_millionths) }
+}
+
+struct AllocatorProgram {
+    program: LineProgram,
+    /// Names of the system's sites.
+    sites: Vec<String>,
+}
+
+impl Allocates for AllocatorProgram {
+    fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
+        self.program.ask(now, AllocatorQuestion::new(query, &self.sites), AllocatorAnswer::allocation)
+    }
+}
+
+impl CheckedProgram for AllocatorProgram {
+    fn refuse(&mut self, now: Time, why: &str) {
+        self.program.refuse(now, why);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.program.has_failed()
+    }
+}

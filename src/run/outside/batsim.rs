@@ -1,0 +1,123 @@
+//! A scheduler for Batsim as a manager of a site.
+//!
+//! A scheduler that Hansa starts gets a socket of this machine in a folder of its own, so no two programs need one
+//! port, and no other process can call it. It gets the begin of the simulation before the run begins, and its end after
+//! the last question.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::talk::{Talk, Trouble};
+use super::{ProgramFault, RunContext};
+use crate::run_dir::RunDir;
+use hansa_sim::grid::Endpoint;
+use hansa_sim::protocol::outside::batsim::{BatsimReply, begins, ends, happens};
+use hansa_sim::protocol::outside::{Advice, SiteEvent};
+use hansa_sim::roles::outside::{CheckedProgram, Decides};
+use hansa_sim::systems::ExternalDecider;
+use hansa_sim::time::Time;
+
+const EXPECTED: &str =
+    r#"{"now":60.0,"events":[{"timestamp":60.0,"type":"EXECUTE_JOB","data":{"job_id":"w0!0","alloc":"0-3"}}]}"#;
+
+/// Time limit for a scheduler to take the end of the simulation.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
+
+pub struct BegunBatsim {
+    talk: Talk,
+    site: usize,
+    dir: Option<RunDir>,
+}
+
+/// A word of a command with the name of the site that it is started for.
+pub fn named(word: &str, site: &str) -> String {
+    word.replace("{site}", site)
+}
+
+pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunBatsim, String> {
+    let described = &around.topology.sites[site];
+    let program = &described.program;
+    let (dir, socket) = if program.socket.is_empty() {
+        let dir = RunDir::new().map_err(|failure| failure.to_string())?;
+        let socket = format!("ipc://{}", dir.path.join("batsim").display());
+        (Some(dir), socket)
+    } else {
+        (None, program.socket.clone())
+    };
+    let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
+    let fill = |word: String| named(&word.replace("{socket}", &socket), &described.name);
+    let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
+    let timeout = Duration::from_micros(program.timeout.micros());
+    let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
+    Ok(BegunBatsim { talk, site, dir })
+}
+
+pub fn greet(around: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
+    let BegunBatsim { talk, site, dir } = begun;
+    let site = &around.topology.sites[site];
+    let fault = around.fault.clone();
+    let mut program = BatsimProgram { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
+    program.begun = Some(program.question(Time::ZERO, &begins(&site.name, site.cores))?);
+    program.ends_well = true;
+    let decider: Box<dyn Decides> = Box::new(program);
+    Ok(Box::new(decider))
+}
+
+struct BatsimProgram {
+    talk: Talk,
+    fault: ProgramFault,
+    /// Its orders before any event.
+    begun: Option<Advice>,
+    /// Time of the last question.
+    last: Time,
+    /// True if it is to be told of the end.
+    ends_well: bool,
+    _dir: Option<RunDir>,
+}
+
+impl BatsimProgram {
+    fn question(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
+        self.last = now;
+        let reply: BatsimReply = self.talk.ask(message, EXPECTED)?;
+        reply.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
+    }
+}
+
+impl Decides for BatsimProgram {
+    fn begin(&mut self) -> Advice {
+        self.begun.take().unwrap_or_default()
+    }
+
+    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+        self.question(now, &happens(now, happened)).unwrap_or_else(|trouble| {
+            self.fault.note(trouble, now);
+            Advice::default()
+        })
+    }
+
+    /// Batsim never takes a job back.
+    fn hears_of_recalls(&self) -> bool {
+        false
+    }
+}
+
+impl CheckedProgram for BatsimProgram {
+    fn refuse(&mut self, now: Time, why: &str) {
+        self.fault.note(self.talk.wrong(why).into(), now);
+    }
+
+    fn has_failed(&self) -> bool {
+        self.fault.is_set()
+    }
+}
+
+impl Drop for BatsimProgram {
+    /// Tells it that the simulation is over, if it still listens: its answer comes too late.
+    fn drop(&mut self) {
+        if self.ends_well && !self.fault.is_set() {
+            self.talk.hurry(GOODBYE_WITHIN);
+            let _: Result<Value, Trouble> = self.talk.ask(&ends(self.last), EXPECTED);
+        }
+    }
+}

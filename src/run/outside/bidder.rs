@@ -1,0 +1,125 @@
+//! An external program as a bid policy.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::RunContext;
+use super::lines::LineProgram;
+use super::talk::{Talk, Trouble};
+use hansa_sim::grid::{JobId, Site, TaskId};
+use hansa_sim::protocol::outside::bidder::{BidderAnswer, BidderFacts, BidderQuestion, ClusterLine, TaskLine};
+use hansa_sim::protocol::outside::seconds;
+use hansa_sim::roles::outside::CheckedProgram;
+use hansa_sim::settings::counted;
+use hansa_sim::systems::ExternalDecider;
+use hansa_sim::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
+use hansa_sim::systems::market::{AskWhen, BestBid, Foreign, Market};
+use hansa_sim::time::Span;
+
+pub fn greet(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<ExternalDecider, Trouble> {
+    let topology = around.topology;
+    let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
+    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
+        ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
+    }
+    let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
+    let (ask, winner) = (foreign.ask.word(), foreign.winner.word());
+    let facts = BidderFacts { ask, winner, tick: seconds(tick.micros()), sites };
+    let bidder = BidderProgram {
+        winner: match foreign.winner {
+            BestBid::Smallest => Winner::Smallest,
+            BestBid::Largest => Winner::Largest,
+        },
+        trend: match foreign.ask {
+            AskWhen::Once => Trend::Fixed,
+            AskWhen::Always => Trend::Redrawn,
+        },
+        kinds: topology.kinds.clone(),
+        program: RefCell::new(LineProgram::greet(around, talk, "bidder", facts)?),
+        known: RefCell::default(),
+        over: RefCell::default(),
+    };
+    // The type that the market expects.
+    let bidder: Box<dyn BidPolicy> = Box::new(bidder);
+    Ok(Box::new(bidder))
+}
+
+/// The program as a policy.
+struct BidderProgram {
+    winner: Winner,
+    trend: Trend,
+    kinds: Vec<String>,
+    program: RefCell<LineProgram>,
+    /// The last bid of every task that the program knows and whose job is not over.
+    known: RefCell<BTreeMap<TaskId, f64>>,
+    /// Tasks whose jobs are over, to be reported to the program.
+    over: RefCell<Vec<TaskId>>,
+}
+
+impl BidPolicy for BidderProgram {
+    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+        self.known.borrow().get(&id_of(bidder)).copied().unwrap_or(0.0)
+    }
+
+    fn winner(&self) -> Winner {
+        self.winner
+    }
+
+    fn trend(&self) -> Trend {
+        self.trend
+    }
+
+    fn is_asked_together(&self) -> bool {
+        true
+    }
+
+    fn ask_together(&self, bidders: &[Bidder<'_>], at: &Instant) {
+        if bidders.is_empty() || self.has_failed() {
+            return;
+        }
+        let mut known = self.known.borrow_mut();
+        let new = bidders.iter().filter(|bidder| !known.contains_key(&id_of(bidder)));
+        let question = BidderQuestion {
+            new: new.map(|bidder| task_line(bidder, &self.kinds)).collect(),
+            over: self.over.take().iter().map(TaskId::to_string).collect(),
+            queue: bidders.iter().map(|bidder| id_of(bidder).to_string()).collect(),
+        };
+        let bids = self.program.borrow_mut().ask(at.now, question, |answer: BidderAnswer| {
+            if answer.bids.len() != bidders.len() {
+                let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
+                return Err(format!("gives {} for {} (question {})", counts.0, counts.1, answer.ask));
+            }
+            Ok(answer.bids)
+        });
+        // JSON has finite numbers only. After a fault there are none.
+        known.extend(bidders.iter().map(id_of).zip(bids));
+    }
+
+    fn forget(&mut self, job: JobId) {
+        let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
+        self.over.get_mut().extend(self.known.get_mut().extract_if(tasks, |_, _| true).map(|(task, _)| task));
+    }
+
+    fn has_failed(&self) -> bool {
+        self.program.borrow().has_failed()
+    }
+}
+
+fn id_of(bidder: &Bidder<'_>) -> TaskId {
+    TaskId { job: bidder.job.id, index: bidder.task as u32 }
+}
+
+fn task_line<'a>(bidder: &Bidder<'a>, kinds: &'a [String]) -> TaskLine<'a> {
+    let task = &bidder.job.tasks[bidder.task];
+    TaskLine {
+        task: id_of(bidder).to_string(),
+        job: bidder.job.id,
+        submitted: seconds(bidder.job.arrive.micros()),
+        runtime: seconds(task.runtime.micros()),
+        cores: task.cores,
+        kind: kinds.get(usize::from(task.kind.0)).map_or("", String::as_str),
+        rank: seconds(bidder.rank.micros()),
+        critical_path: seconds(bidder.critical_path.micros()),
+        worth: &bidder.job.worth,
+    }
+}

@@ -1,0 +1,280 @@
+//! External programs that decide instead of actors: bid and fit policies, managers of sites, planners of users.
+//!
+//! The run waits for every answer, so a program decides in virtual time, and the run is as deterministic as its
+//! answers. `docs/outside.md` and `docs/batsim.md` describe the conversations. A program is started by the process that
+//! plays its actor, and ends with it. Every fault (it cannot be started, dies, is silent, answers nonsense) ends the
+//! run with an error that names it; until then no decision is made any more.
+
+mod absent;
+mod allocator;
+mod batsim;
+mod bidder;
+mod lines;
+mod manager;
+mod planner;
+mod program;
+mod slurm;
+mod starting;
+mod talk;
+pub mod zmtp;
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::Failure;
+use super::sanitize::sanitize_line_up_to;
+use hansa_sim::grid::{Behaviour, Program};
+use hansa_sim::kernel::ActorId;
+use hansa_sim::systems::managers::{self, Tongue};
+use hansa_sim::systems::market::{Foreign, Market};
+use hansa_sim::systems::reservation::Reservation;
+use hansa_sim::time::Time;
+use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
+use talk::{Talk, Trouble};
+
+pub use absent::look_for;
+
+/// Set when a run is to end, for any reason.
+pub type Stop = Arc<AtomicBool>;
+
+/// Access to a program's fault from outside of the actor that asks it.
+#[derive(Clone, Debug, Default)]
+pub struct ProgramFault {
+    text: Arc<Mutex<Option<String>>>,
+    stop: Stop,
+}
+
+/// Longer than any of our own sentences, with the command in it.
+const TEXT_MAX: usize = 2_000;
+
+impl ProgramFault {
+    fn new(stop: &Stop) -> ProgramFault {
+        ProgramFault { text: Arc::default(), stop: stop.clone() }
+    }
+
+    pub fn take(&self) -> Option<Failure> {
+        self.text.lock().ok()?.take().map(Failure::Program)
+    }
+
+    /// The end of a run: a program's fault takes precedence over its consequences.
+    pub fn or(&self, end: Result<(), Failure>) -> Result<(), Failure> {
+        match (self.take(), end) {
+            (Some(failure), _) => Err(failure),
+            // No decision was made once the run was to end, so this is no end of its own.
+            (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted()),
+            (None, end) => end,
+        }
+    }
+
+    fn set(&self, text: &str) {
+        if let Ok(mut fault) = self.text.lock() {
+            fault.get_or_insert_with(|| sanitize_line_up_to(text, TEXT_MAX));
+        }
+    }
+
+    /// Notes why there is no answer.
+    fn note(&self, trouble: Trouble, now: Time) {
+        if let Trouble::Fault(text) = trouble {
+            self.set(&format!("{text}, at virtual time {now}"));
+        }
+    }
+
+    fn is_set(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.text.lock().is_ok_and(|fault| fault.is_some())
+    }
+}
+
+fn interrupted() -> Failure {
+    Failure::Interrupted("interrupted".to_owned())
+}
+
+/// The actor that a program decides for.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    Bidder(&'a Foreign),
+    /// An index into the topology's systems.
+    Allocator(usize, &'a Program),
+    /// An index into the topology's sites.
+    Manager(usize, Tongue),
+    /// An index into the topology's users.
+    Planner(usize),
+}
+
+/// The programs that a topology needs, by actor.
+fn wanted<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
+    let of = |id: ActorId| match roster.roles[id.index()] {
+        Role::Hub(index) => {
+            let system = &topology.systems[index];
+            let bidder = system.settings().and_then(|market: &Market| market.bidder.as_ref());
+            let allocator = system.settings().and_then(|reservation: &Reservation| reservation.allocator.as_ref());
+            bidder.map(Wanted::Bidder).or(allocator.map(|program| Wanted::Allocator(index, program)))
+        }
+        Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
+        Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
+        Role::Exchange => None,
+    };
+    roster.all().into_iter().filter_map(|id| Some((id, of(id)?))).collect()
+}
+
+/// True if a program decides for any of these.
+pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> bool {
+    wanted(topology, roster).iter().any(|(id, _)| ids.contains(id))
+}
+
+/// True if a run asks any program.
+pub fn is_wanted(topology: &Topology) -> bool {
+    !wanted(topology, &Roster::of(topology)).is_empty()
+}
+
+/// The external program that decides for an actor, in words: "site york's manager `python3 manager.py`".
+pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
+    wanted(topology, &Roster::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
+}
+
+/// The files that commands name, on which the results of a run depend.
+pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
+    let mut files: Vec<Input> = Vec::new();
+    for (_, wanted) in wanted(topology, &Roster::of(topology)) {
+        let conf = match wanted {
+            Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
+            _ => None,
+        };
+        for word in program_of(topology, wanted).command.iter().chain(conf) {
+            let path = found(word, written_in);
+            let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
+            if is_file
+                && !files.iter().any(|file| file.path == path)
+                && let Ok(bytes) = std::fs::read(&path)
+            {
+                files.push(Input::of(&path, &bytes));
+            }
+        }
+    }
+    files
+}
+
+fn program_of<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
+    match wanted {
+        Wanted::Bidder(foreign) => &foreign.program,
+        Wanted::Allocator(_, program) => program,
+        Wanted::Manager(site, _) => &topology.sites[site].program,
+        Wanted::Planner(user) => &topology.users[user].program,
+    }
+}
+
+/// A program, with its actor, in words.
+fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
+    let command = program_of(topology, wanted).command.join(" ");
+    match wanted {
+        Wanted::Bidder(_) => format!("the bidder `{command}`"),
+        Wanted::Allocator(..) => format!("the allocator `{command}`"),
+        Wanted::Manager(site, Tongue::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
+        Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
+        Wanted::Manager(site, Tongue::Batsim) => {
+            let site = &topology.sites[site];
+            match command.is_empty() {
+                true => format!("site {}'s Batsim scheduler at {}", site.name, site.program.socket),
+                false => format!("site {}'s Batsim scheduler `{command}`", site.name),
+            }
+        }
+        Wanted::Planner(user) => format!("user {}'s planner `{command}`", topology.users[user].name),
+    }
+}
+
+/// Replaces files in commands by their absolute paths, for readers of the topology elsewhere.
+pub fn find_files(topology: &mut Topology, written_in: &str) {
+    let of_systems = topology.systems.iter_mut().filter_map(|system| system.program_mut());
+    let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
+    let of_users = topology.users.iter_mut().map(|user| &mut user.program);
+    for Program { command, slurm, .. } in of_systems.chain(of_sites).chain(of_users) {
+        for word in command.iter_mut().chain([&mut slurm.conf]) {
+            let path = found(word, written_in);
+            if path != *word
+                && let Ok(path) = std::path::absolute(&path)
+            {
+                *word = path.to_string_lossy().into_owned();
+            }
+        }
+    }
+}
+
+/// The `slurm.conf` of each site that a Slurm manages, as comments below the topology.
+pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
+    let sites = topology.sites.iter().filter(|site| managers::tongue(&site.scheduler) == Some(Tongue::Slurm));
+    sites.map(|site| slurm::show(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
+}
+
+/// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
+fn found(word: &str, written_in: &str) -> String {
+    let path = beside(written_in, word);
+    match Path::new(&path).is_file() {
+        // Without a folder it would be looked for among the system's programs.
+        true if !path.contains('/') => format!("./{path}"),
+        true => path,
+        false => word.to_owned(),
+    }
+}
+
+/// Facts about a run for the start of its programs.
+struct RunContext<'a> {
+    topology: &'a Topology,
+    /// Path of its file.
+    written_in: &'a str,
+    stop: &'a Stop,
+    fault: &'a ProgramFault,
+}
+
+impl RunContext<'_> {
+    fn found(&self, command: &[String]) -> Vec<String> {
+        command.iter().map(|word| found(word, self.written_in)).collect()
+    }
+}
+
+/// A program that has been started and not yet greeted: others start meanwhile.
+enum Begun {
+    Lines(Talk),
+    Batsim(batsim::BegunBatsim),
+    Slurm(Box<slurm::BegunSlurm>),
+}
+
+/// Starts the programs that decide for these. The wait for them ends once `stop` is set.
+pub fn start(
+    topology: &Topology,
+    ids: &[ActorId],
+    written_in: &str,
+    stop: &Stop,
+) -> Result<(ExternalDeciders, ProgramFault), Failure> {
+    let fault = ProgramFault::new(stop);
+    let around = RunContext { topology, written_in, stop, fault: &fault };
+    let roster = Roster::of(topology);
+    let mut begun = Vec::new();
+    for (id, wanted) in wanted(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
+        let who = who(topology, wanted);
+        let one = match wanted {
+            Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
+            Wanted::Manager(site, Tongue::Slurm) => slurm::begin(&around, who, site).map(Box::new).map(Begun::Slurm),
+            _ => lines::begin(&around, who, program_of(topology, wanted)).map(Begun::Lines),
+        };
+        begun.push((id, wanted, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
+    }
+    let mut deciders = ExternalDeciders::new();
+    for (id, wanted, begun) in begun {
+        let greeted = match (begun, wanted) {
+            (Begun::Batsim(begun), _) => batsim::greet(&around, begun),
+            (Begun::Slurm(begun), _) => slurm::greet(&around, *begun),
+            (Begun::Lines(talk), Wanted::Bidder(foreign)) => bidder::greet(&around, talk, foreign),
+            (Begun::Lines(talk), Wanted::Allocator(system, _)) => allocator::greet(&around, talk, system),
+            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet(&around, talk, site),
+            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet(&around, talk, user),
+        };
+        let decider = greeted.map_err(|trouble| match trouble {
+            Trouble::Stopped => interrupted(),
+            Trouble::Fault(text) => Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)),
+        })?;
+        deciders.insert(id, decider);
+    }
+    Ok((deciders, fault))
+}

@@ -1,0 +1,26 @@
+//! An external program as a planner of a user, in JSON lines.
+
+use super::RunContext;
+use super::lines::LineProgram;
+use super::talk::{Talk, Trouble};
+use hansa_sim::protocol::outside::SiteLine;
+use hansa_sim::protocol::outside::planner::{PlannerAnswer, PlannerFacts, PlannerQuestion, UserAction, UserEvent};
+use hansa_sim::roles::outside::Plans;
+use hansa_sim::systems::ExternalDecider;
+use hansa_sim::time::Time;
+use hansa_sim::topology::for_planners;
+
+pub fn greet(around: &RunContext<'_>, talk: Talk, user: usize) -> Result<ExternalDecider, Trouble> {
+    let topology = around.topology;
+    let sites = for_planners(topology).map(|site| &topology.sites[site]);
+    let sites = sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect();
+    let facts = PlannerFacts { user: &topology.users[user].name, sites };
+    let decider: Box<dyn Plans> = Box::new(LineProgram::greet(around, talk, "planner", facts)?);
+    Ok(Box::new(decider))
+}
+
+impl Plans for LineProgram {
+    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
+        self.ask(now, PlannerQuestion::new(heard), PlannerAnswer::advice)
+    }
+}

@@ -1,0 +1,347 @@
+//! A Slurm cluster of its own under a clock that we drive.
+//!
+//! All times here are in ns since the start of the run, except where the clock's own are meant.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
+use rustix::process::geteuid;
+
+use super::super::Stop;
+use super::super::talk::{Talk, Trouble};
+use super::conf::{Conf, Ground};
+use super::ports::Ports;
+use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram};
+use crate::run_dir::RunDir;
+use hansa_sim::grid::Site;
+use hansa_sim::protocol::outside::brief;
+
+/// Real time without any progress of virtual time after which the programs are given up.
+const STILL: Duration = Duration::from_secs(60);
+/// Virtual time that the cluster may take to start, in seconds.
+const STARTS_WITHIN: u64 = 120;
+const SECOND: u64 = 1_000_000_000;
+const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
+
+pub struct Cluster {
+    talk: Talk,
+    folder: String,
+    variables: BTreeMap<String, String>,
+    conf: Conf,
+    nodes: u32,
+    /// Pipe that job scripts report to.
+    reports: File,
+    /// A report of which the end has not been read.
+    unread: String,
+    /// Programs that run, by number.
+    programs: BTreeMap<u32, Program>,
+    started: u32,
+    /// Programs that have ended, with their exit codes and output.
+    ended: Vec<EndedProgram>,
+    /// Time of the clock when the run starts.
+    base: u64,
+    /// Time of the clock, and the earliest deadline of a program.
+    now: u64,
+    next: Option<u64>,
+    steps: u64,
+    _ports: Ports,
+    _dir: RunDir,
+}
+
+#[derive(Clone, Debug)]
+struct Program {
+    command: Vec<String>,
+    is_daemon: bool,
+}
+
+pub struct EndedProgram {
+    pub number: u32,
+    pub command: Vec<String>,
+    pub code: u8,
+    pub said: String,
+}
+
+impl Cluster {
+    /// Starts the clock of a site; its cluster starts with `boot`.
+    pub fn begin(who: String, site: &Site, extra: &str, stop: &Stop) -> Result<Cluster, String> {
+        let cannot = |what: &str, error: &dyn std::fmt::Display| format!("{who}: cannot {what}: {error}");
+        let dir = RunDir::new().map_err(|failure| failure.to_string())?;
+        let folder = dir.path.to_string_lossy().into_owned();
+        let nodes = site.program.slurm.node_count(site.cores);
+        let ports = Ports::take(nodes + 1).map_err(|error| cannot("find free ports", &error))?;
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let host = host.trim().split('.').next().unwrap_or_default();
+        let user = geteuid().as_raw().to_string();
+        let ground = Ground { folder: &folder, host, user: &user, port: ports.first };
+        let conf = Conf::new(site, extra, &ground).map_err(|wrong| format!("{who}: {wrong}"))?;
+        let made = fs::write(dir.path.join("slurm.conf"), &conf.text)
+            .and_then(|()| fs::write(dir.path.join("job.sh"), script(&folder)))
+            .and_then(|()| fs::create_dir(dir.path.join("state")))
+            .and_then(|()| fs::create_dir(dir.path.join("spool")))
+            .and_then(|()| (0..nodes).try_for_each(|node| fs::create_dir(dir.path.join(format!("spool/n{node}")))));
+        made.map_err(|error| cannot(&format!("write to {folder}"), &error))?;
+        let reports = make_pipe(&dir.path.join("reports")).map_err(|error| cannot("make a pipe", &error))?;
+        let path = path(&site.program.slurm.programs);
+        let variables = [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC")]
+            .into_iter()
+            .chain([("SLURM_CONF", format!("{folder}/slurm.conf").as_str())])
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let hansa = own_program().map_err(|error| cannot("find hansa, which keeps the clock", &error))?;
+        let words = [hansa, "clock".to_owned(), "--driven".to_owned()];
+        let talk = Talk::over_pipes(who, &words, STILL, stop)?;
+        Ok(Cluster {
+            talk,
+            folder,
+            variables,
+            conf,
+            nodes,
+            reports,
+            unread: String::new(),
+            programs: BTreeMap::new(),
+            started: 0,
+            ended: Vec::new(),
+            base: 0,
+            now: 0,
+            next: None,
+            steps: 0,
+            _ports: ports,
+            _dir: dir,
+        })
+    }
+
+    /// Starts all daemons, and waits in virtual time until all nodes are idle. The run starts at the next second.
+    pub fn boot(&mut self) -> Result<(), Trouble> {
+        self.start_daemon(&["slurmctld", "-D", "-c"])?;
+        self.move_clock(self.now + SECOND)?;
+        for node in 0..self.nodes {
+            self.start_daemon(&["slurmd", "-D", "-N", &format!("n{node}")])?;
+            // One after the other, so that their order is known.
+            self.move_clock(self.now)?;
+        }
+        let give_up = self.now + STARTS_WITHIN * SECOND;
+        while self.idle_nodes()? != self.nodes {
+            if self.now > give_up {
+                let text = format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.complaints("slurmctld.log"));
+                return Err(self.talk.wrong(&text).into());
+            }
+            self.move_clock(self.now + SECOND)?;
+        }
+        self.base = self.now.next_multiple_of(SECOND) + SECOND;
+        self.move_clock(self.base)
+    }
+
+    /// Number of nodes to which jobs may go.
+    fn idle_nodes(&mut self) -> Result<u32, Trouble> {
+        let number = self.start(&["sinfo", "-h", "-t", "idle", "-o", "%D"])?;
+        for _ in 0..STARTS_WITHIN {
+            self.move_clock(self.now)?;
+            if let Some(at) = self.ended.iter().position(|ended| ended.number == number) {
+                let ended = self.ended.swap_remove(at);
+                return Ok(ended.said.lines().filter_map(|count| count.trim().parse::<u32>().ok()).sum());
+            }
+            self.move_clock(self.now + SECOND)?;
+        }
+        Ok(0)
+    }
+
+    fn start_daemon(&mut self, command: &[&str]) -> Result<(), Trouble> {
+        let number = self.start(command)?;
+        self.programs.entry(number).and_modify(|program| program.is_daemon = true);
+        Ok(())
+    }
+
+    /// Starts a program under the clock, which does not move. Returns its number.
+    pub fn start(&mut self, command: &[&str]) -> Result<u32, Trouble> {
+        self.started += 1;
+        let number = self.started;
+        let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
+        let order = ClockOrder::Start(ClockedProgram {
+            number,
+            command: command.clone(),
+            variables: self.variables.clone(),
+            folder: self.folder.clone(),
+            output: self.output(number),
+        });
+        self.programs.insert(number, Program { command, is_daemon: false });
+        self.order(&order).map(|_| number)
+    }
+
+    fn output(&self, number: u32) -> String {
+        format!("{}/{number}.out", self.folder)
+    }
+
+    fn order(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
+        let answer: ClockAnswer = self.talk.ask(order, EXPECTED)?;
+        if let Some(fault) = &answer.fault {
+            return Err(self.talk.wrong(fault).into());
+        }
+        (self.now, self.next) = (answer.now, answer.next);
+        for &(number, code) in &answer.ended {
+            let Some(Program { command, is_daemon }) = self.programs.remove(&number) else { continue };
+            let output = self.output(number);
+            let said = fs::read_to_string(&output).unwrap_or_default();
+            if is_daemon {
+                return Err(self.talk.wrong(&self.lost_daemon(&command, code, &said)).into());
+            }
+            let _ = fs::remove_file(&output);
+            self.ended.push(EndedProgram { number, command, code, said });
+        }
+        Ok(answer)
+    }
+
+    /// Moves the clock to this time of its own, and no further; ends when all programs block there.
+    fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
+        let mut since = Instant::now();
+        loop {
+            let answer = self.order(&ClockOrder::MoveTo(to))?;
+            if answer.is_there {
+                self.steps = answer.steps;
+                return Ok(());
+            }
+            if self.talk.is_stopped() {
+                return Err(Trouble::Stopped);
+            }
+            if answer.steps != self.steps || !answer.ended.is_empty() {
+                (self.steps, since) = (answer.steps, Instant::now());
+            }
+            if since.elapsed() > STILL {
+                let text = format!("has programs that have not slept for {} s of real time", STILL.as_secs());
+                return Err(self.talk.wrong(&text).into());
+            }
+        }
+    }
+
+    /// Moves the clock to a time of the run, and returns what job scripts have reported until then.
+    pub fn move_to(&mut self, to: u64) -> Result<Vec<String>, Trouble> {
+        let mut reports = Vec::new();
+        loop {
+            self.move_clock((self.base + to).max(self.now))?;
+            // A script that found the pipe full goes on once it has been read.
+            let read = self.read_reports()?;
+            if read.is_empty() {
+                // Scripts that start at the same moment race to the pipe; and cores are left before they are taken.
+                reports.sort();
+                return Ok(reports);
+            }
+            reports.extend(read);
+        }
+    }
+
+    fn read_reports(&mut self) -> Result<Vec<String>, Trouble> {
+        let mut bytes = [0; 1 << 16];
+        match self.reports.read(&mut bytes) {
+            Ok(length) => self.unread.push_str(&String::from_utf8_lossy(&bytes[..length])),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(self.talk.wrong(&format!("has lost the pipe of its scripts: {error}")).into()),
+        }
+        let whole = self.unread.rfind('\n').map_or(0, |end| end + 1);
+        let rest = self.unread.split_off(whole);
+        let read = std::mem::replace(&mut self.unread, rest);
+        Ok(read.lines().map(str::to_owned).collect())
+    }
+
+    /// The earliest time of the run at which a program does something by itself.
+    pub fn next(&self) -> Option<u64> {
+        self.next.map(|next| next.saturating_sub(self.base))
+    }
+
+    /// Programs that have ended since the last call, besides daemons.
+    pub fn take_ended(&mut self) -> Vec<EndedProgram> {
+        std::mem::take(&mut self.ended)
+    }
+
+    pub fn wrong(&self, what: &str) -> String {
+        self.talk.wrong(what)
+    }
+
+    /// Path of the script of all jobs.
+    pub fn script(&self) -> String {
+        format!("{}/job.sh", self.folder)
+    }
+
+    pub fn preempts(&self) -> bool {
+        self.conf.preempts
+    }
+
+    /// Fate of a daemon, with its last complaint.
+    fn lost_daemon(&self, command: &[String], code: u8, said: &str) -> String {
+        let name = command.join(" ").replace(" -D -c", "").replace(" -D -N", "");
+        let told = complaints(said, &self.conf);
+        match (code, told.is_empty()) {
+            (129.., _) => format!("has lost {name}, which was killed by signal {}", code - 128),
+            (_, true) => format!("has lost {name}, which has ended with exit code {code}"),
+            (_, false) => format!("has lost {name}, which has ended with exit code {code}: {told}"),
+        }
+    }
+
+    /// The complaints in a log of this cluster.
+    fn complaints(&self, log: &str) -> String {
+        let said = fs::read_to_string(Path::new(&self.folder).join(log)).unwrap_or_default();
+        complaints(&said, &self.conf)
+    }
+}
+
+/// Errors in the output of a daemon, in terms of the user's file. Those that end it and those about its conf take
+/// precedence over others, of which the last is shown.
+fn complaints(said: &str, conf: &Conf) -> String {
+    let (mut grave, mut last) = (Vec::new(), String::new());
+    for line in said.lines() {
+        let Some(at) = ["error: ", "fatal: "].iter().filter_map(|kind| line.find(kind)).min() else { continue };
+        let line = brief(&line[at..]);
+        let told = conf.in_terms_of_file(&line);
+        let is_grave =
+            told != line || ["fatal: ", "error: Pars", "error: _parse"].iter().any(|it| line.starts_with(it));
+        if is_grave && !grave.contains(&told) {
+            grave.push(told);
+        } else if !is_grave {
+            last = told;
+        }
+    }
+    if grave.is_empty() { last } else { grave.join("; ") }
+}
+
+/// The script of a job: reports that it starts, sleeps for its run time, and reports if it is killed.
+fn script(folder: &str) -> String {
+    format!(
+        "#!/bin/bash\n\
+         killed() {{ echo \"killed $SLURM_JOB_NAME\" >{folder}/reports; exit 1; }}\n\
+         trap killed TERM\n\
+         echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE\" >{folder}/reports\n\
+         sleep \"$1\" &\n\
+         wait $! || killed\n"
+    )
+}
+
+/// A pipe with a name, which is read without waiting and of which one end is always open for writing.
+fn make_pipe(path: &Path) -> std::io::Result<File> {
+    mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
+}
+
+/// Folders in which Slurm's programs are looked for.
+pub fn path(programs: &str) -> String {
+    let usual = std::env::var("PATH").unwrap_or_else(|_| "/bin:/usr/bin".to_owned());
+    // Programs are started in a folder of their own.
+    let first = std::path::absolute(programs).map(|folder| format!("{}:", folder.display())).unwrap_or_default();
+    format!("{first}{usual}:/usr/sbin:/sbin")
+}
+
+/// This program; beside `hansa-site`, the program `hansa`.
+fn own_program() -> std::io::Result<String> {
+    let own = std::env::current_exe()?;
+    let is_hansa = own.file_name().is_some_and(|name| name == "hansa");
+    let beside = own.with_file_name("hansa");
+    let program = match is_hansa {
+        true => own,
+        false if beside.is_file() => beside,
+        false => PathBuf::from("hansa"),
+    };
+    Ok(program.to_string_lossy().into_owned())
+}

@@ -1,0 +1,186 @@
+//! The `slurm.conf` of a site: lines of ours, and those of the user's file, which replace ours with the same key.
+
+use hansa_sim::grid::Site;
+
+/// Facts about the cluster that are known only when it is started.
+pub struct Ground<'a> {
+    /// The cluster's own folder.
+    pub folder: &'a str,
+    pub host: &'a str,
+    pub user: &'a str,
+    /// Port of slurmctld; those of the nodes follow.
+    pub port: u32,
+}
+
+/// Placeholders, for readers.
+pub const SHOWN: Ground<'_> = Ground { folder: "FOLDER", host: "HOST", user: "USER", port: 20_000 };
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct Conf {
+    pub text: String,
+    /// Number of lines before those of the user's file.
+    before: usize,
+    /// Path of the user's file, as written.
+    path: String,
+    /// True if the user's lines let Slurm end jobs before their walltimes.
+    pub preempts: bool,
+}
+
+/// Keys that the site relies on.
+const OURS: &[&str] = &[
+    "AuthType",
+    "ClusterName",
+    "CredType",
+    "MpiDefault",
+    "NodeName",
+    "SlurmctldHost",
+    "SlurmctldLogFile",
+    "SlurmctldPidFile",
+    "SlurmctldPort",
+    "SlurmdLogFile",
+    "SlurmdPidFile",
+    "SlurmdPort",
+    "SlurmdSpoolDir",
+    "SlurmdUser",
+    "SlurmUser",
+    "StateSaveLocation",
+];
+
+impl Conf {
+    /// The conf of a site's cluster; `extra` is the text of the user's file.
+    pub fn new(site: &Site, extra: &str, ground: &Ground<'_>) -> Result<Conf, String> {
+        let path = site.program.slurm.conf.clone();
+        let keys: Vec<String> = extra.lines().filter_map(key).map(str::to_lowercase).collect();
+        for (number, line) in extra.lines().enumerate() {
+            let ours = key(line).and_then(|key| OURS.iter().find(|ours| ours.eq_ignore_ascii_case(key)));
+            if let Some(ours) = ours {
+                return Err(format!("{path} line {}: leave {ours} out, as Hansa sets it", number + 1));
+            }
+        }
+        let mut text: String = lines(site, ground)
+            .into_iter()
+            .filter(|line| key(line).is_some_and(|key| !keys.contains(&key.to_lowercase())))
+            .map(|line| line + "\n")
+            .collect();
+        let before = text.lines().count();
+        let preempts = keys.iter().any(|key| key.starts_with("preempt"));
+        text.push_str(extra);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        Ok(Conf { text, before, path, preempts })
+    }
+
+    /// Slurm's words about the conf, with lines of the user's file as those of that file.
+    pub fn in_terms_of_file(&self, said: &str) -> String {
+        let own = |number: usize| number.checked_sub(self.before).filter(|own| *own > 0);
+        let lines = self.text.lines().skip(self.before).enumerate();
+        // Slurm names a line by its number, or an unknown key.
+        let number = said.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+        let numbered = number.and_then(|number| own(number.parse().ok()?));
+        let unknown = said.split("unrecognized key: ").nth(1).map(str::trim);
+        let keyed = || lines.clone().find(|(_, line)| unknown.is_some() && key(line) == unknown).map(|(at, _)| at + 1);
+        match numbered.or_else(keyed) {
+            Some(number) => format!("{} line {number}: {said}", self.path),
+            None => said.to_owned(),
+        }
+    }
+}
+
+/// Key of a line. None if it is empty or a comment.
+fn key(line: &str) -> Option<&str> {
+    let line = line.split('#').next().unwrap_or_default().trim();
+    line.split(|c: char| c == '=' || c.is_whitespace()).next().filter(|key| !key.is_empty())
+}
+
+fn lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
+    let nodes = site.program.slurm.node_count(site.cores);
+    let (cores, first, last) = (site.cores / nodes.max(1), ground.port + 1, ground.port + nodes);
+    let Ground { folder, host, user, port } = ground;
+    [
+        "ClusterName=hansa",
+        &format!("SlurmctldHost={host}(127.0.0.1)"),
+        &format!("SlurmctldPort={port}"),
+        &format!("SlurmUser={user}"),
+        &format!("SlurmdUser={user}"),
+        "AuthType=auth/none",
+        "CredType=cred/none",
+        // Only this machine reaches the daemons.
+        "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny",
+        &format!("StateSaveLocation={folder}/state"),
+        &format!("SlurmdSpoolDir={folder}/spool/%n"),
+        &format!("SlurmctldPidFile={folder}/slurmctld.pid"),
+        &format!("SlurmdPidFile={folder}/slurmd.%n.pid"),
+        &format!("SlurmctldLogFile={folder}/slurmctld.log"),
+        &format!("SlurmdLogFile={folder}/slurmd.%n.log"),
+        "MpiDefault=none",
+        "ProctrackType=proctrack/pgid",
+        "TaskPlugin=task/none",
+        "SwitchType=switch/none",
+        "JobAcctGatherType=jobacct_gather/none",
+        "AccountingStorageType=accounting_storage/none",
+        "JobCompType=jobcomp/none",
+        "MailProg=/bin/true",
+        "SchedulerType=sched/backfill",
+        "SelectType=select/cons_tres",
+        "SelectTypeParameters=CR_Core",
+        "SlurmdParameters=config_overrides",
+        "EnforcePartLimits=ALL",
+        "ReturnToService=0",
+        "SlurmctldTimeout=3600",
+        "SlurmdTimeout=3600",
+        "InactiveLimit=0",
+        &format!(
+            "NodeName=n[0-{}] NodeAddr=127.0.0.1 NodeHostname={host} Port=[{first}-{last}] CPUs={cores}",
+            nodes - 1
+        ),
+        "PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hansa_sim::topology::load;
+
+    fn site(slurm: &str) -> Site {
+        let text = format!(
+            "name = \"x\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"slurm\"\n{slurm}\n\
+             [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"lublin\"\njobs = 3\n"
+        );
+        let loaded = load("x.toml", &[], &mut |_| Ok(text.clone().into()));
+        loaded.map(|loaded| loaded.topology.sites[0].clone()).unwrap_or_else(|faults| panic!("{faults}"))
+    }
+
+    fn conf(extra: &str) -> Result<Conf, String> {
+        Conf::new(&site("slurm = { nodes = 4, conf = \"extra.conf\" }"), extra, &SHOWN)
+    }
+
+    #[test]
+    fn lines_of_the_file_replace_ours() {
+        let plain = conf("").unwrap().text;
+        assert!(plain.contains("NodeName=n[0-3] ") && plain.contains("Port=[20001-20004] CPUs=2\n"), "{plain}");
+        let extra = "# mine\nselecttypeparameters = CR_CPU\nPartitionName=a Nodes=n[0-1]\nPartitionName=b Nodes=n[2-3]";
+        let mine = conf(extra).unwrap();
+        assert!(mine.text.ends_with(&format!("{extra}\n")), "{}", mine.text);
+        assert!(!mine.text.contains("CR_Core") && !mine.text.contains("PartitionName=main"), "{}", mine.text);
+        assert_eq!((mine.text.lines().count(), mine.preempts), (plain.lines().count() + 2, false));
+        assert!(conf("PreemptMode=REQUEUE").unwrap().preempts);
+        let theirs = conf("SchedulerParameters=bf_interval=5\nnodename=other").unwrap_err();
+        assert_eq!(theirs, "extra.conf line 2: leave NodeName out, as Hansa sets it");
+        assert!(Conf::new(&site(""), "", &SHOWN).unwrap().text.contains("NodeName=n[0-7] "));
+    }
+
+    #[test]
+    fn words_of_slurm_are_about_lines_of_the_file() {
+        let conf = conf("PriorityType=priority/basic\nNoSuchKey=1\n").unwrap();
+        let line = conf.text.lines().count();
+        let by_number = conf.in_terms_of_file(&format!("error: Parse error in file /x/slurm.conf line {line}: \"no\""));
+        assert!(by_number.starts_with("extra.conf line 2: error: Parse"), "{by_number}");
+        let by_key = conf.in_terms_of_file("error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey");
+        assert!(by_key.starts_with("extra.conf line 2: error: "), "{by_key}");
+        assert_eq!(conf.in_terms_of_file("error: Parse error in line 1: x"), "error: Parse error in line 1: x");
+    }
+}

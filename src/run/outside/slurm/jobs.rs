@@ -1,0 +1,296 @@
+//! Account of the jobs that Slurm has: the cores that each holds, and the meaning of what job scripts report.
+//!
+//! A job that is lost is submitted again, as another job of Slurm. So a job goes by its number and that of its attempt.
+
+use std::collections::BTreeMap;
+
+use hansa_sim::grid::{JobId, NodeSet};
+use hansa_sim::time::{Span, Time};
+
+pub struct Jobs {
+    cores_per_node: u32,
+    free: NodeSet,
+    down: NodeSet,
+    waiting: BTreeMap<JobId, WaitingJob>,
+    running: BTreeMap<JobId, RunningJob>,
+    attempts: BTreeMap<JobId, u32>,
+    /// Time since which nothing has been submitted, started or ended.
+    pub quiet_since: Time,
+}
+
+/// A job as it is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingJob {
+    pub cores: u32,
+    pub walltime: Span,
+    /// Only its script knows it.
+    pub runtime: Span,
+}
+
+struct RunningJob {
+    /// All cores that Slurm has given it, which may be more than it has requested.
+    holds: NodeSet,
+    until: Time,
+}
+
+/// Effect of a report.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reported {
+    Starts(JobId, NodeSet),
+    Killed(JobId),
+    /// It has started on a node that has just failed, which Slurm does not know yet.
+    StartsInVain(JobId),
+    /// A report about a job that Slurm does not decide on any more.
+    Nothing,
+}
+
+impl Jobs {
+    pub fn new(cores: u32, cores_per_node: u32) -> Jobs {
+        Jobs {
+            cores_per_node,
+            free: NodeSet::all(cores),
+            down: NodeSet::default(),
+            waiting: BTreeMap::new(),
+            running: BTreeMap::new(),
+            attempts: BTreeMap::new(),
+            quiet_since: Time::ZERO,
+        }
+    }
+
+    /// Adds a job, and returns its name in Slurm.
+    pub fn submit(&mut self, now: Time, job: JobId, work: WaitingJob) -> String {
+        self.quiet_since = now;
+        self.waiting.insert(job, work);
+        self.attempts.entry(job).and_modify(|attempt| *attempt += 1).or_default();
+        self.name(job)
+    }
+
+    /// Name of a job's present attempt.
+    pub fn name(&self, job: JobId) -> String {
+        format!("j{}.{}", job.0, self.attempts.get(&job).copied().unwrap_or_default())
+    }
+
+    /// Removes a job that waits. False if it does not.
+    pub fn withdraw(&mut self, job: JobId) -> bool {
+        self.waiting.remove(&job).is_some()
+    }
+
+    /// Frees the cores of a job that has left them.
+    pub fn leave(&mut self, now: Time, job: JobId) {
+        if let Some(left) = self.running.remove(&job) {
+            self.quiet_since = now;
+            self.free.unite(&left.holds);
+        }
+    }
+
+    /// Takes the nodes that are down, and returns those that failed and those that came back.
+    pub fn set_down(&mut self, now: Time, down: NodeSet) -> (NodeSet, NodeSet) {
+        self.quiet_since = now;
+        let (mut failed, mut back) = (down.clone(), self.down.clone());
+        failed.subtract(&self.down);
+        back.subtract(&down);
+        self.down = down;
+        (failed, back)
+    }
+
+    /// Interprets a line of a job script.
+    pub fn report(&mut self, now: Time, line: &str) -> Result<Reported, String> {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let garbled = || format!("runs a job script that reports `{line}`");
+        let (job, attempt) = words.get(1).and_then(|name| job_of(name)).ok_or_else(garbled)?;
+        if self.attempts.get(&job) != Some(&attempt) {
+            return Ok(Reported::Nothing);
+        }
+        match words[..] {
+            ["start", _, nodes, cores] if self.waiting.contains_key(&job) => {
+                let allocated = parse_nodes(nodes).zip(parse_counts(cores)).ok_or_else(garbled)?;
+                self.start(now, job, &allocated)
+            }
+            ["killed", _] if self.running.contains_key(&job) => {
+                self.leave(now, job);
+                Ok(Reported::Killed(job))
+            }
+            ["start", _, _, _] | ["killed", _] => Ok(Reported::Nothing),
+            _ => Err(garbled()),
+        }
+    }
+
+    fn start(&mut self, now: Time, job: JobId, (nodes, counts): &(Vec<u32>, Vec<u32>)) -> Result<Reported, String> {
+        let each = self.cores_per_node;
+        let mut holds = NodeSet::default();
+        for (node, count) in nodes.iter().zip(counts) {
+            let mut free = NodeSet::run(node * each, node * each + each - 1).intersection(&self.free);
+            let taken = free.take_lowest(*count);
+            holds.unite(&taken.ok_or_else(|| {
+                format!("starts job {} on {count} cores of node n{node}, of which {} are free", job.0, free.len())
+            })?);
+        }
+        if holds.meets(&self.down) {
+            return Ok(Reported::StartsInVain(job));
+        }
+        let WaitingJob { cores, walltime, .. } = self.waiting[&job];
+        let Some(on) = holds.lowest(cores) else {
+            return Err(format!("starts job {} on {} cores, but it requests {cores}", job.0, holds.len()));
+        };
+        self.waiting.remove(&job);
+        self.quiet_since = now;
+        self.free.subtract(&holds);
+        self.running.insert(job, RunningJob { holds, until: now + walltime });
+        Ok(Reported::Starts(job, on))
+    }
+
+    /// Submits a waiting job once more, and returns its new name in Slurm.
+    pub fn submit_again(&mut self, now: Time, job: JobId) -> Option<(String, WaitingJob)> {
+        let work = self.waiting.remove(&job)?;
+        Some((self.submit(now, job, work), work))
+    }
+
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// True if jobs wait, though no job and no outage is in their way.
+    pub fn wait_for_nothing(&self) -> bool {
+        self.has_waiting() && self.running.is_empty() && self.down.is_empty()
+    }
+
+    /// The earliest time at which Slurm may kill a job at its walltime. None if none runs.
+    pub fn next_kill(&self) -> Option<Time> {
+        self.running.values().map(|running| running.until).min()
+    }
+}
+
+/// Job and attempt of a name in Slurm.
+pub fn job_of(name: &str) -> Option<(JobId, u32)> {
+    let (job, attempt) = name.strip_prefix('j')?.split_once('.')?;
+    Some((JobId(job.parse().ok()?), attempt.parse().ok()?))
+}
+
+/// Nodes of a list as Slurm writes it: `n3` or `n[0-2,7]`.
+fn parse_nodes(list: &str) -> Option<Vec<u32>> {
+    let list = list.strip_prefix('n')?;
+    let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
+    let mut nodes = Vec::new();
+    for run in list.split(',') {
+        let (first, last) = run.split_once('-').unwrap_or((run, run));
+        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        if last > 1 << 16 {
+            return None;
+        }
+        nodes.extend(first..=last);
+    }
+    Some(nodes)
+}
+
+/// Counts of cores as Slurm writes them: `4(x2),1` is 4, 4 and 1.
+fn parse_counts(list: &str) -> Option<Vec<u32>> {
+    let mut counts = Vec::new();
+    for part in list.split(',') {
+        let (count, times) = match part.split_once("(x") {
+            Some((count, times)) => (count, times.strip_suffix(')')?.parse::<usize>().ok()?),
+            None => (part, 1),
+        };
+        if times > 1 << 16 {
+            return None;
+        }
+        let count: u32 = count.parse().ok()?;
+        counts.extend(std::iter::repeat_n(count, times));
+    }
+    Some(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Time {
+        Time::ZERO + Span::from_secs(seconds)
+    }
+
+    fn jobs() -> Jobs {
+        let mut jobs = Jobs::new(8, 2);
+        assert_eq!(jobs.submit(at(0), JobId(0), work(3)), "j0.0");
+        assert_eq!(jobs.submit(at(0), JobId(1), work(2)), "j1.0");
+        jobs
+    }
+
+    fn work(cores: u32) -> WaitingJob {
+        WaitingJob { cores, walltime: Span::from_secs(60), runtime: Span::from_secs(50) }
+    }
+
+    fn starts(job: u32, on: &str) -> Result<Reported, String> {
+        Ok(Reported::Starts(JobId(job), NodeSet::parse(on).unwrap()))
+    }
+
+    #[test]
+    fn lists_of_slurm_are_read() {
+        assert_eq!(parse_nodes("n3"), Some(vec![3]));
+        assert_eq!(parse_nodes("n[0-2,7]"), Some(vec![0, 1, 2, 7]));
+        assert_eq!(parse_counts("4(x2),1"), Some(vec![4, 4, 1]));
+        for wrong in ["", "x3", "n", "n[1-]", "n[0-99999999]"] {
+            assert_eq!(parse_nodes(wrong), None, "{wrong}");
+        }
+        for wrong in ["", "x", "1(x", "1(x99999999)"] {
+            assert_eq!(parse_counts(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn cores_of_a_node_are_handed_out_from_the_lowest() {
+        let mut jobs = jobs();
+        assert_eq!(jobs.report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
+        assert_eq!(jobs.report(at(2), "start j1.0 n[1-2] 1(x2)"), starts(1, "3-4"));
+        assert_eq!((jobs.waiting(), jobs.next_kill()), (0, Some(at(61))));
+        jobs.leave(at(3), JobId(0));
+        jobs.submit(at(3), JobId(2), work(1));
+        assert_eq!(jobs.report(at(4), "start j2.0 n1 1"), starts(2, "2"));
+        jobs.submit(at(4), JobId(3), work(1));
+        let taken = jobs.report(at(5), "start j3.0 n1 1").unwrap_err();
+        assert_eq!(taken, "starts job 3 on 1 cores of node n1, of which 0 are free");
+    }
+
+    #[test]
+    fn a_whole_node_is_held_and_the_requested_cores_are_used() {
+        let mut jobs = Jobs::new(8, 2);
+        jobs.submit(at(0), JobId(0), work(1));
+        assert_eq!(jobs.report(at(1), "start j0.0 n0 2"), starts(0, "0"));
+        jobs.submit(at(1), JobId(1), work(1));
+        assert!(jobs.report(at(2), "start j1.0 n0 1").is_err());
+        let few = jobs.report(at(2), "start j1.0 n1 0").unwrap_err();
+        assert_eq!(few, "starts job 1 on 0 cores, but it requests 1");
+    }
+
+    #[test]
+    fn reports_of_earlier_attempts_and_recalled_jobs_change_nothing() {
+        let mut jobs = jobs();
+        assert!(jobs.withdraw(JobId(1)) && !jobs.withdraw(JobId(1)));
+        assert_eq!(jobs.report(at(1), "start j1.0 n0 2"), Ok(Reported::Nothing));
+        assert_eq!(jobs.report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
+        jobs.leave(at(2), JobId(0));
+        assert_eq!(jobs.submit(at(2), JobId(0), work(3)), "j0.1");
+        assert_eq!(jobs.report(at(3), "killed j0.0"), Ok(Reported::Nothing));
+        assert_eq!(jobs.report(at(3), "start j0.1 n[2-3] 2,1"), starts(0, "4-6"));
+        assert_eq!(jobs.report(at(9), "killed j0.1"), Ok(Reported::Killed(JobId(0))));
+        assert_eq!(jobs.next_kill(), None);
+        for wrong in ["", "start", "start x n0 1", "start j0.1", "what j0.1"] {
+            assert!(jobs.report(at(9), wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn nothing_starts_on_nodes_that_are_down() {
+        let mut jobs = jobs();
+        let nodes = |text| NodeSet::parse(text).unwrap();
+        assert_eq!(jobs.set_down(at(1), nodes("0-3")), (nodes("0-3"), NodeSet::default()));
+        assert_eq!(jobs.set_down(at(2), nodes("2-5")), (nodes("4-5"), nodes("0-1")));
+        assert_eq!(jobs.report(at(2), "start j1.0 n1 2"), Ok(Reported::StartsInVain(JobId(1))));
+        assert_eq!(jobs.submit_again(at(2), JobId(1)), Some(("j1.1".to_owned(), work(2))));
+        assert!(!jobs.wait_for_nothing());
+        assert_eq!(jobs.report(at(2), "start j1.0 n0 2"), Ok(Reported::Nothing));
+        assert_eq!(jobs.report(at(2), "start j1.1 n0 2"), starts(1, "0-1"));
+    }
+}

@@ -1,0 +1,166 @@
+//! Plans a workflow on the grid of a topology, without running anything.
+
+use std::path::{Path, PathBuf};
+
+use super::disk::{unreadable, write_named};
+use super::input::{load_grid, read_typed};
+use super::{Failure, out};
+use hansa_report::plan::{json, picture as drawn, table};
+use hansa_sim::grid::Area;
+use hansa_sim::near::nearest;
+use hansa_sim::settings::units;
+use hansa_sim::systems::plans::{Maker, Order};
+use hansa_sim::systems::{self, SystemRow};
+use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::{self, Override, PlanningContext, Topology};
+use hansa_sim::workload::workflow::{self, WorkflowFile};
+
+/// Settings of a plan, and its output.
+pub struct PlanOptions {
+    pub topology: String,
+    pub overrides: Vec<Override>,
+    pub workflow: String,
+    /// None selects the policy of the topology.
+    pub policy: Option<PlanningPolicy>,
+    pub alpha: Option<f64>,
+    pub budget: Option<Area>,
+    pub deadline: Option<Span>,
+    pub at: Option<Span>,
+    pub json: bool,
+    pub svg: Option<PathBuf>,
+}
+
+/// A policy that plans, and its system.
+#[derive(Clone, Copy)]
+pub struct PlanningPolicy {
+    row: &'static SystemRow,
+    maker: &'static Maker,
+}
+
+/// Default weight of cost: as much as that of time.
+const ALPHA: f64 = 0.5;
+
+pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
+    let loaded = load_grid(&wish.topology, &wish.overrides)?;
+    let topology = &loaded.topology;
+    let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
+    for (flag, is_there) in [
+        ("--alpha", wish.alpha.is_some()),
+        ("--budget", wish.budget.is_some()),
+        ("--deadline", wish.deadline.is_some()),
+        ("--at", wish.at.is_some()),
+    ] {
+        if is_there && !maker.bargains {
+            let names = names(|maker| maker.bargains);
+            return Err(Failure::Input(format!(
+                "{} makes a single plan for an empty grid: {flag} is for {names}",
+                maker.name
+            )));
+        }
+    }
+
+    let path = &wish.workflow;
+    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
+    let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
+    if let WorkflowFile::Workflow(workflow) = &work {
+        let limit = topology::data_limit(topology).take(&workflow.edges);
+        limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
+    }
+    let at = Time::ZERO + wish.at.unwrap_or_default();
+    let look = |context: &PlanningContext<'_>| {
+        (maker.make)(&Order {
+            policy: maker.name,
+            service: &context.service,
+            grid: &context.grid,
+            links: context.links.clone(),
+            work: &work,
+            name: path,
+            alpha: wish.alpha.unwrap_or(ALPHA),
+            budget: wish.budget,
+            deadline: wish.deadline,
+            at,
+            load: &context.load,
+        })
+    };
+    let with_load = maker.bargains && at > Time::ZERO;
+    let made = topology::with_planning_context(topology, row, with_load, look)
+        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let made = made.map_err(|error| {
+        Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", maker.name, topology.name))
+    })?;
+    if let Some(path) = &wish.svg {
+        write_named(path, drawn(&made))?;
+    }
+    out::always(&if wish.json { json(&made) } else { table(&made) })
+}
+
+/// The policy of the first system that plans; without one the first policy of all.
+fn usual(topology: &Topology) -> Result<PlanningPolicy, Failure> {
+    let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
+        return Ok(all().next().expect("some policy plans"));
+    };
+    let (row, name) = (system.row(), system.plans_by());
+    let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| PlanningPolicy { row, maker });
+    found.ok_or_else(|| {
+        let names: Vec<&str> = row.plans.iter().map(|maker| maker.name).collect();
+        Failure::Input(format!("{name} makes no plan: choose --policy {}", names.join(" or ")))
+    })
+}
+
+fn all() -> impl Iterator<Item = PlanningPolicy> + Clone {
+    systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| PlanningPolicy { row, maker }))
+}
+
+/// Names of policies, for messages.
+fn names(are: fn(&Maker) -> bool) -> String {
+    let names: Vec<&str> =
+        all().map(|policy| policy.maker).filter(|maker| are(maker)).map(|maker| maker.name).collect();
+    names.join(" or ")
+}
+
+/// Parses the name of a policy.
+pub fn policy(text: &str) -> Result<PlanningPolicy, String> {
+    all().find(|policy| policy.maker.name == text).ok_or_else(|| {
+        let near = nearest(text, all().map(|policy| policy.maker.name));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("expected {}{near}", names(|_| true))
+    })
+}
+
+/// Policies for the help text, each with a line about it.
+pub fn policies() -> String {
+    let told = all().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
+    format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
+}
+
+/// Parses the weight of cost against time.
+pub fn alpha(text: &str) -> Result<f64, String> {
+    let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
+    alpha.ok_or_else(|| "expected a number from 0 (an early end) to 1 (a low cost)".to_owned())
+}
+
+/// Parses the most that a plan may cost.
+pub fn budget(text: &str) -> Result<Area, String> {
+    units::core_time(text).map(Area::from_micros).map_err(|error| format!("expected {error}"))
+}
+
+/// Parses the longest time that a plan may take.
+pub fn deadline(text: &str) -> Result<Span, String> {
+    match moment(text)? {
+        Span::ZERO => Err("expected a time above zero".to_owned()),
+        span => Ok(span),
+    }
+}
+
+/// Parses a time, counted from the start.
+pub fn moment(text: &str) -> Result<Span, String> {
+    units::span(text).map_err(|error| format!("expected {error}"))
+}
+
+/// Checks that a path has the extension of a picture.
+pub fn picture(text: &str) -> Result<PathBuf, String> {
+    match Path::new(text).extension() {
+        Some(extension) if extension == "svg" => Ok(text.into()),
+        _ => Err("expected a file that ends in .svg".to_owned()),
+    }
+}

@@ -1,0 +1,103 @@
+//! Processing of a run's log while the run goes on, on a thread of its own: lines, digest and tally.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::Failure;
+use super::background::Consumer;
+use super::files::{EVENTS, FileError, Shelf};
+use hansa_report::{EntryError, Inconsistent, RecordError, Recorder};
+use hansa_sim::kernel::Entry;
+use hansa_sim::protocol::Record;
+use hansa_sim::time::Time;
+use hansa_sim::topology::{self, Topology};
+
+pub const TRANSFERS: &str = "transfers.csv";
+const BIDS: &str = "bids.csv";
+
+/// Size of a batch of items, in bytes.
+const PIECE: usize = 1 << 16;
+
+pub struct Recording {
+    pub recorder: Recorder,
+    /// Files of the result that grow during the run.
+    pub shelf: Shelf,
+    moves_data: bool,
+    /// The first entry that contradicts earlier ones, and the contradiction. Later entries are not recorded.
+    contradicted: Option<(Entry<Record>, Inconsistent)>,
+    /// Set when an entry contradicts earlier ones.
+    alarm: Arc<AtomicBool>,
+}
+
+impl Recording {
+    pub fn new(recorder: Recorder, shelf: Shelf, moves_data: bool, alarm: Arc<AtomicBool>) -> Recording {
+        Recording { recorder, shelf, moves_data, contradicted: None, alarm }
+    }
+
+    /// Time and author of the first contradiction in the log. None if there is none.
+    pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
+        let (entry, wrong) = self.contradicted.as_ref()?;
+        let owners = topology::owners(topology).unwrap_or_default();
+        let (blame, at) = (self.recorder.tally.blame(entry, wrong, &owners), entry.stamp.time);
+        Some((at, format!("{blame} at virtual time {at}: {wrong}")))
+    }
+
+    /// Writes the lines collected so far.
+    fn write_lines(&mut self) -> Result<(), FileError> {
+        self.shelf.put(EVENTS, self.recorder.lines())?;
+        self.recorder.lines().clear();
+        Ok(())
+    }
+}
+
+impl Recording {
+    /// Writes the rows of bids, if they are recorded and have at least this many bytes.
+    fn write_bids(&mut self, least: usize) -> Result<(), FileError> {
+        match self.recorder.tally.bids_so_far().filter(|rows| rows.len() >= least) {
+            Some(rows) => {
+                self.shelf.put(BIDS, rows)?;
+                rows.clear();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Consumer<Entry<Record>> for Recording {
+    type Error = Failure;
+
+    fn take(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
+        for entry in log {
+            if self.contradicted.is_some() {
+                break;
+            }
+            match self.recorder.record(entry) {
+                // Our own actors write no such log, so a peer has invented something.
+                Err(EntryError::RecordError(RecordError::Inconsistent(wrong))) => {
+                    self.contradicted = Some((entry.clone(), wrong));
+                    self.alarm.store(true, Ordering::Relaxed);
+                }
+                recorded => recorded?,
+            }
+            if self.recorder.lines().len() >= PIECE {
+                self.write_lines()?;
+            }
+        }
+        let transfers = self.recorder.tally.transfers_so_far();
+        if self.moves_data && transfers.len() >= PIECE {
+            self.shelf.put(TRANSFERS, transfers)?;
+            transfers.clear();
+        }
+        Ok(self.write_bids(PIECE)?)
+    }
+
+    fn finish(&mut self) -> Result<(), Failure> {
+        self.write_bids(0)?;
+        Ok(self.write_lines()?)
+    }
+
+    fn again(error: &Failure) -> Failure {
+        error.clone()
+    }
+}

@@ -1,0 +1,88 @@
+//! The paper on sharing nodes: its runs on generated traces and on weeks of a log, and their speed on this machine.
+
+use std::path::{Path, PathBuf};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::super::disk::unreadable;
+use super::super::sweep::SweepShare;
+use super::super::{Failure, logs, out};
+use super::{Making, PAGE, Pieces, all, publish};
+use hansa_papers::dfrs;
+use hansa_sim::grid::{JobId, TaskId};
+use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
+use hansa_sim::time::Time;
+
+/// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
+pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+    let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
+    let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(speed);
+    let key = format!("{extent:?} {weeks:?}");
+    let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
+    let Some(rows) = all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
+    let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
+    let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
+    let told = format!("{tables}\n{verdicts}");
+    let files =
+        [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts), (PAGE, outcome.page())];
+    publish(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
+}
+
+/// The weeks of the longest log of HPC2N in a folder.
+fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
+    let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
+    let files = files.map_err(|error| unreadable(folder, &error))?;
+    let is_log = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))
+    };
+    let mut paths: Vec<PathBuf> = files.into_iter().map(|file| file.path()).filter(is_log).collect();
+    paths.sort();
+    let mut longest = None;
+    for path in paths {
+        let Some((trace, _)) = logs::read(&path.to_string_lossy())? else { continue };
+        if longest.as_ref().is_none_or(|(jobs, _, _)| trace.jobs.len() > *jobs) {
+            longest = Some((trace.jobs.len(), path, trace));
+        }
+    }
+    let Some((_, path, trace)) = longest else {
+        return Err(Failure::Input(format!(
+            "{}: there is no log of HPC2N, whose name begins with HPC2N and ends with .swf or .swf.gz",
+            folder.display()
+        )));
+    };
+    let weeks = dfrs::weeks(&trace);
+    let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
+    out::unless_quiet(&format!(
+        "{}: {} weeks, {} jobs; {left_out} without run time or size, or too large, were left out\n",
+        path.display(),
+        weeks.len(),
+        trace.jobs.len()
+    ))?;
+    Ok(weeks)
+}
+
+/// Speed of this machine at sharing nodes, in CPU seconds, for the paper's claim of speed.
+fn speed() -> dfrs::Speed {
+    let (trace, crowd) = dfrs::timed();
+    let rules =
+        |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");
+    let best = rules(dfrs::BEST);
+    let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
+    let all = Events { come, ..Events::default() };
+    dfrs::Speed {
+        run: cpu_seconds(|| drop(run(best, dfrs::NODES, &trace, |_, _, _| {}))),
+        bound: cpu_seconds(|| _ = bound(dfrs::NODES, &trace)),
+        mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &all))),
+    }
+}
+
+fn cpu_seconds(work: impl FnOnce()) -> f64 {
+    let now = || {
+        let now = clock_gettime(ClockId::ThreadCPUTime);
+        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+    };
+    let began = now();
+    work();
+    now() - began
+}

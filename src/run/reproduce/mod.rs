@@ -1,0 +1,182 @@
+//! Papers' experiments from one command: runs, figures, a summary and a verdict for each claim. One file per paper.
+
+mod dfrs;
+mod heft;
+mod kept_pieces;
+mod market;
+mod provisioning;
+mod reservation;
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::disk::{cannot, replace};
+use super::files::STATE;
+use super::inline::watch_for_interrupts;
+use super::outside::Stop;
+use super::pool::in_parallel;
+use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
+use super::terminal::ItemCounter;
+use super::{Failure, err, out};
+use hansa_report::experiment::Figure;
+use hansa_report::{Status, pretty};
+use kept_pieces::{KeptPieces, MadePieces};
+
+pub use dfrs::dfrs;
+pub use heft::heft;
+pub use market::market;
+pub use provisioning::{calibrate, provisioning};
+pub use reservation::reservation;
+
+/// Settings for the execution of an experiment.
+pub struct Making {
+    pub out: PathBuf,
+    pub threads: Option<usize>,
+    /// True if results that are there already are discarded.
+    pub fresh: bool,
+    pub share: SweepShare,
+}
+
+/// The pieces of an experiment, and all else that its result depends on.
+struct Pieces<P> {
+    paper: &'static str,
+    /// Name of the pieces in messages.
+    what: &'static str,
+    all: Vec<P>,
+    /// Fingerprint of all else that the result depends on.
+    key: String,
+}
+
+/// Results of all pieces of an experiment, in order. None if only a share was to be computed, which is then in a folder
+/// beside `out`. Pieces that are made already are not made again.
+fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
+    pieces: Pieces<P>,
+    making: &Making,
+    work: impl Fn(&P) -> R + Sync,
+) -> Result<Option<Vec<R>>, Failure> {
+    let Pieces { paper, what, all, key } = pieces;
+    let fingerprint = format!("{} {paper} {key} {all:?}", env!("CARGO_PKG_VERSION"));
+    let fingerprint = format!("{:032x}", xxh3_128(fingerprint.as_bytes()));
+    let label = Label { experiment: &format!("of the paper {paper}"), fingerprint: &fingerprint };
+    let stop = watch_for_interrupts()?;
+    match &making.share {
+        SweepShare::Whole => {
+            make_folder(&making.out)?;
+            let run = PieceRun { what, folder: &making.out, fingerprint: &fingerprint, making, stop: &stop };
+            run.all(all.iter().enumerate().collect(), work).map(Some)
+        }
+        SweepShare::Part(part) => {
+            let folder = part.folder(&making.out);
+            make_folder(&folder)?;
+            let mine = part.runs(all.len()).map(|number| (number - 1, &all[number - 1]));
+            let run = PieceRun { what, folder: &folder, fingerprint: &fingerprint, making, stop: &stop };
+            let done = run.all(mine.collect(), work)?.len();
+            complete_share(&folder, label, *part, done)?;
+            out::unless_quiet(&format!("share {part}: {done} {what} in {}\n", folder.display()))?;
+            Ok(None)
+        }
+        SweepShare::Gather { from, wait } => {
+            let shares = shares(label, &making.out, from, *wait, &stop)?;
+            make_folder(&making.out)?;
+            let mut done = BTreeMap::new();
+            for folder in shares.into_values() {
+                done.extend(MadePieces::read(&folder, &fingerprint)?.results);
+            }
+            let there = done.len();
+            let whole: Option<Vec<R>> = (0..all.len()).map(|number| done.remove(&number)).collect();
+            let lacking = || Failure::Input(format!("the shares have {there} of {} {what}", all.len()));
+            whole.ok_or_else(lacking).map(Some)
+        }
+    }
+}
+
+/// Makes a folder at the start, so that a failure shows before minutes of work.
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))
+}
+
+/// Execution of pieces into a folder.
+struct PieceRun<'a> {
+    what: &'static str,
+    folder: &'a Path,
+    fingerprint: &'a str,
+    making: &'a Making,
+    stop: &'a Stop,
+}
+
+impl PieceRun<'_> {
+    /// Results of these pieces, in order. Each is written as soon as it is made, so that the command can be repeated
+    /// after an interruption.
+    fn all<P: Sync, R: Send + Serialize + DeserializeOwned>(
+        &self,
+        pieces: Vec<(usize, &P)>,
+        work: impl Fn(&P) -> R + Sync,
+    ) -> Result<Vec<R>, Failure> {
+        let (folder, count) = (self.folder.display(), pieces.len());
+        let (mut file, mut done) = KeptPieces::open::<R>(self.folder, self.fingerprint, self.making.fresh)?;
+        let lacking: Vec<&(usize, &P)> = pieces.iter().filter(|(number, _)| !done.contains_key(number)).collect();
+        if lacking.len() < count {
+            let (there, what) = (count - lacking.len(), self.what);
+            err::note(&format!("note: {there} of {count} {what} are in {folder} already (--fresh makes them again)"));
+        }
+        let threads =
+            self.making.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let (mut progress, mut failure) = (ItemCounter::new(self.what, count, count - lacking.len()), None);
+        let failed = AtomicBool::new(false);
+        let stopped = || self.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
+        in_parallel(&lacking, threads, &stopped, &|(number, piece)| (*number, work(piece)), &mut |result| {
+            if let Some((number, result)) = result {
+                if let Err(error) = file.add(number, &result) {
+                    failure.get_or_insert(error);
+                    failed.store(true, Ordering::Relaxed);
+                }
+                done.insert(number, result);
+            }
+            progress.update(done.len());
+        });
+        progress.clear();
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        let all: Option<Vec<R>> = pieces.iter().map(|(number, _)| done.remove(number)).collect();
+        all.ok_or_else(|| {
+            let what = self.what;
+            Failure::Interrupted(format!(
+                "interrupted: finished {what} are in {folder}; the same command makes those that are missing"
+            ))
+        })
+    }
+}
+
+/// Marks the folder of a share as complete, for the command that gathers all.
+fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize) -> Result<(), Failure> {
+    let state = SweepState {
+        experiment: label.experiment.to_owned(),
+        fingerprint: label.fingerprint.to_owned(),
+        part: Some(part.to_string()),
+        runs: done,
+        done,
+        status: Status::Complete,
+    };
+    replace(&folder.join(STATE), pretty(&state))
+}
+
+/// Name of the page in the results.
+const PAGE: &str = "report.html";
+
+/// Writes all files of a reproduction, and reports the main part of it.
+fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
+    files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
+    figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
+    out::unless_quiet(&format!(
+        "{told}\nruns, tables and figures in {}, with a page: {}\n",
+        out.display(),
+        out.join(PAGE).display()
+    ))
+}

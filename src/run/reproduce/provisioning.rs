@@ -1,0 +1,71 @@
+//! The thesis on provisioning, at sites with generated jobs or with those of logs.
+
+use std::path::Path;
+
+use super::super::disk::{replace, unreadable};
+use super::super::{Failure, logs, out};
+use super::{Making, PAGE, Pieces, all, publish};
+use hansa_papers::provisioning::calibration::{self, Fit, Queue};
+use hansa_papers::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
+
+/// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
+pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+    let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
+    let key = format!("{extent:?} {logs:?}");
+    let pieces = Pieces { paper: "provisioning", what: "runs", all: extent.pieces(), key };
+    let Some(rows) = all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
+    let rows: Vec<_> = rows.into_iter().flatten().collect();
+    let outcome = Outcome::of(extent, logs.ctc.is_some(), &rows);
+    let verdicts = outcome.verdicts();
+    let files = [
+        ("runs.csv", runs_csv(&rows)),
+        ("summary.csv", outcome.summary_csv()),
+        ("summary.txt", outcome.summary_text()),
+        ("verdicts.txt", verdicts.clone()),
+        (PAGE, outcome.page()),
+    ];
+    publish(&making.out, &files, &figures::figures(&outcome), &verdicts)
+}
+
+/// Searches for the queue of virtual reservations whose chances are those that the thesis prints.
+pub fn calibrate(extent: Extent, making: &Making) -> Result<(), Failure> {
+    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key: format!("search {extent:?}") };
+    let Some(fits) = all(pieces, making, |queue| Fit::of(&extent, *queue))? else { return Ok(()) };
+    let text = calibration::text(&extent, &fits);
+    replace(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
+    replace(&making.out.join("calibration.txt"), text.as_str())?;
+    out::unless_quiet(&format!("{text}\nall queues in {}\n", making.out.join("calibration.csv").display()))
+}
+
+/// The logs of both machines, by how their files are called.
+fn read_logs(folder: &Path) -> Result<Logs, Failure> {
+    let cannot = |error: std::io::Error| unreadable(folder, &error);
+    let mut names: Vec<String> = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(cannot)? {
+        names.push(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort_unstable();
+    let read = |site: Site| {
+        let name = names.iter().find(|name| name.to_uppercase().starts_with(site.name()) && name.contains(".swf"));
+        let path = match name {
+            Some(name) => folder.join(name).display().to_string(),
+            None => {
+                let (folder, site) = (folder.display(), site.name());
+                let what = format!("{folder}: there is no log of {site}: expected {site}*.swf or {site}*.swf.gz");
+                return Err(Failure::Input(what));
+            }
+        };
+        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: this is not a log")))?;
+        let jobs = jobs_of(&trace.jobs, site);
+        if jobs.is_empty() {
+            return Err(Failure::Input(format!(
+                "{path}: no job of it fits the {} processors of {}",
+                site.procs(),
+                site.name()
+            )));
+        }
+        Ok(jobs)
+    };
+    let [ctc, sdsc] = Site::ALL.map(read);
+    Ok(Logs { ctc: Some(ctc?), sdsc: Some(sdsc?) })
+}

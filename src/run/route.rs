@@ -1,0 +1,539 @@
+//! The router process: admits all members, drives the run, writes the results.
+
+use std::cell::RefCell;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::disk::io_reason;
+use super::drive_hub::{self, LeafLink, LostProcess, Returns, RunOutcome, Watch};
+use super::freight::shape::Shaper;
+use super::freight::{Freight, LiveLinks, Moved};
+use super::host::utc_now;
+use super::identity::Identity;
+use super::input::{default_out, load_launched, written_out};
+use super::journal::{Head, Journal, is_whole};
+use super::keeper::WatchedRuntime;
+use super::launch::{Asked, JOINED, LISTENING};
+use super::lifeline::{Asker, Cleanup, StopHandle};
+use super::outside::{self, Stop};
+use super::partial_dir::PartialDir;
+use super::quic::{Close, JoinTerms, Listener, Obituary, Peer, QuicOptions};
+use super::results::{Results, RunSetting, SummaryFormat, inputs};
+use super::resume::Resumable;
+use super::signals::on_interrupt;
+use super::{Failure, err, lifeline, pin};
+use hansa_report::{Input, Witness};
+use hansa_sim::grid::Program;
+use hansa_sim::kernel::{ActorId, Contact, Hub};
+use hansa_sim::protocol::handshake::{Party, RELEASE, label};
+use hansa_sim::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, Topology};
+
+/// Settings of a router.
+#[derive(Debug)]
+pub struct Routing {
+    pub topology: String,
+    /// Folder with the jobs of its workloads, if a launcher has prepared them.
+    pub jobs: Option<PathBuf>,
+    pub overrides: Vec<Override>,
+    pub identity: PathBuf,
+    pub bind: SocketAddr,
+    pub out: Option<PathBuf>,
+    /// The file whose owner gets the results, if this process runs as root.
+    pub owner_of: Option<PathBuf>,
+    /// The path of the results in the summary. None if it is the one that this process uses.
+    pub shown_out: Option<PathBuf>,
+    /// The layout of the processes, for the manifest.
+    pub layout: String,
+    pub stall_after: Duration,
+    /// Virtual seconds per second of real time, for a live run.
+    pub live: Option<f64>,
+    pub join_within: Duration,
+    /// Longest time for which a lost process may be absent. Zero if the run ends with its loss.
+    pub patience: Duration,
+    /// The folder of an earlier run that is to be resumed.
+    pub resume: Option<PathBuf>,
+    /// Resumes the run left in the folder of the results, if it has this topology.
+    pub goes_on: bool,
+    /// Keeps an earlier result, under another name.
+    pub keep: bool,
+    pub format: SummaryFormat,
+    /// Writes the log and the tables as Parquet, too.
+    pub parquet: bool,
+    /// True if a launcher has started the process, which then leaves when the launcher is gone.
+    pub held: bool,
+    /// The launcher's file with its command line and inputs.
+    pub asked: Option<PathBuf>,
+}
+
+/// Fails if a live run of the topology has nothing to measure, or fails links.
+pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
+    match &topology.cables {
+        Some(cables) => match topology.failing_links().first() {
+            None => Ok(()),
+            Some(link) => Err(Failure::Input(format!(
+                "{path}: a live run holds links to their capacity, but cannot cut link {}, which fails",
+                cables.links[*link].name
+            ))),
+        },
+        None => Err(Failure::Input(format!(
+            "{path}: a live run measures links, but this topology has none: expected at least one [[link]]"
+        ))),
+    }
+}
+
+/// Runs the router from the first connection to the last result.
+pub fn route(routing: Routing) -> Result<(), Failure> {
+    let begun = Instant::now();
+    let identity = lifeline::identity(&routing.identity, &[Party::Router]);
+    let loaded = load_launched(&routing.topology, &routing.overrides, routing.jobs.as_deref())?;
+    if routing.live.is_some() {
+        check_live(&loaded.topology, &routing.topology)?;
+    }
+    route_run(&WatchedRuntime::new()?, routing, identity?, &loaded, begun)
+}
+
+fn route_run(
+    kept: &WatchedRuntime,
+    routing: Routing,
+    identity: Identity,
+    loaded: &Loaded,
+    begun: Instant,
+) -> Result<(), Failure> {
+    let _within = kept.enter();
+    let topology = &loaded.topology;
+    let roster = Roster::of(topology);
+    let build = |deciders| {
+        topology::build_with(topology, &roster.at_hub(), deciders)
+            // The user does not know the topology file of a launcher, which names the place itself.
+            .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
+    };
+    // A program is started only when interrupts are handled, because its start may take long.
+    let asks = outside::decides_for(topology, &roster, &roster.at_hub());
+    let early = if asks { None } else { Some(build(ExternalDeciders::new())?) };
+    let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
+
+    let stop = Stop::default();
+    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop)?;
+    let mut listener = listen(&routing, &identity)?;
+    let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop)?;
+    let actors = early.map_or_else(|| build(deciders), Ok)?;
+
+    let terms = JoinTerms { roster: roster.parties(), topology: topology.hash() };
+    // Members may have left once all have sent their last frames.
+    let over =
+        groups.as_ref().map(|groups| is_whole(results.partial().path(), groups.len())).transpose()? == Some(true);
+    let mut peers = Vec::new();
+    if over {
+        listener.turn_away(terms);
+    } else {
+        let admitted = kept.block_on(admit(listener, terms, &routing, &mut interruptions, &mut gone));
+        (listener, peers) = admitted.map_err(|failure| match groups {
+            Some(_) => failure.with(&format!("resume with: {}", how_to_resume(&routing, results.out()))),
+            None => failure,
+        })?;
+    }
+    let here_now: Vec<_> = peers.iter().map(|peer| peer.parties.clone()).collect();
+    let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
+    let leaves = playing.iter().map(|parties| ids(&roster, parties)).collect::<Result<Vec<_>, _>>()?;
+    let freight = RefCell::new(freight(topology, &roster, &peers, &leaves, routing.live));
+    let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
+    let whole = roster.clone();
+    let mut contract = topology::contract(topology, &roster);
+    if routing.live.is_some() {
+        // In a live run every event waits for its real time.
+        contract.sources.clear();
+    }
+    let witness = Witness::new(roster.latencies.clone(), &leaves);
+    results.witnessed_by(witness.clone())?;
+    let hub = Hub::new(actors, &leaves, roster.latencies.clone())
+        .with_contract(contract)
+        .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
+        .with_observer(Box::new(move |envelope| witness.see(envelope)));
+    let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
+    let contact = if here { Contact::Blockers } else { Contact::All };
+    let mut links: Vec<LeafLink> = LeafLink::all(peers);
+
+    let irreplaceable = irreplaceable(topology, routing.live.is_some());
+    let mut returns = None;
+    if groups.is_some() || (irreplaceable.is_none() && !routing.patience.is_zero()) {
+        listener.let_return();
+        if let Some(groups) = groups.as_ref().filter(|groups| *groups != playing) {
+            return Err(regrouped(kept, listener, groups));
+        }
+        let goes_on = groups.is_some();
+        let journal = journal(&results, goes_on, playing, loaded, inputs)?;
+        results.resumable_by(Some(how_to_resume(&routing, results.out())));
+        returns = Some(Returns { journal, door: &mut listener, gone: &mut gone, patience: routing.patience, goes_on });
+    }
+    let joined = begun.elapsed();
+    let mut progress = results.progress();
+    let watch = Watch {
+        stall_after: routing.stall_after,
+        progress: &mut |now, events, records| {
+            if let Some(freight) = &mut *freight.borrow_mut() {
+                freight.see(records);
+            }
+            progress.update(now, events, records);
+        },
+        record: &mut |entries| {
+            results.record(entries).and_then(|()| results.contradiction())?;
+            freight.borrow().as_ref().map_or(Ok(()), Freight::complaint)
+        },
+        contact,
+        speed: routing.live,
+        names: &roster.names,
+        carried,
+        interruptions: &mut interruptions,
+        returns,
+    };
+    let mut outcome = match over {
+        true => drive_hub::conclude(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
+        false => drive_hub::drive_hub(kept, hub, &mut links, watch),
+    };
+    outcome.wall = outcome.wall.saturating_sub(results.written_for());
+    // All members are still connected, and learn of a failure that shows only now.
+    let played_out = outcome.end.is_ok();
+    outcome.end = fault.or(outcome.end).and_then(|()| results.verdict(outcome.reached));
+    let mut moved = None;
+    if let (Some(freight), Ok(())) = (freight.into_inner(), &outcome.end) {
+        match kept.block_on(all_arrived(freight, &mut interruptions)) {
+            Ok(all) => moved = Some(all),
+            Err(failure) => outcome.end = Err(failure),
+        }
+    }
+    if let (Some(why), Err(Failure::LostPeer { text, .. })) = (irreplaceable, &mut outcome.end) {
+        text.push_str(&format!("\n  {why}"));
+    }
+    progress.clear();
+    if played_out && outcome.end.is_err() {
+        kept.block_on(drive_hub::call_off(&mut links));
+    }
+
+    let setting = RunSetting { layout: routing.layout, began: begun, joined, moved, live: routing.live };
+    send_home(kept, listener, links, over, results, outcome, setting)
+}
+
+/// Reports the end of the run to all members, and writes the results.
+fn send_home(
+    kept: &WatchedRuntime,
+    listener: Listener,
+    links: Vec<LeafLink>,
+    over: bool,
+    results: Results<'_>,
+    outcome: RunOutcome,
+    setting: RunSetting,
+) -> Result<(), Failure> {
+    let (close, reason) = match &outcome.end {
+        Ok(()) => (Close::Finished, String::new()),
+        Err(failure) => (Close::Stopped, failure.to_string()),
+    };
+    let ends = links.into_iter().map(LeafLink::into_ends).collect();
+    if over {
+        // Members that still look for a router are notified meanwhile.
+        let end = results.outcome(outcome, setting);
+        kept.block_on(listener.close(ends, close, ""));
+        return end;
+    }
+    // Before the results, so that no member has to wait until they are written.
+    kept.block_on(listener.close(ends, close, reason.lines().next().unwrap_or_default()));
+    results.outcome(outcome, setting)
+}
+
+/// The state before the first connection.
+struct Prepared<'a> {
+    results: Results<'a>,
+    /// The members that each process played. None if the run is new.
+    groups: Option<Vec<Vec<Party>>>,
+    /// The file of the topology, and all files that it was read from, as typed by the user.
+    written_in: String,
+    inputs: Vec<Input>,
+    /// Start of the command.
+    begun: Instant,
+}
+
+/// Creates the folder of the results, with the journal of a resumed run, and reads the launcher's command line.
+fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Result<Prepared<'a>, Failure> {
+    let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
+    if routing.goes_on {
+        let out = routing.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
+        left = go_on_with(&out, loaded).ok();
+    }
+    let out = left.as_ref().map(|left| left.out.clone()).or(routing.out.clone());
+    let mut results = Results::create(out.as_deref(), loaded, routing.keep, routing.live.is_some())?;
+    let mut groups = None;
+    if let Some(left) = left {
+        // From now on this process owns the journal, and its results say how to resume.
+        results.resumable_by(Some(how_to_resume(routing, results.out())));
+        groups = Some(left.head.groups.clone());
+        left.hand_over(results.partial().path())?;
+    }
+    results.told_as(routing.format);
+    results.with_parquet(routing.parquet);
+    let (mut written_in, mut inputs) = (loaded.path().to_owned(), inputs(loaded));
+    if let Some(path) = &routing.asked {
+        let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
+        let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
+        // The launcher's start is ours: the processes share a clock, but cannot exchange instants.
+        begun = begun.checked_sub(Duration::from_secs_f64(asked.seconds)).unwrap_or(begun);
+        pin::let_others_use(asked.other_cores);
+        if let Some(input) = asked.inputs.first() {
+            written_in.clone_from(&input.path);
+        }
+        inputs.clone_from(&asked.inputs);
+        results.asked(asked.command, asked.inputs);
+    }
+    if let Some(path) = &routing.owner_of {
+        results.give_to_owner_of(path)?;
+    }
+    results.shown_at(routing.shown_out.clone());
+    Ok(Prepared { results, groups, written_in, inputs, begun })
+}
+
+/// Opens the socket, and prints its address.
+fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
+    let mut listener = Listener::bind(routing.bind, identity, &QuicOptions::default())
+        .map_err(|error| Failure::System(error.to_string()))?;
+    announce(&format!("{LISTENING}{}", listener.address()))?;
+    if routing.held {
+        // A launcher that no longer reads has left, which is noticed elsewhere.
+        listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
+    }
+    Ok(listener)
+}
+
+/// The journal of the run: that of the resumed run, or a new one.
+fn journal(
+    results: &Results<'_>,
+    goes_on: bool,
+    playing: &[Vec<Party>],
+    loaded: &Loaded,
+    inputs: Vec<Input>,
+) -> Result<Journal, Failure> {
+    let folder = results.partial().path();
+    if goes_on {
+        return Ok(Journal::open(folder)?.1);
+    }
+    let head = Head {
+        release: RELEASE.to_owned(),
+        topology_hash: loaded.topology.hash().to_string(),
+        groups: playing.to_vec(),
+        topology: written_out(&loaded.topology, loaded.path()),
+        inputs,
+        started: utc_now(),
+    };
+    Journal::create(folder, &head)
+}
+
+/// Waits for the loads that are still under way.
+async fn all_arrived(freight: Freight, interruptions: &mut Interruptions) -> Result<Moved, Failure> {
+    tokio::select! {
+        arrived = freight.finish() => arrived,
+        Some(failure) = interruptions.recv() => Err(match failure {
+            Failure::LostPeer { label, text } => {
+                let text = format!("lost {label} while payload was still under way: {text}");
+                Failure::LostPeer { label, text }
+            }
+            other => other,
+        }),
+    }
+}
+
+/// The run of this topology that can be resumed in this folder.
+fn go_on_with(folder: &Path, loaded: &Loaded) -> Result<Resumable, Failure> {
+    let left = Resumable::find(folder)?;
+    let ours = loaded.topology.hash().to_string();
+    if left.head.topology_hash != ours {
+        return Err(Failure::Input(format!(
+            "{}: this run is of topology {}, and {} is topology {ours}: expected the same file and settings",
+            folder.display(),
+            left.head.topology_hash,
+            loaded.path()
+        )));
+    }
+    Ok(left)
+}
+
+fn how_to_resume(routing: &Routing, out: &Path) -> String {
+    match routing.held {
+        true => format!("hansa run --resume {}", out.display()),
+        false => format!("hansa-router --resume {} instead of --out, with the same topology", out.display()),
+    }
+}
+
+/// The failure of a resumed run whose members are grouped otherwise than before.
+fn regrouped(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -> Failure {
+    let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
+    let text = format!(
+        "this run was started with other groups of sites and users per process: expected one process for each of {}",
+        groups.join("; ")
+    );
+    kept.block_on(listener.close(Vec::new(), Close::Stopped, &text));
+    Failure::Input(text)
+}
+
+/// The reason for which a lost process cannot be replaced: its loss would also lose its measurements, loads on their
+/// way to it, or the state of a program that the process cannot start again. None if it can be replaced.
+pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
+    let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
+    let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();
+    if live {
+        Some("a live run measures time, so a process that is lost cannot be replaced")
+    } else if moves_bytes {
+        Some("real bytes move in this run (payload), so a process that is lost cannot be replaced")
+    } else if topology.sites.iter().any(|site| runs_already(&site.program)) {
+        Some(
+            "a scheduler was running before this run (socket) and cannot begin anew, so a process that is lost cannot \
+             be replaced",
+        )
+    } else {
+        None
+    }
+}
+
+/// The mover of real bytes. None if the topology moves none.
+fn freight(
+    topology: &Topology,
+    roster: &Roster,
+    peers: &[Peer],
+    leaves: &[Vec<ActorId>],
+    live: Option<f64>,
+) -> Option<Freight> {
+    let payload = topology.cables.as_ref()?.payload;
+    if live.is_none() && payload.is_none() {
+        return None;
+    }
+    let is_site = |id: &ActorId| matches!(roster.roles[id.index()], Role::Site(_));
+    let sites = |ids: &Vec<ActorId>| ids.iter().copied().filter(is_site).collect();
+    let homes = peers.iter().zip(leaves).map(|(peer, ids)| (peer.connection.clone(), sites(ids))).collect();
+    let amount = move |bytes| match payload {
+        Some(payload) if live.is_none() => payload.amount(bytes),
+        _ => bytes,
+    };
+    let live = live.map(|speed| {
+        let (paths, roles) = (topology::paths(topology), roster.roles.clone());
+        let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
+        let site = move |actor: ActorId| match roles[actor.index()] {
+            Role::Site(site) => Some(site),
+            _ => None,
+        };
+        let route = move |from, to| {
+            site(from).zip(site(to)).map(|(from, to)| paths.route(from, to).to_vec()).unwrap_or_default()
+        };
+        LiveLinks { shaper, route: Box::new(route) }
+    });
+    Some(Freight::new(homes, roster.names.clone(), topology.seed, amount, live))
+}
+
+/// Collects all that may end the run from outside: signals and messages of the launcher.
+fn listen_for_the_end(
+    routing: &Routing,
+    results: PartialDir,
+    stop: &Stop,
+) -> Result<(Interruptions, mpsc::UnboundedReceiver<LostProcess>), Failure> {
+    // If the launcher is gone, its folder is removed.
+    let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
+    let cleanup = Cleanup { folders: dir.into_iter().collect(), results: Some(results) };
+    let (words, interruptions) = mpsc::unbounded_channel();
+    let (tell, gone) = mpsc::unbounded_channel();
+    let handle = StopHandle::new(words, cleanup, stop.clone()).telling(tell);
+    if routing.held {
+        handle.clone().hold()?;
+    }
+    on_interrupt(move || handle.interrupt(Asker::System))?;
+    Ok((interruptions, gone))
+}
+
+/// Prints a line for the process that started the router, such as the address, which it cannot know if any port will
+/// do.
+fn announce(line: &str) -> Result<(), Failure> {
+    let mut stdout = std::io::stdout().lock();
+    writeln!(stdout, "{line}")
+        .and_then(|()| stdout.flush())
+        .map_err(|error| Failure::System(format!("cannot write to standard output: {}", io_reason(&error))))
+}
+
+type Interruptions = mpsc::UnboundedReceiver<Failure>;
+
+/// Admits all members. If some do not join, all others are sent away.
+async fn admit(
+    mut listener: Listener,
+    terms: JoinTerms,
+    routing: &Routing,
+    interruptions: &mut Interruptions,
+    gone: &mut mpsc::UnboundedReceiver<LostProcess>,
+) -> Result<(Listener, Vec<Peer>), Failure> {
+    let obituaries = listener.obituaries();
+    let until = tokio::time::Instant::now() + routing.join_within;
+    let mut admitting = Box::pin(listener.admit(terms));
+    let end = loop {
+        tokio::select! {
+            // A lost process is reported before a new one is admitted in its place.
+            biased;
+            Some(LostProcess { label, process, why }) = gone.recv() => {
+                err::note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
+                let _ = obituaries.send(Obituary { label, process });
+            }
+            admitted = &mut admitting => break admitted.map_err(Failure::Program),
+            Some(failure) = interruptions.recv() => break Err(match failure {
+                Failure::LostPeer { label, text } => {
+                    let text = format!("lost {label} before the run began: {text}");
+                    Failure::LostPeer { label, text }
+                }
+                other => other,
+            }),
+            () = tokio::time::sleep_until(until) => {
+                let text = format!("after {} s the router is still waiting for ", routing.join_within.as_secs_f64());
+                break Err(Failure::NotJoined(text));
+            }
+        }
+    };
+    drop(admitting);
+    let failure = match end {
+        Ok(peers) => {
+            tracing::info!("all members have joined: the run begins");
+            return Ok((listener, peers));
+        }
+        Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", listed(&listener.missing()))),
+        Err(failure) => failure,
+    };
+    // Members that have joined should not wait for a run that will not start.
+    listener.close(Vec::new(), Close::Stopped, &failure.to_string()).await;
+    Err(failure)
+}
+
+/// Names of members, if there are few of them.
+fn listed(parties: &[Party]) -> String {
+    let (named, others) = parties.split_at(parties.len().min(NAMED));
+    let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");
+    if !others.is_empty() {
+        text.push_str(&format!(" and {} more", others.len()));
+    }
+    text
+}
+
+const NAMED: usize = 10;
+
+fn ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
+    let find = |party| {
+        roster.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")))
+    };
+    parties.iter().map(find).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_who_are_missing_are_named_up_to_a_point() {
+        let sites = |count| (1..=count).map(|site| Party::Site(format!("s{site}"))).collect::<Vec<_>>();
+        assert_eq!(listed(&[sites(1), vec![Party::User("alice".to_owned())]].concat()), "site s1, user alice");
+        assert!(listed(&sites(10)).ends_with(", site s10"));
+        assert!(listed(&sites(12)).ends_with(", site s10 and 2 more"));
+    }
+}

@@ -1,0 +1,387 @@
+//! Runs the runs of an experiment, many at a time, and keeps a row of each.
+//!
+//! `runs.csv` grows by a row at the end of each run, so an early end of the sweep costs no more than the active runs;
+//! the next call continues with the missing ones. An experiment that has changed takes the runs that still belong to it
+//! (`made.rs`). At the end, and after Ctrl-C, rows are in the order of their runs, which makes the file the same for
+//! any number of threads.
+//!
+//! Several machines may each run a share (`part.rs`), which is a sweep in a folder of its own. Their combination
+//! (`gather.rs`) is, byte for byte, the result of one machine.
+
+mod book;
+mod dry_run;
+mod gather;
+mod made;
+mod part;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use xxhash_rust::xxh3::xxh3_128;
+
+pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
+use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove};
+pub use self::dry_run::dry_run;
+pub use self::gather::shares;
+use self::made::MadeRun;
+pub use self::part::SweepPart;
+use super::Failure;
+use super::disk::{io_reason, replace};
+use super::inline::{self, watch_for_interrupts};
+use super::input;
+use super::logs;
+use super::outside::{self, Stop};
+use super::pool::in_parallel;
+use super::terminal::ItemCounter;
+use hansa_report::experiment::means::{csv, means, page};
+use hansa_report::experiment::{self, Experiment, Findings, Run, RunRow, Table, verdicts};
+use hansa_sim::settings::counted;
+use hansa_sim::topology::{self, InvalidInput, Loaded};
+
+/// Options of a sweep.
+pub struct Sweeping {
+    /// Place of the rows; by default `out/NAME` of the experiment.
+    pub out: Option<PathBuf>,
+    /// Number of concurrent runs; by default the number of cores.
+    pub threads: Option<usize>,
+    /// True if existing rows are to be discarded.
+    pub fresh: bool,
+    pub share: SweepShare,
+}
+
+/// The part of a sweep that one call does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SweepShare {
+    Whole,
+    /// Some of its runs, into a folder beside the place of the whole.
+    Part(SweepPart),
+    /// Only the combination of shares.
+    Gather {
+        /// Shares, or folders of these; by default those beside the place of the whole.
+        from: Vec<PathBuf>,
+        /// Time limit for the completion of shares.
+        wait: Duration,
+    },
+}
+
+/// A sweep that is complete.
+pub struct Swept {
+    pub out: PathBuf,
+    pub experiment: Experiment,
+    /// The rows in order.
+    pub rows: Vec<RunRow>,
+    /// The share, if it is not all.
+    pub part: Option<SweepPart>,
+}
+
+impl Swept {
+    /// The number of runs and their place, in words.
+    pub fn told(&self) -> String {
+        let (runs, path) = (counted(self.rows.len() as u64, "run"), self.out.join(RUNS));
+        match self.part {
+            Some(part) => format!("share {part}: {runs} in {}\n", path.display()),
+            None => format!("{runs} in {}\n", path.display()),
+        }
+    }
+
+    /// Judges the claims of the file, and writes their verdicts. None if it has none.
+    pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
+        let (findings, file) = (verdicts(&self.experiment, &self.rows), self.out.join(VERDICTS));
+        match &findings {
+            Some(findings) => {
+                let runs = counted(self.rows.len() as u64, "run");
+                let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
+                replace(&file, head + &findings.text())?;
+            }
+            // Verdicts of an earlier version of the file would look like its own.
+            None => remove(&file)?,
+        }
+        Ok(findings)
+    }
+
+    /// Facts on a page: its origin, and the file with its numbers.
+    pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
+        let runs = counted(self.rows.len() as u64, "run");
+        [
+            format!("Of {path} on {}: {runs}.", self.experiment.topology),
+            format!("{RUNS} has one row per run, with its digest; {numbers} has all numbers of this page."),
+        ]
+    }
+}
+
+/// Verdicts for the terminal.
+pub fn verdict_list(findings: Option<&Findings>) -> String {
+    let told = |findings: &Findings| format!("claims: {}\n{}", findings.counts(), findings.list());
+    findings.map_or(String::new(), told)
+}
+
+/// Runs the experiment in a file.
+pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
+    let swept = run_experiment(path, &mut FileCache::default(), sweeping)?;
+    if swept.part.is_some() {
+        // Means need all rows.
+        return super::out::unless_quiet(&swept.told());
+    }
+    let means = means(&swept.experiment, &swept.rows);
+    let findings = swept.judge(path)?;
+    replace(&swept.out.join(MEANS), csv(&means))?;
+    replace(&swept.out.join(MEANS_PAGE), page(&means, findings.as_ref(), &swept.facts(path, MEANS)))?;
+    let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
+    super::out::unless_quiet(&format!(
+        "{}{note}{}{}: the page of their means\n",
+        swept.told(),
+        verdict_list(findings.as_ref()),
+        swept.out.join(MEANS_PAGE).display()
+    ))
+}
+
+/// Reads an experiment and checks all its runs.
+pub fn read_experiment(path: &str, files: &mut FileCache) -> Result<Experiment, Failure> {
+    read_checked(path, files).map(|(experiment, _)| experiment)
+}
+
+/// The files that an experiment needs, each read once: a change on disk during a sweep does not change the sweep.
+#[derive(Default)]
+pub struct FileCache {
+    /// Files that need not be on disk, by paths without detours.
+    given: BTreeMap<String, Vec<u8>>,
+    found: BTreeMap<String, Result<Vec<u8>, String>>,
+    /// True if there is no disk.
+    sealed: bool,
+}
+
+impl FileCache {
+    /// Files without a disk: only those that are put there.
+    pub fn sealed() -> FileCache {
+        FileCache { sealed: true, ..FileCache::default() }
+    }
+
+    /// Adds a file that need not be on disk.
+    pub fn put(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
+        self.given.insert(straight(path), bytes.into());
+    }
+
+    pub fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.given.get(&straight(path)) {
+            return Ok(bytes.clone());
+        }
+        if self.sealed {
+            return Err("there is no such file".to_owned());
+        }
+        let read = || input::read(path).map_err(|error| io_reason(&error));
+        self.found.entry(path.to_owned()).or_insert_with(read).clone()
+    }
+
+    /// A file that has been read before.
+    fn again(&self, path: &str) -> Result<Vec<u8>, String> {
+        let found = || self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned()));
+        self.given.get(&straight(path)).cloned().map_or_else(found, Ok)
+    }
+
+    /// The files found on disk.
+    pub fn paths(&self) -> impl Iterator<Item = String> + '_ {
+        self.found.iter().filter(|(_, found)| found.is_ok()).map(|(path, _)| path.clone())
+    }
+}
+
+/// A path without `x/..`, where no folder is a link.
+fn straight(path: &str) -> String {
+    let mut steps: Vec<&str> = Vec::new();
+    for step in path.split('/') {
+        match step {
+            "." => {}
+            ".." if steps.last().is_some_and(|last| !matches!(*last, "" | "..")) => drop(steps.pop()),
+            step => steps.push(step),
+        }
+    }
+    steps.join("/")
+}
+
+impl Sweeping {
+    /// The folder of the whole, and that of the runs of this call, with its share.
+    fn places(&self, experiment: &Experiment) -> (PathBuf, PathBuf, Option<SweepPart>) {
+        let whole = self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
+        match &self.share {
+            SweepShare::Part(part) => (whole.clone(), part.folder(&whole), Some(*part)),
+            SweepShare::Whole | SweepShare::Gather { .. } => (whole.clone(), whole, None),
+        }
+    }
+
+    fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+}
+
+/// Runs the experiment at `path`, except runs that exist already.
+pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
+    let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files)?;
+    told.iter().for_each(|one| super::err::warning(one));
+    let interrupted = watch_for_interrupts()?;
+    let (whole, out, part) = sweeping.places(&experiment);
+    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
+    let rows = match &sweeping.share {
+        SweepShare::Gather { from, wait } => {
+            let rows = gather::gather(&work, &whole, from, *wait, &interrupted)?;
+            let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
+            book.adopt(rows)?;
+            book.close(&Ok(()))?
+        }
+        SweepShare::Whole | SweepShare::Part(_) => {
+            let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
+            let end = run_missing(&work, files, &mut book, sweeping.threads(), &interrupted);
+            let rows = book.close(&end)?;
+            end?;
+            rows
+        }
+    };
+    Ok(Swept { out, experiment, rows, part })
+}
+
+/// Facts about an experiment before it is run.
+struct CheckedExperiment {
+    /// Fingerprint of everything that its rows depend on.
+    fingerprint: String,
+    /// Hash of what is run, for each run.
+    inputs: Vec<String>,
+    /// Faults of its logs, each once.
+    told: Vec<String>,
+}
+
+fn read_checked(path: &str, files: &mut FileCache) -> Result<(Experiment, CheckedExperiment), Failure> {
+    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
+        let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
+        match is_topology {
+            true => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
+            false => Failure::Input(diagnostics.to_string()),
+        }
+    })?;
+    let checked = check_all(&experiment, files)?;
+    Ok((experiment, checked))
+}
+
+/// Reads the topology of every run, so that a sweep begins only if it can be finished.
+fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
+    let version = env!("CARGO_PKG_VERSION");
+    let mut all = format!("{version}\n{}", Table::of(experiment).header());
+    let (mut wrong, mut told, mut inputs): (Vec<String>, Vec<String>, Vec<String>) = Default::default();
+    for run in experiment.runs() {
+        match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
+            Ok(loaded) => {
+                let programs = outside::files(&loaded.topology, &experiment.topology);
+                let programs = programs.iter().map(|file| format!("{} {}\n", file.path, file.hash));
+                let of_run = format!("{}\n{}", loaded.topology.hash(), programs.collect::<String>());
+                inputs.push(hash(&format!("{version}\n{of_run}")));
+                all.push_str(&format!("{} {of_run}", run.values.join(",")));
+                told.extend(logs::faults(&loaded.topology));
+                told.sort_unstable();
+                told.dedup();
+            }
+            Err(diagnostics) => {
+                // Many runs share a fault: each is reported once.
+                for diagnostic in diagnostics.to_string().split("\n\n").map(|text| text.trim_end().to_owned()) {
+                    if !wrong.contains(&diagnostic) {
+                        wrong.push(diagnostic);
+                    }
+                }
+                if wrong.len() >= COMPLAINTS_MAX {
+                    break;
+                }
+            }
+        }
+    }
+    if wrong.is_empty() {
+        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, told })
+    } else {
+        Err(Failure::Input(wrong.join("\n\n")))
+    }
+}
+
+fn hash(text: &str) -> String {
+    format!("{:032x}", xxh3_128(text.as_bytes()))
+}
+
+const COMPLAINTS_MAX: usize = 50;
+
+fn input(diagnostics: InvalidInput) -> Failure {
+    Failure::Input(diagnostics.to_string())
+}
+
+fn run_missing(
+    work: &SweepWork<'_>,
+    files: &FileCache,
+    book: &mut SweepBook<'_>,
+    threads: usize,
+    stop: &Stop,
+) -> Result<(), Failure> {
+    let missing: Vec<Run> = work.runs().filter(|run| !book.rows.contains_key(&run.number)).collect();
+    let mut progress = ItemCounter::new("runs", work.count(), book.rows.len());
+    let mut end = Ok(());
+    let stopped = || stop.load(Ordering::Relaxed);
+    let one = |run: &Run| make(work, run, files, stop).map(|made| Some((run.clone(), made?)));
+    in_parallel(&missing, threads, &stopped, &one, &mut |result| {
+        let made = result.and_then(Result::transpose);
+        let kept = made.map_or(Ok(()), |made| made.and_then(|(run, made)| book.add(&run, &made)));
+        if kept.is_err() && end.is_ok() {
+            stop.store(true, Ordering::Relaxed);
+            end = kept;
+        }
+        progress.update(book.rows.len());
+    });
+    progress.clear();
+
+    let (done, count) = (book.rows.len(), work.count());
+    if end.is_ok() && done < count {
+        let out = book.out.display();
+        end = Err(Failure::Interrupted(format!(
+            "interrupted: {done} of {count} runs are in {out}; repeat the command to resume"
+        )));
+    }
+    end
+}
+
+/// The topology of a run, from files that have been read with the experiment.
+pub fn load(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loaded, Failure> {
+    topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
+}
+
+/// Runs one run; `None` if it was stopped.
+fn make(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeRun>, Failure> {
+    let experiment = work.experiment;
+    let loaded = load(experiment, run, files)?;
+    let began = Instant::now();
+    let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
+        Ok(Some(summary)) => summary,
+        // It may have been waiting for an external program.
+        Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
+        Err(failure) => return Err(in_run(run, experiment, failure)),
+    };
+    Ok(Some(MadeRun {
+        inputs: work.inputs_of(run).to_owned(),
+        settings: experiment.settings(&run.values),
+        metrics: experiment::metrics().map(|metric| (metric.name.to_owned(), metric.of(&summary))).collect(),
+        digest: summary.digest,
+        seconds: Some(began.elapsed().as_secs_f64()),
+    }))
+}
+
+/// Settings of a run in words.
+fn settings_of(experiment: &Experiment, run: &Run) -> String {
+    let settings = experiment.axes.iter().zip(&run.values).map(|(axis, value)| format!("{}={value}", axis.key));
+    settings.collect::<Vec<_>>().join(", ")
+}
+
+/// Adds the run to a failure.
+fn in_run(run: &Run, experiment: &Experiment, mut failure: Failure) -> Failure {
+    let which = format!("run {} ({}): ", run.number, settings_of(experiment, run));
+    if let Failure::Input(text)
+    | Failure::Breach(text)
+    | Failure::Program(text)
+    | Failure::System(text)
+    | Failure::Internal(text) = &mut failure
+    {
+        text.insert_str(0, &which);
+    }
+    failure
+}

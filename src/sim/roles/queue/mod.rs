@@ -1,0 +1,147 @@
+//! Queues of sites: the policies that start jobs, one per file.
+//!
+//! A policy is called instant by instant: first with ends, then with arrivals, in order; then it makes one pass and
+//! returns the starts. It never learns the actual run time of a job in advance. Bookings come and go in between.
+
+mod by_count;
+mod by_node;
+mod conservative;
+mod conservative_count;
+mod conservative_rebuild;
+mod easy;
+mod easy_count;
+mod fcfs;
+mod fcfs_count;
+#[cfg(test)]
+mod judge;
+mod labels;
+mod no_sooner;
+mod order;
+mod places;
+mod plan;
+mod planner;
+mod slotlist;
+#[cfg(test)]
+mod tests;
+mod trial;
+
+pub use self::trial::{Ran, Rigid, play};
+use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
+use crate::time::{Span, Time};
+
+/// A site's scheduler of rigid jobs.
+pub trait Policy: Send {
+    /// A job leaves its nodes: at `until`, when its walltime is over, or before.
+    fn end(&mut self, now: Time, job: TaskId, until: Time);
+
+    /// A job joins the queue; it fits the site.
+    fn submit(&mut self, now: Time, ask: Ask);
+
+    /// A job comes back to the head of the queue, ahead of all that wait.
+    fn submit_first(&mut self, now: Time, ask: Ask);
+
+    /// A job leaves the queue without having started.
+    fn withdraw(&mut self, now: Time, job: TaskId);
+
+    /// True if running jobs and other bookings leave room for a booking. Waiting jobs do not count.
+    fn has_room(&self, now: Time, booking: &Reserved) -> bool;
+
+    /// Nodes that are not free for all of that time, because of running jobs or other bookings; if nodes are only
+    /// counted, because of bookings alone.
+    fn taken(&self, from: Time, until: Time) -> NodeSet;
+
+    /// Reserves these nodes, for which there is room. Waiting jobs give way.
+    fn book(&mut self, now: Time, booking: &Reserved);
+
+    /// Takes nodes out of use: they are down, or return to the owner that they were withheld from. Nodes that have
+    /// become free in this instant are not allocated before, as in an outage these are the nodes that close. All
+    /// bookings close before any displaced job gets another place, as these are given in order of the queue.
+    fn close(&mut self, now: Time, bookings: &[Reserved]) {
+        bookings.iter().for_each(|booking| self.book(now, booking));
+    }
+
+    /// Frees the rest of a booking that is not over yet.
+    fn release(&mut self, now: Time, booking: &Reserved);
+
+    /// Clears the nodes of bookings that begin now. A pass does so too; this is for callers that cannot wait for it.
+    fn make_way(&mut self, _now: Time, _steps: &mut Vec<Step>) {}
+
+    /// Appends the steps to be taken now, in order.
+    fn pass(&mut self, now: Time, steps: &mut Vec<Step>);
+
+    /// Next time to look for starts or to update the state, even if no job ends or arrives; called after a pass.
+    fn wake(&self) -> Option<Time>;
+
+    /// True if running jobs may be moved.
+    fn moves(&self) -> bool {
+        false
+    }
+
+    /// Start of each job of the queue, in any order, if no more jobs arrive and all take their walltimes; with `extra`
+    /// booked, too. [`Time::NEVER`] if time ends before the job would: it waits, and gets a place if others end early.
+    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
+}
+
+/// Request of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    pub job: TaskId,
+    pub nodes: u32,
+    pub walltime: Span,
+}
+
+impl Ask {
+    /// The start, or [`Time::NEVER`] if time ends before the job would.
+    pub fn in_time(&self, start: Time) -> Time {
+        if start + self.walltime == Time::NEVER { Time::NEVER } else { start }
+    }
+}
+
+/// Step of a policy for a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    Start {
+        job: TaskId,
+        nodes: NodeSet,
+    },
+    /// The job continues on these nodes. Of several moves in a row, all leave their nodes before any takes new ones.
+    Move {
+        job: TaskId,
+        nodes: NodeSet,
+    },
+}
+
+/// A policy that a site may name.
+pub struct QueuePolicyRow {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
+    /// A slow and obvious form of the policy, which tests compare it with.
+    #[cfg(test)]
+    pub judge: fn(&judge::Story) -> judge::JudgeVerdict,
+}
+
+impl QueuePolicyRow {
+    /// True if nodes are only counted, so that jobs may have to move.
+    pub fn counts(&self) -> bool {
+        (self.build)(1, &[], QueueOrder::Arrival).moves()
+    }
+}
+
+pub const ALL: &[QueuePolicyRow] = &[
+    fcfs::ROW,
+    easy::ROW,
+    conservative::ROW,
+    fcfs_count::ROW,
+    easy_count::ROW,
+    conservative_count::ROW,
+    conservative_rebuild::ROW,
+    slotlist::ROW,
+];
+
+/// Default scheduler of sites in topologies with a `[batch]` table.
+pub const USUAL: &str = "easy";
+
+pub fn find(name: &str) -> Option<&'static QueuePolicyRow> {
+    ALL.iter().find(|row| row.name == name)
+}

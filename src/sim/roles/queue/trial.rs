@@ -1,0 +1,115 @@
+//! Runs a policy on a list of jobs and one site, without a grid: for benchmarks and most tests.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::{Ask, Policy, Step};
+use crate::grid::{JobId, NodeSet, TaskId};
+use crate::time::{Span, Time};
+use crate::workload::raise::Bulk;
+
+/// A rigid job of a trial.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rigid {
+    pub submit: Time,
+    pub nodes: u32,
+    pub walltime: Span,
+    pub runtime: Span,
+}
+
+impl Bulk for Rigid {
+    fn submit(&self) -> Time {
+        self.submit
+    }
+
+    fn work(&self) -> u128 {
+        u128::from(self.nodes) * u128::from(self.runtime.min(self.walltime).micros())
+    }
+
+    fn later(&self, by: Span) -> Rigid {
+        Rigid { submit: self.submit + by, ..*self }
+    }
+}
+
+/// Times and nodes of a job's run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ran {
+    pub start: Time,
+    pub end: Time,
+    /// Nodes at the start.
+    pub nodes: NodeSet,
+    /// Time and new nodes of each move.
+    pub moves: Vec<(Time, NodeSet)>,
+}
+
+/// Runs all jobs, in order of submission; None for jobs that do not fit the site.
+pub fn play(policy: &mut dyn Policy, nodes: u32, jobs: &[Rigid]) -> Vec<Option<Ran>> {
+    play_among(policy, nodes, jobs, &[], |_, _, _| ())
+}
+
+/// Like [`play`], with calls of `happens` at some times, ascending: after ends, before submissions.
+pub(super) fn play_among(
+    policy: &mut dyn Policy,
+    nodes: u32,
+    jobs: &[Rigid],
+    times: &[Time],
+    mut happens: impl FnMut(Time, &mut dyn Policy, &[Option<Ran>]),
+) -> Vec<Option<Ran>> {
+    let mut ran: Vec<Option<Ran>> = vec![None; jobs.len()];
+    let mut ends: BinaryHeap<Reverse<(Time, u32, Time)>> = BinaryHeap::new();
+    let mut wake = None;
+    let (mut next, mut times) = (0, times.iter().copied().peekable());
+    let mut steps: Vec<Step> = Vec::new();
+    loop {
+        let coming = jobs.get(next).map(|job| job.submit);
+        let ending = ends.peek().map(|Reverse((end, ..))| *end);
+        let Some(now) = coming.into_iter().chain(ending).chain(wake).chain(times.peek().copied()).min() else {
+            return ran;
+        };
+        while let Some(&Reverse((end, job, until))) = ends.peek()
+            && end == now
+        {
+            ends.pop();
+            policy.end(now, task(job), until);
+        }
+        if times.next_if_eq(&now).is_some() {
+            happens(now, policy, &ran);
+        }
+        while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
+            if (1..=nodes).contains(&job.nodes) {
+                policy.submit(now, Ask { job: task(next as u32), nodes: job.nodes, walltime: job.walltime });
+            }
+            next += 1;
+        }
+        policy.pass(now, &mut steps);
+        for step in steps.drain(..) {
+            match step {
+                Step::Start { job, nodes } => {
+                    let Rigid { walltime, runtime, .. } = jobs[job.job.0 as usize];
+                    let end = now + runtime.min(walltime);
+                    ends.push(Reverse((end, job.job.0, now + walltime)));
+                    ran[job.job.0 as usize] = Some(Ran { start: now, end, nodes, moves: Vec::new() });
+                }
+                Step::Move { job, nodes } => {
+                    let ran = ran[job.job.0 as usize].as_mut().expect("a job that moves has started");
+                    ran.moves.push((now, nodes));
+                }
+            }
+        }
+        wake = policy.wake().filter(|wake| *wake > now);
+    }
+}
+
+/// The only task of the job with this number.
+pub(super) fn task(job: u32) -> TaskId {
+    TaskId { job: JobId(job), index: 0 }
+}
+
+impl Ran {
+    /// Start, end and nodes of each stint.
+    pub fn stints(&self) -> impl Iterator<Item = (Time, Time, &NodeSet)> {
+        let froms = [(self.start, &self.nodes)].into_iter().chain(self.moves.iter().map(|(at, nodes)| (*at, nodes)));
+        let tos = self.moves.iter().map(|(at, _)| *at).chain([self.end]);
+        froms.zip(tos).map(|((from, nodes), to)| (from, to, nodes)).filter(|(from, to, _)| from < to)
+    }
+}

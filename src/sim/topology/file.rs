@@ -1,0 +1,415 @@
+//! Files of a topology: includes and attachments of workloads, and expansion of sites and users with a `count`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use toml::de::DeTable;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::settings::{
+    Attached, Diagnostic, Diagnostics, FileContent, Keyed, Location, Path, Table, Value, WrittenNode, convert_table,
+    count,
+};
+
+/// Size of the largest file that is read.
+pub const BYTES_MAX: usize = 64 << 20;
+
+/// Most keys of a file that is parsed. A parsed key takes about 400 bytes of memory.
+pub const KEYS_MAX: usize = 1_000_000;
+
+/// A file that a topology was read from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    pub path: String,
+    /// XXH3-128 of its bytes, in hexadecimal.
+    pub hash: String,
+}
+
+impl Input {
+    pub fn of(path: &str, bytes: &[u8]) -> Input {
+        Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(bytes)) }
+    }
+}
+
+/// Reads the bytes of a file, or returns the reason why it cannot.
+pub type Read<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
+
+/// Reads files and collects their errors.
+pub struct Library<'r, 'x> {
+    pub read: &'r mut Read<'x>,
+    pub diagnostics: Diagnostics,
+    pub inputs: Vec<Input>,
+    included: BTreeMap<String, Option<Table>>,
+    attached: BTreeMap<String, FileContent>,
+}
+
+impl<'r, 'x> Library<'r, 'x> {
+    pub fn new(read: &'r mut Read<'x>) -> Library<'r, 'x> {
+        Library {
+            read,
+            diagnostics: Diagnostics::default(),
+            inputs: Vec::new(),
+            included: BTreeMap::new(),
+            attached: BTreeMap::new(),
+        }
+    }
+
+    /// Reads and parses a file that is named at `from`, or by the user; None if there are errors.
+    pub fn open(&mut self, path: &str, from: Option<(Location, &str)>) -> Option<Table> {
+        let bytes = match (self.read)(path) {
+            Ok(bytes) => bytes,
+            Err(reason) => {
+                let (location, key) = from.unwrap_or_else(|| {
+                    (Location::whole(self.diagnostics.add_source(Some(path.to_owned()), String::new())), "")
+                });
+                self.diagnostics.add(Diagnostic::new(location, key, format!("cannot read {path}: {reason}")));
+                return None;
+            }
+        };
+        self.inputs.push(Input::of(path, &bytes));
+        if bytes.len() > BYTES_MAX {
+            let source = self.diagnostics.add_source(Some(path.to_owned()), String::new());
+            let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
+            let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
+            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            self.diagnostics.add(match other_format(&begin) {
+                Some(what) => diagnostic.hint(what),
+                None => diagnostic,
+            });
+            return None;
+        }
+
+        // Replacements of broken bytes keep the offsets of the text before them.
+        let (text, broken) = match String::from_utf8(bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let byte = error.as_bytes()[at];
+                (String::from_utf8_lossy(error.as_bytes()).into_owned(), Some((at, byte)))
+            }
+        };
+        let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let source = self.diagnostics.add_source(Some(path.to_owned()), text[mark..].to_owned());
+        if let Some((at, byte)) = broken {
+            let location = Location::of(source, at - mark..at - mark + 1);
+            let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
+            self.diagnostics.add(Diagnostic::new(location, "", message));
+            return None;
+        }
+        // Each key has one, and hardly anything else does.
+        let keys = text.bytes().filter(|byte| *byte == b'=').count();
+        if keys > KEYS_MAX {
+            let message = format!("expected at most {} keys, found {}", count(KEYS_MAX as u64), count(keys as u64));
+            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            self.diagnostics.add(diagnostic.hint("many jobs go into a file of their own, which a [[workload]] names"));
+            return None;
+        }
+        document(&self.diagnostics, source)
+    }
+
+    /// Table of an included file; read once, however often it is included.
+    fn open_included(&mut self, path: &str, from: (Location, &str)) -> Option<Table> {
+        if !self.included.contains_key(path) {
+            let table = self.open(path, Some(from));
+            self.included.insert(path.to_owned(), table);
+        }
+        self.included[path].clone()
+    }
+
+    /// Content of an attached file; read once, however often it is named.
+    fn open_attached(&mut self, path: &str) -> FileContent {
+        if !self.attached.contains_key(path) {
+            let content = (self.read)(path).map(Arc::from);
+            self.inputs.extend(content.iter().map(|bytes| Input::of(path, bytes)));
+            self.attached.insert(path.to_owned(), content);
+        }
+        self.attached[path].clone()
+    }
+}
+
+/// Format of a text whose first line cannot be TOML, so that a large log is not parsed as a topology. None if it may be
+/// TOML, or the format is unknown. O(first line).
+pub fn other_format(text: &str) -> Option<&'static str> {
+    let line = first_line(text)?;
+    // A value is on the line of its key.
+    let may_be_toml = line.contains('=') || line.starts_with('[');
+    let has_cells = |separator: char| line.split(separator).count() > 2;
+    match line {
+        line if line.starts_with('{') => {
+            Some("this is JSON, not TOML: expected lines like key = value, and [tables] of them")
+        }
+        line if line.starts_with('<') => Some(
+            "this is XML, not TOML: a workflow in DAX can be the file of a [[workload]] with source = \"workflow\"",
+        ),
+        line if line.starts_with(';') => Some(SWF),
+        _ if may_be_toml => None,
+        line if line.starts_with("digraph") || line.starts_with("strict digraph") => {
+            Some("this is a graph in DOT, not TOML: it can be the file of a [[workload]] with source = \"workflow\"")
+        }
+        line if is_of_numbers(line) => Some(SWF),
+        _ if has_cells('|') => Some("this is a table of values separated by |, not TOML: sacct writes such tables"),
+        _ if has_cells(',') => Some("this is a table of values separated by commas (CSV), not TOML"),
+        _ => None,
+    }
+}
+
+/// The first line that is neither empty nor a comment, without the spaces around it.
+fn first_line(text: &str) -> Option<&str> {
+    text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+const SWF: &str = "this is a log in the Standard Workload Format, not TOML: it can be the file of a [[workload]] with \
+                   source = \"swf\"";
+
+/// True for a line of a log, which has 18 numbers or more, with some leniency.
+fn is_of_numbers(line: &str) -> bool {
+    line.split_whitespace().count() >= 10 && line.split_whitespace().all(|number| number.parse::<f64>().is_ok())
+}
+
+/// Bytes at the beginning of a file that is too large, in which its format is looked for.
+const BEGIN: usize = 1 << 12;
+
+fn document(diagnostics: &Diagnostics, source: usize) -> Option<Table> {
+    let text = &diagnostics.source(source).text;
+    if let Some(message) = other_format(text) {
+        let first = first_line(text).map_or(0, |line| line.as_ptr().addr() - text.as_ptr().addr());
+        diagnostics.add(Diagnostic::new(Location::of(source, first..first + 1), "", message.to_owned()));
+        return None;
+    }
+    let (table, errors) = DeTable::parse_recoverable(text);
+    // End of the header of a repeated table: the parser also reports its keys as duplicates.
+    let mut again = None;
+    // A syntax error causes others: later ones in its line, and keys of tables with a faulty header.
+    let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count();
+    let mut faulty_line = None;
+    for error in &errors {
+        let is_twice = error.message() == "duplicate key";
+        let line = error.span().map(|span| line_of(span.start));
+        if faulty_line.is_some() && (is_twice || faulty_line == line) {
+            continue;
+        }
+        if !is_twice {
+            faulty_line = line;
+        }
+        let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
+        let diagnostic = Diagnostic::new(location, "", format!("this is not TOML: {}", error.message()));
+        match error.span().filter(|_| is_twice) {
+            Some(span) if text[..span.start].ends_with('[') => {
+                again = Some(span.end);
+                diagnostics.add(twice(diagnostic, text, source, span));
+            }
+            Some(span) if again.is_some_and(|begin| !text[begin..span.start].contains("\n[")) => {}
+            _ => diagnostics.add(diagnostic),
+        }
+    }
+    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
+}
+
+/// Adds to an error about a repeated table its first location and a hint on lists of tables.
+fn twice(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) -> Diagnostic {
+    let name = &text[span.clone()];
+    let first = ["[", "[["].iter().filter_map(|brackets| {
+        let header = format!("{brackets}{name}]");
+        let at = if text.starts_with(&header) { 0 } else { text.find(&format!("\n{header}"))? + 1 };
+        Some(at + brackets.len())
+    });
+    let diagnostic = match first.min().filter(|&first| first < span.start) {
+        Some(first) => diagnostic.related("it is first here", Location::of(source, first..first + name.len())),
+        None => diagnostic,
+    };
+    diagnostic.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
+}
+
+/// Replaces `include` in workloads by the included keys; keys beside it take precedence.
+pub fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
+    let Some(WrittenNode { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
+    for (number, workload) in workloads.iter_mut().enumerate() {
+        if let Value::Table(table) = &mut workload.value {
+            let chain = vec![normal(path)];
+            match included(std::mem::take(table), chain, &format!("workload.{number}.include"), library) {
+                Some(whole) => *table = whole,
+                None => workload.value = Value::Lost,
+            }
+        }
+    }
+}
+
+/// Resolves one table. `chain` holds the files that lead to it, the file of `table` last.
+fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
+    let Some(WrittenNode { location, value }) = table.take("include") else { return Some(table) };
+    let Value::Text(name) = value else {
+        let found = library.diagnostics.written(location);
+        let message = format!("expected the path of a file, found {found}");
+        library.diagnostics.add(Diagnostic::new(location, key, message));
+        return None;
+    };
+    let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
+    if chain.contains(&path) {
+        chain.push(path);
+        let message = format!("files include each other in a cycle: {}", chain.join(" -> "));
+        library.diagnostics.add(Diagnostic::new(location, key, message));
+        return None;
+    }
+    if chain.len() > INCLUDES_MAX {
+        let message = format!("expected at most {INCLUDES_MAX} files that include one another, found more");
+        library.diagnostics.add(Diagnostic::new(location, key, message));
+        return None;
+    }
+
+    let inner = library.open_included(&path, (location, key))?;
+    chain.push(path);
+    let mut whole = included(inner, chain, key, library)?;
+    table.entries.into_iter().for_each(|keyed| whole.set(keyed));
+    Some(whole)
+}
+
+const INCLUDES_MAX: usize = 16;
+
+/// Reads the files that workloads name under `file`, and failures under `trace`. Does not parse them. Files of
+/// workloads whose jobs are prepared are not read.
+pub fn attach(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &mut Library<'_, '_>) -> Attached {
+    let mut attached = Attached::NONE;
+    let list = |name: &str| match root.get(name) {
+        Some(WrittenNode { value: Value::List(tables), .. }) => &tables[..],
+        _ => &[],
+    };
+    let (workloads, failures) = (list("workload"), list("failure"));
+    for (table, jobs) in workloads.iter().zip(prepared) {
+        attached.jobs.extend(jobs.as_deref().map(|jobs| (table.location, jobs.into())));
+    }
+    let tables = workloads.iter().map(|table| (table, "file")).chain(failures.iter().map(|table| (table, "trace")));
+    for (WrittenNode { location: place, value }, key) in tables {
+        let Value::Table(table) = value else { continue };
+        let Some(WrittenNode { location, value: Value::Text(name) }) = table.get(key) else { continue };
+        let base = library.diagnostics.source(location.source()).path.clone();
+        let path = beside(base.as_deref().unwrap_or(path), name);
+        let content = match attached.jobs.contains_key(place) {
+            true => Err("its jobs are prepared".to_owned()),
+            false => library.open_attached(&path),
+        };
+        attached.files.insert(*location, (path, content));
+    }
+    attached
+}
+
+/// Locations of the commands of external programs, by key; `root` must be expanded.
+pub fn commands(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, String> {
+    fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
+        if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
+    }
+    let mut locations = BTreeMap::new();
+    // Programs of systems: the table of the system, and in it the table of the program.
+    for Keyed { key: system, node, .. } in &root.entries {
+        let Value::Table(system_table) = &node.value else { continue };
+        for Keyed { key: program, node, .. } in system_table.entries.iter().filter(|_| system != "defaults") {
+            let Value::Table(program_table) = &node.value else { continue };
+            if let Some(command) = program_table.get("command") {
+                locations.insert(format!("{system}.{program}.command"), diagnostics.locate(command.location));
+            }
+        }
+    }
+    let mut last = None;
+    for section in ["site", "user"] {
+        let usual = table(root, "defaults").and_then(|defaults| table(defaults, section)?.get("command"));
+        let Some(WrittenNode { value: Value::List(members), .. }) = root.get(section) else { continue };
+        for member in members {
+            let Value::Table(member) = &member.value else { continue };
+            let Some(WrittenNode { value: Value::Text(name), .. }) = member.get("name") else { continue };
+            let Some(WrittenNode { location, .. }) = member.get("command").or(usual) else { continue };
+            // Members of one `count` have the same location, and finding its line takes a scan of the text.
+            if last.as_ref().is_none_or(|(known, _)| known != location) {
+                last = Some((*location, diagnostics.locate(*location)));
+            }
+            let location = last.as_ref().map(|(_, location)| location.clone()).unwrap_or_default();
+            locations.insert(format!("{section}.{name}.command"), location);
+        }
+    }
+    locations
+}
+
+/// The path `name` relative to the folder of the file `base`.
+pub fn beside(base: &str, name: &str) -> String {
+    match base.rsplit_once('/') {
+        Some((folder, _)) if !name.starts_with('/') => normal(&format!("{folder}/{name}")),
+        _ => normal(name),
+    }
+}
+
+/// Removes `.` and `..` as far as the text alone allows, so that one file has one name.
+fn normal(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            part => parts.push(part),
+        }
+    }
+    let root = if path.starts_with('/') { "/" } else { "" };
+    let rest = if root.is_empty() && parts.is_empty() { ".".to_owned() } else { parts.join("/") };
+    format!("{root}{rest}")
+}
+
+/// Replaces each site and user with a `count` by that many, numbered from 1.
+pub fn expand(root: &mut Table, diagnostics: &Diagnostics) {
+    for section in ["site", "user"] {
+        let Some(WrittenNode { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
+        let mut expanded = Vec::with_capacity(members.len());
+        for (number, member) in std::mem::take(members).into_iter().enumerate() {
+            let key = Path::root(section);
+            let key = key.index(number);
+            expand_member(member, &key, diagnostics, &mut expanded);
+            if expanded.len() > MEMBERS_MAX {
+                let location = expanded.last().expect("it is not empty").location;
+                let message = format!("expected at most {MEMBERS_MAX} {section}s, found more");
+                diagnostics.add(Diagnostic::new(location, section, message));
+                expanded.truncate(MEMBERS_MAX);
+                break;
+            }
+        }
+        *members = expanded;
+    }
+}
+
+/// Most sites, and most users, of a topology.
+pub const MEMBERS_MAX: usize = 100_000;
+
+fn expand_member(mut member: WrittenNode, key: &Path<'_>, diagnostics: &Diagnostics, expanded: &mut Vec<WrittenNode>) {
+    let Value::Table(table) = &mut member.value else { return expanded.push(member) };
+    let Some(WrittenNode { location: count_location, value: count }) = table.take("count") else {
+        return expanded.push(member);
+    };
+    let Value::Integer(count @ 1..=MEMBERS_MAX_WIDE) = count else {
+        let found = diagnostics.written(count_location);
+        let message = format!("expected a whole number from 1 to {MEMBERS_MAX}, found {found}");
+        diagnostics.add(Diagnostic::new(count_location, key.key("count"), message));
+        return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
+    };
+    let Some(WrittenNode { location, value: Value::Text(pattern) }) = table.get("name") else {
+        // A site without a name is a single faulty one; the error is reported when sites are checked.
+        return expanded.push(member);
+    };
+    if pattern.matches("{}").count() != 1 {
+        let message =
+            format!("expected a name with one {{}} for the number, because there is a `count`, found {pattern:?}");
+        let diagnostic = Diagnostic::new(*location, key.key("name"), message).related("the count is", count_location);
+        diagnostics.add(diagnostic.hint(format!("for example \"{}-{{}}\"", pattern.replace("{}", ""))));
+        return expanded.push(WrittenNode { location: member.location, value: Value::Lost });
+    }
+
+    let pattern = pattern.clone();
+    for number in 1..=count {
+        let mut member = member.clone();
+        if let Value::Table(Table { entries }) = &mut member.value {
+            let name = entries.iter_mut().find(|keyed| keyed.key == "name").expect("its pattern was just read");
+            name.node.value = Value::Text(pattern.replace("{}", &number.to_string()));
+        }
+        expanded.push(member);
+    }
+}
+
+const MEMBERS_MAX_WIDE: i128 = MEMBERS_MAX as i128;
