@@ -1,5 +1,5 @@
-//! Measurements, each beside a baseline in the same run: `cargo bench` for those of `hansa bench`, in their long form, or
-//! `cargo bench -- NAME` for those of one file here.
+//! Measurements, each beside a baseline in the same run: `cargo bench` for those of `hansa bench`, in their long form,
+//! or `cargo bench -- NAME` for those of one file here.
 
 use std::process::ExitCode;
 
