@@ -10,7 +10,7 @@ fn main() {
     if env::var("OPT_LEVEL").is_ok_and(|level| level == "0") {
         println!("cargo:rustc-cfg=unoptimised");
     }
-    for source in ["clock/preload", "../clock/state.rs", "build.rs"] {
+    for source in ["clock/preload", "build.rs"] {
         println!("cargo:rerun-if-changed={source}");
     }
     clock_library();
@@ -25,7 +25,7 @@ fn clock_library() {
         && target("ENV") == "gnu"
         && target("POINTER_WIDTH") == "64"
         && ["x86_64", "aarch64"].contains(&target("ARCH").as_str());
-    if is_supported && is_newer(&out, &["clock/preload", "../clock/state.rs", "build.rs"]) {
+    if is_supported && is_newer(&out, &["clock/preload", "build.rs"]) {
         return;
     }
     let _ = fs::remove_file(&out);

@@ -17,7 +17,6 @@
 #![allow(clippy::missing_safety_doc, reason = "all of them are functions of the C library, with its contracts")]
 #![allow(clippy::too_many_arguments, reason = "as above")]
 
-#[path = "../../../clock/state.rs"]
 #[allow(dead_code, reason = "the other half is the controller's")]
 mod state;
 #[macro_use]
