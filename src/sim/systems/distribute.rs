@@ -79,9 +79,9 @@ pub enum DistributeError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlacementError {
     #[error(
-        "task {task} needs {cores} cores of kind {kind} at one site, but no site has that many; unplaceable = \"refuse\" refuses such jobs instead"
+        "task {task} needs {cores} cores of kind {kind} at one site, but the largest such site has {largest}; unplaceable = \"refuse\" refuses such jobs instead"
     )]
-    Unplaceable { task: usize, cores: u32, kind: String },
+    Unplaceable { task: usize, cores: u32, kind: String, largest: u32 },
     #[error("task {task} needs {cores} cores, but no site where it has a run time has that many")]
     UnplaceableByTimes { task: usize, cores: u32 },
     /// A system cannot measure it.
@@ -153,9 +153,10 @@ impl Grid<'_> {
     pub fn check_placeable(&self, job: &Job) -> Result<(), PlacementError> {
         for (task, wish) in job.tasks.iter().enumerate() {
             let kind = usize::from(wish.kind.0);
-            if self.largest.get(kind).is_none_or(|largest| wish.cores > *largest) {
+            let largest = self.largest.get(kind).copied().unwrap_or_default();
+            if wish.cores > largest {
                 let kind = self.kinds.get(kind).cloned().unwrap_or_default();
-                return Err(PlacementError::Unplaceable { task, cores: wish.cores, kind });
+                return Err(PlacementError::Unplaceable { task, cores: wish.cores, kind, largest });
             }
         }
         Ok(())

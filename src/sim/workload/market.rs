@@ -71,6 +71,8 @@ pub const ROW: SourceRow = SourceRow {
 const JOBS_MAX: u32 = 10_000_000;
 /// In ticks, as in the paper.
 const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
+/// As in the paper.
+const USUAL_CORES_MAX: u32 = 100;
 
 impl Generator {
     fn usual(context: &Context<'_>) -> Generator {
@@ -81,7 +83,7 @@ impl Generator {
             load_basis: LoadBasis::Total,
             tasks: (5, 20),
             total_runtime: USUAL_RUNTIME,
-            cores_max: 100,
+            cores_max: USUAL_CORES_MAX,
             ranges: Ranges::default(),
             week: Week::default(),
             kinds: [Kind(0), Kind(u16::from(context.kinds.len() == 2))],
@@ -173,20 +175,22 @@ impl Generator {
     fn check_widest(&self, fields: &Fields<'_>, context: &Context<'_>) {
         let Fit::Must(hint) = context.fit else { return };
         let share = self.kind_share;
-        for (kind, used) in self.kinds.into_iter().zip([share > 0.0, share < 1.0]) {
-            let Some((name, largest)) = context.largest(kind).filter(|_| used) else { continue };
-            let widest = self.cores_max;
-            if widest > largest {
-                let message =
-                    format!("tasks may need {widest} cores, but the largest site of kind {name} has {largest}");
-                let diagnostic = match fields.get("cores_max") {
-                    Some(field) => field.diagnostic(message),
-                    None => fields.diagnostic("cores_max", message),
-                };
-                fields.diagnostics().add(diagnostic.hints(hint));
-                return;
-            }
+        let kinds = self.kinds.into_iter().zip([share > 0.0, share < 1.0]);
+        let sites = kinds.filter(|(_, used)| *used).filter_map(|(kind, _)| context.largest(kind));
+        let Some((name, largest)) = sites.min_by_key(|(_, largest)| *largest) else { return };
+        let widest = self.cores_max;
+        if widest <= largest {
+            return;
         }
+        let message = format!("tasks may need {widest} cores, but the largest site of kind {name} has {largest}");
+        let mut diagnostic = match fields.get("cores_max") {
+            Some(field) => field.diagnostic(message),
+            None => fields.diagnostic("cores_max", format!("{message} (`cores_max` is {USUAL_CORES_MAX} by default)")),
+        };
+        if self.ranges.cores_min <= largest {
+            diagnostic = diagnostic.hint(format!("`cores_max = {largest}` is the most that fits"));
+        }
+        fields.diagnostics().add(diagnostic.hints(hint));
     }
 }
 

@@ -79,7 +79,8 @@ impl Generator {
             && let Some(field) = fields.get("cores")
         {
             let message = format!("tasks need up to {most} cores, but the largest site of kind {name} has {largest}");
-            fields.diagnostics().add(field.diagnostic(message).hints(hint));
+            let mean = format!("`cores = {}` is the most that fits", largest.div_ceil(2));
+            fields.diagnostics().add(field.diagnostic(message).hint(mean).hints(hint));
         }
     }
 }

@@ -237,7 +237,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "failures",
             format!(
-                "{}; nodes were up {} of the time; goodput {}",
+                "{}; nodes were up {} of the time, goodput {} of that",
                 counted(node_failures, "node failure"),
                 share(failures.availability),
                 share(failures.goodput)
@@ -255,7 +255,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         (
             "work",
             format!(
-                "{} of it became results; {} node h lost, {} in {}",
+                "{} of what ran became results; {} node h lost, {} in {}",
                 share(failures.efficiency),
                 hours(work_lost),
                 hours(work_checkpoints),

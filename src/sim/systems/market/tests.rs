@@ -811,7 +811,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let diagnostic = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
 
     let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
-    let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, but no site has that many; \
+    let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, but the largest such site has 2; \
                     unplaceable = \"refuse\" refuses such jobs instead";
     assert_eq!(diagnostic(&wide, 0).as_deref(), Some(expected));
     assert_eq!(diagnostic(&wide, 1), None);
