@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import html
+import pathlib
+import urllib.parse
 from collections.abc import Iterable, Sequence
 
 
@@ -52,3 +54,11 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) ->
 
 def paragraph(text: str) -> str:
     return f"<p>{html.escape(text)}</p>"
+
+
+def link(path: pathlib.Path) -> str:
+    """A paragraph with a link to a file: relative for one below the working directory, which is where notebooks look."""
+    path = path.absolute()
+    here = pathlib.Path.cwd()
+    target = urllib.parse.quote(str(path.relative_to(here))) if path.is_relative_to(here) else path.as_uri()
+    return f'<p><a href="{html.escape(target)}" target="_blank">{html.escape(path.name)}</a></p>'

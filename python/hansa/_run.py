@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._allocator import Allocator
 from ._bidder import Bidder
-from ._numbers import count, percent, span, table
+from ._numbers import count, link, paragraph, percent, span, table
 from ._objects import Objects
 from ._planner import Planner
 from ._program import HansaError, Path, Value, call, explain, settings
@@ -128,7 +128,9 @@ class Run:
         if results["makespan"] is not None:
             rows.append(["makespan", span(results["makespan"])])
         rows.append(["digest", self.digest or "none: a live run"])
-        return table(["run", ""], rows, left=2)
+        page = self.out / "report.html"
+        below = link(page) if page.exists() else paragraph("report() writes a page with charts.")
+        return table(["run", ""], rows, left=2) + below
 
 
 def run(

@@ -9,6 +9,7 @@ from typing import Any
 
 from ._nodes import numbers, ranges
 from ._orders import Cluster, Orders
+from ._tables import JobTable
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,10 @@ class Scheduler(Orders):
 
     KIND = "manage"
     site: Cluster
-    #: Jobs that wait, in order of arrival, and those that run, in order of their start; both by number.
-    waiting: dict[int, Job]
-    running: dict[int, Running]
+    #: Jobs that wait, in order of arrival, and those that run, in order of their start; both by number. A loop over them
+    #: may start, reject and kill jobs.
+    waiting: JobTable[Job]
+    running: JobTable[Running]
     #: The nodes that are up and on which nothing runs.
     free: set[int]
     #: The nodes that are down, each with the time at which it is expected back.
@@ -99,7 +101,8 @@ class Scheduler(Orders):
     def greeted(self, said: dict[str, Any]) -> None:
         super().greeted(said)
         self.site = Cluster(said["site"]["name"], said["site"]["nodes"])
-        self.waiting, self.running, self.free, self.down = {}, {}, set(range(self.site.nodes)), {}
+        self.waiting, self.running = JobTable(), JobTable()
+        self.free, self.down = set(range(self.site.nodes)), {}
         # Jobs that were killed and whose ends have not been reported yet.
         self._killed: dict[int, Running] = {}
 

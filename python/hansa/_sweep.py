@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ._allocator import Allocator
 from ._bidder import Bidder
-from ._numbers import paragraph, table
+from ._numbers import link, paragraph, table
 from ._objects import Objects
 from ._planner import Planner
 from ._program import HansaError, Path, Value, check, explain, quoted, start, written
@@ -64,7 +64,9 @@ class Sweep:
             about.append(f"{len(metrics) - len(shown)} more metrics are in `means`.")
         if len(rows) > _ROWS_MAX:
             about.append(f"{len(rows) - _ROWS_MAX} more combinations are in `means`.")
-        return paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys))
+        page = self.out / "sweep.html"
+        below = link(page) if page.exists() else ""
+        return paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys)) + below
 
 
 #: Most metrics and combinations that a notebook shows.
@@ -233,4 +235,5 @@ class _Plain:
         sys.stderr.flush()
 
     def close(self) -> None:
-        sys.stderr.write("\r\x1b[2K")
+        # A notebook would show the escape that erases a line of a terminal.
+        sys.stderr.write("\r\x1b[2K" if sys.stderr.isatty() else "\n")

@@ -248,3 +248,44 @@ def test_nobody_listens_after_ctrl_c():
         assert threading.active_count() == before + 1
         raise KeyboardInterrupt
     assert threading.active_count() == before
+
+
+def test_a_loop_over_waiting_jobs_may_start_them():
+    table = hansa._tables.JobTable()
+    for number in range(6):
+        table[number] = f"job {number}"
+    seen = []
+    for number, job in table.items():
+        seen.append((number, job))
+        table.pop(number)
+        table[number + 100] = "came later"
+    assert seen == [(number, f"job {number}") for number in range(6)]
+    assert list(table) == [100, 101, 102, 103, 104, 105] and list(reversed(table.values()))[0] == "came later"
+    assert [table.pop(number) for number in table] == ["came later"] * 6 and not table
+    assert table.pop(1, None) is None and len(table.values()) == 0
+    first = next(iter(table.values()), None)
+    assert first is None
+
+
+class FirstFit(hansa.Scheduler):
+    """Starts all jobs that fit, in a loop over the table itself."""
+
+    def decide(self):
+        for job in self.waiting.values():
+            if job.nodes <= len(self.free):
+                self.start(job)
+
+
+class CopiedFirstFit(hansa.Scheduler):
+    def decide(self):
+        for job in list(self.waiting.values()):
+            if job.nodes <= len(self.free):
+                self.start(job)
+
+
+def test_a_loop_over_the_table_is_one_over_a_copy(topologies):
+    settings = {"site.york.reserved": [], "workload.0.jobs": 200}
+    digests = {
+        hansa.run(topologies / "batch.toml", settings, scheduler={"york": scheduler()}).digest for scheduler in (FirstFit, CopiedFirstFit)
+    }
+    assert len(digests) == 1

@@ -158,3 +158,13 @@ def test_a_program_that_dies_is_an_error(dies, topologies, tmp_path, monkeypatch
         assert raised.value.code != 0
         if signal is not None:
             assert f"hansa was ended by a signal: {signal}" in str(raised.value)
+
+
+def test_a_notebook_links_to_the_page(topologies, tmp_path, monkeypatch):
+    out = tmp_path / "a <b>"
+    run = hansa.run(topologies / "three-sites.toml", out=out)
+    assert "report() writes a page" in run._repr_html_() and "<a " not in run._repr_html_()
+    run.report()
+    assert f'<a href="{out.as_uri()}/report.html"' in run._repr_html_()
+    monkeypatch.chdir(tmp_path)
+    assert '<a href="a%20%3Cb%3E/report.html"' in hansa.load("a <b>")._repr_html_()

@@ -1,4 +1,5 @@
 import re
+import sys
 
 import hansa
 import numpy as np
@@ -143,3 +144,13 @@ def test_the_plain_bar_counts(topologies, monkeypatch, capsys):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     hansa.sweep(topologies / "market-40.toml", vary={"seed": [1, 2, 3]}, set={"workload.0.jobs": 20})
     assert "3/3 runs" in capsys.readouterr().err
+
+
+def test_a_notebook_gets_no_escapes(topologies, monkeypatch, capsys):
+    from hansa import _sweep
+
+    monkeypatch.setattr(_sweep, "_bar", _sweep._Plain)
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    hansa.sweep(topologies / "market-40.toml", vary={"seed": [1, 2, 3]}, set={"workload.0.jobs": 20})
+    shown = capsys.readouterr().err
+    assert shown.endswith("\r3/3 runs\n") and "\x1b" not in shown, repr(shown)
