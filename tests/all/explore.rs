@@ -5,6 +5,10 @@ use std::process::{Command, Stdio};
 
 use crate::grid::{Scratch, hansa_ok, shipped};
 use crate::skip::skip;
+<<<<<<< theirs
+=======
+use hansa_sim::grid::{HANSA, Scratch, hansa_ok, shipped};
+>>>>>>> mine
 
 /// A Chromium of this machine: `$HANSA_CHROMIUM`, or one in `$PATH`.
 fn chromium() -> Option<PathBuf> {
@@ -327,4 +331,33 @@ fn a_sweep_shows_the_values_of_all_lines_at_a_place() {
         ",
     );
     assert_eq!(lines, ["9 true", "true", "true", "9 true"]);
+}
+
+/// `docs/pictures/draw` draws the pictures of README.md and docs/. Fonts differ between machines, so the picture of a
+/// page is judged by the text that it shows.
+#[test]
+fn pictures_of_the_docs_show_what_is_drawn_today() {
+    let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pictures");
+    let scratch = Scratch::new();
+    let mut folders = vec![Path::new(HANSA).parent().unwrap().to_path_buf()];
+    folders.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let mut draw = Command::new(pictures.join("draw"));
+    draw.arg(scratch.path("")).env("PATH", std::env::join_paths(folders).unwrap()).stdin(Stdio::null());
+    let output = draw.output().unwrap();
+    let has_browser = chromium().is_some();
+    let expected = if has_browser { 0 } else { 3 };
+    assert_eq!(output.status.code(), Some(expected), "{}", String::from_utf8_lossy(&output.stderr));
+    for name in ["mosaic.svg", "plans.svg", "report.txt"] {
+        let [committed, drawn] = [pictures.join(name), scratch.path(name)].map(|path| std::fs::read(path).unwrap());
+        assert!(committed == drawn, "docs/pictures/{name} is old: run docs/pictures/draw");
+    }
+    if !has_browser {
+        return skip("a Chromium, for docs/pictures/report.png");
+    }
+    let size = |path: &Path| {
+        let bytes = std::fs::read(path).unwrap();
+        assert!(bytes.starts_with(b"\x89PNG"), "{}", path.display());
+        bytes[16..24].to_vec()
+    };
+    assert_eq!(size(&pictures.join("report.png")), size(&scratch.path("report.png")), "width and height");
 }
