@@ -2,14 +2,16 @@
 
 use clap::Args;
 
+use super::disk::unreadable;
 use super::flag_values::parse_count;
-use super::input::load_topology;
+use super::input::{load_topology, read_typed};
 use super::plan::moment;
 use super::{Failure, err, logs, out};
 use hansa_sim::grid::Needs;
+use hansa_sim::near::nearest;
 use hansa_sim::settings::counted;
 use hansa_sim::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
-use hansa_sim::time::Span;
+use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::needs::Rule;
 use hansa_sim::workload::rigids::{Rigids, Window};
 use hansa_sim::workload::{Numbering, Platform, Source};
@@ -40,14 +42,28 @@ const JOBS_MAX: usize = 20_000;
 
 pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     let path = &args.workload;
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from >= to
+    {
+        return Err(Failure::Input(format!("--from {from} --to {to}: expected --to to be later than --from")));
+    }
     if !path.ends_with(".toml")
         && let Some((trace, _)) = logs::read(path)?
     {
         let window = Window { from: args.from.unwrap_or_default(), to: args.to, jobs: None };
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
+        let last = trace.jobs.iter().map(|job| job.submit).max();
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
         if let Some(told) = rigids.content.told(false) {
             err::warning(&format!("{path}: {told}"));
+        }
+        if let Some(last) = last
+            && args.from.is_some_and(|from| Time::ZERO + from > last)
+        {
+            let after = last.since(Time::ZERO);
+            return Err(Failure::Input(format!(
+                "{path}: no job is submitted after --from: the last one is at {after}"
+            )));
         }
         return tell_of(path, args.nodes, &Source::Rigid(rigids));
     }
@@ -58,6 +74,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
              that themselves"
         )));
     }
+    check_is_table(path)?;
     let loaded = load_topology(path, &[])?;
     logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
@@ -71,6 +88,20 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         tell_of(&format!("{path}, workload.{number}"), args.nodes, &workload.source)?;
     }
     Ok(())
+}
+
+/// Fails if a file that is not named like a topology holds no TOML, as it was probably meant to be a log.
+fn check_is_table(path: &str) -> Result<(), Failure> {
+    if path.ends_with(".toml") {
+        return Ok(());
+    }
+    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
+    match str::from_utf8(&bytes) {
+        Ok(text) if text.parse::<toml::Table>().is_err() => {
+            Err(logs::unknown_kind(path, text, "a topology (TOML) in a file that ends in .toml"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
@@ -90,7 +121,14 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     }
     timed.sort_by_key(|job| job.submit);
     if timed.is_empty() {
-        return Err(wrong(format!("no job could be run on {nodes} nodes")));
+        let smallest = jobs.iter().filter_map(|job| job.tasks.first()).map(|task| task.cores).min();
+        return Err(wrong(match smallest {
+            None => "it has no job, or none in the selected time".to_owned(),
+            Some(cores) if cores > nodes => {
+                format!("no job fits on {}: the smallest needs {cores}", counted(nodes.into(), "node"))
+            }
+            Some(_) => format!("no job could be run on {}", counted(nodes.into(), "node")),
+        }));
     }
     if timed.len() > JOBS_MAX {
         let problem = format!("{} jobs are more than the {JOBS_MAX} for which a bound can be computed", timed.len());
@@ -117,5 +155,9 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
 
 fn rule(text: &str) -> Result<Rule, String> {
     let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
-    known.map(|(_, rule, _)| *rule).ok_or_else(|| "expected whole or dual-core".to_owned())
+    known.map(|(_, rule, _)| *rule).ok_or_else(|| {
+        let near =
+            nearest(text, ["whole", "dual-core"]).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("expected whole or dual-core{near}")
+    })
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::Failure;
 use super::identity::{Authority, CA_KEY, IdentityError};
+use hansa_sim::near::nearest;
 use hansa_sim::protocol::handshake::Party;
 use hansa_sim::topology::{Roster, Topology};
 
@@ -61,9 +62,15 @@ pub fn folder_name(parties: &[Party]) -> String {
 
 fn parse_group(roster: &Roster, group: &str) -> Result<Vec<Party>, Failure> {
     let find = |name: &str| {
-        let named = roster.parties().into_iter().find(|party| party.name() == name);
-        named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}")))
+        let parties = roster.parties();
+        let near = nearest(name, parties.iter().map(Party::name));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let named = parties.iter().find(|party| party.name() == name).cloned();
+        named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}{near}")))
     };
+    if group.split(',').any(|name| name.trim().is_empty()) {
+        return Err(Failure::Input(format!("--group {group:?}: expected names with commas between them: york,durham")));
+    }
     let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
     if let Some((_, twice)) = parties.iter().enumerate().find(|(at, party)| parties[..*at].contains(party)) {
         return Err(Failure::Input(format!("--group {group}: {twice} is named twice")));

@@ -46,11 +46,16 @@ pub fn convert(
         return logs::convert(path, log, to, strict, margins.of(to, seed)?, out);
     }
     let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
-    let text = String::from_utf8(bytes).map_err(|_| Failure::Input(format!("{path}: expected text in UTF-8")))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
+        let found = error.as_bytes().get(valid.len()).copied().unwrap_or_default();
+        Failure::Input(format!("{path}:{line}: expected text in UTF-8, found the byte {found:#04x}"))
+    })?;
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         let names = names.join(" or ");
-        Failure::Input(format!("{path}: expected a log of jobs (SWF), a Batsim workload (JSON) or {names}"))
+        logs::unknown_kind(path, &text, &names)
     })?;
     logs::fits(out, "toml")?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::Failure;
+use hansa_sim::near::nearest;
 
 /// Default mode of a file, before the user's mask.
 const ORDINARY: u32 = 0o666;
@@ -165,7 +166,19 @@ pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
 
 /// The failure to read a file, which the user who named it has to correct.
 pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::Input(format!("cannot read {}: {}", path.display(), io_reason(error)))
+    let near = near_file(path, error).map_or(String::new(), |near| format!("; did you mean {}?", near.display()));
+    Failure::Input(format!("cannot read {}: {}{near}", path.display(), io_reason(error)))
+}
+
+/// The file beside a missing one that was probably meant. None if there is none, or if the file is not missing.
+pub fn near_file(path: &Path, error: &io::Error) -> Option<PathBuf> {
+    if error.kind() != ErrorKind::NotFound {
+        return None;
+    }
+    let entries = fs::read_dir(parent(path)).ok()?;
+    let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    Some(path.with_file_name(name))
 }
 
 /// An error without its operating system number.
@@ -269,6 +282,19 @@ mod tests {
     fn a_missing_folder_is_named() {
         let failure = write_named(Path::new("/nothere/x.svg"), "").unwrap_err();
         assert_eq!(failure.to_string(), "cannot write /nothere/x.svg: there is no folder /nothere");
+    }
+
+    #[test]
+    fn a_missing_file_is_reported_with_the_name_beside_it() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        fs::write(scratch.path().join("jobs.swf"), "").unwrap();
+        let report = |name: &str| {
+            let path = scratch.path().join(name);
+            unreadable(&path, &File::open(&path).unwrap_err()).to_string()
+        };
+        let near = format!("; did you mean {}?", scratch.path().join("jobs.swf").display());
+        assert!(report("job.swf").ends_with(&near), "{}", report("job.swf"));
+        assert!(report("mosaic.json").ends_with(": there is no such file or folder"), "{}", report("mosaic.json"));
     }
 
     #[test]

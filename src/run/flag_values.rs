@@ -1,7 +1,7 @@
 //! Values of flags: numbers, addresses, folders, times and speeds.
 
 use std::fmt::Display;
-use std::net::SocketAddr;
+use std::net::{Ipv6Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,12 @@ pub fn parse_count<T: FromStr + PartialOrd + Display + Clone>(
 
 /// The address of a listening process: `HOST:PORT`. The name is resolved when it is needed.
 pub fn host_and_port(text: &str) -> Result<String, String> {
-    let parts = text.rsplit_once(':').filter(|(host, _)| !host.is_empty());
+    let is_host = |host: &str| match host.strip_prefix('[') {
+        Some(rest) => rest.ends_with(']'),
+        None if host.contains(':') => host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && !host.contains(['/', ']', ' ']),
+    };
+    let parts = text.rsplit_once(':').filter(|(host, _)| is_host(host));
     let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
     port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
 }
@@ -83,10 +88,13 @@ mod tests {
                 "{wrong}"
             );
         }
-        for right in ["localhost:4433", "10.0.0.1:1", "[::1]:65535"] {
+        for right in ["localhost:4433", "10.0.0.1:1", "[::1]:65535", "::1:4433"] {
             assert_eq!(host_and_port(right).as_deref(), Ok(right));
         }
-        for wrong in ["localhost", "localhost:", "localhost:0", ":4433", "localhost:http", "localhost:65536"] {
+        for wrong in ["localhost", "localhost:", "localhost:0", ":4433", "localhost:http", "localhost:65536"]
+            .into_iter()
+            .chain(["udp://localhost:4433", "[::1:4433", "a:b:4433", "a b:4433"])
+        {
             assert!(host_and_port(wrong).is_err_and(|error| error.contains("HOST:PORT")), "{wrong}");
         }
     }

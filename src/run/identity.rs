@@ -55,6 +55,16 @@ pub enum IdentityError {
     File { verb: &'static str, path: PathBuf, error: io::Error },
     #[error("{}: {problem}", path.display())]
     Pem { path: PathBuf, problem: String },
+    #[error(
+        "there is no identity in {}: expected a folder with {CA}, {CERTIFICATE} and {KEY}, as `hansa certs` makes them{}",
+        folder.display(),
+        list_identities(folder, inside)
+    )]
+    Missing {
+        folder: PathBuf,
+        /// Names of identities in the folder.
+        inside: Vec<String>,
+    },
     #[error("the identity in {} cannot be used: {problem}", folder.display())]
     Useless { folder: PathBuf, problem: String },
     #[error("the identity in {} is not valid for {party}, only for {hosts}", folder.display())]
@@ -163,6 +173,9 @@ impl Authority {
 impl Identity {
     /// Reads an identity, and checks before the join that it is complete, consistent and in date.
     pub fn load(folder: &Path) -> Result<Identity, IdentityError> {
+        if !folder.join(CA).exists() {
+            return Err(IdentityError::Missing { folder: folder.to_owned(), inside: identities_in(folder) });
+        }
         let pem = Pem {
             authority: read(&folder.join(CA))?,
             certificate: read(&folder.join(CERTIFICATE))?,
@@ -416,11 +429,32 @@ fn useless(error: &rustls::Error) -> String {
 fn item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, IdentityError> {
     T::from_pem_slice(text.as_bytes()).map_err(|error| {
         let problem = match error {
-            pem::Error::NoItemsFound => format!("holds no {what}"),
+            pem::Error::NoItemsFound => format!("holds no {what} in PEM form; `hansa certs` makes such files"),
             other => format!("is not a PEM file: {other}"),
         };
         IdentityError::Pem { path: path.to_owned(), problem }
     })
+}
+
+/// Names of the identities that a folder holds, ascending.
+fn identities_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let with_identity = entries.filter(|entry| entry.path().join(CA).exists());
+    let mut names: Vec<String> = with_identity.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
+}
+
+/// Number of identities that a message lists.
+const LISTED: usize = 5;
+
+fn list_identities(folder: &Path, names: &[String]) -> String {
+    if names.is_empty() {
+        return String::new();
+    }
+    let paths = names.iter().take(LISTED).map(|name| folder.join(name).display().to_string());
+    let more = if names.len() > LISTED { ", ..." } else { "" };
+    format!("; one process needs one of {}{more}", paths.collect::<Vec<_>>().join(", "))
 }
 
 fn read(path: &Path) -> Result<String, IdentityError> {

@@ -7,10 +7,9 @@ use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
-use super::disk::{cannot, io_reason, open_regular, unreadable};
+use super::disk::{cannot, io_reason, near_file, open_regular, unreadable};
 use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
-use hansa_sim::near::nearest;
 use hansa_sim::topology::{self, BYTES_MAX, Loaded, Override, Rendered, Topology};
 use hansa_sim::workload::Source;
 use hansa_sim::workload::rigids::{Origin, Rigids};
@@ -99,14 +98,7 @@ fn load_by(load: LoadTopology<'_>, path: &str, overrides: &[Override]) -> Result
 
 /// The reason why a file cannot be read, and a file beside it with a near name in a second line.
 pub fn reason(path: &str, error: &io::Error) -> String {
-    let near = || {
-        let path = Path::new(path);
-        let entries = std::fs::read_dir(super::disk::parent(path)).ok()?;
-        let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-        let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
-        Some(format!("\ndid you mean `{}`?", path.with_file_name(name).display()))
-    };
-    let near = if error.kind() == io::ErrorKind::NotFound { near() } else { None };
+    let near = near_file(path.as_ref(), error).map(|near| format!("\ndid you mean `{}`?", near.display()));
     format!("{}{}", io_reason(error), near.unwrap_or_default())
 }
 

@@ -141,6 +141,21 @@ impl MarginArgs {
     }
 }
 
+/// Kinds of logs that are read, for messages.
+const LOG_KINDS: &str = "a log of jobs (SWF) or a Batsim workload (JSON)";
+
+/// The failure to recognise a file, which could also be of one of the `other` kinds. Shows how the file begins.
+pub fn unknown_kind(path: &str, text: &str, other: &str) -> Failure {
+    const SHOWN: usize = 40;
+    let begin: String = text.trim_start().lines().next().unwrap_or_default().chars().take(SHOWN).collect();
+    let line = text.len() - text.trim_start().len();
+    let line = 1 + text[..line].matches('\n').count();
+    Failure::Input(format!(
+        "{path}:{line}: expected {LOG_KINDS}, or {other}, found `{}`",
+        sanitize_text(begin.trim_end())
+    ))
+}
+
 /// Reads a log in any known format, compressed or not. None if the format is not known.
 pub fn read(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
@@ -160,7 +175,7 @@ pub fn read(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
         }
         Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, LogFormat::Swf))),
         Some(_) => Ok(None),
-        None => Err(wrong("the file is empty".to_owned())),
+        None => Err(wrong(format!("the file is empty: expected {LOG_KINDS}"))),
     }
 }
 

@@ -241,10 +241,28 @@ fn find(roster: &Roster, party: &Party) -> Result<ActorId, Failure> {
     roster.find(party).ok_or_else(|| {
         let hint = match roster.parties().iter().find(|other| other.name() == party.name()) {
             Some(other) => format!("; {} is a {}", other.name(), other.role()),
-            None => roster.near_name(party),
+            None if party.name().is_empty() => ": expected --name NAME".to_owned(),
+            None => match roster.near_name(party) {
+                near if near.is_empty() => list_names(roster, party.role()),
+                near => near,
+            },
         };
         Failure::Input(format!("the topology has no {party}{hint}"))
     })
+}
+
+/// Number of names that a message lists.
+const LISTED: usize = 5;
+
+/// The first few names of a role, for an error about an unknown one.
+fn list_names(roster: &Roster, role: &str) -> String {
+    let parties = roster.parties();
+    let names: Vec<&str> = parties.iter().filter(|party| party.role() == role).map(Party::name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let more = if names.len() > LISTED { ", ..." } else { "" };
+    format!(": expected {}{more}", names[..names.len().min(LISTED)].join(", "))
 }
 
 fn not_joined(error: JoinError) -> Failure {

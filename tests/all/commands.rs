@@ -363,3 +363,145 @@ fn arguments_that_are_not_text_are_no_panic() {
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert!(out.join("manifest.json").is_file());
 }
+
+/// Wrong input of each command, and a part of its message.
+#[test]
+fn messages_say_what_is_expected() {
+    let scratch = Scratch::new();
+    let quickstart = shipped("quickstart.toml");
+    let quickstart = quickstart.to_str().unwrap();
+    let file = |name: &str, text: &str| scratch.file(name, text).to_str().unwrap().to_owned();
+    let hello = file("hello.txt", "\nhello world\n");
+    let empty = file("empty.swf", "");
+    let log = file("jobs.swf", "1 0 -1 60 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n");
+    let profile = "\"profiles\": {\"ten\": {\"type\": \"delay\", \"delay\": 10}}";
+    let unknown_profile =
+        format!("{{\"jobs\": [{{\"id\": 1, \"subtime\": 0, \"res\": 2, \"profile\": \"tne\"}}], {profile}}}");
+    let unknown_profile = file("profile.json", &unknown_profile);
+    let early = format!("{{\"jobs\": [{{\"id\": 1, \"subtime\": -5, \"res\": 2, \"profile\": \"ten\"}}], {profile}}}");
+    let early = file("early.json", &early);
+    let binary = scratch.path("binary");
+    std::fs::write(&binary, b"abc\n\xf0\x00").unwrap();
+    let binary = binary.to_str().unwrap();
+    let script = file("script", "#!/nowhere/python\n");
+    let folder = scratch.path("folder").to_str().unwrap().to_owned();
+    std::fs::create_dir(&folder).unwrap();
+    let typo = scratch.path("job.swf").to_str().unwrap().to_owned();
+    let identities = scratch.path("identities").to_str().unwrap().to_owned();
+    hansa_ok(&["certs", quickstart, "--out", &identities]);
+    let york = format!("{identities}/york.site");
+    let site = |name: &'static str, identity: &str| {
+        let flags =
+            ["site", "--topology", quickstart, "--router", "localhost:4433", "--identity", identity, "--name", name];
+        flags.map(str::to_owned).to_vec()
+    };
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let kinds = "expected a log of jobs (SWF) or a Batsim workload (JSON)";
+
+    let wrong = [
+        (
+            words(&["certs", quickstart, "--out", &folder, "--group", "york,durahm"]),
+            "no site or user durahm; did you mean durham?".into(),
+        ),
+        (
+            words(&["certs", quickstart, "--out", &folder, "--group", "york,"]),
+            "--group \"york,\": expected names with commas between them: york,durham".into(),
+        ),
+        (
+            site("york", &identities),
+            format!(
+                "no identity in {identities}: expected a folder with ca.pem, cert.pem and key.pem, as `hansa certs` makes them; one process needs one of {identities}/alice.user"
+            ),
+        ),
+        (site("york", &folder), "as `hansa certs` makes them\n".into()),
+        (site("hull", &york), "the topology has no site hull: expected york, durham, leeds\n".into()),
+        (site("", &york), "the topology has no site : expected --name NAME\n".into()),
+        (
+            words(&["bound", "--nodes", "8", &hello]),
+            format!("hello.txt:2: {kinds}, or a topology (TOML) in a file that ends in .toml, found `hello world`\n"),
+        ),
+        (words(&["bound", "--nodes", "8", &empty]), format!("the file is empty: {kinds}\n")),
+        (words(&["bound", "--nodes", "8", &log]), "no job fits on 8 nodes: the smallest needs 9\n".into()),
+        (
+            words(&["bound", "--nodes", "9", &log, "--from", "1h"]),
+            "no job is submitted after --from: the last one is at 0 s\n".into(),
+        ),
+        (
+            words(&["bound", "--nodes", "9", &log, "--from", "2h", "--to", "1h"]),
+            "expected --to to be later than --from\n".into(),
+        ),
+        (
+            words(&["bound", "--nodes", "9", &log, "--needs", "dual"]),
+            "expected whole or dual-core; did you mean dual-core?".into(),
+        ),
+        (words(&["convert", &typo]), format!("there is no such file or folder; did you mean {log}?\n")),
+        (
+            words(&["convert", &hello]),
+            format!("hello.txt:2: {kinds}, or a SimGrid platform (XML), found `hello world`\n"),
+        ),
+        (words(&["convert", binary]), "binary:2: expected text in UTF-8, found the byte 0xf0\n".into()),
+        (words(&["convert", &unknown_profile]), "job 1: there is no profile tne; did you mean ten?\n".into()),
+        (words(&["convert", &early]), "job 1: its subtime -5 is not a number of seconds from 0 on\n".into()),
+        (
+            words(&["clock", "--", "no-such-program"]),
+            "cannot run no-such-program: no folder of $PATH has such a program\n".into(),
+        ),
+        (
+            words(&["clock", "--strat", "now", "true"]),
+            "expected one of --start, --until, --wait, --all-cores, or a command; did you mean --start?\n".into(),
+        ),
+        (
+            words(&["clock", "--", &hello]),
+            format!("the file is not executable: chmod +x {hello}, or name its interpreter first\n"),
+        ),
+        (words(&["clock", "--", &folder]), "this is a folder\n".into()),
+        (words(&["clock", "--", ""]), "expected a command, such as `hansa clock -- sleep 60`\n".into()),
+    ];
+    for (arguments, expected) in wrong {
+        let output = hansa(&arguments);
+        let message = text(&output.stderr);
+        assert!(
+            !output.status.success() && message.contains(&expected),
+            "{arguments:?}: expected {expected:?}:\n{message}"
+        );
+    }
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(&script, executable).unwrap();
+    let output = hansa(&["clock", "--", &script]);
+    assert!(text(&output.stderr).contains("its interpreter (the first line of a script"), "{}", text(&output.stderr));
+}
+
+/// README.md runs it to show failures.
+#[test]
+fn the_topology_of_failures_runs_without_a_warning() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    let run = hansa_ok(&["run".into(), "--inline".into(), shipped("failures.toml"), "--out".into(), out]);
+    assert_eq!(text(&run.stderr), "");
+    let summary = text(&run.stdout);
+    for words in ["% of the time, goodput ", "% of that\n", "% of what ran became results; "] {
+        assert!(summary.contains(words), "{words}: {summary}");
+    }
+}
+
+#[test]
+fn a_market_on_small_sites_is_given_the_size_that_fits() {
+    let scratch = Scratch::new();
+    let sites = "[[site]]\nname = \"york\"\ncores = 32\n[[site]]\nname = \"leeds\"\ncores = 16\n";
+    let jobs = "[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 5\n";
+    let of_one_kind = scratch.file("one.toml", &format!("name = \"one\"\n[market]\n{sites}{jobs}"));
+    let output = hansa(&[Path::new("validate"), &of_one_kind]);
+    let message = text(&output.stderr);
+    assert!(message.contains("(`cores_max` is 100 by default)"), "{message}");
+    assert!(message.contains("`cores_max = 32` is the most that fits"), "{message}");
+    let kinds =
+        sites.replace("cores = 32", "cores = 32\nkind = \"one\"").replace("cores = 16", "cores = 16\nkind = \"other\"");
+    let of_two_kinds = scratch.file("two.toml", &format!("name = \"two\"\n[market]\n{kinds}{jobs}"));
+    let message = text(&hansa(&[Path::new("validate"), &of_two_kinds]).stderr);
+    assert!(
+        message.contains("the largest site of kind other has 16") && message.contains("`cores_max = 16`"),
+        "{message}"
+    );
+    let fits = format!("name = \"two\"\n[market]\n{kinds}{jobs}cores_max = 16\n");
+    hansa_ok(&[Path::new("validate"), &scratch.file("two.toml", &fits)]);
+}

@@ -47,7 +47,7 @@ fn errors_of_an_identity_are_reported_when_it_is_read() {
     };
     let check = |problem: &str| complains(Identity::load(&york).err(), problem);
 
-    check("cannot read");
+    check("there is no identity in");
     fresh();
     fs::copy(hull.join("key.pem"), york.join("key.pem")).unwrap();
     check("key.pem is not the key of cert.pem");

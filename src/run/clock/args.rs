@@ -1,12 +1,16 @@
 //! The command line of `hansa clock`.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
 use time::{Date, Month, PrimitiveDateTime, Time};
 
+use crate::disk::io_reason;
 use crate::flag_values::some_time;
+use hansa_sim::near::nearest;
 
 #[derive(Args, Debug)]
 pub struct ClockArgs {
@@ -51,6 +55,34 @@ impl ClockArgs {
         words.extend((!self.driven).then(|| "--".into()));
         words.extend(self.command.iter().cloned());
         words
+    }
+}
+
+/// The reason why a program cannot be run, and what to do about it.
+pub fn not_run(program: &OsStr, error: &io::Error) -> String {
+    let path = Path::new(program);
+    let text = program.to_string_lossy();
+    match error.kind() {
+        _ if program.is_empty() => "expected a command, such as `hansa clock -- sleep 60`".to_owned(),
+        io::ErrorKind::NotFound if text.starts_with('-') => {
+            let command = ClockArgs::augment_args(clap::Command::new("clock"));
+            let flags = command.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(|flag| flag.get_long());
+            let flags: Vec<String> = flags.map(|flag| format!("--{flag}")).collect();
+            let typed = text.split('=').next().unwrap_or_default();
+            let near = nearest(typed, flags.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            format!("there is no such option: expected one of {}, or a command{near}", flags.join(", "))
+        }
+        io::ErrorKind::NotFound if path.exists() => {
+            "its interpreter (the first line of a script, or the loader of a program) is not on this machine".to_owned()
+        }
+        io::ErrorKind::NotFound if text.contains('/') => io_reason(error),
+        io::ErrorKind::NotFound => "no folder of $PATH has such a program".to_owned(),
+        io::ErrorKind::PermissionDenied if path.is_dir() => "this is a folder".to_owned(),
+        io::ErrorKind::PermissionDenied if path.is_file() => {
+            format!("the file is not executable: chmod +x {}, or name its interpreter first", path.display())
+        }
+        _ => io_reason(error),
     }
 }
 

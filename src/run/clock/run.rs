@@ -24,7 +24,7 @@ use rustix::time::Timespec;
 
 use super::super::run_dir::RunDir;
 use super::super::{Failure, err, pin, signals};
-use super::args::ClockArgs;
+use super::args::{ClockArgs, not_run};
 use super::page::MappedPage;
 use super::world::{Processes, pid};
 use super::{LIBRARY, drive, end_descendants, proc};
@@ -114,7 +114,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let begun = Instant::now();
     keeper.spawn(command, 0).map_err(|error| {
         let is_missing = error.kind() == ErrorKind::NotFound;
-        err::line(&format!("error: cannot run {}: {error}", Path::new(program).display()));
+        err::line(&format!("error: cannot run {}: {}", Path::new(program).display(), not_run(program, &error)));
         Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
     })?;
     let end = keeper.run();

@@ -18,7 +18,8 @@ pub(super) fn table(of: &Choices) -> String {
             (0, 0) => "idle".to_owned(),
             (running, waiting) => format!("{running} run, {waiting} wait"),
         };
-        format!("{name} ({cores} processors, {busy}, {} advertised)", counted(slots as u64, "slot"))
+        let processors = counted(cores.into(), "processor");
+        format!("{name} ({processors}, {busy}, {} advertised)", counted(slots as u64, "slot"))
     };
     let sites: Vec<String> = of.sites.iter().map(site).collect();
     let _ = writeln!(text, "{} s after the start: {}", number(of.at), sites.join("; "));

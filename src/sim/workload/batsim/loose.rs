@@ -33,6 +33,16 @@ impl Loose {
         }
     }
 
+    /// The value for a message, with a space before it. Empty for lists, tables and the like.
+    pub fn shown(&self) -> String {
+        match self {
+            Loose::Whole(number) => format!(" {number}"),
+            Loose::Number(number) => format!(" {number}"),
+            Loose::Text(text) => format!(" {text:?}"),
+            Loose::Missing | Loose::Other => String::new(),
+        }
+    }
+
     /// An identifier as text.
     pub fn text(&self) -> Option<String> {
         match self {

@@ -17,6 +17,7 @@ use self::file::{Profile, RawFile, WrittenJob};
 use self::logged::{Logged, MaybeLogged};
 use self::loose::{Loose, span};
 use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
+use crate::near::nearest;
 use crate::settings::printable;
 use crate::time::Time;
 use crate::workload::workflow::json_fault;
@@ -74,14 +75,20 @@ const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
 
 fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
     let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
-    let behaviour = profiles.get(&**profile).ok_or_else(|| format!("there is no profile {profile}"))?;
+    let behaviour = profiles.get(&**profile).ok_or_else(|| {
+        let near = nearest(profile, profiles.keys().map(String::as_str));
+        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+        format!("there is no profile {profile}{near}")
+    })?;
     let kind = if let Loose::Text(kind) = &behaviour.kind { kind } else { "none" };
     if !DELAYS.contains(&kind) {
         return Err(format!("its profile {profile} is of type {kind}, but only delays can be run"));
     }
     let span = |number: &Loose, what: &str| match number {
         Loose::Missing => Err(format!("it has no {what}")),
-        number => span(number).ok_or_else(|| format!("its {what} is not a number of seconds")),
+        number => {
+            span(number).ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown()))
+        }
     };
     let nodes = match job.res.or(&job.resource_request) {
         Loose::Missing => return Err("it has no res".to_owned()),
@@ -94,10 +101,14 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
         number if number.number() == Some(-1.0) => None,
         number => Some(span(number, "walltime")?),
     };
-    let nodes = nodes.ok_or("its res is not a number of nodes")?;
+    let nodes = nodes.ok_or_else(|| {
+        let res = job.res.or(&job.resource_request).shown();
+        format!("its res{res} is not a number of nodes from 1 on")
+    })?;
     let runtime = match &behaviour.delay {
         Loose::Missing => return Err(format!("its profile {profile} has no delay")),
-        delay => self::span(delay).ok_or_else(|| format!("the delay of {profile} is not a number of seconds"))?,
+        delay => self::span(delay)
+            .ok_or_else(|| format!("the delay{} of {profile} is not a number of seconds from 0 on", delay.shown()))?,
     };
     let rigid = Rigid {
         number,
@@ -214,8 +225,8 @@ mod tests {
             [
                 "job 4: its profile matrix is of type parallel, but only delays can be run",
                 "job 5: there is no profile nothing",
-                "job 6: its subtime is not a number of seconds",
-                "job 7: its res is not a number of nodes",
+                "job 6: its subtime -3 is not a number of seconds from 0 on",
+                "job 7: its res 0 is not a number of nodes from 1 on",
                 "job 8: there is a job 7 already",
                 "job 1: it is out of order by its submit time",
             ]
