@@ -416,11 +416,7 @@ impl fmt::Display for Why {
             };
             line("free cores", format!("{} at most; {enough}", count(most)))?;
             if enough_for > 0.0 && jobs > 0 {
-                line(
-                    "",
-                    "which its policy did not give it: they were kept for jobs ahead of it, reserved or down"
-                        .to_owned(),
-                )?;
+                line("", "but the policy kept them for jobs ahead, or they were reserved or down".to_owned())?;
             }
         }
         match self.overtaken_by.len() {

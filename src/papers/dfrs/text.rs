@@ -219,7 +219,7 @@ impl Outcome {
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}{}: {counts}.\n\
-             D is the mean degradation from bound, U the mean normalised underutilisation.\n",
+             Names of numbers: D is the mean degradation from bound, U the mean normalised underutilisation.\n",
             self.extent.words(),
             self.weeks_words(),
         );

@@ -104,8 +104,9 @@ impl Outcome {
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}: {counts}.\n\
-             increase is how much longer the first plan takes than it was planned, decrease how much of that time the best\n\
-             of 50 rounds saves, both of means; iteration is the mean number of the best round. All under both laws.\n",
+             Names of numbers: increase is how much longer the first plan takes than it was planned, decrease how much of\n\
+             that time the best of 50 rounds saves, both of means; iteration is the mean number of the best round. All\n\
+             under both laws.\n",
             self.extent.words(),
         );
         if self.extent.graphs < FULL.graphs {

@@ -167,10 +167,10 @@ impl Outcome {
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}: {counts}.\n\
-             value is the value obtained as a share of all there was, starved the share of jobs that starved,\n\
-             slr_censored_N the mean SLR of the N-th tenth of the jobs by work, where starved ones count with their final\n\
-             deadline, and starved_N the share of them that starved; those of _by_runtime_N are of tenths by the run time\n\
-             of all tasks of a job together.\n",
+             Names of numbers: value is the value obtained as a share of all there was, starved the share of jobs that\n\
+             starved, slr_censored_N the mean SLR of the N-th tenth of the jobs by work, where starved ones count with\n\
+             their final deadline, and starved_N the share of them that starved; those of _by_runtime_N are of tenths by\n\
+             the run time of all tasks of a job together.\n",
             self.extent.words(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {

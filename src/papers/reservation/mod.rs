@@ -331,9 +331,9 @@ impl Outcome {
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}: {counts}.\n\
-             a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5 the arrival\n\
-             factor, F1 to F5 flexibility. Rectangles of free nodes that have no end end at the deadline (inf2tdl), which\n\
-             is our choice. The paper drew run times and arrivals with constants of the LANL CM-5, for which it cites a\n\
+             Names of numbers: a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5\n\
+             the arrival factor, F1 to F5 flexibility. Rectangles of free nodes without an end are cut at the deadline\n\
+             (inf2tdl), which is our choice. The paper drew run times and arrivals with constants of the LANL CM-5, for which it cites a\n\
              journal article that we have not got; the model's general ones are used instead.\n",
             self.extent.words(),
         );

@@ -8,7 +8,7 @@ use crate::markup::{Html, html};
 pub struct Page<'a> {
     pub paper: &'static str,
     pub authors: &'static str,
-    /// Size of this reproduction, its counts of verdicts, and the letters that stand for its numbers.
+    /// A line with the size of this reproduction and its counts of verdicts, then lines on the names of its numbers.
     pub head: &'a str,
     pub verdicts: &'a Html,
     pub figures: &'a [Figure],
@@ -24,23 +24,26 @@ pub struct Page<'a> {
 impl Page<'_> {
     pub fn html(&self) -> String {
         let title = self.paper;
+        let (counts, names) = self.head.split_once('\n').unwrap_or((self.head, ""));
         let mut body = html!(
-            "<header><p class=\"kicker\">A reproduction by Hansa</p><h1>{title}</h1>\n<p class=\"lead\">{}</p>\n<p>{}</p>\n\
+            "<header><p class=\"kicker\">A reproduction by Hansa</p><h1>{title}</h1>\n<p class=\"lead\">{}</p>\n<p>{counts}</p>\n<p>{}</p>\n\
              <nav><a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
              <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
             self.authors,
-            Html::joined(self.head.trim().lines().map(Html::from), html!("<br>")),
+            // Broken into lines for a terminal.
+            names.trim().replace('\n', " "),
+            counts,
             title
         );
         body += self.verdicts.clone();
         body += html!("<section><h2 id=\"figures\">Figures</h2>\n");
         for figure in self.figures {
             body += html!(
-                "<figure data-name=\"{}\"><div class=\"scroll\">{}</div><figcaption>{} (<code>{}</code>)</figcaption>\
+                "<figure data-name=\"{}\" aria-label=\"{}\"><div class=\"scroll\">{}</div><figcaption><code>{}</code></figcaption>\
                  </figure>\n",
                 figure.file.trim_end_matches(".svg"),
-                figure.svg,
                 &figure.title,
+                figure.svg,
                 figure.file
             );
         }
@@ -70,7 +73,7 @@ mod tests {
         let page = Page {
             paper: "On a & b",
             authors: "A, B",
-            head: "3 hold.",
+            head: "3 hold.\nNames of numbers: a is the first,\nb the second.\n",
             verdicts: &html!("<section>verdicts</section>"),
             figures: &figures,
             tables: "a < b",
@@ -81,10 +84,12 @@ mod tests {
         let html = page.html();
         for part in [
             "<h1>On a &amp; b</h1>",
-            "3 hold.",
+            "<p>3 hold.</p>",
+            "<p>Names of numbers: a is the first, b the second.</p>",
             "<section>verdicts</section>",
             "<svg></svg>",
-            "Figure 1: a &lt; b",
+            "aria-label=\"Figure 1: a &lt; b\"",
+            "<figcaption><code>1-a.svg</code></figcaption>",
             "<pre>a &lt; b</pre>",
             "<li>the seeds</li>",
             "hansa reproduce x --full",

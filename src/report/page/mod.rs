@@ -136,7 +136,11 @@ impl Page<'_> {
     }
 
     fn lead(&self) -> String {
-        let about = self.topology.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
+        let about = self.topology.about.as_ref().map_or(String::new(), |about| {
+            let about = about.trim();
+            let end = if about.is_empty() || about.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
+            format!("{about}{end} ")
+        });
         let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();
         let tasks = match (self.results.tasks.submitted, self.results.jobs.submitted) {
             (tasks, jobs) if tasks == jobs => String::new(),

@@ -117,6 +117,20 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     assert!(page.matches("&lt;script&gt;alert(&#39;1&#39;)").count() > 10);
 }
 
+#[test]
+fn an_about_without_a_full_stop_is_a_sentence_of_its_own() {
+    for (about, expected) in
+        [("Three sites", "Three sites. 2 users"), ("Really? ", "Really? 2 users"), ("It is.", "It is. 2 users")]
+    {
+        let mut topology = topology();
+        topology.about = Some(about.to_owned());
+        let page = shown(&manifest(), &topology, &tally(&story()));
+        let (_, lead) = page.split_once("<p class=\"lead\">").unwrap();
+        let users = format!("{} user", topology.users.len());
+        assert!(lead.starts_with(&expected.replace("2 user", &users)), "{expected}: {}", &lead[..60]);
+    }
+}
+
 /// A section of a page.
 pub fn section<'p>(page: &'p str, id: &str) -> &'p str {
     let (_, rest) = page.split_once(&format!("<section id=\"{id}\">")).unwrap_or_else(|| panic!("no section {id}"));
@@ -380,7 +394,7 @@ fn many_jobs_that_share_nodes_have_a_dot_for_several() {
     topology.sites[0].scheduler = "Greedy *".to_owned();
     let page = shown(&manifest(), &topology, &queued(&topology, &[0; 4_001]));
     let sharing = section(&page, "sharing");
-    assert!(sharing.contains("A dot for every 2 jobs. Both axes"));
+    assert!(sharing.contains("One dot per 2 jobs. Both axes"));
     assert_eq!(sharing.matches("<circle").count(), 2_001);
 }
 
@@ -497,7 +511,7 @@ fn a_large_run_makes_a_page_of_a_bounded_size_that_says_what_it_put_together() {
         page
     };
     let each = size(&large(4, 1000, 1_000, 3));
-    assert!(each.contains("Every block is a task") && each.contains("more users together"), "{}", each.len());
+    assert!(each.contains("One block per task") && each.contains("more users together"), "{}", each.len());
     let map = size(&large(4, 1000, 8_000, 20));
     assert!(map.contains("40,000 tasks are too many to draw individually"));
     let many = size(&large(700, 40, 8_000, 1));

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
+use crate::experiment::figures::capital;
 use crate::html::table;
 use crate::markup::{Html, cells, html};
 use hansa_sim::numerals;
@@ -91,12 +92,8 @@ impl Findings {
     pub fn html(&self) -> Html {
         let row = |claim: &JudgedClaim| {
             let number = claim.number;
-            let verdict = claim.finding.verdict.words();
-            cells![
-                number,
-                html!("<a href=\"#claim-{number}\">{}</a>", &claim.text, number),
-                html!("<strong>{verdict}</strong>", verdict),
-            ]
+            let verdict = marked(claim.finding.verdict);
+            cells![number, html!("<a href=\"#claim-{number}\">{}</a>", capital(&claim.text), number), verdict]
         };
         let mut html = html!(
             "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
@@ -105,10 +102,11 @@ impl Findings {
         );
         for claim in &self.all {
             let (number, finding) = (claim.number, &claim.finding);
-            let head = format!("{number}. {}: {}", finding.verdict.words(), claim.text);
-            html += html!("<h3 id=\"claim-{number}\">{head}</h3>\n", head, number);
+            let verdict = marked(finding.verdict);
+            let text = capital(&claim.text);
+            html += html!("<h3 id=\"claim-{number}\">{number}. {text}: {verdict}</h3>\n", number, text, verdict);
             for says in &claim.says {
-                html += html!("<p class=\"soft\">{says}</p>\n", says);
+                html += html!("<p class=\"soft\">{}</p>\n", capital(says));
             }
             if !finding.pairs.is_empty() {
                 let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.ours()];
@@ -161,6 +159,18 @@ impl JudgedClaim {
         lines.extend(self.note.clone());
         lines
     }
+}
+
+/// A verdict of a page, with a mark and a colour.
+fn marked(verdict: Verdict) -> Html {
+    let (mark, colour) = match verdict {
+        Verdict::Holds => ("✓", "--good"),
+        Verdict::WithinTolerance => ("≈", "--warnline"),
+        Verdict::CannotBeTold => ("?", "--soft"),
+        Verdict::DoesNotHold => ("✗", "--bad"),
+    };
+    let words = verdict.words();
+    html!("<strong style=\"color:var({colour})\">{mark} {words}</strong>", colour, mark, words)
 }
 
 fn many(verdict: Verdict, count: usize) -> &'static str {

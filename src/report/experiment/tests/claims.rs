@@ -180,7 +180,7 @@ fn missing_numbers_and_bounds_of_ours_decide_the_verdict() {
     ] {
         assert!(text.contains(expected), "{expected} is not in\n{text}");
     }
-    assert!(findings.html().as_str().contains("<a href=\"#claim-3\">less</a>"));
+    assert!(findings.html().as_str().contains("<a href=\"#claim-3\">Less</a>"));
 }
 
 #[test]

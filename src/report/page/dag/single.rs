@@ -51,7 +51,7 @@ impl Single {
     }
 
     pub fn words() -> String {
-        "Every block is a task, in the layer after its last predecessor, with the colour of its site.".to_owned()
+        "One block per task, in the layer after its last predecessor, with the colour of its site.".to_owned()
     }
 
     pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {

@@ -266,19 +266,21 @@ fn is_alone(tally: &Tally) -> bool {
 }
 
 fn words_of_tasks(bands: &[SiteBand], tally: &Tally, has_names: bool) -> String {
-    let (what, one) = match tally.has_only_single_tasks() {
-        _ if is_alone(tally) => ("task on its cores, core 0 of a site at the top", "task"),
-        true => ("job on its nodes, node 0 of a site at the top", "job"),
-        false => ("task on its cores, core 0 of a site at the top. Tasks of one job have the same colour", "job"),
+    let (what, colours) = match tally.has_only_single_tasks() {
+        _ if is_alone(tally) => ("task; rows are cores, core 0 of a site on top", "Colours repeat every"),
+        true => ("job; rows are nodes, node 0 of a site on top", "Colours repeat every"),
+        false => {
+            ("task; rows are cores, core 0 of a site on top", "Tasks of one job share a colour; colours repeat every")
+        }
     };
+    let one = if is_alone(tally) { "tasks" } else { "jobs" };
     let labels = match (has_names, is_alone(tally)) {
         (true, _) => "Labels are names of tasks, where they fit",
         (false, true) => "Labels are numbers of tasks, where they fit",
         (false, false) => "Labels are numbers of jobs, where they fit",
     };
     format!(
-        "Every block is a {what}; there are {COLOURS} colours, so one {one} in {COLOURS} has the same. {labels}. Point \
-         at a block to see which one it is.{}",
+        "One block per {what}. {colours} {COLOURS} {one}. {labels}. Point at a block for details.{}",
         together(bands, tally)
     )
 }

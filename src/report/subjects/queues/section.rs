@@ -245,9 +245,12 @@ fn about(log: &LogFacts) -> Html {
     let LogFacts { file, jobs, faults, note, .. } = log;
     let counts = log.counts("submitted at their own time because the job that they follow is missing");
     let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
-    let others = if counts.is_empty() { "nothing was left out".to_owned() } else { counts.join(", ") };
+    let others = match counts.is_empty() {
+        true => "Nothing was left out".to_owned(),
+        false => format!("Other entries: {}", counts.join(", ")),
+    };
     let mut html =
-        html!("<p>Of the log <code>{file}</code> {} ran; {others}.</p>\n", counted(*jobs, "job"), file, others);
+        html!("<p>{} of the log <code>{file}</code> ran. {others}.</p>\n", counted(*jobs, "job"), file, others);
     if let Some(note) = note {
         html += html!("<p>Note that {note}.</p>\n", note);
     }

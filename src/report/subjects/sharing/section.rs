@@ -161,7 +161,7 @@ fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
 /// Dots that are drawn, before most are left out.
 const DOTS_MAX: usize = 4_000;
 
-/// A dot a job: how much work it is, and its stretch, both on scales where each step is a factor.
+/// Work and stretch of each job as a dot, on logarithmic scales.
 fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
     let tally = page.tally;
     let groups = sites.len().min(COLOURS);
@@ -198,7 +198,7 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
         let (x, y) = (at(area.x(works.share(*work))), at(area.y(stretches.share(*stretch))));
         body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
-    let all = if every == 1 { "A dot a job".to_owned() } else { format!("A dot for every {every} jobs") };
+    let all = if every == 1 { "One dot per job".to_owned() } else { format!("One dot per {every} jobs") };
     Figure {
         id: "stretches",
         title: "Stretch of jobs by their work",
