@@ -3,12 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::grid::{Scratch, hansa_ok, shipped};
+use crate::grid::{HANSA, Scratch, hansa_ok, shipped};
 use crate::skip::skip;
-<<<<<<< theirs
-=======
-use hansa_sim::grid::{HANSA, Scratch, hansa_ok, shipped};
->>>>>>> mine
 
 /// A Chromium of this machine: `$HANSA_CHROMIUM`, or one in `$PATH`.
 fn chromium() -> Option<PathBuf> {
