@@ -103,5 +103,15 @@ class Bidder(Talk):
         self._tasks.update((told["task"], Task.read(told)) for told in said["new"])
         for task in said.get("over", ()):
             del self._tasks[task]
-        bids = self.bids([self._tasks[name] for name in said["queue"]], said["t"])
+        queue = said["queue"]
+        bids = list(self.bids([self._tasks[name] for name in queue], said["t"]))
+        if len(bids) == len(queue):
+            bids = [_number(name, bid) for name, bid in zip(queue, bids)]
         return {"type": "bids", "ask": said["ask"], "bids": [float(bid) for bid in bids]}
+
+
+def _number(task: str, bid: Any) -> float:
+    try:
+        return float(bid)
+    except (TypeError, ValueError):
+        raise TypeError(f"the bid of task {task} is {bid!r}: expected a number") from None

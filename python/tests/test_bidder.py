@@ -55,6 +55,15 @@ def test_what_a_bidder_raises_is_raised(topologies):
         hansa.run(topologies / "quickstart.toml", bidder=hansa.Bidder())
 
 
+def test_a_bid_that_is_no_number_names_its_task(topologies):
+    class Silent(hansa.Bidder):
+        def bid(self, task, now):
+            return None
+
+    with pytest.raises(TypeError, match=r"the bid of task 0\.0 is None: expected a number"):
+        hansa.run(topologies / "quickstart.toml", bidder=Silent())
+
+
 def test_a_run_that_never_asks_ends_all_the_same(topologies):
     with pytest.raises(hansa.HansaError, match="market"):
         hansa.run(topologies / "batch.toml", bidder=Shortest())
