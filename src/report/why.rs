@@ -11,7 +11,7 @@ use super::tally::{JobRow, StintEnd, TaskRow};
 use hansa_sim::grid::JobId;
 use hansa_sim::numerals::{count, counted, percent, span};
 use hansa_sim::protocol::ReserveAnswer;
-use hansa_sim::time::Time;
+use hansa_sim::time::{Span, Time};
 
 /// Later jobs that are named.
 const NAMED: usize = 8;
@@ -53,9 +53,9 @@ pub struct Why {
     pub free: Option<Free>,
     /// Jobs that came later and started before, those with most core time first.
     pub overtaken_by: Vec<Later>,
-    /// First time at which enough cores would have been free, with nothing left ahead, if the later jobs had not
-    /// started and all else were unchanged. None if no later job started before it, jobs share cores there, or some
-    /// that were ahead still waited.
+    /// First time, at most `until`, from which enough cores would have been free for as long as it ran, or for its
+    /// requested time if it did not start, if the later jobs had not started and all else were unchanged: jobs ahead
+    /// keep their starts. None if no later job started before it, or jobs share cores there.
     pub free_without_later: Option<f64>,
     /// The jobs that left their cores in the moment of its start.
     pub freed_by: Vec<String>,
@@ -171,10 +171,9 @@ impl Tally {
             stay.start.is_some_and(|start| start <= own.came) && stay.end > own.came && !std::ptr::eq(stay, own)
         };
         let facts = &self.sites[site as usize];
-        let nothing_ahead = if last.is_none() { Some(own.came) } else { last.filter(|last| *last <= until) };
-        let free_without_later = nothing_ahead.filter(|_| !later.is_empty() && !facts.is_shared).map(|from| {
+        let free_without_later = (!later.is_empty() && !facts.is_shared).then(|| {
             let others = stays.iter().filter(|stay| !is_later(stay) && !std::ptr::eq(*stay, own));
-            seconds(enough_from(others, facts.cores, own.cores, from).min(until))
+            seconds(first_room(others, facts.cores, own).min(until))
         });
         let freed = own.start.map_or_else(Vec::new, |start| {
             let these = stays.iter().filter(|stay| stay.end == start && stay.start.is_some_and(|began| began < start));
@@ -335,21 +334,32 @@ fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
     Free { most: most.max(0).cast_unsigned(), enough_for: enough as f64 / 1e6 }
 }
 
-/// First time from `from` on at which `wanted` of the cores of a site are free of these stays.
-fn enough_from<'s>(stays: impl Iterator<Item = &'s Stay<'s>>, of: u32, wanted: u32, from: Time) -> Time {
-    let holds = |stay: &&Stay<'_>| stay.start.is_some_and(|start| start <= from) && stay.end > from;
-    let mut ends: Vec<(Time, u32)> = stays.filter(holds).map(|stay| (stay.end, stay.cores)).collect();
-    ends.sort_unstable();
-    let held: i64 = ends.iter().map(|(_, cores)| i64::from(*cores)).sum();
-    let mut free = i64::from(of) - held;
-    let mut time = from;
-    for (end, cores) in ends {
-        if free >= i64::from(wanted) {
-            break;
+/// First time since its arrival from which these stays leave a task enough cores for as long as it ran, or for its
+/// requested time if it did not start. O(n log n) in the number of stays.
+fn first_room<'s>(others: impl Iterator<Item = &'s Stay<'s>>, of: u32, own: &Stay<'_>) -> Time {
+    let asked = own.row.job.tasks[own.index].walltime;
+    let need = own.start.map_or(asked, |start| own.end.since(start)).max(Span::from_micros(1));
+    let mut changes: Vec<(Time, i64)> = Vec::new();
+    for stay in others {
+        let Some(start) = stay.start else { continue };
+        if stay.end > own.came {
+            changes.push((start.max(own.came), -i64::from(stay.cores)));
+            changes.push((stay.end, i64::from(stay.cores)));
         }
-        (time, free) = (end, free + i64::from(cores));
     }
-    time
+    changes.sort_unstable();
+    let mut free = i64::from(of);
+    // Start of the stretch with enough free cores that reaches the current time.
+    let mut enough_from = (of >= own.cores).then_some(own.came);
+    for at_once in changes.chunk_by(|one, other| one.0 == other.0) {
+        let (time, _) = at_once[0];
+        if let Some(from) = enough_from.filter(|from| time.since(*from) >= need) {
+            return from;
+        }
+        free += at_once.iter().map(|(_, change)| change).sum::<i64>();
+        enough_from = if free >= i64::from(own.cores) { enough_from.or(Some(time)) } else { None };
+    }
+    enough_from.unwrap_or(Time::NEVER)
 }
 
 impl fmt::Display for Why {
@@ -433,11 +443,19 @@ impl fmt::Display for Why {
         if let Some(free) = self.free_without_later {
             let text = match self.until - free {
                 0.0 => "without these, enough cores would have been free no sooner".to_owned(),
-                sooner => format!(
-                    "without these, enough cores would have been free from {} on, {} sooner",
-                    moment(free),
-                    span(sooner)
-                ),
+                sooner => {
+                    let waiting = self.waited.iter().filter(|before| before.until > free).count() as u64;
+                    format!(
+                        "without these, enough cores would have been free {} from {} on, {} sooner{}",
+                        if self.started.is_some() { "for its whole run" } else { "for its requested time" },
+                        moment(free),
+                        span(sooner),
+                        match waiting {
+                            0 => String::new(),
+                            ahead => format!(", while {} ahead of it still waited", counted(ahead, "job")),
+                        }
+                    )
+                }
             };
             line("", text)?;
         }
@@ -474,7 +492,10 @@ impl Why {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
     use std::sync::Arc;
+
+    use proptest::prelude::*;
 
     use super::*;
     use crate::Names;
@@ -484,20 +505,22 @@ mod tests {
     use hansa_sim::grid::{Job, Kind, NodeSet, Task, TaskId};
     use hansa_sim::kernel::Entry;
     use hansa_sim::protocol::Record;
-    use hansa_sim::time::{Span, Stamp};
+    use hansa_sim::time::Stamp;
 
     /// On 8 cores: job 0 has 6 of them until 100 s, job 1 wants 8, and job 2, which came later, has 2 until 60 s.
     fn tally() -> Tally {
-        tally_of([(0, 0, 6, Some(0), 100), (1, 10, 8, Some(100), 150), (2, 20, 2, Some(20), 60), (3, 30, 8, None, 0)])
+        tally_of(&[(0, 0, 6, Some(0), 100), (1, 10, 8, Some(100), 150), (2, 20, 2, Some(20), 60), (3, 30, 8, None, 0)])
     }
 
-    /// Jobs by number, arrival, cores, start and end.
-    fn tally_of(jobs: [(u32, u64, u32, Option<u64>, u64); 4]) -> Tally {
+    /// Number, arrival, cores, start and end of a job, in seconds.
+    type JobTimes = (u32, u64, u32, Option<u64>, u64);
+
+    fn tally_of(jobs: &[JobTimes]) -> Tally {
         let mut topology = topology();
         topology.sites[0].cores = 8;
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let mut story = Vec::new();
-        for (id, came, cores, start, end) in jobs {
+        for &(id, came, cores, start, end) in jobs {
             let task = TaskId { job: JobId(id), index: 0 };
             let tasks = vec![Task::new(Span::from_secs(60), cores, Kind(0))];
             let job = Job {
@@ -512,15 +535,24 @@ mod tests {
             story.push((came, ROUTER, Record::Arrived { job: Arc::new(job), user: ANN }));
             story.push((came, ROUTER, Record::Assigned { task, site: YORK }));
             if let Some(start) = start {
-                let first = if id == 2 { 6 } else { 0 };
-                let cores = NodeSet::run(first, first + cores - 1);
-                story.push((start, YORK, Record::Started { task, cores }));
+                story.push((start, YORK, Record::Started { task, cores: NodeSet::default() }));
                 story.push((end, YORK, Record::Finished { task }));
             }
         }
         // Ends come before starts of their moment.
         story.sort_by_key(|(seconds, _, record)| (*seconds, matches!(record, Record::Started { .. })));
-        for (seconds, actor, record) in story {
+        let mut free = NodeSet::all(8);
+        let mut held: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
+        for (seconds, actor, mut record) in story {
+            match &mut record {
+                Record::Started { task, cores } => {
+                    let wanted = jobs[task.job.0 as usize].2;
+                    *cores = free.take_lowest(wanted).expect("jobs at a time fit");
+                    held.insert(*task, cores.clone());
+                }
+                Record::Finished { task } => free.insert(&held[&*task]),
+                _ => {}
+            }
             tally.add(&Entry { stamp: Stamp::at(at(seconds)), actor, record }).unwrap();
         }
         tally
@@ -552,20 +584,99 @@ mod tests {
         let jobs = |end| {
             [(0, 0, 6, Some(0), 50), (1, 10, 8, Some(end), 150), (2, 20, 2, Some(20), end), (3, 30, 1, Some(50), 60)]
         };
-        let why = tally_of(jobs(90)).why("1").unwrap();
+        let why = tally_of(&jobs(90)).why("1").unwrap();
         assert_eq!((why.free_without_later, why.until), (Some(50.0), 90.0));
         let text = why.to_string();
-        let line = "without these, enough cores would have been free from 00:00:50 on, 40 s sooner\n";
+        let line = "without these, enough cores would have been free for its whole run from 00:00:50 on, 40 s sooner\n";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("job 0 ran on 6 cores until 00:00:50\n"), "{text}");
         // Job 3 has nothing ahead of it but job 1, which leaves the queue after it: it went first.
-        let first = tally_of(jobs(90)).why("3").unwrap();
+        let first = tally_of(&jobs(90)).why("3").unwrap();
         assert_eq!(
             (first.free_without_later, &first.waited[..]),
             (None, &[Before { job: "1".to_owned(), cores: 8, until: 90.0 }][..])
         );
-        let text = tally_of(jobs(50)).why("1").unwrap().to_string();
+        let mut in_time = jobs(50);
+        in_time[3] = (3, 30, 1, Some(150), 160);
+        let text = tally_of(&in_time).why("1").unwrap().to_string();
         assert!(text.contains("without these, enough cores would have been free no sooner\n"), "{text}");
+    }
+
+    /// Without job 3, all cores are free from 40 s until job 1, which is ahead of job 2, starts at 93 s.
+    #[test]
+    fn room_that_ends_before_the_start_counts_if_the_job_fits_into_it() {
+        let jobs =
+            |end| [(0, 0, 6, Some(0), 40), (1, 1, 8, Some(93), 103), (2, 2, 8, Some(103), end), (3, 3, 2, Some(3), 93)];
+        let why = tally_of(&jobs(113)).why("2").unwrap();
+        assert_eq!(why.free_without_later, Some(40.0));
+        let text = why.to_string();
+        let line = "without these, enough cores would have been free for its whole run from 00:00:40 on, 1 min 03 s \
+                    sooner, while 1 job ahead of it still waited\n";
+        assert!(text.contains(line), "{text}");
+        assert_eq!(tally_of(&jobs(156)).why("2").unwrap().free_without_later, Some(40.0));
+        let text = tally_of(&jobs(157)).why("2").unwrap().to_string();
+        assert!(text.contains("without these, enough cores would have been free no sooner\n"), "{text}");
+    }
+
+    /// Starts jobs on eight cores at random: at each second each waiting job starts by chance if it fits.
+    fn play_at_random(jobs: &[(u64, u32, u64)], chances: &[u8]) -> Vec<JobTimes> {
+        let mut played: Vec<JobTimes> = Vec::new();
+        for (id, &(came, cores, _)) in jobs.iter().enumerate() {
+            played.push((id as u32, came, cores, None, 0));
+        }
+        for second in 0..200u64 {
+            for (place, &(_, _, runtime)) in jobs.iter().enumerate() {
+                let (_, came, cores, start, _) = played[place];
+                let held: u32 = played.iter().filter(|job| is_held_at(job, second)).map(|job| job.2).sum();
+                let chance = chances[(second as usize * 7 + place) % chances.len()];
+                if start.is_none() && came <= second && held + cores <= 8 && chance < 60 {
+                    played[place].3 = Some(second);
+                    played[place].4 = second + runtime;
+                }
+            }
+        }
+        played
+    }
+
+    fn is_held_at(job: &JobTimes, second: u64) -> bool {
+        job.3.is_some_and(|start| start <= second) && job.4 > second
+    }
+
+    /// First second at which a job fits for its whole time, tried one by one.
+    fn first_room_by_trying(jobs: &[JobTimes], own: &JobTimes, until: u64) -> u64 {
+        let is_other = |job: &&JobTimes| {
+            let is_later = (job.1, job.0) > (own.1, own.0) && job.3.is_some_and(|start| start < until);
+            job.0 != own.0 && !is_later
+        };
+        let others: Vec<&JobTimes> = jobs.iter().filter(is_other).collect();
+        let need = own.3.map_or(60, |start| own.4 - start);
+        let fits_at = |from: &u64| {
+            (*from..from + need).all(|second| {
+                let held: u32 = others.iter().filter(|job| is_held_at(job, second)).map(|job| job.2).sum();
+                held + own.2 <= 8
+            })
+        };
+        (own.1..until).find(fits_at).unwrap_or(until)
+    }
+
+    proptest! {
+        #[test]
+        fn the_cost_of_being_overtaken_is_that_of_trying_every_second(
+            jobs in prop::collection::vec((0u64..40, 1u32..=8, 1u64..30), 2..12),
+            chances in prop::collection::vec(any::<u8>(), 60..80),
+        ) {
+            let mut jobs = jobs;
+            jobs.sort_by_key(|job| job.0);
+            let played = play_at_random(&jobs, &chances);
+            let tally = tally_of(&played);
+            for own in &played {
+                let why = tally.why(&own.0.to_string()).unwrap();
+                let until = own.3.unwrap_or(why.until as u64);
+                let is_overtaken = !why.overtaken_by.is_empty();
+                let tried = is_overtaken.then(|| first_room_by_trying(&played, own, until) as f64);
+                prop_assert_eq!(why.free_without_later, tried, "job {} of {:?}", own.0, played);
+            }
+        }
     }
 
     /// A job that starts at once has half of its cores from 10 s to 50 s, is paused for 30 s, moved after 20 s more,
