@@ -21,6 +21,10 @@ pub fn gamma(x: f64) -> f64 {
     libm::tgamma(x)
 }
 
+pub fn atan(x: f64) -> f64 {
+    libm::atan(x)
+}
+
 pub fn cos(x: f64) -> f64 {
     libm::cos(x)
 }

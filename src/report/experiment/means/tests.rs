@@ -45,7 +45,7 @@ fn means_are_over_seeds_wherever_these_are_written() {
     for (picks, cells) in means.combinations() {
         let value = cells[0].unwrap();
         assert_eq!((value.mean, value.count), (100.0 * picks[0] as f64 + 10.0 * picks[1] as f64 + 1.5, 2));
-        assert_eq!(value.within, Some(12.706 * 0.5));
+        assert!((value.within.unwrap() - 12.706_204_736_174_7 * 0.5).abs() < 1e-9);
         assert_eq!((means.cell(&picks, 0), means.cell(&picks, 1)), (cells[0], cells[1]));
         assert_eq!(cells[1].is_some(), picks[0] == 0);
         assert_eq!(cells[3], None);
@@ -59,10 +59,10 @@ fn the_file_has_a_row_for_each_mean() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 2 * 3 * 4);
     assert_eq!(lines[0], "market.policy,workload.0.load,metric,runs,mean,within");
-    assert_eq!(lines[1], "fifo,1.4,value,2,1.5,6.353");
+    assert!(lines[1].starts_with("fifo,1.4,value,2,1.5,6.353102368087"), "{}", lines[1]);
     assert_eq!(lines[3], "fifo,1.4,jobs,2,40,0");
     assert_eq!(lines[4], "fifo,1.4,paid,0,,");
-    assert_eq!(lines[17], "a <quick> one,0.7,value,2,111.5,6.353");
+    assert!(lines[17].starts_with("a <quick> one,0.7,value,2,111.5,6.353102368087"), "{}", lines[17]);
 }
 
 #[test]
