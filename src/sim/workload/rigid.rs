@@ -103,7 +103,48 @@ pub struct Faults {
     /// Lines with more fields than the format has, and the largest number of extra fields of a line; no fault.
     #[serde(default, skip_serializing_if = "Extra::is_none")]
     pub extra: Extra,
+    /// Jobs whose size is that of an allocation after the fields of the format; no fault.
+    #[serde(default, skip_serializing_if = "Allocations::is_none")]
+    pub allocations: Allocations,
     pub first: Vec<Fault>,
+}
+
+/// Jobs of lines that describe an allocation of whole nodes, and those with facts that are ignored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocations {
+    pub jobs: u64,
+    pub with_gpus: u64,
+    pub with_soft_walltime: u64,
+}
+
+impl Allocations {
+    fn is_none(&self) -> bool {
+        self.jobs == 0
+    }
+
+    fn note(self) -> Option<String> {
+        let Allocations { jobs, with_gpus, with_soft_walltime } = self;
+        if jobs == 0 {
+            return None;
+        }
+        let (have, their) = if jobs == 1 { ("has", "its") } else { ("have", "their") };
+        let mut ignored = Vec::new();
+        if with_gpus > 0 {
+            ignored.push(format!("GPUs (field 19, of {})", counted(with_gpus, "job")));
+        }
+        if with_soft_walltime > 0 {
+            ignored.push(format!("soft walltimes (field 20, of {})", counted(with_soft_walltime, "job")));
+        }
+        let mut note = format!(
+            "{} {have} the size that {their} field 21 describes, in nodes (such as frontier:excl:2500x112, 2,500 \
+             nodes), instead of that of fields 5 and 8",
+            counted(jobs, "job")
+        );
+        if !ignored.is_empty() {
+            note.push_str(&format!("; {their} {} are ignored", ignored.join(" and ")));
+        }
+        Some(note)
+    }
 }
 
 /// Fields of a log that the format does not have, which are ignored.
@@ -179,6 +220,7 @@ impl Faults {
             format!("{lines} {have} more than 18 fields: up to {} a line ignored", counted(most, "extra field"))
         });
         let notes = [
+            self.allocations.note(),
             extra,
             self.renumbered.then(|| renumbered.to_owned()),
             count(self.lengthened, "without run time counted as running for 1 s"),
@@ -297,6 +339,14 @@ impl Collector {
         let all = &mut self.trace.faults.extra;
         all.lines += u64::from(extra > 0);
         all.most = all.most.max(extra);
+    }
+
+    /// Counts a job whose size is that of its allocation.
+    pub fn note_allocation(&mut self, has_gpus: bool, has_soft_walltime: bool) {
+        let all = &mut self.trace.faults.allocations;
+        all.jobs += 1;
+        all.with_gpus += u64::from(has_gpus);
+        all.with_soft_walltime += u64::from(has_soft_walltime);
     }
 
     pub fn renumber(&mut self) {

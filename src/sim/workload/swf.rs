@@ -3,6 +3,10 @@
 //!
 //! Times are seconds. Most logs have integers; decimals are kept to the microsecond. A line that cannot be read is left
 //! out and counted, and lines out of order are sorted and counted.
+//!
+//! Logs of recent machines have three fields more: GPUs (19), a soft walltime (20), and a description of the allocation
+//! (21), such as `frontier:excl:2500x112`, 2,500 nodes of 112 cores each without other jobs. Fields 5 and 8 count nodes
+//! or cores there, depending on the job, so the size of such a job is the number of nodes of field 21.
 
 use std::io::{self, BufRead};
 
@@ -12,6 +16,9 @@ use crate::decimal::{put_number, put_seconds};
 use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
+
+/// Fields after those of the standard in logs that describe allocations.
+const EXTRA_FIELDS: usize = 3;
 
 /// Names of the fields in error messages, from the standard.
 const NAMES: [&str; FIELDS] = [
@@ -65,8 +72,12 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
                 return Err(io::Error::other(format!("line {number}: more than {JOBS_MAX} jobs")));
             }
             Some(_) => match read_job(text) {
-                Ok((job, extra)) => {
-                    collector.ignore_fields(extra);
+                Ok((job, ExtraFields::Ignored(count))) => {
+                    collector.ignore_fields(count);
+                    collector.job(place, job);
+                }
+                Ok((job, ExtraFields::Allocation { has_gpus, has_soft_walltime })) => {
+                    collector.note_allocation(has_gpus, has_soft_walltime);
                     collector.job(place, job);
                 }
                 Err(what) => collector.leave_out(place, format!("{what}{}", lookalike(text))),
@@ -88,8 +99,28 @@ fn lookalike(text: &[u8]) -> &'static str {
     }
 }
 
-/// Reads the job of a line, and the number of fields after the last one of the standard.
-fn read_job(text: &[u8]) -> Result<(Rigid, u64), String> {
+/// Fields of a line after the last one of the standard.
+enum ExtraFields {
+    /// This many fields without a known meaning.
+    Ignored(u64),
+    /// GPUs and a soft walltime, which are known but not used, and an allocation, from which the job has its size.
+    Allocation { has_gpus: bool, has_soft_walltime: bool },
+}
+
+/// Number of nodes of a description of an exclusive allocation, such as `frontier:excl:2500x112`; None for other texts.
+fn exclusive_nodes(word: &[u8]) -> Option<u32> {
+    let mut parts = str::from_utf8(word).ok()?.split(':');
+    let (Some(_), Some("excl"), Some(size), None) = (parts.next(), parts.next(), parts.next(), parts.next()) else {
+        return None;
+    };
+    let is_count = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (nodes, cores) = size.split_once('x').filter(|(nodes, cores)| is_count(nodes) && is_count(cores))?;
+    let cores: u32 = cores.parse().ok()?;
+    nodes.parse().ok().filter(|nodes: &u32| *nodes > 0 && cores > 0)
+}
+
+/// Reads the job of a line, and its fields after the last one of the standard.
+fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
     let mut fields = [None; FIELDS];
     let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     for (index, field) in fields.iter_mut().enumerate() {
@@ -101,7 +132,16 @@ fn read_job(text: &[u8]) -> Result<(Rigid, u64), String> {
             format!("the {} is {word}, which is {wrong}", NAMES[index])
         })?;
     }
-    let extra = words.count() as u64;
+    let mut extra = [&b""[..]; EXTRA_FIELDS];
+    let mut extra_count = 0;
+    for word in words {
+        if let Some(place) = extra.get_mut(extra_count) {
+            *place = word;
+        }
+        extra_count += 1;
+    }
+    let [gpus, soft_walltime, allocation] = extra;
+    let nodes = if extra_count == EXTRA_FIELDS { exclusive_nodes(allocation) } else { None };
 
     let whole = |index: usize| match fields[index] {
         Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
@@ -122,10 +162,10 @@ fn read_job(text: &[u8]) -> Result<(Rigid, u64), String> {
         submit: Time::ZERO + time(1)?.ok_or_else(|| need(1))?,
         wait: time(2)?,
         runtime: time(3)?,
-        allocated: small(4)?,
+        allocated: if nodes.is_some() { nodes } else { small(4)? },
         cpu_time: time(5)?,
         memory_used: fields[6].map(Kilobytes::from_millionths),
-        requested: small(7)?,
+        requested: if nodes.is_some() { nodes } else { small(7)? },
         requested_time: time(8)?,
         memory_requested: fields[9].map(Kilobytes::from_millionths),
         status: small(10)?,
@@ -137,6 +177,11 @@ fn read_job(text: &[u8]) -> Result<(Rigid, u64), String> {
         preceding: whole(16)?,
         think: time(17)?,
         profile: None,
+    };
+    let is_known = |word: &[u8]| !matches!(read_number(word), Ok(None | Some(0)));
+    let extra = match nodes {
+        None => ExtraFields::Ignored(extra_count as u64),
+        Some(_) => ExtraFields::Allocation { has_gpus: is_known(gpus), has_soft_walltime: is_known(soft_walltime) },
     };
     Ok((job, extra))
 }
@@ -341,6 +386,36 @@ mod tests {
             trace.faults.note(),
             Some("2 lines have more than 18 fields: up to 3 extra fields a line ignored".to_owned())
         );
+    }
+
+    #[test]
+    fn the_size_of_an_exclusive_allocation_is_its_number_of_nodes() {
+        let line =
+            |size: &str, extra: &str| format!("0 -1 10 {size} -1 -1 {size} 10 -1 1 1 1 -1 -1 -1 -1 -1 {extra}\n");
+        let log = [
+            format!("1 {}", line("589824", "16 -1 frontier:excl:2500x112")),
+            format!("2 {}", line("3", "-1 3600 frontier:excl:2x112")),
+            format!("3 {}", line("4", "8 -1 frontier:shared:1x56")),
+            format!("4 {}", line("5", "-1 -1 frontier:excl:0x112")),
+            format!("5 {}", line("6", "-1 -1 frontier:excl:2x112:x")),
+            format!("6 {}", line("7", "frontier:excl:2x112")),
+            format!("7 {}", line("8", "-1 -1 frontier:excl:+2x112")),
+            // Fields that have no use need not be readable.
+            format!("8 {}", line("9999999999", "-1 -1 frontier:excl:9x1")),
+        ];
+        let trace = read(log.concat().as_bytes()).unwrap();
+        let sizes: Vec<_> = trace.jobs.iter().map(|job| job.nodes().unwrap()).collect();
+        assert_eq!(sizes, [2_500, 2, 4, 5, 6, 7, 8, 9]);
+        assert!(trace.faults.is_empty());
+        let note = trace.faults.note().unwrap();
+        assert_eq!(
+            note,
+            "3 jobs have the size that their field 21 describes, in nodes (such as frontier:excl:2500x112, 2,500 \
+             nodes), instead of that of fields 5 and 8; their GPUs (field 19, of 1 job) and soft walltimes (field 20, \
+             of 1 job) are ignored; 5 lines have more than 18 fields: up to 3 extra fields a line ignored"
+        );
+        let alone = read(log[7].as_bytes()).unwrap().faults.note().unwrap();
+        assert!(alone.starts_with("1 job has the size that its field 21") && !alone.contains("ignored"), "{alone}");
     }
 
     #[test]
