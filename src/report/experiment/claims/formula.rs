@@ -360,6 +360,9 @@ impl<'t> Parser<'t> {
                 let (rank, of) = (self.product()?, self.needs(",").and_then(|()| self.factor())?);
                 self.needs(")")?;
                 match (rank, of) {
+                    (Term::Number(rank), Term::Metric(_)) if rank > f64::from(u32::MAX) => {
+                        Err(format!("{word}: expected a rank of at most {}, found {rank}", u32::MAX))
+                    }
                     (Term::Number(rank), Term::Metric(of)) if rank >= 1.0 && rank.fract() == 0.0 => {
                         Ok(Term::Ranked { is_largest: word == "largest", rank: rank as usize, of })
                     }
@@ -531,6 +534,10 @@ mod tests {
         assert_eq!(wrong("1.2.3 < 3"), "expected a number, found `1.2.3`");
         let ranked = "expected a rank and a metric, such as largest(2, value(policy not edf))";
         assert_eq!(wrong("largest(0.5, value(a)) < 3"), ranked);
+        assert_eq!(
+            wrong("largest(1000000000000000000000000000, value(a)) < 3"),
+            "largest: expected a rank of at most 4294967295, found 1000000000000000000000000000"
+        );
         let deep = "expected at most 20 parentheses inside of each other";
         assert_eq!((wrong(&"(".repeat(100_000)).as_str(), wrong(&"-".repeat(100_000)).as_str()), (deep, deep));
         let long = format!("1{} < 2", "+1".repeat(200_000));

@@ -15,7 +15,8 @@ use super::account::{JudgedClaim, said};
 use super::cells::Cells;
 use super::formula::{Each, Formula, Term};
 use hansa_sim::settings::{
-    Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, quoted,
+    Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, printable,
+    quoted,
 };
 
 /// A claim as written in a file.
@@ -238,7 +239,7 @@ impl WrittenClaim {
         for Printed { ours, paper } in &self.numbers {
             let Some(ours) = ours else { continue };
             if let Ok(Some(number)) = cells.number(&ours.meaning, &Default::default()) {
-                judge.beside(number.name.clone(), paper.clone().unwrap_or_default(), &number);
+                judge.beside(number.name.clone(), one_line(paper.as_deref().unwrap_or_default()), &number);
             }
         }
         let weaker = self.weaker.as_ref().and_then(|weaker| {
@@ -266,8 +267,9 @@ impl WrittenClaim {
     }
 }
 
+/// A text of a file on one line, without characters that steer a terminal or reverse the text around them.
 fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Reports what the claims at these locations lack, and what they name and the experiment does not have.

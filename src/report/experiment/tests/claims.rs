@@ -2,6 +2,7 @@
 
 use crate::experiment::claims::Verdict;
 use crate::experiment::{self, Experiment, Findings, RunRow, verdicts};
+use hansa_sim::settings::steers;
 
 const HEAD: &str = r#"
 name = "try"
@@ -101,6 +102,25 @@ fn terms_are_shown_as_they_are_computed() {
     // It does not depend on a name of `each`.
     assert_eq!(compared(r#"["load"]"#, "value(fifo, 1) < 4").1.len(), 1);
     assert_eq!(compared(r#"["workload.0.load"]"#, "value(fifo, next workload.0.load) < value(fifo)").1.len(), 2);
+}
+
+/// U+202E reverses the text after it, and U+001B begins a command to the terminal.
+#[test]
+fn texts_of_claims_cannot_steer_the_terminal() {
+    let claims = r#"
+[[claim]]
+text = "fifo\u202Eofif"
+says = [{ quote = "a\u001B[2Jb", sense = "c\u2066d", place = "section\u200F 5" }]
+compare = ["value(fifo, 1) < 4"]
+numbers = [{ ours = "value(fifo, 1)", paper = "0.7\u202E1" }]
+note = "e\u202Ef"
+remark = "g\u202Eh"
+weaker = { text = "i\u202Ej", compare = ["value(fifo, 1) < 5"] }
+"#;
+    let text = judged(claims).text();
+    let steering: Vec<char> = text.chars().filter(|letter| *letter != '\n' && steers(*letter)).collect();
+    assert!(steering.is_empty(), "{text:?}");
+    assert!(text.contains("fifo\u{fffd}ofif"), "{text}");
 }
 
 /// The seed moves both by more than they differ, but seed by seed the difference is the same.
