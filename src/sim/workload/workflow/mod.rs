@@ -67,17 +67,31 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<WorkflowFile, Unreadable> {
 
 const KINDS: &str = "a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT";
 
-/// True if a text begins like a graph in DOT, perhaps after a comment.
+/// True if a text begins like a graph in DOT, perhaps after comments.
 fn is_dot(text: &str) -> bool {
-    let text = text.trim_start();
+    let text = skip_comments(text);
     let word = text.split(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
     ["strict", "digraph", "graph"].iter().any(|start| word.eq_ignore_ascii_case(start))
-        || ["//", "/*", "#"].iter().any(|start| text.starts_with(start))
+}
+
+/// The rest of a text after the comments of DOT at its beginning.
+fn skip_comments(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let after = if rest.starts_with("/*") {
+            rest.split_once("*/").map_or("", |(_, after)| after)
+        } else if rest.starts_with("//") || rest.starts_with('#') {
+            rest.split_once('\n').map_or("", |(_, after)| after)
+        } else {
+            return rest;
+        };
+        rest = after.trim_start();
+    }
 }
 
 /// The probable kind of a text that is no workflow, or its beginning.
 fn found(text: &str) -> String {
-    let first = text.trim_start().lines().next().unwrap_or_default();
+    let Some(first) = skip_comments(text).lines().next() else { return "only comments".to_owned() };
     let is_numbers =
         first.split_whitespace().count() > 5 && first.split_whitespace().all(|word| word.parse::<f64>().is_ok());
     if first.starts_with(';') || is_numbers {

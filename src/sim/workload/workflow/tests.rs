@@ -268,6 +268,9 @@ fn errors_of_dot_are_reported_with_their_line() {
     let kinds = "a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT";
     assert_eq!(told("hello"), format!("bad:1:1: expected {kinds}, found `hello`"));
     assert_eq!(told("; Version: 2\n"), format!("bad:1:1: expected {kinds}, found a log of jobs (SWF)"));
+    let topology = "# A grid of one site.\n\nname = \"one\"\n";
+    assert_eq!(told(topology), format!("bad:1:1: expected {kinds}, found TOML"));
+    assert_eq!(told("// a\n/* b\n */ # c"), format!("bad:1:1: expected {kinds}, found only comments"));
     assert_eq!(told("name = \"x\"\n"), format!("bad:1:1: expected {kinds}, found TOML"));
     assert_eq!(told("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
     assert_eq!(told("digraph {}"), "bad: the workflow has no tasks");
