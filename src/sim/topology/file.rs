@@ -81,13 +81,13 @@ impl<'r, 'x> Library<'r, 'x> {
             return None;
         }
 
-        // Replacements of broken bytes keep the offsets of the text before them.
+        // Escapes of broken bytes keep the offsets of the text before them.
         let (text, broken) = match String::from_utf8(bytes) {
             Ok(text) => (text, None),
             Err(error) => {
                 let at = error.utf8_error().valid_up_to();
                 let byte = error.as_bytes()[at];
-                (String::from_utf8_lossy(error.as_bytes()).into_owned(), Some((at, byte)))
+                (escape_broken_line(error.as_bytes(), at), Some((at, byte)))
             }
         };
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
@@ -413,3 +413,23 @@ fn expand_member(mut member: WrittenNode, key: &Path<'_>, diagnostics: &Diagnost
 }
 
 const MEMBERS_MAX_WIDE: i128 = MEMBERS_MAX as i128;
+
+/// Bytes of a line that are shown from the first one on that is not UTF-8.
+const BROKEN_SHOWN: usize = 32;
+
+/// The text up to the first byte that is not UTF-8, and the beginning of the rest of that line, where such bytes are
+/// written as `\xff`.
+fn escape_broken_line(bytes: &[u8], at: usize) -> String {
+    let rest = bytes[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let mut text = String::from_utf8_lossy(&bytes[..at]).into_owned();
+    for chunk in rest[..rest.len().min(BROKEN_SHOWN)].utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    if rest.len() > BROKEN_SHOWN {
+        text.push_str("...");
+    }
+    text
+}
