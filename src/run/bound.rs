@@ -145,12 +145,20 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     }
     text.push_str(&match hi > 1.0 {
         true => format!(
-            "bound         {hi:.6}: some job is stretched by more than {lo:.6} under any schedule; {hi:.6} is possible \
-             if memory is ignored\n"
+            "bound         {}: no schedule keeps every stretch at or below {}; {} is possible if memory is ignored\n",
+            trim_decimals(hi),
+            trim_decimals(lo),
+            trim_decimals(hi)
         ),
         false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
     });
     out::always(&text)
+}
+
+/// A number with up to six decimals, without zeros at its end.
+fn trim_decimals(number: f64) -> String {
+    let text = format!("{number:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn rule(text: &str) -> Result<Rule, String> {

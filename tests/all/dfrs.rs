@@ -313,6 +313,7 @@ fn the_bound_of_topologies_and_logs_is_printed() {
     let found = said.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
     assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{said}");
     assert!(said.contains("4 jobs on 2 nodes"), "{said}");
+    assert!(said.contains(": no schedule keeps every stretch at or below 1.3"), "{said}");
 
     let log = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 0 -1 100 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
                3 0 -1 100 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n";

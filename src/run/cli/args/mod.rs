@@ -131,8 +131,7 @@ pub(super) enum Command {
         /// Leave out plans that end later than this after the moment of planning, such as "3 h"
         #[arg(long, value_name = "TIME", value_parser = plan::deadline)]
         deadline: Option<hansa_sim::time::Span>,
-        /// Plan this long after the start, beside the jobs of users who only queue [default: at the start, on idle
-        /// sites]
+        /// Plan at this virtual time, with the queued jobs that are then there [default: at the start, on idle sites]
         #[arg(long, value_name = "TIME", value_parser = plan::moment)]
         at: Option<hansa_sim::time::Span>,
         /// Print JSON instead of a table
@@ -345,7 +344,7 @@ pub(super) struct RunArgs {
     pub topology: Option<String>,
     #[command(flatten)]
     pub overrides: OverrideArgs,
-    /// Resume a run that ended early; this is the folder that holds its results, or would have held them
+    /// Continue a run that ended early; DIR is its --out folder
     #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
     pub resume: Option<PathBuf>,
     #[command(flatten)]

@@ -43,7 +43,7 @@ pub struct RouterArgs {
     /// Longest absence of a lost process, for example 5min; 0 ends the run at once
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
     pub patience: Duration,
-    /// Resume a run whose router died; this is the folder that holds its results, or would have held them
+    /// Continue a run whose router died; DIR is its --out folder
     #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,
     /// Resume the run that an earlier router has left in the folder of the results, if it has this topology: for
