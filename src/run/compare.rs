@@ -102,6 +102,7 @@ fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
     for (((folder, opened), jobs), log) in folders.iter().zip(opened).zip(tables).zip(logs) {
         let hansa_report::Side { name, manifest, summary, events } = opened;
         let topology = meaning(folder, &manifest.topology, &manifest.names);
+        let changed = files::changed_names(folder, &manifest);
         let course = match topology {
             Ok(topology) => {
                 let tally = replayed(folder, &topology, &manifest.names, &summary, events)?;
@@ -110,7 +111,7 @@ fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
             // Made by another version, perhaps: its numbers can be compared all the same.
             Err(_) => None,
         };
-        sides.push(Side { name, manifest, summary, jobs, course, log });
+        sides.push(Side { name, manifest, summary, jobs, course, log, changed });
     }
     compare(sides, window).map_err(Failure::Input)
 }

@@ -120,12 +120,31 @@ fn equal_runs_and_runs_of_other_systems_are_compared() {
     };
     assert!(metric("value")[0].is_null() && metric("value")[2].is_number());
     assert_eq!((&json["jobs"][1]["only_in_first"], &json["jobs"][1]["only_in_other"]), (&0.into(), &50.into()));
+    assert_eq!(
+        json["verdicts"][1],
+        "C against A: no verdict, as these are not runs of the same jobs: of 50 jobs with one number in both, 50 differ \
+         in user, size, worth or times."
+    );
     let notes = json["notes"].to_string();
     assert!(notes.contains("50 jobs of C are not in A"), "{notes}");
     assert!(
         notes.contains("50 differ in user, size, worth or times, so C is not compared with A job by job"),
         "{notes}"
     );
+}
+
+#[test]
+fn a_result_that_was_edited_is_named() {
+    let scratch = Scratch::new();
+    let [one, edited] = ["one", "edited"].map(|name| scratch.path(name));
+    run("batch.toml", &one, &["workload.0.jobs=50"]);
+    run("batch.toml", &edited, &["workload.0.jobs=50"]);
+    let jobs = edited.join("jobs.csv");
+    let table = std::fs::read_to_string(&jobs).unwrap();
+    std::fs::write(&jobs, table.replacen("COMPLETED", "completed", 1)).unwrap();
+    let json = compared(&[&one, &edited]);
+    assert_eq!(json["verdicts"][0], "No event of B differs from A, but files of B have been changed since.");
+    assert!(json["notes"].to_string().contains("jobs.csv of B"), "{}", json["notes"]);
 }
 
 #[test]

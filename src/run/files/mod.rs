@@ -22,7 +22,7 @@ pub use self::error::FileError;
 use self::error::io_error;
 pub use self::file::{EndedFile, ResultFile, Scratch};
 pub use self::read::verify;
-pub(super) use self::read::{name_of, open, part};
+pub(super) use self::read::{changed_names, name_of, open, part};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
 use super::disk::{Disk, RealDisk, io_reason, parent, remove_tree};

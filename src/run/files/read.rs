@@ -12,7 +12,11 @@ use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::disk::{RealDisk, io_reason, open_regular, unreadable};
 use crate::sanitize::sanitize_text;
 use crate::{Failure, out};
+<<<<<<< theirs
 use hansa_report::{Manifest, Side, SummaryFile};
+=======
+use hansa_report::{self, Manifest, Output, Side, SummaryFile};
+>>>>>>> mine
 
 const BUFFER: usize = super::file::BUFFER;
 
@@ -114,6 +118,17 @@ pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, 
         }
     }
     Ok(changed)
+}
+
+/// Names of the files of a result that are missing, cannot be read, or do not have the size and hash they were written
+/// with; the events are not among them.
+pub fn changed_names(folder: &Path, manifest: &Manifest) -> Vec<String> {
+    let is_as_written = |output: &&Output| {
+        let found = part(folder, &output.name).ok().and_then(|file| hash(file).ok());
+        found.is_some_and(|(bytes, hash)| bytes == output.bytes && hash == output.hash)
+    };
+    let changed = manifest.files.iter().filter(|output| output.name != EVENTS && !is_as_written(output));
+    changed.map(|output| sanitize_text(&output.name)).collect()
 }
 
 /// Size and hash of a file, as a manifest lists them.

@@ -43,6 +43,8 @@ pub struct Side {
     pub course: Option<Course>,
     /// Comparison of its log with that of the first result.
     pub log: LogComparison,
+    /// Names of its files that are not as its manifest describes them.
+    pub changed: Vec<String>,
 }
 
 /// Comparison of a log with that of the first result.
@@ -171,6 +173,14 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
         if let Status::Partial(why) = &side.manifest.status {
             notes.push(format!("{} is partial, so its numbers would be different at the end: {why}", named(run)));
         }
+        if !side.changed.is_empty() {
+            let have = if side.changed.len() == 1 { "has" } else { "have" };
+            let files = all_of(&side.changed);
+            notes.push(format!(
+                "{files} of {} {have} been changed since the run, so its numbers may not be those of the run",
+                named(run)
+            ));
+        }
         if side.course.is_none() && side.summary.results.jobs.submitted > 0 {
             notes.push(format!(
                 "{} is not in the picture over time: its topology is not valid for this version",
@@ -228,11 +238,34 @@ impl Comparison {
         self.sides[run].log != LogComparison::Same && changes.matched > 0 && changes.are_of_the_same_jobs()
     }
 
+    /// Sentence on a result with the same events as the first one.
+    fn same_events(&self, run: usize) -> String {
+        let changed = |run: usize| !self.sides[run].changed.is_empty();
+        let letter = letter(run);
+        match (changed(0), changed(run)) {
+            (false, false) => format!("{letter} is the same run as A: no event differs."),
+            (true, false) => format!("No event of {letter} differs from A, but files of A have been changed since."),
+            (false, true) => {
+                format!("No event of {letter} differs from A, but files of {letter} have been changed since.")
+            }
+            (true, true) => format!("No event of {letter} differs from A, but files of both have been changed since."),
+        }
+    }
+
     /// Sentence on a result against the first one.
     fn verdict(&self, run: usize) -> String {
         let (side, changes) = (&self.sides[run], &self.changes[run - 1]);
         if side.log == LogComparison::Same {
-            return format!("{} is the same run as A: no event differs.", letter(run));
+            return self.same_events(run);
+        }
+        if !changes.are_of_the_same_jobs() {
+            return format!(
+                "{} against A: no verdict, as these are not runs of the same jobs: of {} with one number in both, {} \
+                 differ in user, size, worth or times.",
+                letter(run),
+                counted(changes.matched, "job"),
+                count(changes.unlike)
+            );
         }
         let whole = || self.metrics.iter().filter(|row| !metrics::is_of_a_tenth(row.metric.name));
         let number = |verdict| whole().filter(|row| row.verdict(run) == verdict).count() as u64;

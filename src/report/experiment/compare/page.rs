@@ -426,9 +426,7 @@ impl Comparison {
             let letter = letter(run);
             match &side.log {
                 LogComparison::Reference => {}
-                LogComparison::Same => {
-                    html += html!("<p>{letter} is the same run as A: no event differs.</p>\n", letter)
-                }
+                LogComparison::Same => html += html!("<p>{}</p>\n", self.same_events(run)),
                 LogComparison::Live => {
                     html += html!("<p>No event of {letter} is compared: a run was live.</p>\n", letter);
                 }

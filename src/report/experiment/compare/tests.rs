@@ -57,6 +57,7 @@ fn side(name: &str, topology: &str, rows: &[&str], summary: SummaryFile) -> Side
         summary,
         course: Some(Course { busy: vec![0.5, 1.0], waiting: vec![0.0, 2.0] }),
         log: LogComparison::Reference,
+        changed: Vec::new(),
     }
 }
 
@@ -147,6 +148,27 @@ fn inputs_and_versions_that_differ_name_their_runs() {
         "the input log.swf of B, D and E differs from that of A",
     ];
     assert_eq!(json["notes"], json!(notes));
+}
+
+#[test]
+fn results_that_were_changed_are_not_the_same_run() {
+    let verdict = |changed: [&[&str]; 2]| {
+        let mut sides = vec![first(), first()];
+        for (side, changed) in sides.iter_mut().zip(changed) {
+            side.changed = changed.iter().map(|name| (*name).to_owned()).collect();
+        }
+        sides[1].log = LogComparison::Same;
+        let json = comparison(sides).unwrap().json();
+        (json["verdicts"][0].as_str().unwrap().to_owned(), json["notes"].clone())
+    };
+    assert_eq!(verdict([&[], &[]]), ("B is the same run as A: no event differs.".to_owned(), json!([])));
+    let (text, notes) = verdict([&["jobs.csv"], &[]]);
+    assert_eq!(text, "No event of B differs from A, but files of A have been changed since.");
+    let note = "jobs.csv of A (out/a) has been changed since the run, so its numbers may not be those of the run";
+    assert_eq!(notes, json!([note]));
+    let (text, notes) = verdict([&[], &["jobs.csv", "summary.json"]]);
+    assert_eq!(text, "No event of B differs from A, but files of B have been changed since.");
+    assert!(notes[0].as_str().unwrap().starts_with("jobs.csv and summary.json of B (out/a) have been"), "{notes}");
 }
 
 #[test]
