@@ -148,6 +148,33 @@ fn a_result_that_was_edited_is_named() {
 }
 
 #[test]
+fn results_of_another_version_are_read_with_a_warning() {
+    let scratch = Scratch::new();
+    let [this, other] = ["this", "other"].map(|name| scratch.path(name));
+    run("batch.toml", &this, &["workload.0.jobs=20"]);
+    run("batch.toml", &other, &["workload.0.jobs=20"]);
+    let manifest = other.join("manifest.json");
+    let content = std::fs::read_to_string(&manifest).unwrap();
+    let version = format!("\"version\": \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(content.contains(&version), "{content}");
+    std::fs::write(&manifest, content.replacen(&version, "\"version\": \"0.0.9\"", 1)).unwrap();
+    let warning = format!("other was made by Hansa 0.0.9, and this is Hansa {}\n", env!("CARGO_PKG_VERSION"));
+    for (command, folders, rest) in [
+        ("report", &[&other][..], &[][..]),
+        ("why", &[&other][..], &["1"][..]),
+        ("verify", &[&this, &other][..], &[][..]),
+        ("compare", &[&this, &other][..], &[][..]),
+    ] {
+        let folders = folders.iter().map(|folder| folder.to_str().unwrap());
+        let output = hansa(&[command].into_iter().chain(folders).chain(rest.iter().copied()).collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(0), "{command}: {}", text(&output.stderr));
+        assert_eq!(text(&output.stderr).matches(&warning).count(), 1, "{command}: {}", text(&output.stderr));
+    }
+    let output = hansa(&["why", this.to_str().unwrap(), "1"]);
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
 fn a_partial_result_says_so() {
     let scratch = Scratch::new();
     let [whole, part] = ["whole", "part"].map(|name| scratch.path(name));

@@ -10,11 +10,16 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::disk::{RealDisk, io_reason, open_regular, unreadable};
+<<<<<<< theirs
 use crate::sanitize::sanitize_text;
 use crate::{Failure, out};
 <<<<<<< theirs
 use hansa_report::{Manifest, Side, SummaryFile};
 =======
+=======
+use crate::sanitize::{sanitize_line_up_to, sanitize_text};
+use crate::{Failure, err, out};
+>>>>>>> mine
 use hansa_report::{self, Manifest, Output, Side, SummaryFile};
 >>>>>>> mine
 
@@ -46,7 +51,19 @@ pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     Err(Failure::Different(text.trim_end().to_owned()))
 }
 
-/// Opens a result folder; fails with an explanation if it is none.
+/// Warns of a result that another version of Hansa made: it may be read or computed differently by this one.
+fn warn_of_version(name: &str, version: &str) {
+    let this = env!("CARGO_PKG_VERSION");
+    if version != this {
+        let version = sanitize_line_up_to(version, VERSION_MAX);
+        err::warning(&format!("{name} was made by Hansa {version}, and this is Hansa {this}"));
+    }
+}
+
+/// Longest version in a message, in characters.
+const VERSION_MAX: usize = 40;
+
+/// Opens a result folder; fails with an explanation if it is none. Warns if another version made it.
 pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = name_of(folder);
     bring_back(&RealDisk, folder);
@@ -63,8 +80,10 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
         }));
     }
     let file = part(folder, EVENTS)?;
+    let manifest: Manifest = parse(folder, MANIFEST)?;
+    warn_of_version(&name, &manifest.version);
     Ok(Side {
-        manifest: parse(folder, MANIFEST)?,
+        manifest,
         summary: parse::<SummaryFile>(folder, SUMMARY)?,
         events: BufReader::with_capacity(BUFFER, file),
         name,
