@@ -10,16 +10,9 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::disk::{RealDisk, io_reason, open_regular, unreadable};
-<<<<<<< theirs
-use crate::sanitize::sanitize_text;
-use crate::{Failure, out};
-<<<<<<< theirs
-use hansa_report::{Manifest, Side, SummaryFile};
-=======
-=======
 use crate::sanitize::{sanitize_line_up_to, sanitize_text};
 use crate::{Failure, err, out};
->>>>>>> mine
+use hansa_report::{Manifest, Side, SummaryFile};
 use hansa_report::{self, Manifest, Output, Side, SummaryFile};
 >>>>>>> mine
 
