@@ -12,9 +12,7 @@ use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
 use crate::disk::{RealDisk, io_reason, open_regular, unreadable};
 use crate::sanitize::{sanitize_line_up_to, sanitize_text};
 use crate::{Failure, err, out};
-use hansa_report::{Manifest, Side, SummaryFile};
-use hansa_report::{self, Manifest, Output, Side, SummaryFile};
->>>>>>> mine
+use hansa_report::{Manifest, Output, Side, SummaryFile};
 
 const BUFFER: usize = super::file::BUFFER;
 
