@@ -10,6 +10,7 @@ mod background;
 pub mod bench;
 mod bound;
 mod certs;
+mod choosing;
 pub mod cli;
 mod clock;
 mod cluster;

@@ -2,6 +2,7 @@
 //! paper spells otherwise (`pe_w`); keys and values in results with underscores (`total_runtime`).
 
 /// Declares enums with the word for each variant, so that word, meaning and variant are written once.
+#[macro_export]
 macro_rules! words {
     ($($(#[doc = $doc:literal])+ $(#[derive($($also:ident),+)])? $name:ident {
         $(#[doc = $about:literal] $(#[$default:ident])? $variant:ident = $word:literal),+ $(,)?
@@ -22,4 +23,4 @@ macro_rules! words {
     )+};
 }
 
-pub(crate) use words;
+pub use words;

@@ -7,6 +7,7 @@ use super::{FULL, Group, Metric, Outcome, Set, Spread, all_periods, claims, with
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::rows;
+use hansa_report::markup::Html;
 
 impl Outcome {
     /// `tables.txt`: the paper's tables 2 to 5, and the effect of periods.
@@ -239,6 +240,7 @@ impl Outcome {
             authors: "H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659 (2011)",
             head: &self.head(&findings.counts()),
             verdicts: &findings.html(),
+            choices: &Html::default(),
             figures: &super::figures::figures(self),
             tables: &self.tables_text(),
             ours: OURS,

@@ -1,8 +1,9 @@
 //! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a
 //! grid of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
 //!
-//! The paper prints neither the ranges of its costs nor its seeds; those are ours. Its groups of sizes and widths are
-//! of unequal size, as its own group means show, so no full grid can match all of its tables at once.
+//! The paper prints neither the ranges of its costs nor its seeds. Its groups of sizes and widths are of unequal size, as
+//! its own group means show, so no full grid can match all of its tables at once. Points that it leaves open are choices
+//! ([`Settings`]), with their options and reasons in `experiments/papers/heft.toml`.
 
 mod claims;
 mod figures;
@@ -16,13 +17,95 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use hansa_report::experiment::program::ProgramFile;
 use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::settings::{Walk, key};
 use hansa_sim::systems::heft::paper::{Law, Wiring, paths, ten};
-use hansa_sim::systems::heft::{Cycle, Improvement, Problem, improve};
+use hansa_sim::systems::heft::{Cycle, Improvement, Problem, Update, improve};
+use hansa_sim::words::words;
 use hansa_sim::workload::layered::Shape;
 
 pub use claims::CLAIMS;
 pub use figures::figures;
+
+/// Path of the file with the choices, and its text.
+const FILE: (&str, &str) = ("experiments/papers/heft.toml", include_str!("heft.toml"));
+
+words! {
+    /// Range of run times and of edges; whole numbers.
+    Costs {
+        /// From 10 to 40.
+        TenToForty = "10-to-40",
+        /// From 1 to 50.
+        OneToFifty = "1-to-50",
+    }
+    /// Weight of graphs of 10, 20 and 50 tasks in means.
+    Sizes {
+        /// A third each.
+        Equal = "equal",
+        /// Weights with which the groups of the paper's table 4 have the means of its table 3.
+        AsTables = "as-tables",
+    }
+}
+
+impl Costs {
+    fn range(self) -> (u64, u64) {
+        match self {
+            Costs::TenToForty => (10, 40),
+            Costs::OneToFifty => (1, 50),
+        }
+    }
+}
+
+impl Sizes {
+    /// Weight of a run of a graph with this many tasks, relative to the mean weight.
+    fn weight(self, tasks: u32) -> f64 {
+        match (self, tasks) {
+            (Sizes::Equal, _) => 1.0,
+            (Sizes::AsTables, 10) => 1.50,
+            (Sizes::AsTables, 20) => 1.05,
+            (Sizes::AsTables, _) => 0.45,
+        }
+    }
+}
+
+/// Settings that the paper leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub wiring: Wiring,
+    pub update: Update,
+    pub costs: Costs,
+    pub sizes: Sizes,
+}
+
+impl Default for Settings {
+    /// The usual option of each choice.
+    fn default() -> Settings {
+        let file = choices();
+        file.settings(&file.choices.usual())
+    }
+}
+
+impl Settings {
+    fn walk(&mut self, w: &mut dyn Walk) {
+        w.set(key("wiring", "the cables that transfers share"), &mut self.wiring, Wiring::ALL);
+        w.set(key("update", "the cost of an edge without a transfer"), &mut self.update, Update::ALL);
+        w.set(key("costs", "the range of run times and of edges"), &mut self.costs, Costs::ALL);
+        w.set(key("sizes", "the weight of graphs by their size"), &mut self.sizes, Sizes::ALL);
+    }
+
+    fn improvement(self) -> Improvement {
+        Improvement { update: self.update, ..Improvement::default() }
+    }
+}
+
+/// The choices of the experiment.
+pub fn choices() -> ProgramFile<Settings> {
+    let unset =
+        Settings { wiring: Wiring::IntoP2, update: Update::Reset, costs: Costs::TenToForty, sizes: Sizes::Equal };
+    let (path, text) = FILE;
+    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
 
 /// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +127,6 @@ const DENSITY: [f64; 2] = [0.2, 0.8];
 const REGULARITY: [f64; 2] = [0.2, 0.8];
 const JUMP: [u32; 3] = [1, 2, 4];
 
-/// Range of run times and of edges; whole numbers.
-const COSTS: (u64, u64) = (10, 40);
 const PROCESSORS: usize = 3;
 
 /// A graph of the experiment: its shape, and the seed of the stream for it and its costs.
@@ -96,16 +177,16 @@ impl Extent {
     }
 
     /// All runs of one graph: every draw under both laws.
-    pub fn runs(&self, graph: &Graph) -> Vec<Run> {
+    pub fn runs(&self, settings: Settings, graph: &Graph) -> Vec<Run> {
+        let (least, most) = settings.costs.range();
         let mut stream = SplitMix64::new(graph.seed);
         let layered = graph.shape.draw(&mut stream);
         let mut runs = Vec::new();
         for draw in 0..self.draws {
-            let table = layered.costs(PROCESSORS, COSTS.0, COSTS.1, &mut stream);
+            let table = layered.costs(PROCESSORS, least, most, &mut stream);
             for (_, law) in Law::ALL {
-                let problem =
-                    Problem::table(&table, paths(law, Wiring::FullDuplex)).expect("what is drawn here is sound");
-                let improved = improve(&problem, Improvement::default());
+                let problem = Problem::table(&table, paths(law, settings.wiring)).expect("what is drawn here is sound");
+                let improved = improve(&problem, settings.improvement());
                 runs.push(Run {
                     graph: *graph,
                     draw,
@@ -186,9 +267,9 @@ pub struct Example {
 }
 
 impl Example {
-    fn under(law: Law) -> Example {
-        let problem = Problem::table(&ten(), paths(law, Wiring::FullDuplex)).expect("the example is sound");
-        let improved = improve(&problem, Improvement::default());
+    fn under(law: Law, settings: Settings) -> Example {
+        let problem = Problem::table(&ten(), paths(law, settings.wiring)).expect("the example is sound");
+        let improved = improve(&problem, settings.improvement());
         let rounds = (0..=ROUNDS).map_while(|round| {
             // Plans of a cycle are made once.
             let at = match improved.cycle {
@@ -215,39 +296,45 @@ pub struct Results {
 /// All runs, in order, and their results.
 pub struct Outcome {
     pub extent: Extent,
+    pub settings: Settings,
     pub runs: Vec<Run>,
     pub results: Results,
 }
 
 impl Outcome {
-    /// Collects runs, in any order.
-    pub fn of(extent: Extent, mut runs: Vec<Run>) -> Outcome {
+    /// Collects runs of these settings, in any order.
+    pub fn of(extent: Extent, settings: Settings, mut runs: Vec<Run>) -> Outcome {
         runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
-        let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law))).collect();
+        let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law, settings))).collect();
         let mut results = Results { example, ..Results::default() };
+        // Sum of the weights of each group.
+        let mut weights: BTreeMap<(&'static str, Group, Over), f64> = BTreeMap::new();
         for run in &runs {
+            let weight = settings.sizes.weight(run.graph.shape.tasks);
             let is_stretched = run.stretched > run.original * (1.0 + 1e-9);
             let over = Over::ALL.into_iter().filter(|over| *over == Over::All || is_stretched);
             for (group, over) in
                 groups(&run.graph.shape).into_iter().flat_map(|group| over.clone().map(move |over| (group, over)))
             {
-                let means = results.means.entry((law_name(run.law), group, over)).or_default();
-                means.original += run.original;
-                means.stretched += run.stretched;
-                means.best += run.best;
-                means.iteration += f64::from(run.iteration);
-                means.cycles += f64::from(u8::from(run.cycle.is_some()));
+                let key = (law_name(run.law), group, over);
+                let means = results.means.entry(key).or_default();
+                means.original += weight * run.original;
+                means.stretched += weight * run.stretched;
+                means.best += weight * run.best;
+                means.iteration += weight * f64::from(run.iteration);
+                means.cycles += weight * f64::from(u8::from(run.cycle.is_some()));
                 means.runs += 1;
+                *weights.entry(key).or_default() += weight;
             }
         }
-        for means in results.means.values_mut() {
-            let count = means.runs as f64;
+        for (key, means) in &mut results.means {
+            let count = weights[key];
             let Means { original, stretched, best, iteration, cycles, .. } = means;
             for sum in [original, stretched, best, iteration, cycles] {
                 *sum /= count;
             }
         }
-        Outcome { extent, runs, results }
+        Outcome { extent, settings, runs, results }
     }
 
     pub fn means(&self, law: &'static str, group: Group, over: Over) -> Option<Means> {

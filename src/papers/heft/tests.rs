@@ -5,6 +5,48 @@ use std::collections::BTreeMap;
 use super::*;
 use hansa_report::experiment::claims::Verdict;
 
+/// Options under which the ten tasks were worked by hand.
+const BOTH_WAYS: Settings =
+    Settings { wiring: Wiring::FullDuplex, update: Update::Reset, costs: Costs::TenToForty, sizes: Sizes::Equal };
+
+/// The options of the file, each with settings of its own, and its first options.
+#[test]
+fn every_option_changes_a_setting() {
+    let file = choices();
+    let usual = file.settings(&file.choices.usual());
+    let expected =
+        Settings { wiring: Wiring::IntoP2, update: Update::Keep, costs: Costs::TenToForty, sizes: Sizes::Equal };
+    assert_eq!(usual, expected);
+    for variant in file.choices.variants().iter().skip(1) {
+        assert_ne!(file.settings(&variant.selection), usual, "{}", variant.name);
+    }
+}
+
+/// Weights of sizes change means of all runs, and not those of one size.
+#[test]
+fn sizes_are_weighted_as_the_tables_imply() {
+    let graphs = FULL.graphs();
+    let run = |tasks: u32, stretched: f64| Run {
+        graph: *graphs.iter().find(|graph| graph.shape.tasks == tasks).unwrap(),
+        draw: 0,
+        law: Law::Ideal,
+        original: 100.0,
+        stretched,
+        best: 100.0,
+        iteration: 1,
+        cycle: None,
+    };
+    let runs = vec![run(10, 110.0), run(20, 120.0), run(50, 150.0)];
+    let increase = |sizes, group| {
+        let outcome = Outcome::of(FULL, Settings { sizes, ..BOTH_WAYS }, runs.clone());
+        outcome.means("ideal", group, Over::All).unwrap().increase()
+    };
+    assert!((increase(Sizes::Equal, ("all", "")) - 0.8 / 3.0).abs() < 1e-12);
+    let weighted = 0.50 * 0.10 + 0.35 * 0.20 + 0.15 * 0.50;
+    assert!((increase(Sizes::AsTables, ("all", "")) - weighted).abs() < 1e-12);
+    assert!((increase(Sizes::AsTables, ("n", "50")) - 0.5).abs() < 1e-12);
+}
+
 #[test]
 fn the_grid_is_the_papers() {
     let graphs = FULL.graphs();
@@ -29,9 +71,9 @@ fn runs_do_not_depend_on_each_other() {
     let extent = Extent { graphs: 1, draws: 2 };
     let graphs = extent.graphs();
     let graph = &graphs[70];
-    let two = extent.runs(graph);
+    let two = extent.runs(BOTH_WAYS, graph);
     assert_eq!(two.len(), 4);
-    assert_eq!(two[..2], Extent { draws: 1, ..extent }.runs(graph)[..]);
+    assert_eq!(two[..2], Extent { draws: 1, ..extent }.runs(BOTH_WAYS, graph)[..]);
     for run in &two {
         assert!(run.original <= run.stretched + 1e-6 && run.best <= run.stretched + 1e-6, "{run:?}");
     }
@@ -55,7 +97,7 @@ fn means_and_verdicts_follow_from_the_runs() {
         run(Law::Ideal, 300.0, 390.0, 351.0, 6),
         run(Law::Tcp, 100.0, 110.0, 110.0, 0),
     ];
-    let outcome = Outcome::of(Extent { graphs: 1, draws: 1 }, runs);
+    let outcome = Outcome::of(Extent { graphs: 1, draws: 1 }, BOTH_WAYS, runs);
     let means = outcome.means("ideal", ("fat", "0.1"), Over::All).unwrap();
     assert_eq!((means.original, means.stretched, means.iteration, means.runs), (200.0, 260.0, 5.0, 2));
     assert!((means.increase() - 0.3).abs() < 1e-12 && (means.decrease() - 0.1).abs() < 1e-12);
@@ -92,7 +134,8 @@ fn means_of_stretched_runs_leave_others_out() {
         iteration: 1,
         cycle: None,
     };
-    let outcome = Outcome::of(Extent { graphs: 1, draws: 2 }, vec![run(0, 100.0, 100.0), run(1, 140.0, 110.0)]);
+    let outcome =
+        Outcome::of(Extent { graphs: 1, draws: 2 }, BOTH_WAYS, vec![run(0, 100.0, 100.0), run(1, 140.0, 110.0)]);
     let of = |over| outcome.means("ideal", ("all", ""), over).unwrap();
     assert_eq!((of(Over::All).runs, of(Over::Stretched).runs), (2, 1));
     assert!((of(Over::All).increase() - 0.2).abs() < 1e-12 && (of(Over::Stretched).increase() - 0.4).abs() < 1e-12);
@@ -102,7 +145,7 @@ fn means_of_stretched_runs_leave_others_out() {
 /// Worked by hand for the ten tasks: 102, 111, 91, 104, and repetition under equal sharing.
 #[test]
 fn the_ten_tasks_are_judged_by_the_papers_numbers() {
-    let outcome = Outcome::of(Extent { graphs: 0, draws: 0 }, Vec::new());
+    let outcome = Outcome::of(Extent { graphs: 0, draws: 0 }, BOTH_WAYS, Vec::new());
     let ideal = &outcome.results.example["ideal"];
     assert_eq!((ideal.stretched.round(), ideal.best), (102.0, 2));
     assert_eq!(ideal.cycle, Some(Cycle { first: 0, period: 4 }));

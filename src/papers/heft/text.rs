@@ -3,12 +3,13 @@
 use std::fmt::Write;
 
 use super::published::{BEST, ITERATION, ORIGINAL, PUBLISHED, Published, STRETCHED};
-use super::{CLAIMS, FULL, Group, Means, Outcome, Over};
+use super::{CLAIMS, FULL, Group, Means, Outcome, Over, Settings};
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::rows;
-use hansa_sim::systems::heft::paper::{Law, Wiring, paths, six, ten};
-use hansa_sim::systems::heft::{Improved, Improvement, Problem, improve};
+use hansa_report::markup::Html;
+use hansa_sim::systems::heft::paper::{Law, paths, six, ten};
+use hansa_sim::systems::heft::{Improved, Problem, improve};
 use hansa_sim::workload::workflow::CostTable;
 
 const ALL: Group = ("all", "");
@@ -97,8 +98,13 @@ impl Outcome {
 
     /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
-        let findings = Findings::of(CLAIMS, &self.results);
+        let findings = self.findings();
         format!("{}{}", self.head(&findings.counts()), findings.text())
+    }
+
+    /// Verdicts of all claims.
+    pub fn findings(&self) -> Findings {
+        Findings::of(CLAIMS, &self.results)
     }
 
     fn head(&self, counts: &str) -> String {
@@ -115,14 +121,15 @@ impl Outcome {
         text
     }
 
-    /// The page of the reproduction.
-    pub fn page(&self) -> String {
-        let findings = Findings::of(CLAIMS, &self.results);
+    /// The page of the reproduction, with a section on choices.
+    pub fn page(&self, choices: &Html) -> String {
+        let findings = self.findings();
         Page {
             paper: "Network-Aware HEFT Scheduling for Grid",
             authors: "M. M. Yousaf, M. Welzl",
             head: &self.head(&findings.counts()),
             verdicts: &findings.html(),
+            choices,
             figures: &super::figures(self),
             tables: &self.tables_text(),
             ours: OURS,
@@ -133,7 +140,7 @@ impl Outcome {
     }
 
     fn lines(&self) -> Vec<LawLine> {
-        let mut lines = examples();
+        let mut lines = examples(self.settings);
         let row = |table, what: &str, paper: f64, decimals, of: fn(&Means) -> f64| LawLine {
             table,
             what: what.to_owned(),
@@ -181,11 +188,11 @@ fn columns() -> impl Iterator<Item = (&'static str, Over)> {
 }
 
 /// The worked examples, which are tables 1 and 2.
-fn examples() -> Vec<LawLine> {
+fn examples(settings: Settings) -> Vec<LawLine> {
     let improved = |table: &CostTable| {
         Law::ALL.map(|(_, law)| {
-            let problem = Problem::table(table, paths(law, Wiring::FullDuplex)).expect("the examples are sound");
-            improve(&problem, Improvement::default())
+            let problem = Problem::table(table, paths(law, settings.wiring)).expect("the examples are sound");
+            improve(&problem, settings.improvement())
         })
     };
     let (six, ten) = (improved(&six()), improved(&ten()));

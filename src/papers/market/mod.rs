@@ -19,6 +19,7 @@ use hansa_report::experiment::file::Experiment;
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::rows::{self, RunRow, Table};
 use hansa_report::experiment::statistics::Estimate;
+use hansa_report::markup::Html;
 
 pub use figures::figures;
 
@@ -75,13 +76,13 @@ impl Extent {
         let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
         let loads = list(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
         let policies = list(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
-        let (_, claims) = PAPER.split_once("[[claim]]").expect("the paper makes claims");
+        let (_, choices) = PAPER.split_once("[[choice]]").expect("the paper leaves something open");
         format!(
             "# The market paper's experiment, as `hansa reproduce market` runs it.\n\n\
              name = \"reproduce-market\"\ntopology = {topology:?}\n\n\
              [set]\nworkload.0.jobs = {}\n\n\
              [vary]\n{SEED} = [{seeds}]\n{LOAD} = [{loads}]\n{POLICY} = [{policies}]\n\n\
-             [[claim]]{claims}",
+             [[choice]]{choices}",
             self.jobs
         )
     }
@@ -102,11 +103,13 @@ pub struct Outcome {
     pub extent: Extent,
     estimates: BTreeMap<(String, Load, &'static str), Estimate>,
     findings: Findings,
+    /// Section of the page on choices.
+    choices: Html,
 }
 
 impl Outcome {
-    /// Evaluates rows; None if they are not of this experiment.
-    pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow]) -> Option<Outcome> {
+    /// Evaluates rows of one variant, with a section of a page on choices; None if they are not of this experiment.
+    pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow], choices: Html) -> Option<Outcome> {
         let table = Table::of(experiment);
         let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
         let mut samples: BTreeMap<(String, Load, &'static str), Vec<f64>> = BTreeMap::new();
@@ -119,7 +122,7 @@ impl Outcome {
             }
         }
         let estimates = samples.into_iter().filter_map(|(key, numbers)| Some((key, Estimate::of(&numbers)?)));
-        Some(Outcome { extent, estimates: estimates.collect(), findings: verdicts(experiment, rows)? })
+        Some(Outcome { extent, estimates: estimates.collect(), findings: verdicts(experiment, rows)?, choices })
     }
 
     pub fn estimate(&self, policy: &str, load: Load, metric: &'static str) -> Option<Estimate> {
@@ -189,6 +192,7 @@ impl Outcome {
             authors: "A. Burkimsher, L. S. Indrusiak",
             head: &self.head(&self.findings.counts()),
             verdicts: &self.findings.html(),
+            choices: &self.choices,
             figures: &figures(self),
             tables: &self.summary_text(),
             ours: OURS,

@@ -30,6 +30,7 @@ use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::kept::{Name, kept};
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::{rows, statistics};
+use hansa_report::markup::Html;
 use hansa_sim::random::mix;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
@@ -306,6 +307,7 @@ impl Outcome {
             authors: "G. Singh (2008)",
             head: &self.head(&findings.counts()),
             verdicts: &findings.html(),
+            choices: &Html::default(),
             figures: &figures::figures(self),
             tables: &self.summary_text(),
             ours: OURS,

@@ -1,8 +1,9 @@
 //! The experiment of "Resource availability-aware advance reservation for parallel jobs with deadlines" (B. Li, Y. Pei,
 //! B. Shen, H. Wu, M. He, J. Yang): seven fit policies on one cluster, with varying sizes, arrivals and flexibility.
 //!
-//! The paper drew arrivals and run times with constants that no public copy contains; ours are those of the generic
-//! model.
+//! The paper drew arrivals and run times with constants that no public copy contains; the usual ones here are those of
+//! the generic model. Points that it leaves open are choices ([`Settings`]), with their options and reasons in
+//! `experiments/papers/reservation.toml`.
 
 mod claims;
 pub mod figures;
@@ -17,12 +18,16 @@ use std::fmt::Write;
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::figures::text_table;
 use hansa_report::experiment::kept::{Name, kept};
+use hansa_report::experiment::program::ProgramFile;
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::rows;
 use hansa_report::experiment::statistics::Estimate;
+use hansa_report::markup::Html;
 use hansa_sim::grid::Request;
+use hansa_sim::settings::{Walk, key};
 use hansa_sim::systems::reservation::fit::{self, Fit};
 use hansa_sim::systems::reservation::{RectEnd, Trial};
+use hansa_sim::words::words;
 use hansa_sim::workload::lublin::Times;
 use hansa_sim::workload::malleable::Malleability;
 use hansa_sim::workload::reservations::RequestGenerator;
@@ -30,6 +35,65 @@ use hansa_sim::workload::staging::Data;
 
 pub const NODES: u32 = 1024;
 const SIZE_MAX: f64 = 10.0;
+
+/// Path of the file with the choices, and its text.
+const FILE: (&str, &str) = ("experiments/papers/reservation.toml", include_str!("reservation.toml"));
+
+words! {
+    /// Constants of run times.
+    RunTimes {
+        /// Those of the general model.
+        General = "general",
+        /// Narrower long ones with more arrivals, which use all classes of durations.
+        Spread = "spread",
+    }
+}
+
+impl RunTimes {
+    fn times(self) -> Times {
+        match self {
+            RunTimes::General => Times::default(),
+            RunTimes::Spread => Times { long: Some((312.0, 0.025)), ..Times::default() },
+        }
+    }
+
+    /// Factor of the arrival rate, in hundredths, that keeps the load comparable.
+    fn arrival_factor(self) -> u64 {
+        match self {
+            RunTimes::General => 100,
+            RunTimes::Spread => 150,
+        }
+    }
+}
+
+/// Settings that the paper leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub rect_end: RectEnd,
+    pub run_times: RunTimes,
+}
+
+impl Default for Settings {
+    /// The usual option of each choice.
+    fn default() -> Settings {
+        let file = choices();
+        file.settings(&file.choices.usual())
+    }
+}
+
+impl Settings {
+    fn walk(&mut self, w: &mut dyn Walk) {
+        w.set(key("rect_end", "the end of a rectangle that has none"), &mut self.rect_end, RectEnd::ALL);
+        w.set(key("run_times", "the constants of run times"), &mut self.run_times, RunTimes::ALL);
+    }
+}
+
+/// The choices of the experiment.
+pub fn choices() -> ProgramFile<Settings> {
+    let unset = Settings { rect_end: RectEnd::Inf2tdl, run_times: RunTimes::General };
+    let (path, text) = FILE;
+    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
 
 /// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,19 +166,19 @@ pub fn settings() -> Vec<Setting> {
 }
 
 impl Setting {
-    fn requests(self, seed: u64, requests: u32) -> Vec<Request> {
+    fn requests(self, run_times: RunTimes, seed: u64, requests: u32) -> Vec<Request> {
         let demand = RequestGenerator {
             seed,
             requests,
             nodes: NODES,
             size: f64::from(self.umed),
             size_max: SIZE_MAX,
-            rate_millionths: u64::from(self.arrival) * 10_000,
+            rate_millionths: u64::from(self.arrival) * run_times.arrival_factor() * 100,
             ahead_millionths: u64::from(self.flexibility) * 1_000_000,
             slack_millionths: u64::from(self.flexibility) * 1_000_000,
             used_millionths: 1_000_000,
             malleability: Malleability::default(),
-            times: Times::default(),
+            times: run_times.times(),
             data: Data::default(),
         };
         demand.requests()
@@ -163,11 +227,11 @@ impl Extent {
         seeds.flat_map(|seed| settings.iter().map(move |&setting| Piece { seed, setting })).collect()
     }
 
-    pub fn run(&self, piece: Piece) -> Vec<PolicyRun> {
+    pub fn run(&self, settings: Settings, piece: Piece) -> Vec<PolicyRun> {
         let Piece { seed, setting } = piece;
-        let requests = setting.requests(seed, self.requests);
+        let requests = setting.requests(settings.run_times, seed, self.requests);
         let asked = Asked::by(&requests);
-        let trial = |fit: &'static Fit| Trial::run(&requests, NODES, fit, RectEnd::default());
+        let trial = |fit: &'static Fit| Trial::run(&requests, NODES, fit, settings.rect_end);
         fit::ALL.iter().map(|fit| PolicyRun { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
     }
 
@@ -203,14 +267,15 @@ impl Metric {
 /// Numbers of all runs, by policy and setting, in order of their seeds.
 pub struct Outcome {
     pub extent: Extent,
+    pub settings: Settings,
     samples: BTreeMap<(&'static str, Setting, Metric), Vec<f64>>,
     /// Mean requests of each setting and workload.
     asked: BTreeMap<(Setting, u64), Asked>,
 }
 
 impl Outcome {
-    /// Collects rows, which must be in order of their seeds.
-    pub fn of(extent: Extent, rows: &[PolicyRun]) -> Outcome {
+    /// Collects rows of these settings, which must be in order of their seeds.
+    pub fn of(extent: Extent, settings: Settings, rows: &[PolicyRun]) -> Outcome {
         let mut samples: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         for row in rows {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
@@ -220,7 +285,7 @@ impl Outcome {
             }
         }
         let asked = rows.iter().map(|row| ((row.setting, row.seed), row.asked)).collect();
-        Outcome { extent, samples, asked }
+        Outcome { extent, settings, samples, asked }
     }
 
     pub fn estimate(&self, policy: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
@@ -324,18 +389,27 @@ impl Outcome {
 
     /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
-        let findings = Findings::of(claims::CLAIMS, self);
+        let findings = self.findings();
         format!("{}{}", self.head(&findings.counts()), findings.text())
+    }
+
+    /// Verdicts of all claims.
+    pub fn findings(&self) -> Findings {
+        Findings::of(claims::CLAIMS, self)
     }
 
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}: {counts}.\n\
-             Names of numbers: a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5\n\
-             the arrival factor, F1 to F5 flexibility. Rectangles of free nodes without an end are cut at the deadline\n\
-             (inf2tdl), which is our choice. The paper drew run times and arrivals with constants of the LANL CM-5, for which it cites a\n\
-             journal article that we have not got; the model's general ones are used instead.\n",
+             Names of numbers: a is the acceptance rate, s the mean slowdown of accepted jobs, U5 to U9 UMed, A0.5 to A1.5
+\
+             the arrival factor, F1 to F5 flexibility. Rectangles end as under `{}`, and run times are `{}`: the paper
+\
+             leaves both open.
+",
             self.extent.words(),
+            self.settings.rect_end.word(),
+            self.settings.run_times.word(),
         );
         if self.extent.workloads < FULL.workloads || self.extent.requests < FULL.requests {
             text.push_str(
@@ -345,14 +419,15 @@ impl Outcome {
         text
     }
 
-    /// The page of the reproduction.
-    pub fn page(&self) -> String {
-        let findings = Findings::of(claims::CLAIMS, self);
+    /// The page of the reproduction, with a section on choices.
+    pub fn page(&self, choices: &Html) -> String {
+        let findings = self.findings();
         Page {
             paper: "Resource availability-aware advance reservation for parallel jobs with deadlines",
             authors: "B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang",
             head: &self.head(&findings.counts()),
             verdicts: &findings.html(),
+            choices,
             figures: &figures::figures(self),
             tables: &self.summary_text(),
             ours: OURS,

@@ -29,8 +29,19 @@ fn asked(umed: u32) -> Asked {
     Asked { nodes: f64::from(1 << umed), seconds: 600.0 * f64::from(umed) }
 }
 
+/// The options of the file, each with settings of its own; the first ones are the model's and the system's own.
+#[test]
+fn every_option_changes_a_setting() {
+    let file = choices();
+    let usual = file.settings(&file.choices.usual());
+    assert_eq!(usual, Settings { rect_end: RectEnd::default(), run_times: RunTimes::General });
+    for variant in file.choices.variants().iter().skip(1) {
+        assert_ne!(file.settings(&variant.selection), usual, "{}", variant.name);
+    }
+}
+
 fn verdict(rows: &[PolicyRun], number: u32) -> Verdict {
-    let outcome = Outcome::of(FULL, rows);
+    let outcome = Outcome::of(FULL, Settings::default(), rows);
     let claim = claims::CLAIMS.iter().find(|claim| claim.number == number).unwrap();
     claim.judge(&outcome).verdict
 }
@@ -45,7 +56,7 @@ fn the_reference_results_support_the_claims_that_they_can() {
     }
     // PEDu_B and PEDu_W are further apart than a hundredth.
     assert_eq!(verdict(&rows(), 2), Verdict::DoesNotHold);
-    let outcome = Outcome::of(FULL, &rows());
+    let outcome = Outcome::of(FULL, Settings::default(), &rows());
     assert!(outcome.summary_text().contains("another program (0.05 is expected): 0.0"), "{}", outcome.summary_text());
     assert!(runs_csv(&rows()).contains("\nPE_W,7,1,3,1,10000,8320,0.832,1.472\n"), "{}", runs_csv(&rows()));
 }
@@ -97,8 +108,8 @@ fn there_are_thirteen_settings_and_a_small_extent_runs() {
     assert!(Axis::ALL.iter().all(|axis| axis.settings().contains(&USUAL)));
     let extent = Extent { workloads: 1, requests: 200 };
     let piece = extent.pieces()[0];
-    let rows = extent.run(piece);
-    assert_eq!(rows, extent.run(piece));
+    let rows = extent.run(Settings::default(), piece);
+    assert_eq!(rows, extent.run(Settings::default(), piece));
     assert_eq!(rows.len(), 7);
     assert!(rows.iter().all(|row| row.trial.valid == 200 && row.trial.accepted > 100));
 }

@@ -16,6 +16,11 @@
 //! name = "patient"
 //! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
 //!
+//! [[choice]]                          # a point that its source leaves open, with its options (choice.rs)
+//! name = "ties"
+//! about = "the order of equal bids"
+//! option = [{ name = "arrival" }, { name = "size", set = { market.ties = "size" } }]
+//!
 //! [[claim]]                           # what the results are judged by (claims/written.rs)
 //! text = "SRTF starves fewer jobs than FIFO"
 //! compare = ["starved(srtf) < starved(fifo)"]
@@ -24,6 +29,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::choice::{Choices, Selection, VARIANT};
 use super::claims::{self, Cells, WrittenClaim};
 use super::metrics::{self, Metric};
 use hansa_sim::settings::{
@@ -44,7 +50,12 @@ pub struct Experiment {
     pub metrics: Vec<Metric>,
     /// Statements that the results are judged by.
     pub claims: Vec<WrittenClaim>,
+    pub choices: Choices,
     fixed: Vec<Override>,
+    /// Settings of each option of each choice.
+    optional: Vec<Vec<Vec<Override>>>,
+    /// Option of each choice that runs take, unless variants are an axis.
+    selection: Selection,
 }
 
 /// A key of the topology with several values; or the entrants, by name.
@@ -123,11 +134,51 @@ impl Experiment {
         picks.reverse();
         let picked = || self.axes.iter().zip(&picks);
         let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
+        let selected = self.settings_of(&self.selection);
         Run {
             number,
             values: picked().map(|(axis, &pick)| axis.values[pick].clone()).collect(),
-            overrides: self.fixed.iter().cloned().chain(settings).collect(),
+            overrides: self.fixed.iter().cloned().chain(selected).chain(settings).collect(),
         }
+    }
+
+    /// The experiment with these options.
+    pub fn with_selection(self, selection: Selection) -> Experiment {
+        Experiment { selection, ..self }
+    }
+
+    /// The experiment under all variants of its choices, which become its first axis. None if there are no choices, or
+    /// too many runs.
+    pub fn with_variants(mut self) -> Option<Experiment> {
+        let variants = self.choices.variants();
+        let runs = self.count().checked_mul(variants.len()).filter(|runs| *runs <= RUNS_MAX);
+        if self.choices.all.is_empty() || runs.is_none() {
+            return None;
+        }
+        let mut axis = Axis { key: VARIANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        for variant in variants {
+            axis.settings.push(self.settings_of(&variant.selection).collect());
+            axis.values.push(variant.name);
+        }
+        self.axes.insert(0, axis);
+        self.selection = Selection::default();
+        Some(self)
+    }
+
+    /// The experiment of one variant, without the axis of variants. None if variants are not an axis.
+    pub fn without_variants(&self) -> Option<Experiment> {
+        let mut one = self.clone();
+        let has_variants = one.axes.first().is_some_and(|axis| axis.key == VARIANT);
+        has_variants.then(|| {
+            one.axes.remove(0);
+            one
+        })
+    }
+
+    /// Settings of the selected options, in the order of the choices.
+    fn settings_of(&self, selection: &Selection) -> impl Iterator<Item = Override> + '_ {
+        let options = self.optional.iter().zip(selection.0.clone());
+        options.flat_map(|(options, at)| options[at].iter().cloned())
     }
 
     /// Keys of the axes with the values of a run.
@@ -161,6 +212,7 @@ struct FileKeys {
     topology: String,
     metrics: Vec<Metric>,
     entrants: Vec<Entrant>,
+    choices: Choices,
     claims: Vec<WrittenClaim>,
 }
 
@@ -168,7 +220,8 @@ impl FileKeys {
     fn usual() -> FileKeys {
         let metrics = metrics::all().collect();
         let (name, topology) = (String::new(), String::new());
-        FileKeys { name, about: None, topology, metrics, entrants: Vec::new(), claims: Vec::new() }
+        let choices = Choices::default();
+        FileKeys { name, about: None, topology, metrics, entrants: Vec::new(), choices, claims: Vec::new() }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
@@ -208,6 +261,7 @@ impl FileKeys {
             &set.usual("nothing"),
             Shape::Free { what: SETTINGS, example: "{ workload.0.jobs = 1000 }", json: r#"{ "type": "object" }"# },
         );
+        self.choices.walk(w);
         claims::walk(&mut self.claims, w);
     }
 }
@@ -236,6 +290,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let axes: Vec<Axis> = entering.into_iter().chain(varying).collect();
     let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
     let fixed = set.map_or_else(Vec::new, |node| settings.fixed(node, &axes));
+    let optional = list_under(root, "choice").iter().map(|choice| settings.options(choice, &axes)).collect();
     fields.finish();
 
     if let Some(vary) = vary {
@@ -248,19 +303,34 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
             diagnostics.add(Diagnostic::new(vary.location, "vary", message));
         }
     }
-    let FileKeys { name, about, topology, metrics, entrants, claims } = written;
+    let locations = |key: &str| list_under(root, key).iter().map(|item| item.location).collect::<Vec<_>>();
+    written.choices.check(&locations("choice"), &locations("combination"), diagnostics);
+    let FileKeys { name, about, topology, metrics, entrants, choices, claims } = written;
+    let topology = beside(path, &topology);
+    let selection = choices.usual();
     let experiment =
-        Experiment { name, about, topology: beside(path, &topology), axes, entrants, metrics, claims, fixed };
+        Experiment { name, about, topology, axes, entrants, metrics, claims, choices, fixed, optional, selection };
     // Axes that could not be read would be missing in every claim.
     if diagnostics.is_empty() {
-        let written = root.get("claim").into_iter().flat_map(|node| match &node.value {
-            Value::List(items) => &items[..],
-            _ => &[],
-        });
-        let locations = written.map(|claim| claim.location);
-        claims::check(&experiment.claims, locations, &experiment.cells(), diagnostics);
+        claims::check(&experiment.claims, locations("claim").into_iter(), &experiment.cells(), diagnostics);
     }
     experiment
+}
+
+/// Settings in the table `set` of an item.
+fn settings_under(item: &WrittenNode) -> Vec<Leaf<'_>> {
+    match &item.value {
+        Value::Table(table) => table.get("set").map_or_else(Vec::new, leaves),
+        _ => Vec::new(),
+    }
+}
+
+/// Items of the list under a key; none if there is no list.
+fn list_under<'t>(table: &'t Table, key: &str) -> &'t [WrittenNode] {
+    match table.get(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
+    }
 }
 
 /// Form of a list of metrics, each once.
@@ -361,7 +431,9 @@ impl Settings<'_, '_, '_> {
         let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
         let mut known = BTreeSet::new();
         for (item, Entrant { name, .. }) in items.iter().zip(all) {
-            let Value::Table(table) = &item.value else { continue };
+            if !matches!(item.value, Value::Table(_)) {
+                continue;
+            }
             if !known.insert(name) {
                 self.library.diagnostics.add(Diagnostic::new(
                     item.location,
@@ -369,11 +441,17 @@ impl Settings<'_, '_, '_> {
                     format!("two entrants are called {name}"),
                 ));
             }
-            let set = table.get("set").map_or_else(Vec::new, leaves);
             axis.values.push(name.clone());
-            axis.settings.push(self.fixed_leaves(set, varying));
+            axis.settings.push(self.fixed_leaves(settings_under(item), varying));
         }
         Some(axis)
+    }
+
+    /// Settings of each option of a written choice.
+    fn options(&self, choice: &WrittenNode, axes: &[Axis]) -> Vec<Vec<Override>> {
+        let Value::Table(choice) = &choice.value else { return Vec::new() };
+        let options = list_under(choice, "option").iter();
+        options.map(|option| self.fixed_leaves(settings_under(option), axes)).collect()
     }
 
     fn fixed(&self, set: &WrittenNode, axes: &[Axis]) -> Vec<Override> {

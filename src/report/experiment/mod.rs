@@ -4,6 +4,7 @@
 //! of papers that need no grid, such as plans, are computed here, unit by unit. Nothing here does file I/O or uses
 //! threads.
 
+mod choice;
 pub mod claims;
 pub mod compare;
 pub mod dots;
@@ -13,6 +14,7 @@ pub mod kept;
 pub mod means;
 pub mod metrics;
 pub mod plot;
+pub mod program;
 pub mod range;
 pub mod repeats;
 pub mod reproduction;
@@ -22,10 +24,12 @@ pub mod statistics;
 pub mod tests;
 pub mod tournament;
 
-pub use claims::{Findings, verdicts};
+pub use choice::{Choice, ChoiceOption, Choices, Selection, VARIANT, Variant};
+pub use claims::{ChoiceMatrix, Findings, choices_html, verdicts};
 pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
 pub use metrics::{Metric, all as metrics};
 pub use plot::Figure;
+pub use program::ProgramFile;
 pub use repeats::idle_seeds;
 pub use rows::{DIGEST, RunRow, Table};
 pub use statistics::Estimate;

@@ -11,6 +11,8 @@ pub struct Page<'a> {
     /// A line with the size of this reproduction and its counts of verdicts, then lines on the names of its numbers.
     pub head: &'a str,
     pub verdicts: &'a Html,
+    /// Section on the choices that the paper leaves open; empty if there are none.
+    pub choices: &'a Html,
     pub figures: &'a [Figure],
     pub tables: &'a str,
     /// Choices of the set-up that are not the paper's, and known differences.
@@ -27,14 +29,16 @@ impl Page<'_> {
         let (counts, names) = self.head.split_once('\n').unwrap_or((self.head, ""));
         let mut body = html!(
             "<header><p class=\"kicker\">A reproduction by Hansa</p><h1>{title}</h1>\n<p class=\"lead\">{}</p>\n<p>{counts}</p>\n<p>{}</p>\n\
-             <nav><a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
+             <nav>{}<a href=\"#verdicts\">Verdicts</a><a href=\"#figures\">Figures</a><a href=\"#tables\">Tables</a>\
              <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
             self.authors,
             // Broken into lines for a terminal.
             names.trim().replace('\n', " "),
+            if self.choices.is_empty() { Html::default() } else { html!("<a href=\"#choices\">Choices</a>") },
             counts,
             title
         );
+        body += self.choices.clone();
         body += self.verdicts.clone();
         body += html!("<section><h2 id=\"figures\">Figures</h2>\n");
         for figure in self.figures {
@@ -75,6 +79,7 @@ mod tests {
             authors: "A, B",
             head: "3 hold.\nNames of numbers: a is the first,\nb the second.\n",
             verdicts: &html!("<section>verdicts</section>"),
+            choices: &html!("<section id=\"choices\">edf</section>"),
             figures: &figures,
             tables: "a < b",
             ours: &["the seeds"],
@@ -87,6 +92,8 @@ mod tests {
             "<p>3 hold.</p>",
             "<p>Names of numbers: a is the first, b the second.</p>",
             "<section>verdicts</section>",
+            "<a href=\"#choices\">Choices</a>",
+            "<section id=\"choices\">edf</section>",
             "<svg></svg>",
             "aria-label=\"Figure 1: a &lt; b\"",
             "<figcaption><code>1-a.svg</code></figcaption>",

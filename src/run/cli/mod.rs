@@ -161,13 +161,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
             reproduce::market(extent, &sweep.sweeping())
         }
-        Command::Reproduce { paper: Paper::Heft { full, out, making } } => {
+        Command::Reproduce { paper: Paper::Heft { full, out, choice, making } } => {
             let extent = if full { heft::FULL } else { heft::SMALL };
-            reproduce::heft(extent, &making.making(out))
+            reproduce::heft(extent, &choice.choosing(), &making.making(out))
         }
-        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, making } } => {
+        Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, choice, making } } => {
             let extent = reservation::Extent { workloads, requests };
-            reproduce::reservation(extent, &making.making(out))
+            reproduce::reservation(extent, &choice.choosing(), &making.making(out))
         }
         Command::Reproduce { paper: Paper::Dfrs { full, logs, out, making } } => {
             let extent = if full { dfrs::FULL } else { dfrs::SMALL };

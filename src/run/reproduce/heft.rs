@@ -1,22 +1,37 @@
 //! The HEFT paper: its runs are plans, not grids.
 
 use super::super::Failure;
-use super::{Making, PAGE, Pieces, all, publish};
-use hansa_papers::heft::{Extent, Outcome, figures};
+use super::super::choosing::{ChoiceReport, Choosing};
+use super::{Making, PAGE, PaperProgram, publish};
+use hansa_papers::heft::{Extent, Outcome, choices, figures};
 
 /// Runs the HEFT paper's experiment.
-pub fn heft(extent: Extent, making: &Making) -> Result<(), Failure> {
-    let pieces = Pieces { paper: "heft", what: "graphs", all: extent.graphs(), key: format!("{extent:?}") };
-    let Some(runs) = all(pieces, making, |graph| extent.runs(graph))? else { return Ok(()) };
-    let outcome = Outcome::of(extent, runs.into_iter().flatten().collect());
-    let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
-    let told = format!("{tables}\n{verdicts}");
+pub fn heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+    let file = choices();
+    let key = format!("{extent:?}");
+    let program = PaperProgram { paper: "heft", what: "graphs", file: &file, pieces: extent.graphs(), key };
+    let Some(variants) = program.run(choosing, making, |settings, graph| extent.runs(*settings, graph))? else {
+        return Ok(());
+    };
+    let mut judged = Vec::new();
+    let mut outcomes = Vec::new();
+    for one in variants {
+        let outcome = Outcome::of(extent, one.settings, one.results.into_iter().flatten().collect());
+        judged.push((one.variant, outcome.findings()));
+        outcomes.push(outcome);
+    }
+    let report = ChoiceReport::of(&file.choices, &judged);
+    let outcome = &outcomes[0];
+    let tables = outcome.tables_text();
+    let verdicts = outcome.verdicts();
+    let shown = format!("{tables}\n{}", report.for_terminal(&verdicts));
     let files = [
         ("runs.csv", outcome.runs_csv()),
         ("tables.csv", outcome.tables_csv()),
         ("tables.txt", tables),
         ("verdicts.txt", verdicts),
-        (PAGE, outcome.page()),
+        (PAGE, outcome.page(&report.html)),
     ];
-    publish(&making.out, &files, &figures(&outcome), &told)
+    report.publish(&making.out)?;
+    publish(&making.out, &files, &figures(outcome), &shown)
 }

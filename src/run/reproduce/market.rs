@@ -1,9 +1,11 @@
 //! The market paper: an ordinary experiment that is swept, so it can be resumed.
 
-use super::super::sweep::{FileCache, Sweeping, run_experiment};
+use super::super::choosing::{ChoiceReport, Choosing, judge_variants, rows_of};
+use super::super::sweep::{FileCache, Sweeping, Swept, run_experiment};
 use super::super::{Failure, out};
 use super::{PAGE, publish};
 use hansa_papers::market::{Extent, Outcome, TOPOLOGY, figures};
+use hansa_report::experiment::{Experiment, Findings, RunRow, Variant, verdicts};
 
 /// Files beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -20,10 +22,14 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         return out::unless_quiet(&swept.told());
     }
 
-    let outcome = Outcome::of(extent, &swept.experiment, &swept.rows)
-        .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;
-    let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
-    let told = format!("{summary}\n{verdicts}");
+    let lacking = || Failure::Internal("the rows are not those of the experiment".to_owned());
+    let (experiment_of_page, rows, judged) = usual_variant(&swept, &sweeping.choosing)?;
+    let report = ChoiceReport::of(&swept.experiment.choices, &judged);
+    let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone()).ok_or_else(lacking)?;
+    let summary = outcome.summary_text();
+    let verdicts = outcome.verdicts();
+    let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));
+    report.publish(&swept.out)?;
     let files = [
         (EXPERIMENT_FILE, experiment),
         (TOPOLOGY_FILE, TOPOLOGY.to_owned()),
@@ -32,5 +38,19 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page()),
     ];
-    publish(&swept.out, &files, &figures(&outcome), &told)
+    publish(&swept.out, &files, &figures(&outcome), &shown)
 }
+
+/// The experiment of the variant that the figures show, its rows, and the verdicts of all variants.
+fn usual_variant(swept: &Swept, choosing: &Choosing) -> Result<JudgedVariants, Failure> {
+    if let (Some(one), Some(judged)) =
+        (swept.experiment.without_variants(), judge_variants(&swept.experiment, &swept.rows))
+    {
+        return Ok((one, rows_of(&judged[0].0, &swept.rows), judged));
+    }
+    let variant = choosing.variants(&swept.experiment.choices)?.swap_remove(0);
+    let findings = verdicts(&swept.experiment, &swept.rows).unwrap_or_default();
+    Ok((swept.experiment.clone(), swept.rows.clone(), vec![(variant, findings)]))
+}
+
+type JudgedVariants = (Experiment, Vec<RunRow>, Vec<(Variant, Findings)>);

@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::choosing::Choosing;
 use super::disk::{cannot, replace};
 use super::files::STATE;
 use super::inline::watch_for_interrupts;
@@ -24,7 +25,7 @@ use super::pool::in_parallel;
 use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
 use super::terminal::ItemCounter;
 use super::{Failure, err, out};
-use hansa_report::experiment::Figure;
+use hansa_report::experiment::{Figure, ProgramFile, Variant};
 use hansa_report::{Status, pretty};
 use kept_pieces::{KeptPieces, MadePieces};
 
@@ -94,6 +95,54 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             whole.ok_or_else(lacking).map(Some)
         }
     }
+}
+
+/// A paper's program: its pieces, and the work of each under some settings.
+struct PaperProgram<'a, S, P> {
+    paper: &'static str,
+    /// Name of the pieces in messages.
+    what: &'static str,
+    file: &'a ProgramFile<S>,
+    pieces: Vec<P>,
+    /// Fingerprint of all else that the result depends on.
+    key: String,
+}
+
+impl<S: Clone + Debug + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
+    /// Results of all pieces under each variant, in order. None if only a share was to be computed.
+    fn run<R: Send + Serialize + DeserializeOwned>(
+        self,
+        choosing: &Choosing,
+        making: &Making,
+        work: impl Fn(&S, &P) -> R + Sync,
+    ) -> Result<Option<Vec<VariantResults<S, R>>>, Failure> {
+        let PaperProgram { paper, what, file, pieces, key } = self;
+        let variants = choosing.variants(&file.choices)?;
+        let count = pieces.len();
+        if variants.len() > 1 {
+            let (variants, total) = (variants.len(), variants.len() * count);
+            err::note(&format!("note: {variants} variants of {count} {what} each, {total} in all"));
+        }
+        let settings: Vec<S> = variants.iter().map(|variant| file.settings(&variant.selection)).collect();
+        let with_settings =
+            settings.iter().flat_map(|settings| pieces.iter().map(move |piece| (settings.clone(), piece.clone())));
+        let pieces = Pieces { paper, what, all: with_settings.collect(), key };
+        let Some(results) = all(pieces, making, |(settings, piece)| work(settings, piece))? else { return Ok(None) };
+        let mut results = results.into_iter();
+        let by_variant = variants.into_iter().zip(settings).map(|(variant, settings)| VariantResults {
+            variant,
+            settings,
+            results: results.by_ref().take(count).collect(),
+        });
+        Ok(Some(by_variant.collect()))
+    }
+}
+
+/// Results of all pieces under one variant.
+struct VariantResults<S, R> {
+    variant: Variant,
+    settings: S,
+    results: Vec<R>,
 }
 
 /// Makes a folder at the start, so that a failure shows before minutes of work.

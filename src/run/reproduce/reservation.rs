@@ -1,23 +1,38 @@
 //! The reservation paper.
 
 use super::super::Failure;
-use super::{Making, PAGE, Pieces, all, publish};
-use hansa_papers::reservation::{Extent, Outcome, figures, runs_csv};
+use super::super::choosing::{ChoiceReport, Choosing};
+use super::{Making, PAGE, PaperProgram, publish};
+use hansa_papers::reservation::{Extent, Outcome, choices, figures, runs_csv};
 
 /// Runs the reservation paper's experiment.
-pub fn reservation(extent: Extent, making: &Making) -> Result<(), Failure> {
-    let pieces = Pieces { paper: "reservation", what: "runs", all: extent.pieces(), key: format!("{extent:?}") };
-    let Some(rows) = all(pieces, making, |piece| extent.run(*piece))? else { return Ok(()) };
-    let rows: Vec<_> = rows.into_iter().flatten().collect();
-    let outcome = Outcome::of(extent, &rows);
-    let (summary, verdicts) = (outcome.summary_text(), outcome.verdicts());
-    let told = format!("{summary}\n{verdicts}");
+pub fn reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+    let file = choices();
+    let key = format!("{extent:?}");
+    let program = PaperProgram { paper: "reservation", what: "runs", file: &file, pieces: extent.pieces(), key };
+    let Some(variants) = program.run(choosing, making, |settings, piece| extent.run(*settings, *piece))? else {
+        return Ok(());
+    };
+    let mut judged = Vec::new();
+    let mut outcomes = Vec::new();
+    for one in variants {
+        let rows: Vec<_> = one.results.into_iter().flatten().collect();
+        let outcome = Outcome::of(extent, one.settings, &rows);
+        judged.push((one.variant, outcome.findings()));
+        outcomes.push((outcome, rows));
+    }
+    let report = ChoiceReport::of(&file.choices, &judged);
+    let (outcome, rows) = &outcomes[0];
+    let summary = outcome.summary_text();
+    let verdicts = outcome.verdicts();
+    let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));
     let files = [
-        ("runs.csv", runs_csv(&rows)),
+        ("runs.csv", runs_csv(rows)),
         ("summary.csv", outcome.summary_csv()),
         ("summary.txt", summary),
         ("verdicts.txt", verdicts),
-        (PAGE, outcome.page()),
+        (PAGE, outcome.page(&report.html)),
     ];
-    publish(&making.out, &files, &figures::figures(&outcome), &told)
+    report.publish(&making.out)?;
+    publish(&making.out, &files, &figures::figures(outcome), &shown)
 }

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Prints what the same call without `--dry-run` would run.
 pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<(), Failure> {
-    let (experiment, CheckedExperiment { fingerprint, inputs, .. }) = read_checked(path, files)?;
+    let (experiment, CheckedExperiment { fingerprint, inputs, .. }) = read_checked(path, files, &sweeping.choosing)?;
     let (_, out, part) = sweeping.places(&experiment);
     let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
     let made = look(&out, &work, sweeping.fresh)?.unwrap_or_default();

@@ -28,6 +28,7 @@ pub use self::gather::shares;
 use self::made::MadeRun;
 pub use self::part::SweepPart;
 use super::Failure;
+use super::choosing::{ChoiceReport, Choosing, judge_variants};
 use super::disk::{io_reason, replace};
 use super::inline::{self, watch_for_interrupts};
 use super::input;
@@ -49,6 +50,8 @@ pub struct Sweeping {
     /// True if existing rows are to be discarded.
     pub fresh: bool,
     pub share: SweepShare,
+    /// Options of its choices.
+    pub choosing: Choosing,
 }
 
 /// The part of a sweep that one call does.
@@ -87,8 +90,18 @@ impl Swept {
     }
 
     /// Judges the claims of the file, and writes their verdicts. None if it has none.
+    ///
+    /// If all variants of its choices were run, the verdicts are those of the usual one, and their matrix is written, too.
     pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
-        let (findings, file) = (verdicts(&self.experiment, &self.rows), self.out.join(VERDICTS));
+        let file = self.out.join(VERDICTS);
+        let judged = judge_variants(&self.experiment, &self.rows);
+        let findings = match &judged {
+            Some(judged) => {
+                ChoiceReport::of(&self.experiment.choices, judged).publish(&self.out)?;
+                judged.first().map(|(_, findings)| findings.clone())
+            }
+            None => verdicts(&self.experiment, &self.rows),
+        };
         match &findings {
             Some(findings) => {
                 let runs = counted(self.rows.len() as u64, "run");
@@ -139,7 +152,7 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
 
 /// Reads an experiment and checks all its runs.
 pub fn read_experiment(path: &str, files: &mut FileCache) -> Result<Experiment, Failure> {
-    read_checked(path, files).map(|(experiment, _)| experiment)
+    read_checked(path, files, &Choosing::default()).map(|(experiment, _)| experiment)
 }
 
 /// The files that an experiment needs, each read once: a change on disk during a sweep does not change the sweep.
@@ -216,7 +229,7 @@ impl Sweeping {
 
 /// Runs the experiment at `path`, except runs that exist already.
 pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files)?;
+    let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files, &sweeping.choosing)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
     let (whole, out, part) = sweeping.places(&experiment);
@@ -249,7 +262,11 @@ struct CheckedExperiment {
     told: Vec<String>,
 }
 
-fn read_checked(path: &str, files: &mut FileCache) -> Result<(Experiment, CheckedExperiment), Failure> {
+fn read_checked(
+    path: &str,
+    files: &mut FileCache,
+    choosing: &Choosing,
+) -> Result<(Experiment, CheckedExperiment), Failure> {
     let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
         match is_topology {
@@ -257,6 +274,7 @@ fn read_checked(path: &str, files: &mut FileCache) -> Result<(Experiment, Checke
             false => Failure::Input(diagnostics.to_string()),
         }
     })?;
+    let experiment = choosing.apply(experiment)?;
     let checked = check_all(&experiment, files)?;
     Ok((experiment, checked))
 }

@@ -16,14 +16,14 @@ fn sites(law: Law, policy: &str) -> String {
         Law::Ideal => "none",
         Law::Tcp => "tcp",
     };
-    let rules = format!("policy = \"{policy}\"\nestimate = \"capacity\"");
+    let rules = format!("policy = \"{policy}\"\nestimate = \"capacity\"\nupdate = \"keep\"");
     let mut text = format!("name = \"table-3\"\n[workflow]\n{rules}\n[network]\n");
     for site in 1..=PROCESSORS {
         write!(text, "[[site]]\nname = \"p{site}\"\ncores = 1\n").unwrap();
     }
     for (link, mode, efficiency) in [
         ("into-p2", "shared", efficiency),
-        ("out-of-p2", "shared", efficiency),
+        ("out-of-p2", "per-flow", "none"),
         ("p1-p3", "per-flow", "none"),
         ("p3-p1", "per-flow", "none"),
     ] {
@@ -72,14 +72,16 @@ fn makespan(text: &str) -> f64 {
 #[test]
 fn a_grid_plans_and_stretches_as_the_experiment_does() {
     let extent = Extent { graphs: 1, draws: 1 };
+    let settings = Settings::default();
+    let (least, most) = settings.costs.range();
     let graphs = extent.graphs();
     let shapes = [(10, 0.8, 0.2, 4), (20, 0.2, 0.8, 2), (50, 0.2, 0.8, 4), (50, 0.8, 0.8, 1)];
     for (tasks, fat, density, jump) in shapes {
         let is_it = |shape: &Shape| (shape.tasks, shape.fat, shape.density, shape.jump) == (tasks, fat, density, jump);
         let graph = graphs.iter().find(|graph| is_it(&graph.shape)).expect("it is a shape of the paper");
         let mut stream = SplitMix64::new(graph.seed);
-        let table = graph.shape.draw(&mut stream).costs(PROCESSORS, COSTS.0, COSTS.1, &mut stream);
-        for (found, (_, law)) in extent.runs(graph).iter().zip(Law::ALL) {
+        let table = graph.shape.draw(&mut stream).costs(PROCESSORS, least, most, &mut stream);
+        for (found, (_, law)) in extent.runs(settings, graph).iter().zip(Law::ALL) {
             for (policy, expected) in [("heft", found.stretched), ("network-heft", found.best)] {
                 let took = makespan(&format!("{}{}", sites(law, policy), job(&table)));
                 // The experiment's clock is continuous; in a grid, data arrives at whole microseconds, the next ones.

@@ -53,6 +53,23 @@ fn the_small_form_is_the_shipped_file() {
     assert_eq!(file.2, 25);
 }
 
+/// Every variant of the choices is another workload or another policy.
+#[test]
+fn variants_are_an_axis_of_their_own() {
+    let experiment = experiment_of(SMALL).with_variants().unwrap();
+    let variants = experiment.axes[0].values.clone();
+    assert_eq!(variants, ["usual", "ranges=minutes-to-months", "edf=final"]);
+    assert_eq!(experiment.count(), 3 * 240);
+    let hash = |run: experiment::Run| {
+        let read = &mut |_: &str| Ok(TOPOLOGY.into());
+        topology::load(&experiment.topology, &run.overrides, read).unwrap().topology.hash()
+    };
+    let hashes: Vec<_> = [0, 240, 480].into_iter().map(|at| hash(experiment.runs().nth(at).unwrap())).collect();
+    assert!(hashes[0] != hashes[1] && hashes[0] != hashes[2] && hashes[1] != hashes[2], "{hashes:?}");
+    let one = experiment.without_variants().unwrap();
+    assert_eq!((one.count(), one.axes.len()), (240, 3));
+}
+
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
     let known = hansa_sim::systems::market::bid::policies();
@@ -85,7 +102,7 @@ fn rows() -> Vec<RunRow> {
 
 #[test]
 fn means_are_over_workloads() {
-    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
     let estimate = outcome.estimate("fifo", 100, "value").unwrap();
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
     assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
@@ -100,7 +117,7 @@ fn columns_of_the_summary_stay_apart() {
         let is_first = row.values[0] == "7919";
         row.metrics.iter_mut().for_each(|number| *number = Some(if is_first { 0.0 } else { 2.0 }));
     }
-    let text = Outcome::of(TWO, &experiment_of(TWO), &rows).unwrap().summary_text();
+    let text = Outcome::of(TWO, &experiment_of(TWO), &rows, Html::default()).unwrap().summary_text();
     let wide: Vec<&str> = text.lines().filter(|line| line.contains('±')).collect();
     assert!(!wide.is_empty());
     for line in wide {
@@ -110,7 +127,7 @@ fn columns_of_the_summary_stay_apart() {
 
 #[test]
 fn figures_have_a_line_for_each_policy() {
-    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
     let drawn = figures(&outcome);
     assert_eq!(drawn.len(), 8);
     for figure in &drawn {
@@ -119,6 +136,6 @@ fn figures_have_a_line_for_each_policy() {
         }
         assert!(!figure.svg.as_str().contains("NaN"));
     }
-    let nothing = figures(&Outcome::of(TWO, &experiment_of(TWO), &[]).unwrap());
+    let nothing = figures(&Outcome::of(TWO, &experiment_of(TWO), &[], Html::default()).unwrap());
     assert!(nothing[0].svg.as_str().contains("There is no data to show."));
 }

@@ -8,7 +8,7 @@ use hansa_report::Reservations;
 fn a_grid_accepts_the_requests_that_a_cluster_alone_accepts() {
     let extent = Extent { workloads: 1, requests: 1_500 };
     let Setting { umed, arrival, flexibility } = USUAL;
-    for PolicyRun { policy, trial, .. } in extent.run(Piece { seed: 7_919, setting: USUAL }) {
+    for PolicyRun { policy, trial, .. } in extent.run(Settings::default(), Piece { seed: 7_919, setting: USUAL }) {
         let name = fit::ALL.iter().find(|fit| fit.label == policy).map(|fit| fit.name).expect("it is a fit policy");
         let (summary, _) = run(&format!(
             "name = \"figure-2\"\n[reservation]\npolicy = \"{name}\"\n[[site]]\nname = \"york\"\ncores = {NODES}\n\

@@ -10,7 +10,7 @@ use hansa_sim::numerals;
 use hansa_sim::settings::counted;
 
 /// Verdicts of some claims.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     pub all: Vec<JudgedClaim>,
 }
@@ -243,7 +243,7 @@ fn up(number: f64) -> f64 {
 const SHOWN: usize = 6;
 
 /// Wraps text at 100 columns; all lines but the first are indented.
-fn wrapped(text: &str, indent: usize) -> String {
+pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut length = 0;
     for (place, word) in text.split(' ').enumerate() {

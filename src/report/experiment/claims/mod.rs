@@ -10,6 +10,7 @@ mod account;
 mod cells;
 mod formula;
 mod judge;
+mod matrix;
 mod verdicts;
 mod written;
 
@@ -18,6 +19,7 @@ use std::borrow::Cow;
 pub use account::Findings;
 pub use cells::Cells;
 pub use judge::{Judge, Number, just};
+pub use matrix::{ChoiceMatrix, choices_html};
 pub use verdicts::verdicts;
 pub use written::{WrittenClaim, check, walk};
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use crate::choosing::Choosing;
 use crate::flag_values::{parse_count, some_time};
 use crate::reproduce::Making;
 use crate::sweep::{SweepPart, SweepShare, Sweeping};
@@ -42,6 +43,8 @@ pub enum Paper {
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-heft")]
         out: PathBuf,
         #[command(flatten)]
+        choice: ChoiceArgs,
+        #[command(flatten)]
         making: MakingArgs,
     },
     /// Resource availability-aware advance reservation: seven fit policies as sizes, arrivals and flexibility vary
@@ -62,6 +65,8 @@ pub enum Paper {
         /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-reservation")]
         out: PathBuf,
+        #[command(flatten)]
+        choice: ChoiceArgs,
         #[command(flatten)]
         making: MakingArgs,
     },
@@ -124,13 +129,33 @@ pub struct SweepArgs {
     #[arg(long)]
     pub fresh: bool,
     #[command(flatten)]
+    pub choice: ChoiceArgs,
+    #[command(flatten)]
     pub share: ShareArgs,
 }
 
 impl SweepArgs {
     pub fn sweeping(self) -> Sweeping {
         let share = self.share.share();
-        Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share }
+        let choosing = self.choice.choosing();
+        Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share, choosing }
+    }
+}
+
+/// Flags for the choices that the source of an experiment leaves open.
+#[derive(Args)]
+pub struct ChoiceArgs {
+    /// Take other options of the choices that the paper leaves open, separated by commas; the page lists them all
+    #[arg(long, value_name = "CHOICE=OPTION", value_delimiter = ',')]
+    choice: Vec<String>,
+    /// Run all options, one changed at a time, and print the claims' verdicts under each (choices.txt, choices.csv)
+    #[arg(long, conflicts_with = "choice")]
+    choices: bool,
+}
+
+impl ChoiceArgs {
+    pub fn choosing(self) -> Choosing {
+        if self.choices { Choosing::All } else { Choosing::Taken(self.choice) }
     }
 }
 

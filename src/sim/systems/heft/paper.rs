@@ -1,12 +1,14 @@
 //! The worked examples and the network of the paper: three sites, of which two reach the second one over a shared link.
 //!
-//! The paper names the pairs P1-P2 and P3-P2 as those that share; its drawing is not available. P1 and P3 are assumed
-//! to lie on one side of the bottleneck, so that between them every transfer has a path to itself.
+//! The paper names the paths P1-P2 and P3-P2 as those that share a bottleneck, and each transfer that its examples
+//! stretch goes into P2; its drawing is not available. P1 and P3 are assumed to lie on one side of the bottleneck, so
+//! that between them every transfer has a path to itself. Transfers out of P2 are a choice: see [`Wiring`].
 
 use serde::{Deserialize, Serialize};
 
 use super::Paths;
 use crate::network::{Efficiency, Link, LinkId, Mode};
+use crate::words::words;
 use crate::workload::workflow::CostTable;
 
 /// The division of the bottleneck among its flows.
@@ -18,15 +20,18 @@ pub enum Law {
     Tcp,
 }
 
-/// The cables between the sites.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wiring {
-    #[default]
-    FullDuplex,
-    /// One link for both directions.
-    HalfDuplex,
-    /// Transfers between P1 and P3 share a path in each direction.
-    SidesShared,
+words! {
+    /// The cables between the sites that transfers share.
+    Wiring {
+        /// Transfers into P2 share a cable; those out of it have a path each.
+        IntoP2 = "into-p2",
+        /// Transfers into P2 share a cable, and those out of it another one.
+        FullDuplex = "both-ways",
+        /// Transfers into P2 and out of it share one cable.
+        HalfDuplex = "half-duplex",
+        /// Like `both-ways`; also transfers between P1 and P3 share a cable in each direction.
+        SidesShared = "sides-shared",
+    }
 }
 
 impl Law {
@@ -43,18 +48,17 @@ impl Law {
 /// The paper's three sites; capacities are 1, so that a unit of cost is a unit of data.
 pub fn paths(law: Law, wiring: Wiring) -> Paths {
     let shared = Link { capacity: 1.0, latency: 0.0, efficiency: law.efficiency(), mode: Mode::Shared };
-    let aside = match wiring {
-        Wiring::SidesShared => shared,
-        _ => Link { efficiency: Efficiency::None, mode: Mode::PerFlow, ..shared },
-    };
+    let alone = Link { efficiency: Efficiency::None, mode: Mode::PerFlow, ..shared };
+    let aside = if wiring == Wiring::SidesShared { shared } else { alone };
     let [into_p2, out_of_p2, p1_p3, p3_p1] = [0, 1, 2, 3].map(LinkId);
+    let leaving = if wiring == Wiring::IntoP2 { alone } else { shared };
     let out_of_p2 = if wiring == Wiring::HalfDuplex { into_p2 } else { out_of_p2 };
     let routes = vec![
         vec![vec![], vec![into_p2], vec![p1_p3]],
         vec![vec![out_of_p2], vec![], vec![out_of_p2]],
         vec![vec![p3_p1], vec![into_p2], vec![]],
     ];
-    Paths::new(vec![shared, shared, aside, aside], routes)
+    Paths::new(vec![shared, leaving, aside, aside], routes)
 }
 
 /// The six tasks of the paper's first example; the placement of three edge labels follows its figure.
