@@ -36,7 +36,8 @@ pub struct Queue {
     pub runtime: Span,
     /// Times that the job has been lost before.
     pub losses: u32,
-    /// Set if nodes may fail: the job is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail, or if other jobs may start because of this one: none of them is lost or ends earlier than
+    /// this long after the arrival of the job, which bounds the reaction.
     pub safe: Option<Span>,
 }
 

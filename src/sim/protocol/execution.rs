@@ -11,7 +11,8 @@ pub struct Run {
     pub task: TaskId,
     pub cores: u32,
     pub runtime: Span,
-    /// Set if nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail, or if other tasks may start because of this message: none of them is lost or ends earlier
+    /// than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
     /// Cores that a plan assigns, as numbers of the site; empty if there is no plan.
     pub planned: NodeSet,

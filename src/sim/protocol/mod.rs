@@ -120,8 +120,8 @@ messages! {
     SiteOffer(_) => Now,
 }
 
-/// A task of this duration starts on arrival or later, and does not end sooner; it may be lost as soon as a node fails,
-/// which none does for the time `safe`.
+/// A task of this duration starts on arrival or later, and does not end sooner. But it may be lost as soon as a node
+/// fails, and other tasks that start because of it may end; neither happens for the time `safe`.
 fn end_or_loss(lasts: Span, safe: Option<Span>) -> Reaction {
     After(safe.map_or(lasts, |safe| safe.min(lasts)))
 }

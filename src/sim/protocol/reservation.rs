@@ -59,7 +59,8 @@ pub struct Hold {
     pub runtime: Span,
     /// The task is killed at its walltime, as its nodes are booked for no longer.
     pub walltime: Span,
-    /// Set if nodes may fail: the task is not lost earlier than this long after its arrival, which bounds the reaction.
+    /// Set if nodes may fail, or if other tasks may start because of this message: none of them is lost or ends earlier
+    /// than this long after its arrival, which bounds the reaction.
     pub safe: Option<Span>,
 }
 

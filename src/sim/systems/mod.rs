@@ -18,6 +18,7 @@ pub mod provisioning;
 pub mod reservation;
 
 use std::any::Any;
+use std::collections::BTreeSet;
 use std::fmt::Debug;
 use std::ops::Deref;
 
@@ -25,7 +26,7 @@ use crate::grid::{Named, Program, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
-use crate::roles::Planner;
+use crate::roles::{Planner, queue};
 use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
 use crate::workload::Workload;
@@ -289,6 +290,13 @@ impl Grid<'_> {
     /// The actor of a system that has one at the hub.
     pub fn hub(&self) -> ActorId {
         self.service.expect("a system with a service has its actor")
+    }
+
+    /// Sites that may react to any message at once, whatever it brings: their queues may then start older jobs, which
+    /// may be short.
+    pub fn prompt_sites(&self) -> BTreeSet<ActorId> {
+        let starts_older = |site: &Site| queue::find(&site.scheduler).is_some_and(|row| row.starts_older(site.order));
+        self.sites.iter().filter(|(_, site)| starts_older(site)).map(|(id, _)| *id).collect()
     }
 
     /// The stager for the data of its jobs, where there are links.

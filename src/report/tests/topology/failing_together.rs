@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::load_text;
 use crate::{Names, Status, Tally};
-use hansa_sim::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, TaskId};
+use hansa_sim::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, QueueOrder, TaskId};
 use hansa_sim::kernel::{ActorId, Entry, judge};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::roles::queue;
@@ -30,6 +30,8 @@ type Kept = (u64, u64, u32, u32);
 #[derive(Clone, Debug)]
 struct Story {
     policies: (usize, usize),
+    /// Orders of the queues of york and bath.
+    orders: (usize, usize),
     queued: Vec<Queued>,
     asked: Vec<Asked>,
     /// Tasks of a market and of a planner at york, if these use it too.
@@ -56,6 +58,12 @@ fn shapes(nodes: u32, duration: u64) -> [(u32, u64); 3] {
     [(nodes, duration), (nodes.div_ceil(2), 2 * duration), (nodes + 1, duration.saturating_sub(1).max(1))]
 }
 
+/// An order of a queue, mostly that of arrival.
+fn order() -> impl Strategy<Value = usize> {
+    let arrival = QueueOrder::ALL.iter().position(|(_, order, _)| *order == QueueOrder::Arrival);
+    prop_oneof![1 => Just(arrival.expect("it is an order")), 1 => 0..QueueOrder::ALL.len()]
+}
+
 fn story() -> impl Strategy<Value = Story> {
     let input = || prop::sample::select(vec![0u64, 0, 3, 9]);
     let queued = (0u64..60, 1u32..=7, 1u64..30, 1u64..30, input());
@@ -66,7 +74,7 @@ fn story() -> impl Strategy<Value = Story> {
     let bargained = prop::option::weighted(0.5, (0..STRATEGIES.len(), bargained));
     let kept = (0u64..80, 1u64..25, 0u32..6, 1u32..5);
     (
-        ((0..queue::ALL.len(), 0..queue::ALL.len()), prop::array::uniform4(any::<bool>())),
+        ((0..queue::ALL.len(), 0..queue::ALL.len(), order(), order()), prop::array::uniform4(any::<bool>())),
         (prop::collection::vec(queued, 0..14), prop::collection::vec(asked, 1..18), sold, bargained),
         prop::collection::vec(kept, 0..4),
         (prop::array::uniform4(0u64..3), prop::array::uniform3(prop::sample::select(vec![0u64, 0, 0, 4]))),
@@ -75,7 +83,7 @@ fn story() -> impl Strategy<Value = Story> {
     )
         .prop_map(
             |(
-                (policies, [has_links, global, is_alone, is_malleable]),
+                ((york, bath, order, other), [has_links, global, is_alone, is_malleable]),
                 (queued, asked, sold, bargained),
                 reserved,
                 rest,
@@ -84,7 +92,8 @@ fn story() -> impl Strategy<Value = Story> {
             )| {
                 let ((latencies, report_every), (fails, failures)) = (rest, failures);
                 Story {
-                    policies,
+                    policies: (york, bath),
+                    orders: (order, other),
                     queued,
                     asked,
                     sold,
@@ -108,6 +117,12 @@ impl Story {
     fn policy(&self, site: usize) -> Option<&'static str> {
         let policies = [Some(self.policies.0), Some(self.policies.1), None];
         policies[site].map(|policy| queue::ALL[policy].name)
+    }
+
+    /// The order of a site's queue; None if its manager has no choice of it.
+    fn order(&self, site: usize) -> Option<&'static str> {
+        let orders = [Some(self.orders.0), Some(self.orders.1), None];
+        orders[site].filter(|_| self.bargained.is_none()).map(|order| QueueOrder::ALL[order].0)
     }
 
     /// True if jobs of a site are only counted, and may be moved.
@@ -171,6 +186,9 @@ impl Story {
             }
             if let Some(policy) = self.policy(number) {
                 writeln!(text, "scheduler = \"{policy}\"").unwrap();
+            }
+            if let Some(order) = self.order(number) {
+                writeln!(text, "order = \"{order}\"").unwrap();
             }
             let reserved = if number == 0 { self.reserved() } else { Vec::new() };
             let kept = reserved.iter().map(|(from, until, nodes)| {

@@ -11,6 +11,7 @@ mod meeting;
 mod misfits;
 mod once;
 mod planning;
+mod promises;
 mod provisioning;
 mod round_trip;
 mod sharing;

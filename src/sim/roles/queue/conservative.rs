@@ -5,12 +5,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, planner};
+use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),
+    ranks: RankedPart::Places,
     #[cfg(test)]
     judge: |story| judge(Rule::Conservative, false, story),
 };

@@ -2,12 +2,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, planner};
+use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-count",
     about: "like conservative, but only counts nodes",
     build: |nodes, reserved, order| planner::by_count(nodes, reserved, order),
+    ranks: RankedPart::Places,
     #[cfg(test)]
     judge: |story| judge(Rule::Conservative, true, story),
 };

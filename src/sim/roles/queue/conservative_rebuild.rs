@@ -3,12 +3,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, planner};
+use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-rebuild",
     about: "like conservative, but rebuilds the whole plan when a job ends early",
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::FromScratch),
+    ranks: RankedPart::Plan,
     #[cfg(test)]
     judge: |story| judge(Rule::Rebuild, false, story),
 };

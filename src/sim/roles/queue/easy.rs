@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 #[cfg(test)]
 use super::judge::{Rule, judge};
 use super::order::{Ranking, Waiting};
-use super::{Ask, Policy, QueuePolicyRow, Reserved, Step, by_node};
+use super::{Ask, Policy, QueuePolicyRow, RankedPart, Reserved, Step, by_node};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
@@ -19,6 +19,7 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
+    ranks: RankedPart::Reservation,
     #[cfg(test)]
     judge: |story| judge(Rule::Easy, false, story),
 };

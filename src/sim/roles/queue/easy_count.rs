@@ -2,12 +2,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, by_count};
+use super::{QueuePolicyRow, RankedPart, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
     build: |nodes, reserved, order| by_count::build(nodes, reserved, order, true),
+    ranks: RankedPart::Reservation,
     #[cfg(test)]
     judge: |story| judge(Rule::Easy, true, story),
 };

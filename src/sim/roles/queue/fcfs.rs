@@ -2,12 +2,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, by_node};
+use super::{QueuePolicyRow, RankedPart, by_node};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
     build: |nodes, reserved, order| by_node::build(nodes, reserved, order, false),
+    ranks: RankedPart::Head,
     #[cfg(test)]
     judge: |story| judge(Rule::Fcfs, false, story),
 };

@@ -2,12 +2,13 @@
 
 #[cfg(test)]
 use super::judge::{Rule, judge};
-use super::{QueuePolicyRow, by_count};
+use super::{QueuePolicyRow, RankedPart, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
     build: |nodes, reserved, order| by_count::build(nodes, reserved, order, false),
+    ranks: RankedPart::Head,
     #[cfg(test)]
     judge: |story| judge(Rule::Fcfs, true, story),
 };

@@ -116,11 +116,47 @@ pub struct QueuePolicyRow {
     pub name: &'static str,
     pub about: &'static str,
     pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
+    pub ranks: RankedPart,
     /// A slow and obvious form of the policy, which tests compare it with.
     #[cfg(test)]
     pub judge: fn(&judge::Story) -> judge::JudgeVerdict,
 }
 
+<<<<<<< theirs
+=======
+/// Part of the state of a policy that follows the order of the queue when a job joins it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankedPart {
+    /// Only the first job of the queue can start.
+    Head,
+    /// The first job of the queue holds the reservation that others leave alone.
+    Reservation,
+    /// The plan places all jobs in order of the queue.
+    Plan,
+    /// None: a job takes a place that is free, and all others keep theirs.
+    Places,
+}
+
+impl QueuePolicyRow {
+    /// True if a pass may start an older job only because a new one has joined the queue, or because time has passed.
+    /// Otherwise such a pass starts none but new jobs.
+    ///
+    /// If ranks change with time, another job may be first by now. A new job ahead of others may take over the
+    /// reservation, or displace jobs of the plan, and older jobs may fit into what these leave. Where only the head
+    /// starts, a new head starts, or blocks the queue as the former one did.
+    pub fn starts_older(&self, order: QueueOrder) -> bool {
+        match (self.ranks, order) {
+            (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,
+            (RankedPart::Head, _) => order == QueueOrder::MostStretched,
+            (RankedPart::Reservation, _) => true,
+            // A job that has just joined is the least stretched.
+            (RankedPart::Plan, _) => order != QueueOrder::MostStretched,
+        }
+    }
+}
+
+#[cfg(test)]
+>>>>>>> mine
 impl QueuePolicyRow {
     /// True if nodes are only counted, so that jobs may have to move.
     pub fn counts(&self) -> bool {

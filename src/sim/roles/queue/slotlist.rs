@@ -10,7 +10,7 @@ use super::judge::{Rule, judge};
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
-use super::{Ask, Policy, QueuePolicyRow, Reserved, Step};
+use super::{Ask, Policy, QueuePolicyRow, RankedPart, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
@@ -18,6 +18,7 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "slotlist",
     about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
     build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
+    ranks: RankedPart::Places,
     #[cfg(test)]
     judge: |story| judge(Rule::SlotList, true, story),
 };

@@ -62,8 +62,13 @@ impl System for Batch {
 
     fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let news = grid.sites.iter().map(|(id, site)| grid.news(*id, site));
-        let sites = known_sites(grid).zip(news).map(|(known, news)| known.with_outages(news));
-        let dispatcher = Dispatcher::new(sites.collect(), self.dispatch, grid.stager());
+        let prompt = grid.prompt_sites();
+        let known = known_sites(grid).zip(&grid.sites).zip(news).map(|((known, (id, site)), news)| {
+            let has_others = site.systems.len() > 1 || news.is_some();
+            let known = if prompt.contains(id) { known.starting_older(has_others) } else { known };
+            known.with_outages(news)
+        });
+        let dispatcher = Dispatcher::new(known.collect(), self.dispatch, grid.stager());
         Ok(Box::new(dispatcher.recovering(grid.failing.recovery.clone())))
     }
 
@@ -87,10 +92,9 @@ impl System for Batch {
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built {
-        let policy =
-            || queue::find(&site.scheduler).map(|policy| (policy.build)(site.cores, &site.reserved, site.order));
         let desk = || {
-            let desk = QueueManager::new(policy()?);
+            let policy = queue::find(&site.scheduler)?;
+            let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, site.order));
             Some(Box::new(match &fails {
                 Some(fails) => desk.with_outages(fails, site.cores, &site.reserved),
                 None => desk,

@@ -4,7 +4,7 @@ use super::dispatcher::Out;
 use crate::grid::{Invalid, Job, Kind, Needs, News, Task};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Entrust, Message, Queue};
-use crate::time::Time;
+use crate::time::{Span, Time};
 
 /// A site as the dispatcher knows it.
 pub struct KnownSite {
@@ -16,6 +16,9 @@ pub struct KnownSite {
     pub(super) work: u128,
     /// News of its nodes, where they fail.
     pub(super) news: Option<News>,
+    /// Shortest duration of all jobs given to the site, if its queue may start an older job because of a new one; None
+    /// if it does not. Ends that sites report do not raise it, as the dispatcher may handle them late.
+    shortest: Option<Span>,
 }
 
 /// The sites that a job may go to.
@@ -47,7 +50,7 @@ pub enum Takes {
 
 impl KnownSite {
     pub fn new(site: ActorId, nodes: u32, takes: Takes) -> KnownSite {
-        KnownSite { site, kind: Kind(0), nodes, takes, work: 0, news: None }
+        KnownSite { site, kind: Kind(0), nodes, takes, work: 0, news: None, shortest: None }
     }
 
     /// Like this site, with another kind of cores than the first.
@@ -58,6 +61,12 @@ impl KnownSite {
     /// Like this site, with the news of its nodes if they fail.
     pub fn with_outages(self, news: Option<News>) -> KnownSite {
         KnownSite { news, ..self }
+    }
+
+    /// Like this site, whose queue may start an older job because of a new one. With `has_others`, that may be a task
+    /// of another sender or the rest of a lost job, so its duration is unknown.
+    pub fn starting_older(self, has_others: bool) -> KnownSite {
+        KnownSite { shortest: Some(if has_others { Span::ZERO } else { Span::MAX }), ..self }
     }
 
     /// True if it can take a job when all of its nodes are up.
@@ -102,8 +111,10 @@ impl KnownSite {
 impl KnownSite {
     /// Gives a job to the site.
     pub(super) fn hand_over(&mut self, now: Time, mut give: Message, out: &mut Out) {
-        if let (Some(news), Message::Queue(queue)) = (&mut self.news, &mut give) {
-            queue.safe = Some(news.safe(now));
+        if let Message::Queue(queue) = &mut give {
+            self.shortest = self.shortest.map(|shortest| shortest.min(queue.lasts()));
+            let until_failure = self.news.as_mut().map(|news| news.safe(now));
+            queue.safe = until_failure.into_iter().chain(self.shortest).min();
         }
         out.send(self.site, give);
     }

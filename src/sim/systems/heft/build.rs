@@ -54,7 +54,8 @@ impl System for Planning {
         let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
         let news = (0..).zip(&grid.sites).filter_map(|(site, (id, known))| Some((site, grid.news(*id, known)?)));
         let planner = Planner::new(self.clone(), sites.collect(), (grid.network)());
-        Ok(Box::new(planner.with_outages(news.collect(), grid.failing.recovery.clone())))
+        let planner = planner.with_outages(news.collect(), grid.failing.recovery.clone());
+        Ok(Box::new(planner.with_prompt_sites(grid.prompt_sites())))
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {

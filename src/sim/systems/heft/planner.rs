@@ -24,7 +24,7 @@ use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
 use crate::roles::site::left_of;
-use crate::time::{Stamp, Time};
+use crate::time::{Span, Stamp, Time};
 
 pub struct Planner {
     rules: Planning,
@@ -41,6 +41,8 @@ pub struct Planner {
     ready: BTreeMap<ReadyNeed, BTreeSet<ReadyTask>>,
     /// The news of sites whose nodes fail.
     news: BTreeMap<u32, News>,
+    /// Sites that may react to any message at once.
+    prompt: BTreeSet<ActorId>,
     recovery: Recovery,
 }
 
@@ -76,6 +78,7 @@ impl Planner {
             jobs: Workflows::default(),
             ready: BTreeMap::new(),
             news: BTreeMap::new(),
+            prompt: BTreeSet::new(),
             recovery: Recovery::default(),
         }
     }
@@ -83,6 +86,11 @@ impl Planner {
     /// Like this planner, where nodes of some sites fail, with the news of each of those.
     pub fn with_outages(self, news: BTreeMap<u32, News>, recovery: Recovery) -> Planner {
         Planner { news, recovery, ..self }
+    }
+
+    /// Like this planner, with the sites that may react to any message at once.
+    pub fn with_prompt_sites(self, prompt: BTreeSet<ActorId>) -> Planner {
+        Planner { prompt, ..self }
     }
 
     /// Number of workflows it keeps.
@@ -263,7 +271,8 @@ impl Planner {
         let id = TaskId { job: live.job.id, index: task };
         out.log(Record::Assigned { task: id, site });
         let runtime = left_of(runtime.expect("a task is placed where it may run"), state.saved);
-        let safe = self.news.get_mut(&number).map(|news| news.safe(now));
+        let until_failure = self.news.get_mut(&number).map(|news| news.safe(now));
+        let safe = if self.prompt.contains(&site) { Some(Span::ZERO) } else { until_failure };
         let planned = self.timetable.nodes(&state.placed);
         out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe, planned }));
     }

@@ -41,7 +41,7 @@ mod auction;
 mod ballot;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -90,6 +90,8 @@ pub struct Auctioneer {
     keeps_paths: bool,
     gathered: Gathered,
     failing: Option<AuctionLosses>,
+    /// Sites that may react to any message at once.
+    prompt: BTreeSet<ActorId>,
     /// Starts that clusters do not know of, by cluster, if their sites offer cores by messages.
     unreceived: Option<Vec<UnreceivedStarts>>,
     /// The queued tasks of each lane, if bids are recorded.
@@ -123,6 +125,11 @@ impl Auctioneer {
     pub fn with_outages(self, news: Vec<(usize, News)>, recovery: Recovery) -> Auctioneer {
         let failing = if news.is_empty() { None } else { Some(AuctionLosses::new(news, recovery)) };
         Auctioneer { failing, ..self }
+    }
+
+    /// Like this auctioneer, with the sites that may react to any message at once.
+    pub fn with_prompt_sites(self, prompt: BTreeSet<ActorId>) -> Auctioneer {
+        Auctioneer { prompt, ..self }
     }
 
     /// Like this auctioneer, where data is sent over a network between the clusters.
@@ -164,6 +171,7 @@ impl Auctioneer {
             keeps_paths,
             gathered: Gathered::default(),
             failing: None,
+            prompt: BTreeSet::new(),
             unreceived,
             waiting,
             instant: (None, 0),
@@ -494,8 +502,10 @@ impl Auctioneer {
             Some(failing) => (failing.left(id, runtime), failing.safe(cluster, now)),
             None => (runtime, None),
         };
+        let site = self.clusters.site(cluster);
+        let safe = if self.prompt.contains(&site) { Some(Span::ZERO) } else { safe };
         let run = Run { task: id, cores, runtime, safe, planned: NodeSet::default() };
-        out.send(self.clusters.site(cluster), Message::Run(run));
+        out.send(site, Message::Run(run));
         if let Some(unreceived) = &mut self.unreceived {
             unreceived[cluster].send(cores);
         }

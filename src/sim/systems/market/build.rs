@@ -85,6 +85,7 @@ impl System for Market {
             Some((cluster, grid.news_every(*id, site, period)?))
         });
         let auctioneer = auctioneer.with_outages(news.collect(), grid.failing.recovery.clone());
+        let auctioneer = auctioneer.with_prompt_sites(grid.prompt_sites());
         Ok(Box::new(if grid.is_linked { auctioneer.with_network((grid.network)()) } else { auctioneer }))
     }
 

@@ -82,7 +82,8 @@ impl System for Reservation {
         };
         let clusters = grid.sites.iter().map(cluster).collect();
         let meta = MetaScheduler::new(clusters, self.choose, grid.stager());
-        Ok(Box::new(meta.with_shape_rule(self.shape).with_allocator(allocator)))
+        let meta = meta.with_shape_rule(self.shape).with_prompt_sites(grid.prompt_sites());
+        Ok(Box::new(meta.with_allocator(allocator)))
     }
 
     fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {

@@ -41,6 +41,8 @@ pub struct MetaScheduler {
     seen: BTreeSet<JobId>,
     /// Data staging; None without links.
     pub(super) stager: Option<Stager>,
+    /// Sites that may react to any message at once.
+    prompt: BTreeSet<ActorId>,
     /// Number of unanswered recalls by site and job.
     pub(super) recalls: BTreeMap<(ActorId, JobId), u32>,
     /// Clusters whose nodes fail.
@@ -121,6 +123,7 @@ impl MetaScheduler {
             moving: BTreeMap::new(),
             seen: BTreeSet::new(),
             stager,
+            prompt: BTreeSet::new(),
             recalls: BTreeMap::new(),
             failing,
             news_at: Time::ZERO,
@@ -133,6 +136,11 @@ impl MetaScheduler {
     /// Sets the choice among the shapes of malleable requests.
     pub fn with_shape_rule(self, shape_rule: ShapeRule) -> MetaScheduler {
         MetaScheduler { shape_rule, ..self }
+    }
+
+    /// Sets the sites that may react to any message at once.
+    pub fn with_prompt_sites(self, prompt: BTreeSet<ActorId>) -> MetaScheduler {
+        MetaScheduler { prompt, ..self }
     }
 
     /// True once the external program has failed; then nothing is decided any more.
@@ -432,7 +440,8 @@ impl MetaScheduler {
         let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
         let cluster = &mut self.clusters[live.cluster];
         let runtime = cluster.speed.time(live.left(live.runtime));
-        let safe = cluster.outages.as_mut().map(|outages| outages.safe(now));
+        let until_failure = cluster.outages.as_mut().map(|outages| outages.safe(now));
+        let safe = if self.prompt.contains(&cluster.site) { Some(Span::ZERO) } else { until_failure };
         out.send(cluster.site, Message::Hold(Hold { task, start, nodes, runtime, walltime, safe }));
         self.await_end(job);
     }
