@@ -153,6 +153,12 @@ impl QueuePolicyRow {
             (RankedPart::Plan, _) => order != QueueOrder::MostStretched,
         }
     }
+
+    /// True if a new job may precede older ones, so that a pass before it joins the queue may start others than a pass
+    /// afterwards.
+    pub fn ranks_new_ahead(&self, order: QueueOrder) -> bool {
+        self.ranks != RankedPart::Places && matches!(order, QueueOrder::Shortest | QueueOrder::Largest)
+    }
 }
 
 #[cfg(test)]

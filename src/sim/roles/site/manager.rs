@@ -48,6 +48,12 @@ pub trait Manager: Send {
     /// consistent after the last one.
     fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
+    /// First step of an instant in which it decides while tasks wait. A manager that is to decide once about all
+    /// messages of an instant, which take steps on links without latency, awaits them.
+    fn decides_from(&self) -> u32 {
+        0
+    }
+
     /// Next time to decide without an end or a message; called after deciding.
     fn wake(&self) -> Option<Time> {
         None

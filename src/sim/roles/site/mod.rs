@@ -356,15 +356,15 @@ impl Site {
         }
     }
 
-    /// Sets a timer for the next event or decision. `earliest` is the promise of the causes of this batch; everything
-    /// else has timers of its own.
-    fn come_back(&mut self, now: Time, earliest: Time, out: &mut Out) {
+    /// Sets a timer for the next event or decision, which is in the next step if nothing was decided in this one.
+    /// `earliest` is the promise of the causes of this batch; everything else has timers of its own.
+    fn come_back(&mut self, now: Time, earliest: Time, has_decided: bool, out: &mut Out) {
         while self.due.peek().is_some_and(|Reverse(due)| self.is_void(due)) {
             self.due.pop();
         }
         let due = self.due.peek().map(|Reverse(due)| due.at);
         let wake = self.manager.wake().filter(|wake| *wake > now);
-        let wake = if self.manager.has_more(now) { Some(now) } else { wake };
+        let wake = if !has_decided || self.manager.has_more(now) { Some(now) } else { wake };
         let change = self.next_change();
         let Some(next) = due.into_iter().chain(wake).chain(change).min() else { return };
         // Ends that only this site knows are sent when they occur, which may be then.
@@ -425,8 +425,11 @@ impl Actor<Message, Record> for Site {
             self.timers.pop();
             earliest = earliest.min(floor);
         }
-        self.manager.decide(now.time, &self.tasks, &mut self.orders);
-        self.carry_out(now.time, out);
-        self.come_back(now.time, earliest, out);
+        let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
+        if decides {
+            self.manager.decide(now.time, &self.tasks, &mut self.orders);
+            self.carry_out(now.time, out);
+        }
+        self.come_back(now.time, earliest, decides, out);
     }
 }

@@ -95,6 +95,8 @@ impl System for Batch {
         let desk = || {
             let policy = queue::find(&site.scheduler)?;
             let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, site.order));
+            let awaits = site.latency.is_zero() && policy.ranks_new_ahead(site.order);
+            let desk = if awaits { desk.awaiting_new_jobs() } else { desk };
             Some(Box::new(match &fails {
                 Some(fails) => desk.with_outages(fails, site.cores, &site.reserved),
                 None => desk,

@@ -31,6 +31,8 @@ pub struct QueueManager {
     running: BTreeSet<TaskId>,
     booked: Bookings,
     steps: Vec<Step>,
+    /// First step of an instant in which jobs start.
+    starts_from: u32,
     /// The handling of failures, where nodes fail.
     remedy: Option<QueueFailureHandling>,
 }
@@ -44,6 +46,7 @@ impl QueueManager {
             running: BTreeSet::new(),
             booked: Bookings::default(),
             steps: Vec::new(),
+            starts_from: 0,
             remedy: None,
         }
     }
@@ -52,6 +55,12 @@ impl QueueManager {
     pub fn with_outages(self, fails: &Fails, nodes: u32, reserved: &[Reserved]) -> QueueManager {
         let remedy = QueueFailureHandling::new(fails, nodes, &*self.policy, reserved);
         QueueManager { remedy: Some(remedy), ..self }
+    }
+
+    /// Like this manager, at a site without latency, where a new job may precede older ones: it starts none before the
+    /// new jobs of the instant are there.
+    pub fn awaiting_new_jobs(self) -> QueueManager {
+        QueueManager { starts_from: STEPS_OF_SUBMISSION, ..self }
     }
 
     /// Queues a task. Senders know the size of the site, so a task that fits nowhere, or is no valid task, gets no
@@ -292,6 +301,10 @@ impl Manager for QueueManager {
         self.steps = steps;
     }
 
+    fn decides_from(&self) -> u32 {
+        self.starts_from
+    }
+
     fn wake(&self) -> Option<Time> {
         self.policy.wake().into_iter().chain(self.booked.next()).min()
     }
@@ -301,6 +314,9 @@ impl Manager for QueueManager {
         queued.min(self.booked.soonest_end(at))
     }
 }
+
+/// Steps that a job takes from its user to its site on links without latency: to the dispatcher, and from there.
+const STEPS_OF_SUBMISSION: u32 = 2;
 
 const REMEDY: &str = "where nodes fail there is a remedy";
 

@@ -95,6 +95,10 @@ impl Manager for Offering {
         }
     }
 
+    fn decides_from(&self) -> u32 {
+        self.manager.decides_from()
+    }
+
     fn wake(&self) -> Option<Time> {
         self.manager.wake().into_iter().chain(self.next).min()
     }
