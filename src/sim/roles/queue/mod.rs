@@ -122,8 +122,6 @@ pub struct QueuePolicyRow {
     pub judge: fn(&judge::Story) -> judge::JudgeVerdict,
 }
 
-<<<<<<< theirs
-=======
 /// Part of the state of a policy that follows the order of the queue when a job joins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankedPart {
@@ -161,8 +159,6 @@ impl QueuePolicyRow {
     }
 }
 
-#[cfg(test)]
->>>>>>> mine
 impl QueuePolicyRow {
     /// True if nodes are only counted, so that jobs may have to move.
     pub fn counts(&self) -> bool {
