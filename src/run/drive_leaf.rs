@@ -52,11 +52,13 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
         outgoing.clear();
         leaf.receive(down).map_err(|breach| breached(&breach, names))?;
         let mut let_go = Instant::now();
-        while let Some(up) = leaf.turn().map_err(|breach| breached(&breach, names))? {
-            // Results of a failed program must not be taken for decisions.
-            if let Some(failure) = fault.take() {
+        loop {
+            let turn = leaf.turn();
+            // Results without an answer of the program must not be taken for decisions.
+            if let Some(failure) = fault.end(endings) {
                 return Err(failure);
             }
+            let Some(up) = turn.map_err(|breach| breached(&breach, names))? else { break };
             let before = leaf.before();
             quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
                 .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;

@@ -139,9 +139,10 @@ impl StopHandle {
     }
 
     fn end(&self, failure: Failure) {
-        self.stop.store(true, Ordering::Relaxed);
         // A run that is over no longer listens, and needs no more messages.
         let _ = self.words.send(failure);
+        // Only now, so that the reason is there for a run that finds the flag set.
+        self.stop.store(true, Ordering::Release);
     }
 
     /// Watches the launcher: when it is gone, removes the files to clean up and ends the process. Only for processes

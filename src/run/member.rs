@@ -58,8 +58,8 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(Failure::INTERRUPTED.into());
         }
-        ending.store(true, Ordering::Relaxed);
         let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
+        ending.store(true, Ordering::Release);
     })?;
     join_and_play(&kept, membership, identity, &mut endings, &stop)
 }

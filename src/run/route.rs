@@ -189,6 +189,7 @@ fn route_run(
         names: &roster.names,
         carried,
         interruptions: &mut interruptions,
+        fault: &fault,
         returns,
     };
     let mut outcome = match over {

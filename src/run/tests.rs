@@ -192,6 +192,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
         names: &[],
         carried: carried.clone(),
         interruptions: &mut interruptions,
+        fault: &ProgramFault::default(),
         returns: None,
     };
     let outcome = drive_hub(&kept, hub, &mut links, watch);
@@ -320,6 +321,7 @@ fn falling(after: [u64; 3]) -> RunOutcome {
         names: &[],
         carried: Default::default(),
         interruptions: &mut interruptions,
+        fault: &ProgramFault::default(),
         returns: Some(Returns {
             journal,
             door: &mut listener,

@@ -414,3 +414,65 @@ fn a_router_that_is_killed_goes_on_while_the_others_wait() {
         assert_eq!(code, Some(0), "{}: {said}", machines.members[member].label);
     }
 }
+
+/// A bidder or an allocator is killed, or the run is interrupted, at random moments: nothing that the router does
+/// without an answer may get into its journal, or a resumed run, which asks the same questions again, contradicts it.
+#[test]
+fn a_router_whose_program_was_lost_goes_on_where_it_was() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        return skip("there is no python3 here");
+    }
+    let mut world = World::new(23);
+    for (topology, program, size) in [
+        ("foreign-allocator.toml", "allocator.py", "workload.0.requests=3000"),
+        ("foreign-bidder.toml", "bidder.py", "workload.0.jobs=1000"),
+    ] {
+        for name in [topology, program] {
+            world.scratch.file(name, &std::fs::read_to_string(shipped(name)).unwrap());
+        }
+        let command = |out: &Path, flags: &[&str]| {
+            let mut command = Command::new(HANSA);
+            command.arg("run").arg(world.scratch.path(topology)).args(["--set", size, "--out"]).arg(out).args(flags);
+            command
+        };
+        let (untouched, out) = (world.scratch.path("untouched"), world.scratch.path("out"));
+        assert!(command(&untouched, &["--inline"]).output().unwrap().status.success());
+        let expected = digest(&untouched);
+        let starts: Vec<Command> = (0..rounds(3)).map(|_| command(&out, &[])).collect();
+        let mut resumed = 0;
+        for (round, mut start) in starts.into_iter().enumerate() {
+            let mut launcher = Process::start("the launcher", &mut start);
+            launcher.says(BEGUN);
+            has_a_journal(&out);
+            std::thread::sleep(Duration::from_millis(world.draw(150)));
+            let dies = round % 2 == 0;
+            if !dies {
+                launcher.signal("INT");
+            } else if let Some(victim) = router_of(&launcher).and_then(|router| child_with(router, program)) {
+                kill(victim);
+            }
+            let (code, said) = launcher.end(SOON);
+            // A fast run may be over by then.
+            if code != Some(0) {
+                assert_eq!(code, Some(if dies { 8 } else { 130 }), "{topology}, round {round}: {said}");
+                assert!(said.contains("resume with: hansa run --resume"), "{topology}, round {round}: {said}");
+                let (code, said) = world.resume("out").end(SOON);
+                assert_eq!(code, Some(0), "{topology}, round {round}: {said}");
+                resumed += 1;
+            }
+            assert_eq!(digest(&out), expected, "{topology}, round {round}");
+            holds_no_journal(&out);
+        }
+        assert!(resumed > 0, "all runs of {topology} were over too soon");
+    }
+}
+
+/// The child process with this word in its command line.
+fn child_with(parent: u32, word: &str) -> Option<u32> {
+    let ids = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+    let has_word = |id: &u32| {
+        let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        text(&line).contains(word)
+    };
+    ids.split_whitespace().filter_map(|id| id.parse().ok()).find(has_word)
+}

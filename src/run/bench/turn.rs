@@ -168,6 +168,7 @@ impl TurnGrid {
             names: &[],
             carried: Arc::default(),
             interruptions: &mut interruptions,
+            fault: &ProgramFault::default(),
             returns: None,
         };
         let outcome = drive_hub(kept, hub, &mut links, watch);

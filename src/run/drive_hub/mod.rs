@@ -17,6 +17,7 @@ use tokio::time::Sleep;
 
 use super::Failure;
 use super::keeper::WatchedRuntime;
+use super::outside::ProgramFault;
 use super::quic::{self, Close};
 use hansa_sim::kernel::{Breach, Contact, Down, Entry, Hub, LogMerger, Up};
 use hansa_sim::protocol::{Message, Record};
@@ -79,6 +80,8 @@ pub struct Watch<'a> {
     pub carried: Arc<AtomicU64>,
     /// Failures from outside that end the run.
     pub interruptions: &'a mut mpsc::UnboundedReceiver<Failure>,
+    /// Fault of an external program that decides for an actor of the hub.
+    pub fault: &'a ProgramFault,
     /// Return of lost processes. None if a lost process ends the run.
     pub returns: Option<Returns<'a>>,
 }
@@ -240,7 +243,7 @@ impl HubDriver<'_, '_, '_> {
             self.miss(hub, links)?;
             self.keep_pace(hub, links)?;
             let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
-            while hub.advance(batches).map_err(|breach| self.breach(&breach, links))? {
+            while self.advance(hub, links, batches)? {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
                 }
@@ -265,6 +268,16 @@ impl HubDriver<'_, '_, '_> {
                 kept.block_on(self.exchange(hub, links))?;
             }
         }
+    }
+
+    /// Runs some batches of the hub. Returns true if there may be more. Fails if an external program gave no answer in
+    /// one of them: all that its actor did then is neither sent nor in the journal, so a resumed run asks again.
+    fn advance(&mut self, hub: &mut Hub<Message, Record>, links: &[LeafLink], batches: usize) -> Result<bool, Failure> {
+        let advanced = hub.advance(batches);
+        if let Some(failure) = self.watch.fault.end(self.watch.interruptions) {
+            return Err(place_in_time(failure, hub, links));
+        }
+        advanced.map_err(|breach| self.breach(&breach, links))
     }
 
     /// Writes to all leaves that need a frame, and reads from those that block the hub.
@@ -298,7 +311,7 @@ impl HubDriver<'_, '_, '_> {
                 // Waiting for the clock is no stall.
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
             }
-            hub.advance(1).map_err(|breach| self.breach(&breach, links))?;
+            self.advance(hub, links, 1)?;
             self.look(hub);
             self.pass_on(hub, links)?;
         }

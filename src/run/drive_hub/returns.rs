@@ -103,7 +103,12 @@ impl HubDriver<'_, '_, '_> {
         let mut pages = returns.journal.read()?;
         let (mut rehearsal, mut items) = (Rehearsal::default(), 0);
         while let Some(item) = pages.next()? {
-            rehearsal.play(hub, item).map_err(|departure| {
+            let played = rehearsal.play(hub, item);
+            // Without an answer of its program, the router does not repeat what it did.
+            if let Some(failure) = self.watch.fault.end(self.watch.interruptions) {
+                return Err(place_in_time(failure, hub, links));
+            }
+            played.map_err(|departure| {
                 Failure::Breach(format!(
                     "the router cannot be brought back to where it was: {departure}; is something not deterministic?"
                 ))

@@ -24,6 +24,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::mpsc;
+
 use super::Failure;
 use super::sanitize::sanitize_line_up_to;
 use hansa_sim::grid::{Behaviour, Program};
@@ -67,6 +69,19 @@ impl ProgramFault {
             (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted()),
             (None, end) => end,
         }
+    }
+
+    /// The reason for which programs give no more answers: a fault, or the end that `endings` announce. None while they
+    /// answer.
+    ///
+    /// Actors that get no answer act without a decision. Call this after they have run, and before anything of theirs
+    /// is sent or put into a journal, which a repeated run would contradict.
+    pub fn end(&self, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Option<Failure> {
+        if let Some(failure) = self.take() {
+            return Some(failure);
+        }
+        // The flag is set after the reason was sent.
+        self.stop.load(Ordering::Acquire).then(|| endings.try_recv().unwrap_or_else(|_| interrupted()))
     }
 
     fn set(&self, text: &str) {
