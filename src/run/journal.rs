@@ -61,6 +61,8 @@ pub struct Journal {
     writer: JournalWriter,
     buffer: Vec<u8>,
     written: Instant,
+    /// Length of the file.
+    length: u64,
     /// Number of batches that the hub had run at the last item.
     batches: u64,
 }
@@ -72,7 +74,7 @@ impl Journal {
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = file.map_err(|error| cannot("create the journal", &path, &error))?;
         let (writer, buffer, written) = (JournalWriter::default(), Vec::with_capacity(BUFFER), Instant::now());
-        let mut journal = Journal { path, file, writer, buffer, written, batches: 0 };
+        let mut journal = Journal { path, file, writer, buffer, written, length: 0, batches: 0 };
         let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
         head.chunks(PIECE_MAX).for_each(|piece| journal.put(Item::Head(piece)));
         journal.flush()?;
@@ -89,7 +91,7 @@ impl Journal {
         let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
         let file = file.map_err(|error| cannot("write the journal", &path, &error))?;
         let (writer, buffer, written) = (reader.into_writer(), Vec::with_capacity(BUFFER), Instant::now());
-        Ok((head, Journal { path, file, writer, buffer, written, batches }))
+        Ok((head, Journal { path, file, writer, buffer, written, length: at, batches }))
     }
 
     /// Appends a frame of a leaf, which the hub takes when it has run `batches` batches in total.
@@ -119,7 +121,12 @@ impl Journal {
     }
 
     pub fn flush(&mut self) -> Result<(), Failure> {
-        self.file.write_all(&self.buffer).map_err(|error| cannot("write the journal", &self.path, &error))?;
+        if let Err(error) = self.file.write_all(&self.buffer) {
+            // A later attempt writes all of the buffer; behind a part of it, nothing would be read.
+            let _ = self.file.set_len(self.length);
+            return Err(cannot("write the journal", &self.path, &error));
+        }
+        self.length += self.buffer.len() as u64;
         self.buffer.clear();
         self.written = Instant::now();
         Ok(())

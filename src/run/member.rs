@@ -106,7 +106,8 @@ fn join_and_play(
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
     end.and_then(|()| {
         let has = if membership.parties.len() == 1 { "has" } else { "have" };
-        out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)))
+        let _ = out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)));
+        Ok(())
     })
 }
 
@@ -189,7 +190,8 @@ impl MemberPart<'_> {
             0 => "all members have joined".to_owned(),
             missing => format!("{missing} still to join"),
         };
-        out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()))?;
+        // A full disk under the output must not cost the run a member.
+        let _ = out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()));
         Ok(Some(joined))
     }
 }

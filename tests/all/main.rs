@@ -32,6 +32,7 @@ mod relay;
 mod report;
 mod reservation;
 mod schema;
+mod shortage;
 mod siege;
 mod skip;
 mod slurm;

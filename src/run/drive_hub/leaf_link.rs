@@ -31,7 +31,11 @@ pub struct LeafLink {
     pub(super) backlog: VecDeque<(Up<Message, Record>, Vec<u8>)>,
     /// Bytes of the frame that `read` or `ready` returned last.
     pub(super) last: Vec<u8>,
+    /// Frames to write, and the bytes of them that are written.
     pub(super) outgoing: Vec<u8>,
+    written: usize,
+    /// True if a frame to the leaf or from it is lost, so that later ones cannot be understood.
+    pub(super) is_torn: bool,
     pub(super) unmoved: Unmoved,
     pub(super) waits: u64,
     pub(super) blocked: Duration,
@@ -71,6 +75,8 @@ impl LeafLink {
             backlog: VecDeque::new(),
             last: Vec::new(),
             outgoing: Vec::new(),
+            written: 0,
+            is_torn: false,
             unmoved: Unmoved { all, ..Unmoved::default() },
             waits: 0,
             blocked: Duration::ZERO,
@@ -85,7 +91,13 @@ impl LeafLink {
         let Peer { sender, receiver, connection, .. } = peer;
         (self.sender, self.receiver, self.connection) = (sender, receiver, connection);
         self.backlog.clear();
+        self.clear_outgoing();
+    }
+
+    /// Drops all frames to write.
+    pub(super) fn clear_outgoing(&mut self) {
         self.outgoing.clear();
+        self.written = 0;
     }
 
     /// Writes the outgoing bytes, and compares incoming frames with the previous ones, until all of those have been
@@ -93,7 +105,7 @@ impl LeafLink {
     pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LinkError> {
         let mut written = self.outgoing.is_empty();
         {
-            let mut writing = pin!(self.sender.write(&self.outgoing));
+            let mut writing = pin!(self.sender.write_rest(&self.outgoing, &mut self.written));
             while !written || !repeats.has_caught_up() {
                 tokio::select! {
                     biased;
@@ -112,7 +124,7 @@ impl LeafLink {
                 }
             }
         }
-        self.outgoing.clear();
+        self.clear_outgoing();
         Ok(())
     }
 
@@ -120,7 +132,7 @@ impl LeafLink {
     pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LinkError> {
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
-        let up = self.unmoved.take(&frame)?;
+        let up = self.unmoved.take(&frame).inspect_err(|_| self.is_torn = true)?;
         self.backlog.push_back((up, frame));
         Ok(())
     }
@@ -131,9 +143,10 @@ impl LeafLink {
     }
 
     /// Writes the outgoing bytes. Meanwhile it reads incoming frames, because two full pipes would wait for each other.
+    /// A write that is dropped half-way is continued by the next.
     pub(super) async fn write(&mut self) -> Result<(), LinkError> {
         {
-            let mut writing = pin!(self.sender.write(&self.outgoing));
+            let mut writing = pin!(self.sender.write_rest(&self.outgoing, &mut self.written));
             loop {
                 tokio::select! {
                     biased;
@@ -141,14 +154,14 @@ impl LeafLink {
                     frame = self.receiver.next() => {
                         let frame = frame?.ok_or(LinkError::Closed)?;
                         self.bytes_up += frame.len() as u64;
-                        let up = self.unmoved.take(frame)?;
+                        let up = self.unmoved.take(frame).inspect_err(|_| self.is_torn = true)?;
                         self.backlog.push_back((up, frame.to_vec()));
                         self.frames_up += 1;
                     }
                 }
             }
         }
-        self.outgoing.clear();
+        self.clear_outgoing();
         Ok(())
     }
 
@@ -163,7 +176,7 @@ impl LeafLink {
                 self.bytes_up += frame.len() as u64;
                 self.last.clear();
                 self.last.extend_from_slice(frame);
-                self.unmoved.take(frame)
+                self.unmoved.take(frame).inspect_err(|_| self.is_torn = true)
             }
             None => {
                 // A leaf that leaves in order closes the connection with a reason just after its stream.
@@ -190,7 +203,7 @@ impl LeafLink {
         self.bytes_up += frame.len() as u64;
         self.last.clear();
         self.last.extend_from_slice(frame);
-        self.unmoved.take(frame).map(Some)
+        self.unmoved.take(frame).inspect_err(|_| self.is_torn = true).map(Some)
     }
 }
 
@@ -264,7 +277,7 @@ impl Unmoved {
 pub async fn call_off(links: &mut [LeafLink]) {
     let stop: Down<Message> = Down { grant: Stamp::NEVER, then: Instruction::Stop, mail: Vec::new() };
     for link in links {
-        link.outgoing.clear();
+        link.clear_outgoing();
         encode(&stop, &mut link.outgoing).expect("a frame without mail is short");
         let _ = tokio::time::timeout(CALL_OFF_WITHIN, link.sender.write(&link.outgoing)).await;
     }

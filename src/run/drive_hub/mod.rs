@@ -418,6 +418,7 @@ impl HubDriver<'_, '_, '_> {
             Turn::Ask => hub.ask(&mut say),
         }
         if let Some((leaf, error)) = problem {
+            links[leaf].is_torn = true;
             let text = format!("a frame for {} cannot be written: {error}", links[leaf].label);
             return Err(Failure::Internal(text).into());
         }
@@ -450,10 +451,11 @@ impl HubDriver<'_, '_, '_> {
         };
         let (mut next, before) = (Some(first), links[leaf].bytes_up);
         while let Some(up) = next {
-            if let Some(returns) = &mut self.watch.returns {
-                returns.journal.up(hub.batches(), leaf, &links[leaf].last)?;
-            }
+            let journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
+            let journaled = journal.map(|journal| journal.up(hub.batches(), leaf, &links[leaf].last));
+            // Even if the disk is full: the leaf's last frames continue this one.
             hub.receive(leaf, up).map_err(|breach| self.breach(&breach, links))?;
+            journaled.transpose()?;
             // A leaf that never stops sending must not keep the log from being passed on.
             if links[leaf].bytes_up - before >= BYTES_AT_ONCE {
                 break;
@@ -548,17 +550,17 @@ impl HubDriver<'_, '_, '_> {
     /// After an early end: lets leaves that still answer send their last frames.
     async fn wind_up(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) {
         hub.stop(&mut |leaf, down: Down<Message>| {
-            links[leaf].outgoing.clear();
-            // A leaf that cannot receive is one whose last frames are not read.
-            let _ = quic::encode_in_pieces(down, Down::cut, &mut links[leaf].outgoing);
+            // It follows the frames that are not written yet: without their messages the leaf would act wrongly.
+            let link = &mut links[leaf];
+            link.is_torn |= quic::encode_in_pieces(down, Down::cut, &mut link.outgoing).is_err();
         });
         let last_words = async {
-            for link in links.iter_mut() {
+            for link in links.iter_mut().filter(|link| !link.is_torn) {
                 // A leaf that does not read must not delay the others.
                 let _ = tokio::time::timeout(WIND_UP_WITHIN / 8, link.write()).await;
             }
             for leaf in hub.blockers() {
-                while hub.is_blocker(leaf) {
+                while hub.is_blocker(leaf) && !links[leaf].is_torn {
                     let Ok(up) = links[leaf].read().await else { break };
                     if hub.receive(leaf, up).is_err() {
                         break;

@@ -304,7 +304,7 @@ impl HubDriver<'_, '_, '_> {
                     Err(LinkError::Different(different)) => return Err(different_now(hub, links, leaf, different)),
                     Err(error) if error.may_pass() => {
                         repeats.remove(&leaf);
-                        links[leaf].outgoing.clear();
+                        links[leaf].clear_outgoing();
                         lost.insert(leaf, progress::lost(hub, links, leaf, error));
                     }
                     Err(error) => return Err(progress::lost(hub, links, leaf, error)),

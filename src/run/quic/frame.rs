@@ -90,7 +90,18 @@ impl FrameSender {
     /// more than that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write
     /// that is dropped half-way leaves half a frame.
     pub async fn write(&mut self, frames: &[u8]) -> Result<(), WireError> {
-        self.gate.go_first(self.stream.write_all(frames)).await.map_err(WireError::from)
+        self.write_rest(frames, &mut 0).await
+    }
+
+    /// Like `write`, from offset `written` on, which it advances: a write that is dropped half-way can be continued.
+    pub async fn write_rest(&mut self, frames: &[u8], written: &mut usize) -> Result<(), WireError> {
+        let writing = async {
+            while *written < frames.len() {
+                *written += self.stream.write(&frames[*written..]).await?;
+            }
+            Ok(())
+        };
+        self.gate.go_first(writing).await
     }
 
     /// Ends the stream and waits until the peer has everything.
