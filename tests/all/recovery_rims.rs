@@ -241,3 +241,25 @@ fn a_site_whose_scheduler_was_running_before_is_not_waited_for() {
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("lost site york at virtual time") && said.contains("cannot begin anew"), "{said}");
 }
+
+#[test]
+fn a_router_that_is_stopped_for_ever_before_it_listens_is_given_up() {
+    let world = World::new(59);
+    let flags = ["--stall-after", "2s", "--patience", "2s"];
+    let mut launcher = world.launch("out", &flags);
+    signal(poll(|| router_of(&launcher)), "STOP");
+    let stopped = Instant::now();
+    let (code, said) = launcher.end(SOON);
+    assert!(stopped.elapsed() < Duration::from_secs(30), "{:?}", stopped.elapsed());
+    assert_eq!(code, Some(4), "{said}");
+    assert!(said.contains("does not listen yet: it was terminated"), "{said}");
+    no_children_left(launcher.child.id());
+
+    // One signal is enough.
+    let mut launcher = world.launch("out", &flags);
+    signal(poll(|| router_of(&launcher)), "STOP");
+    launcher.signal("TERM");
+    let (code, said) = launcher.end(Duration::from_secs(8));
+    assert_eq!(code, Some(130), "{said}");
+    no_children_left(launcher.child.id());
+}

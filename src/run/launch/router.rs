@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    ASKED, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, PREPARED, Pulse, cannot_start, end_process, fell,
-    hand_over, hansa, how_it_went, system,
+    ASKED, AT_ONCE, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, PREPARED, Pulse, QUIET_MIN, cannot_start,
+    end_process, fell, hand_over, hansa, how_it_went, system,
 };
 use crate::disk::RealDisk;
 use crate::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
@@ -246,7 +246,12 @@ impl<'a> Routers<'a> {
         let mut words = process.stdin.take().expect("standard input is a pipe");
         hand_over(self.identity, &mut words).await;
         let mut lines = BufReader::new(process.stdout.take().expect("standard output is a pipe"));
-        let first = first_line(&mut lines, &mut process, &mut words, interrupts, end).await?;
+        let quiet = self.launch.stall_after.max(QUIET_MIN);
+        let first = first_line(&mut lines, &mut process, &mut words, interrupts, end, quiet).await;
+        let first = first.map_err(|failure| match self.journal {
+            Some(_) => failure.with(&format!("resume with: hansa run --resume {}", self.launch.out.display())),
+            None => failure,
+        })?;
         let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
         let Some(address) = address else {
             return Ok(Err(process.wait().await.map_err(system)?));
@@ -275,14 +280,19 @@ impl<'a> Routers<'a> {
 }
 
 /// Reads the first line of a router, which may take it long to write; meanwhile interrupts are passed on to it.
+///
+/// Fails if it does nothing for `quiet`, as if it is stopped: no router that starts waits for anything for that long.
+/// After an interrupt it is killed soon, as it has nothing to lose yet.
 async fn first_line(
     lines: &mut BufReader<ChildStdout>,
     process: &mut Child,
     words: &mut ChildStdin,
     interrupts: &mut Interrupts,
     end: &mut EarlyEnd,
+    quiet: Duration,
 ) -> Result<String, Failure> {
     let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
+    let mut killed_at = None;
     let mut first = String::new();
     let mut reading = Box::pin(lines.read_line(&mut first));
     loop {
@@ -291,18 +301,40 @@ async fn first_line(
                 read.map_err(system)?;
                 break;
             }
-            _ = looks.tick() => process.id().into_iter().for_each(|id| look_at(id, &mut pulse)),
+            _ = looks.tick() => {
+                let Some(id) = process.id() else { continue };
+                look_at(id, &mut pulse);
+                if killed_at.is_none() && pulse.still_for() > quiet {
+                    return Err(Failure::Stalled(format!(
+                        "the router (process {id}) has done nothing for {} s and does not listen yet: it was terminated",
+                        quiet.as_secs_f64()
+                    )));
+                }
+            }
+            () = sleep_until(killed_at), if killed_at.is_some() => {
+                let _ = process.start_kill();
+                killed_at = None;
+            }
             () = interrupts.next() => {
                 if end.interrupted {
                     let _ = process.start_kill();
                 }
                 end.interrupted = true;
+                killed_at = Some(tokio::time::Instant::now() + AT_ONCE);
                 let _ = words.write_all(LauncherMessage::Interrupt.to_line().as_bytes()).await;
             }
         }
     }
     drop(reading);
     Ok(first)
+}
+
+/// Sleeps until this moment, or for ever.
+async fn sleep_until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Passes on the numbers of joined processes, line by line, and copies all that follows to our own standard output.
