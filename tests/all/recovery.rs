@@ -121,7 +121,7 @@ fn a_site_that_is_killed_is_named_and_is_back() {
     std::thread::sleep(Duration::from_millis(500));
     kill(process_of(launcher.child.id(), "york").unwrap());
     launcher.says("lost site york at virtual time");
-    launcher.says("was killed by signal 9; waiting up to 60 s for it to come back");
+    launcher.says(": its process was killed by signal 9; waiting up to 60 s for it to come back");
     launcher.says("site york is back after");
     launcher.signal("INT");
     assert_eq!(launcher.end(SOON).0, Some(130));
@@ -329,7 +329,8 @@ fn a_member_that_is_killed_while_others_join_is_named_and_returns() {
     signal("-STOP");
     std::thread::sleep(Duration::from_secs(1));
     kill(wait_for("york"));
-    launcher.says("lost site york before the run began: was killed by signal 9; waiting for it to come back");
+    launcher
+        .says("lost site york before the run began: its process was killed by signal 9; waiting for it to come back");
     std::thread::sleep(Duration::from_millis(500));
     signal("-CONT");
     let (code, said) = launcher.end(SOON);

@@ -75,10 +75,30 @@ pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
 
 impl HubDriver<'_, '_, '_> {
     /// Decides on a leaf whose connection has failed.
-    pub(super) fn lost(&self, hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, error: LinkError) -> Halt {
+    pub(super) fn lost(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        links: &[LeafLink],
+        leaf: usize,
+        error: LinkError,
+    ) -> Halt {
         let may_come_back = self.watch.returns.is_some() && error.may_pass();
+        // The launcher may know more about the end of the process than its connection shows.
+        if may_come_back && let Some(gone) = self.reported_loss(leaf) {
+            return Halt::Lost(leaf, explain_loss(hub, links, leaf, &gone.why));
+        }
         let failure = progress::lost(hub, links, leaf, error);
         if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
+    }
+
+    /// Takes the launcher's report about the end of this leaf's process, if it has arrived.
+    fn reported_loss(&mut self, leaf: usize) -> Option<LostProcess> {
+        let returns = self.watch.returns.as_mut()?;
+        while let Ok(gone) = returns.gone.try_recv() {
+            self.missing.push(gone);
+        }
+        let at = self.missing.iter().position(|gone| self.processes[leaf].is_gone(gone))?;
+        Some(self.missing.swap_remove(at))
     }
 
     /// Handles losses that the launcher has reported.
@@ -134,7 +154,7 @@ impl HubDriver<'_, '_, '_> {
         if links.is_empty() {
             let seconds = here.as_secs_f64();
             err::note(&format!(
-                "the run was over at virtual time {}: the router was back there after {seconds:.1} s",
+                "the run was over at virtual time {}; the router took {seconds:.1} s to repeat it",
                 hub.now().time
             ));
             return match hub.finished() {
@@ -147,11 +167,11 @@ impl HubDriver<'_, '_, '_> {
         let kept = self.kept;
         let repeated = kept.block_on(self.catch_up(hub, links, &everybody, &mut lost))?;
         err::note(&format!(
-            "the run goes on at virtual time {}: the router was back there after {:.1} s, and the others, which had sent {} frames, after {:.1} s",
+            "the run goes on at virtual time {}: the router took {:.1} s to repeat its part, and its members another {:.1} s to repeat {}",
             hub.now().time,
             here.as_secs_f64(),
-            repeated.values().sum::<u64>(),
-            since.elapsed().as_secs_f64()
+            since.elapsed().saturating_sub(here).as_secs_f64(),
+            counted(repeated.values().sum::<u64>(), "frame")
         ));
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
         match lost.is_empty() {

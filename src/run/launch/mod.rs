@@ -250,7 +250,7 @@ impl RunProcesses<'_> {
         if status.success() || has_told || self.end.lost.is_some() {
             return;
         }
-        let why = how_it_went(status);
+        let why = format!("its process {}", how_it_went(status));
         if may_return {
             self.router.tell(&LauncherMessage::Gone { label, process, why }).await;
             if let Err(failure) = self.starting.start_again(place).await {

@@ -222,7 +222,7 @@ pub enum WireError {
     Tls(String),
     #[error("the other side refuses connections at the moment")]
     Busy,
-    #[error("the connection was closed on this side")]
+    #[error("its connection was given up for that of another process in its place")]
     ClosedHere,
     #[error("the connection failed: {0}")]
     Failed(String),
