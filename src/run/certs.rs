@@ -37,8 +37,8 @@ pub fn make(
     };
     if !kept && !renew && out.join("router").exists() {
         return Err(Failure::Input(format!(
-            "{} already contains the identities of a run, and the key that signed them was not kept; remove it, or \
-             choose another folder",
+            "{} already contains the identities of a run, and the key that signed them was not kept: choose another \
+             folder, or replace all of them with --renew",
             out.display()
         )));
     }

@@ -16,7 +16,7 @@ use super::quic::{self, Close, JoinError, Joined, QuicOptions, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use hansa_sim::kernel::{ActorId, Leaf};
-use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, label};
+use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, label, name_first};
 use hansa_sim::topology::{self, ExternalDeciders, Override, Roster, Topology};
 
 /// Settings of a process that takes part in a run.
@@ -188,7 +188,7 @@ impl MemberPart<'_> {
         tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
         let others = match joined.missing {
             0 => "all members have joined".to_owned(),
-            missing => format!("{missing} still to join"),
+            missing => format!("{missing} still to join: {}", name_first(&joined.awaited, missing as usize)),
         };
         // A full disk under the output must not cost the run a member.
         let _ = out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()));
@@ -270,6 +270,7 @@ fn list_names(roster: &Roster, role: &str) -> String {
 fn not_joined(error: JoinError) -> Failure {
     match error {
         JoinError::Identity(error) => Failure::Input(error.to_string()),
+        error @ JoinError::Socket(_) => Failure::System(error.to_string()),
         other => Failure::NotJoined(other.to_string()),
     }
 }

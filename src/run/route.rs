@@ -30,7 +30,7 @@ use super::{Failure, err, lifeline, pin};
 use hansa_report::{Input, Witness};
 use hansa_sim::grid::Program;
 use hansa_sim::kernel::{ActorId, Contact, Hub};
-use hansa_sim::protocol::handshake::{Party, RELEASE, label};
+use hansa_sim::protocol::handshake::{Party, RELEASE, label, name_first};
 use hansa_sim::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, Topology};
 
 /// Settings of a router.
@@ -303,6 +303,8 @@ fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
     if routing.held {
         // A launcher that no longer reads has left, which is noticed elsewhere.
         listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
+    } else {
+        listener.naming(note_joined);
     }
     Ok(listener)
 }
@@ -499,7 +501,10 @@ async fn admit(
             tracing::info!("all members have joined: the run begins");
             return Ok((listener, peers));
         }
-        Err(Failure::NotJoined(text)) => Failure::NotJoined(format!("{text}{}", listed(&listener.missing()))),
+        Err(Failure::NotJoined(text)) => {
+            let missing = listener.missing();
+            Failure::NotJoined(format!("{text}{}", name_first(&missing, missing.len())))
+        }
         Err(failure) => failure,
     };
     // Members that have joined should not wait for a run that will not start.
@@ -507,17 +512,17 @@ async fn admit(
     Err(failure)
 }
 
-/// Names of members, if there are few of them.
-fn listed(parties: &[Party]) -> String {
-    let (named, others) = parties.split_at(parties.len().min(NAMED));
-    let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");
-    if !others.is_empty() {
-        text.push_str(&format!(" and {} more", others.len()));
+/// Reports a process that has joined a router without a launcher, and the members that are still missing.
+fn note_joined(joined: &[Party], missing: &[Party]) {
+    let others = match missing.len() {
+        0 => "all members are here".to_owned(),
+        count => format!("waiting for {}", name_first(missing, count)),
+    };
+    match joined {
+        [] => err::note(&others),
+        joined => err::note(&format!("{} joined; {others}", name_first(joined, joined.len()))),
     }
-    text
 }
-
-const NAMED: usize = 10;
 
 fn ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
     let find = |party| {
@@ -533,8 +538,10 @@ mod tests {
     #[test]
     fn those_who_are_missing_are_named_up_to_a_point() {
         let sites = |count| (1..=count).map(|site| Party::Site(format!("s{site}"))).collect::<Vec<_>>();
+        let listed = |parties: &[Party]| name_first(parties, parties.len());
         assert_eq!(listed(&[sites(1), vec![Party::User("alice".to_owned())]].concat()), "site s1, user alice");
         assert!(listed(&sites(10)).ends_with(", site s10"));
         assert!(listed(&sites(12)).ends_with(", site s10 and 2 more"));
+        assert!(name_first(&sites(10), 12).ends_with(", site s10 and 2 more"));
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::grid::{HANSA, Machines, Process, Scratch, json, long_topology};
+use crate::grid::{HANSA, Machines, Process, ROUTER, SITE, Scratch, json, long_topology};
 
 const BEGUN: &str = "the run begins";
 /// Long enough for the run to begin, short enough for it not to end.
@@ -250,4 +250,51 @@ fn an_interrupted_site_is_named_at_once_and_everybody_leaves() {
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
     let summary = json(&machines.out().join("summary.json"));
     assert!(summary["results"]["jobs"]["finished"].as_u64().unwrap() > 0, "what was whole is kept: {summary}");
+}
+
+/// With one binary per machine, both sides name the members that are awaited.
+#[test]
+fn a_router_alone_names_those_who_have_joined_and_those_who_are_missing() {
+    let mut machines = Machines::router(&long_topology(), &["--join-within", "30"]);
+    machines.router.says("waiting for site york, site durham, site leeds, user alice, user bob");
+    machines.start(&["durham.site"]);
+    machines.router.says("site durham joined; waiting for site york, site leeds, user alice, user bob");
+    machines.start(&["york.site", "leeds.site", "alice.user"]);
+    machines.router.says("; waiting for user bob");
+    machines.start(&["bob.user"]);
+    machines.router.says("user bob joined; all members are here");
+    machines.router.signal("INT");
+    assert_eq!(machines.router.end(SOON).0, Some(130));
+    let mut said = String::new();
+    let durham = machines.members[0].child.stdout.take().unwrap();
+    std::io::Read::read_to_string(&mut std::io::BufReader::new(durham), &mut said).unwrap();
+    assert!(said.contains("; 4 still to join: site leeds, site york, user alice, user bob\n"), "{said}");
+}
+
+#[test]
+fn an_address_in_use_an_unknown_host_and_identities_that_exist_are_explained() {
+    let machines = Machines::router(&long_topology(), &["--join-within", "60"]);
+    let identities = machines.scratch.path("identities");
+    let mut command = Command::new(ROUTER);
+    command.arg("--topology").arg(&machines.topology).arg("--identity").arg(identities.join("router"));
+    command.args(["--bind", &machines.address]).arg("--out").arg(machines.scratch.path("other"));
+    let (code, said) = Process::start("another router", &mut command).end(SOON);
+    assert_eq!(code, Some(7), "{said}");
+    assert!(said.contains("the address is in use, maybe by another router") && said.contains("--bind"), "{said}");
+    assert!(!said.contains("os error"), "{said}");
+
+    let mut command = Command::new(SITE);
+    command.args(["--name", "york", "--router", "nowhere.invalid:7411"]).arg("--topology").arg(&machines.topology);
+    command.arg("--identity").arg(identities.join("york.site"));
+    let begun = Instant::now();
+    let (code, said) = Process::start("york", &mut command).end(SOON);
+    assert_eq!(code, Some(6), "{said}");
+    assert!(said.contains("no host has the name in \"nowhere.invalid:7411\""), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(!said.contains("WARN"), "{said}");
+
+    let again = Command::new(HANSA).arg("certs").arg(&machines.topology).arg("--out").arg(&identities).output();
+    let again = again.unwrap();
+    assert_eq!(again.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("--renew"));
 }

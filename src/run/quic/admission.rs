@@ -24,7 +24,7 @@ use super::{
 use crate::identity::{CertificateNames, Identity};
 use crate::sanitize::{reported, sanitize_line_up_to};
 use hansa_sim::protocol::codec::{self, CodecError, FRAME_MAX};
-use hansa_sim::protocol::handshake::{Hello, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
+use hansa_sim::protocol::handshake::{Hello, NAMED, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
 /// Number of concurrent handshakes from which a newcomer first has to prove that packets reach it at its address.
 const PROOF_FROM: usize = 32;
@@ -62,6 +62,9 @@ pub struct Listener {
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
     /// Called with the number of processes here whenever it changes.
     told: Option<fn(usize)>,
+    /// Called with the parties of each process that joins before the run begins, none at first, and with those still
+    /// missing.
+    named: Option<fn(&[Party], &[Party])>,
     /// Processes that join in the place of others, during the run.
     arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
 }
@@ -95,6 +98,7 @@ impl Listener {
             waiting: BTreeMap::new(),
             gone: mpsc::unbounded_channel(),
             told: None,
+            named: None,
             arrivals: None,
         })
     }
@@ -102,6 +106,11 @@ impl Listener {
     /// Reports the number of processes here, whenever one comes or goes before the run begins.
     pub fn telling(&mut self, told: fn(usize)) {
         self.told = Some(told);
+    }
+
+    /// Reports the parties that join before the run begins, and those still missing, by name.
+    pub fn naming(&mut self, named: fn(&[Party], &[Party])) {
+        self.named = Some(named);
     }
 
     /// A channel for reports about dead processes, while members are awaited: the place is then free sooner than
@@ -130,6 +139,7 @@ impl Listener {
         self.dismiss();
         self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), door.clone())));
 
+        self.named.iter().for_each(|named| named(&[], &self.missing()));
         let mut losses = JoinSet::new();
         let awaited = door.seats().len();
         while self.present() < awaited {
@@ -146,6 +156,7 @@ impl Listener {
                     for old in replaced.iter().filter_map(|id| self.waiting.remove(id)) {
                         door.vacate_after(&old.parties, &old.connection);
                     }
+                    self.named.iter().for_each(|named| named(&peer.parties, &self.missing()));
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Obituary { label: who, process }) = self.gone.1.recv() => {
@@ -420,7 +431,7 @@ impl Door {
             return Err(Refusal::Over);
         }
         let address = connection.address();
-        let missing = match self.seat(&hello.parties, connection) {
+        let (missing, awaited) = match self.seat(&hello.parties, connection) {
             // The predecessor may be dead although its connection has not timed out yet.
             Err(Refusal::Taken { .. }) if self.replaces() => {
                 self.listen_for_the_living(&hello.parties).await;
@@ -431,7 +442,7 @@ impl Door {
         connection.trust();
 
         let mut welcome = Vec::new();
-        encode(&Welcome { missing }, &mut welcome).expect("a welcome is short");
+        encode(&Welcome { missing, awaited }, &mut welcome).expect("a welcome is short");
         if let Err(error) = sender.write(&welcome).await {
             self.vacate_after(&hello.parties, connection);
             return Err(error.into());
@@ -467,8 +478,8 @@ impl Door {
         }
     }
 
-    /// Seats all parties or none, and returns the number of free seats.
-    fn seat(&self, parties: &[Party], connection: &Connection) -> Result<u32, Refusal> {
+    /// Seats all parties or none. Returns the number of free seats, and the parties that have the first of them.
+    fn seat(&self, parties: &[Party], connection: &Connection) -> Result<(u32, Vec<Party>), Refusal> {
         let mut seats = self.seats();
         for (at, party) in parties.iter().enumerate() {
             match seats.get(party) {
@@ -487,7 +498,9 @@ impl Door {
         for party in parties {
             seats.insert(party.clone(), Some(connection.clone()));
         }
-        Ok(seats.values().filter(|seat| seat.is_none()).count() as u32)
+        let missing = seats.values().filter(|seat| seat.is_none()).count() as u32;
+        let vacant = seats.iter().filter(|(_, seat)| seat.is_none()).map(|(party, _)| party.clone());
+        Ok((missing, vacant.take(NAMED).collect()))
     }
 
     /// Frees the seats of a lost connection, except those that another connection has taken since.

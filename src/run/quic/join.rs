@@ -14,9 +14,11 @@ use super::{
     Close, Connection, FrameReceiver, FrameSender, QuicOptions, WireError, encode, endpoint_config, is_loopback,
     transport,
 };
+use crate::disk::io_reason;
+use crate::err;
 use crate::identity::{Identity, IdentityError, ROUTER_HOST};
 use hansa_sim::protocol::codec::{self, CodecError, FRAME_MAX};
-use hansa_sim::protocol::handshake::{Hello, Welcome};
+use hansa_sim::protocol::handshake::{Hello, Party, Welcome};
 
 /// Duration after which an attempt without an answer is given up and repeated; it doubles with each attempt.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -29,6 +31,10 @@ const CONFIRM_WITHIN: Duration = Duration::from_secs(2);
 /// The pause after an attempt that failed at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// Duration after which a name that has never had an address is given up: a router may start later than its members,
+/// but only a wrong name stays unknown.
+const UNKNOWN_AFTER: Duration = Duration::from_secs(10);
+
 /// Duration after which a missing router is reported.
 const TOLD_AFTER: Duration = Duration::from_secs(3);
 
@@ -37,6 +43,8 @@ const TOLD_AFTER: Duration = Duration::from_secs(3);
 pub struct Joined {
     /// Number of parties the run still waits for.
     pub missing: u32,
+    /// The first of them.
+    pub awaited: Vec<Party>,
     pub sender: FrameSender,
     pub receiver: FrameReceiver,
     pub connection: Connection,
@@ -48,6 +56,8 @@ pub enum JoinError {
     Identity(#[from] IdentityError),
     #[error("{router:?} is not the address of a router: expected host:port")]
     Address { router: String },
+    #[error("no host has the name in {router:?} ({reason}; tried for {:.1} s): expected the host and port of the router", waited.as_secs_f64())]
+    UnknownHost { router: String, waited: Duration, reason: String },
     #[error("no router answers at {router} after {:.1} s ({last}); is it running there, and is the UDP port open?", waited.as_secs_f64())]
     NoRouter { router: String, waited: Duration, last: String },
     #[error("the router at {address} refused: {reason}")]
@@ -58,6 +68,8 @@ pub enum JoinError {
     NoWelcome { address: SocketAddr, error: CodecError },
     #[error("cannot encode the hello: {0}")]
     Hello(CodecError),
+    #[error("cannot open a socket to join the router: {}", io_reason(.0))]
+    Socket(io::Error),
     #[error("the run is over")]
     Over,
 }
@@ -119,16 +131,24 @@ async fn reach(
     let deadline = begun + options.join_timeout;
     let mut patience = PATIENCE;
     let mut told = false;
+    let mut was_known = false;
 
     loop {
         let mut last = "the name has no address".to_owned();
         let addresses = match timeout_at(deadline, tokio::net::lookup_host(router)).await {
-            Ok(Ok(addresses)) => addresses.collect(),
+            Ok(Ok(addresses)) => {
+                was_known = true;
+                addresses.collect()
+            }
             Ok(Err(error)) if error.kind() == io::ErrorKind::InvalidInput => {
                 return Err(JoinError::Address { router: router.to_owned() });
             }
             Ok(Err(error)) => {
-                last = format!("cannot resolve the name: {error}");
+                let reason = io_reason(&error);
+                if !was_known && begun.elapsed() > UNKNOWN_AFTER {
+                    return Err(JoinError::UnknownHost { router: router.to_owned(), waited: begun.elapsed(), reason });
+                }
+                last = format!("cannot resolve the name: {reason}");
                 Vec::new()
             }
             Err(_) => Vec::new(),
@@ -138,8 +158,9 @@ async fn reach(
             config.transport_config(transport(options, address.ip()));
             match timeout_at(deadline.min(Instant::now() + patience), knock(address, config)).await {
                 Ok(Ok(reached)) => return Ok(reached),
-                Ok(Err(error @ WireError::Tls(_))) => return Err(JoinError::Wire { address, error }),
-                Ok(Err(error)) => last = error.to_string(),
+                Ok(Err(KnockError::Socket(error))) => return Err(JoinError::Socket(error)),
+                Ok(Err(KnockError::Wire(error @ WireError::Tls(_)))) => return Err(JoinError::Wire { address, error }),
+                Ok(Err(KnockError::Wire(error))) => last = error.to_string(),
                 Err(_) => last = format!("no answer from {address}"),
             }
         }
@@ -149,7 +170,7 @@ async fn reach(
         // The user of a wrong name should not have to wait for the end to learn of it.
         if !told && begun.elapsed() > TOLD_AFTER {
             let rest = (deadline - Instant::now()).as_secs_f64();
-            tracing::warn!("no router answers at {router} yet ({last}); looking for it for another {rest:.0} s");
+            err::note(&format!("no router answers at {router} yet ({last}); looking for it for another {rest:.0} s"));
             told = true;
         }
         sleep(PAUSE).await;
@@ -157,16 +178,28 @@ async fn reach(
     }
 }
 
-async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, WireError> {
+/// Failure of one attempt.
+enum KnockError {
+    /// This machine gives us no socket, so the router is not to blame.
+    Socket(io::Error),
+    Wire(WireError),
+}
+
+impl<E: Into<WireError>> From<E> for KnockError {
+    fn from(error: E) -> KnockError {
+        KnockError::Wire(error.into())
+    }
+}
+
+async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, KnockError> {
     let local = match (address.ip(), is_loopback(address.ip())) {
         (IpAddr::V4(_), true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         (IpAddr::V4(_), false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         (IpAddr::V6(_), true) => IpAddr::V6(Ipv6Addr::LOCALHOST),
         (IpAddr::V6(_), false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
-    let failed = |error: io::Error| WireError::Failed(error.to_string());
-    let socket = std::net::UdpSocket::bind((local, 0)).map_err(failed)?;
-    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(InTurns)).map_err(failed)?;
+    let socket = std::net::UdpSocket::bind((local, 0)).map_err(KnockError::Socket)?;
+    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(InTurns)).map_err(KnockError::Socket)?;
     let connecting =
         endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
     Ok(Connection::new(connecting.await?, endpoint))
@@ -196,8 +229,8 @@ async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting>
         welcome = answer => welcome?.ok_or(WireError::Truncated)?,
         () = is_unconfirmed(&connection) => return Err(Greeting::Wire(WireError::Silent)),
     };
-    let Welcome { missing } = codec::decode(welcome).map_err(Greeting::Decode)?;
-    Ok(Joined { missing, sender, receiver, connection })
+    let Welcome { missing, awaited } = codec::decode(welcome).map_err(Greeting::Decode)?;
+    Ok(Joined { missing, awaited, sender, receiver, connection })
 }
 
 /// Returns only if the router has not confirmed the handshake in time.

@@ -19,6 +19,7 @@ use quinn_proto::HashedConnectionIdGenerator;
 
 use tokio::time::timeout;
 
+use crate::disk::io_reason;
 use crate::identity::{IdentityError, ResetKey};
 use crate::sanitize::sanitize_line;
 use hansa_sim::protocol::codec::FRAME_MAX;
@@ -245,10 +246,22 @@ impl WireError {
 
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    #[error("cannot listen on {address}: {error}")]
+    #[error("cannot listen on {address}: {}", not_bound(error))]
     Socket { address: SocketAddr, error: std::io::Error },
     #[error(transparent)]
     Identity(#[from] IdentityError),
+}
+
+fn not_bound(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::AddrInUse => "the address is in use, maybe by another router: end that one, or choose \
+             another address with --bind (port 0 for any free one)"
+            .to_owned(),
+        std::io::ErrorKind::AddrNotAvailable => {
+            "this machine does not have the address: choose one of its own with --bind (0.0.0.0 for all)".to_owned()
+        }
+        _ => io_reason(error),
+    }
 }
 
 impl From<ConnectionError> for WireError {

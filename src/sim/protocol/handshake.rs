@@ -106,8 +106,23 @@ impl Hello {
 }
 
 /// The router's answer to a hello that it accepts; a process has joined once it arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// Parties that the run still waits for.
+    /// Number of parties that the run still waits for.
     pub missing: u32,
+    /// The first of them, [`NAMED`] at most.
+    pub awaited: Vec<Party>,
+}
+
+/// Number of parties that are named where all of them may be missing.
+pub const NAMED: usize = 10;
+
+/// Names the first of `count` parties: `site york, user alice and 3 more`.
+pub fn name_first(parties: &[Party], count: usize) -> String {
+    let named = &parties[..parties.len().min(NAMED)];
+    let mut text = named.iter().map(Party::to_string).collect::<Vec<_>>().join(", ");
+    if count > named.len() {
+        text.push_str(&format!(" and {} more", count - named.len()));
+    }
+    text
 }
