@@ -19,7 +19,7 @@ pub struct RunDir {
 impl RunDir {
     pub fn new() -> Result<RunDir, Failure> {
         let base = std::env::temp_dir();
-        clear_dead_nests(&base);
+        clear_dead_dirs(&base);
         for attempt in 0u32.. {
             let path = base.join(format!("hansa-{}-{attempt}", std::process::id()));
             match fs::DirBuilder::new().mode(0o700).create(&path) {
@@ -41,22 +41,53 @@ impl Drop for RunDir {
     }
 }
 
-/// Removes the nests of launchers that were killed with all that they had started.
-fn clear_dead_nests(base: &Path) {
+/// Removes the folders of launchers that were killed with all that they had started. Only a free lock is evidence of
+/// that: process numbers are reused, and in containers each process may be number 1.
+fn clear_dead_dirs(base: &Path) {
     let Ok(entries) = fs::read_dir(base) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(number) = name.to_str().and_then(|name| name.strip_prefix("hansa-")?.split('-').next()) else {
-            continue;
-        };
-        let is_number = number.parse::<u32>().is_ok();
+        let is_named = name.to_str().is_some_and(is_name_of_a_dir);
         let is_ours = entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
-        if is_number
+        // The lock is held until the folder is gone.
+        if is_named
             && is_ours
-            && !Path::new("/proc").join(number).exists()
-            && matches!(Lock::take(&entry.path()), Lock::Held(_))
+            && let Lock::Held(_lock) = Lock::take(&entry.path())
         {
             let _ = fs::remove_dir_all(entry.path());
         }
+    }
+}
+
+/// True for `hansa-PID-ATTEMPT`.
+fn is_name_of_a_dir(name: &str) -> bool {
+    let numbers = name.strip_prefix("hansa-").and_then(|numbers| numbers.split_once('-'));
+    numbers.is_some_and(|(process, attempt)| process.parse::<u32>().is_ok() && attempt.parse::<u32>().is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_dead_launchers_are_removed_though_their_numbers_are_in_use() {
+        let base = tempfile::TempDir::new().unwrap();
+        // The number of a process that lives: this one.
+        let dead = base.path().join(format!("hansa-{}-0", std::process::id()));
+        let alive = base.path().join(format!("hansa-{}-1", std::process::id()));
+        let others = ["hansa-input-1", "hansa-1", "hansa-1-x"].map(|name| base.path().join(name));
+        for folder in [&dead, &alive].into_iter().chain(&others) {
+            fs::create_dir(folder).unwrap();
+            fs::write(folder.join("topology.toml"), "").unwrap();
+        }
+        let lock = Lock::take(&alive);
+        assert!(matches!(lock, Lock::Held(_)));
+        clear_dead_dirs(base.path());
+        assert!(!dead.exists());
+        assert!(alive.join("topology.toml").exists());
+        assert!(others.iter().all(|other| other.exists()));
+        drop(lock);
+        clear_dead_dirs(base.path());
+        assert!(!alive.exists());
     }
 }
