@@ -1,5 +1,8 @@
 //! The `slurm.conf` of a site: lines of ours, and those of the user's file, which replace ours with the same key.
 
+use std::path::{Component, Path};
+
+use crate::disk::parent;
 use hansa_sim::grid::Site;
 
 /// Facts about the cluster that are known only when it is started.
@@ -24,6 +27,8 @@ pub struct Conf {
     path: String,
     /// True if the user's lines let Slurm end jobs before their walltimes.
     pub preempts: bool,
+    /// True if the user's file includes one outside of its folder, whose lines Slurm would quote in its errors.
+    includes_others: bool,
 }
 
 /// Keys that the site relies on.
@@ -64,14 +69,16 @@ impl Conf {
             .collect();
         let before = text.lines().count();
         let preempts = keys.iter().any(|key| key.starts_with("preempt"));
+        let includes_others = extra.lines().any(|line| includes_another_folder(line, &path));
         text.push_str(extra);
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        Ok(Conf { text, before, path, preempts })
+        Ok(Conf { text, before, path, preempts, includes_others })
     }
 
-    /// Slurm's words about the conf, with lines of the user's file as those of that file.
+    /// Slurm's words about the conf, with lines of the user's file as those of that file. Words that may quote a file
+    /// of another folder are withheld: the author of a topology must not read the files of the person that runs it.
     pub fn in_terms_of_file(&self, said: &str) -> String {
         let own = |number: usize| number.checked_sub(self.before).filter(|own| *own > 0);
         let lines = self.text.lines().skip(self.before).enumerate();
@@ -80,11 +87,35 @@ impl Conf {
         let numbered = number.and_then(|number| own(number.parse().ok()?));
         let unknown = said.split("unrecognized key: ").nth(1).map(str::trim);
         let keyed = || lines.clone().find(|(_, line)| unknown.is_some() && key(line) == unknown).map(|(at, _)| at + 1);
-        match numbered.or_else(keyed) {
+        let place = match self.includes_others {
+            // The number may be that of a line in the included file.
+            true => keyed(),
+            false => numbered.or_else(keyed),
+        };
+        if self.includes_others && place.is_none() {
+            return format!(
+                "{}: Slurm cannot read a file that this includes; what it says may quote a file outside of the folder \
+                 of {}, and is not shown",
+                self.path, self.path
+            );
+        }
+        match place {
             Some(number) => format!("{} line {number}: {said}", self.path),
             None => said.to_owned(),
         }
     }
+}
+
+/// True if this line includes a file that is not in the folder of the conf at `path`.
+fn includes_another_folder(line: &str, path: &str) -> bool {
+    if !key(line).is_some_and(|key| key.eq_ignore_ascii_case("include")) {
+        return false;
+    }
+    let line = line.split('#').next().unwrap_or_default();
+    let included = line.trim().split(|c: char| c == '=' || c.is_whitespace()).next_back().unwrap_or_default();
+    let folder = std::path::absolute(parent(Path::new(path))).unwrap_or_default();
+    let is_inside = Path::new(included).strip_prefix(&folder).is_ok() || Path::new(included).is_relative();
+    !is_inside || Path::new(included).components().any(|part| part == Component::ParentDir)
 }
 
 /// Key of a line. None if it is empty or a comment.
@@ -182,5 +213,22 @@ mod tests {
         let by_key = conf.in_terms_of_file("error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey");
         assert!(by_key.starts_with("extra.conf line 2: error: "), "{by_key}");
         assert_eq!(conf.in_terms_of_file("error: Parse error in line 1: x"), "error: Parse error in line 1: x");
+    }
+
+    #[test]
+    fn words_of_slurm_do_not_quote_files_of_other_folders() {
+        let secret = "error: _parse_next_key: Parsing error at unrecognized key: root:x:0:0:root:/root:/bin/bash";
+        let numbered = "error: Parse error in file /etc/passwd line 43: \"root:x:0:0:root:/root:/bin/bash\"";
+        for include in ["Include /etc/passwd", "include ../passwd # mine", "Include=/etc/passwd"] {
+            let conf = conf(&format!("{include}\nNoSuchKey=1\n")).unwrap();
+            for said in [secret, numbered] {
+                let shown = conf.in_terms_of_file(said);
+                assert!(!shown.contains("root") && shown.starts_with("extra.conf: "), "{include}: {shown}");
+            }
+            let own = conf.in_terms_of_file("error: Parsing error at unrecognized key: NoSuchKey");
+            assert!(own.starts_with("extra.conf line 2: error: "), "{own}");
+        }
+        let beside = conf("Include nodes.conf").unwrap();
+        assert_eq!(beside.in_terms_of_file("error: unrecognized key: Nodse"), "error: unrecognized key: Nodse");
     }
 }
