@@ -96,10 +96,12 @@ impl Tally {
     }
 
     /// The sites and users that hold jobs which are still open though nothing is left to do: sites that have not
-    /// reported the end of a task, users that have not submitted a job. `programs` names the external program that
-    /// decides for an actor.
+    /// reported the end of a task, users that have not submitted a job. Only if there are none, the sites where tasks
+    /// wait that have not started: they may wait for others. `programs` names the external program that decides for an
+    /// actor.
     pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>, programs: &BTreeMap<ActorId, String>) -> String {
         let (mut kept, mut waiting) = (BTreeMap::<Vec<ActorId>, Vec<JobId>>::new(), BTreeMap::new());
+        let mut unstarted = BTreeMap::new();
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
             let (held, ended) = (self.task_sites(row, false), self.task_sites(row, true));
             if self.users_tell_of(row.system) {
@@ -107,12 +109,14 @@ impl Tally {
                 continue;
             }
             let withheld = ended.into_iter().filter(|site| !held.contains(site) && self.withholds_ends(*site));
-            let who = self.actors(held.iter().copied().chain(withheld).collect());
-            let (place, who) = match who.is_empty() {
-                false => (&mut kept, who),
+            let mut at_fault = self.running_sites(row);
+            at_fault.extend(self.actors(withheld.collect()));
+            let (place, who) = match (at_fault.is_empty(), held.is_empty()) {
+                (false, _) => (&mut kept, at_fault),
+                (true, false) => (&mut unstarted, self.actors(held)),
                 // A job that its user took back from a queue, and has not submitted again.
-                true if self.has_queues(row.system) && self.silent_sites(row).is_empty() => (&mut kept, vec![row.user]),
-                true => (&mut waiting, self.silent_sites(row)),
+                _ if self.has_queues(row.system) && self.silent_sites(row).is_empty() => (&mut kept, vec![row.user]),
+                _ => (&mut waiting, self.silent_sites(row)),
             };
             one_by_one(who).into_iter().for_each(|who| place.entry(who).or_default().push(job));
         }
@@ -124,7 +128,7 @@ impl Tally {
             }
         }
         // Sites that have reported all ends wait for others, unless there are no others.
-        let kept = if kept.is_empty() { waiting } else { kept };
+        let kept = [kept, unstarted, waiting].into_iter().find(|jobs| !jobs.is_empty()).unwrap_or_default();
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
             let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };

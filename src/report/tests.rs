@@ -177,6 +177,35 @@ fn who_hands_in_what_is_anothers_is_named() {
     }
 }
 
+/// A job has a task that runs at york, which never ends, and one that waits for it at bath, which comes first.
+#[test]
+fn a_site_where_tasks_wait_for_another_site_is_not_named() {
+    let text = "name = \"waits\"\n[market]\n[[site]]\nname = \"bath\"\ncores = 64\n[[site]]\nname = \"york\"\n\
+                cores = 64\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 2\n";
+    let topology = hansa_sim::topology::load("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let names = Names::of(&topology);
+    let [bath, york, ann] = ["bath", "york", "ann"].map(|name| names.actor(name).unwrap());
+    let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };
+    let tasks = [0, 1].map(|index| TaskId { job: JobId(0), index });
+    let job = Arc::new(job(0, 0, &[(10, 2, 0), (10, 2, 0)], &[(0, 1)], false));
+    let mut tally = Tally::new(&topology, &names);
+    for entry in [
+        add(ActorId(0), Record::Arrived { job, user: ann }),
+        add(ActorId(0), Record::Assigned { task: tasks[0], site: york }),
+        add(ActorId(0), Record::Assigned { task: tasks[1], site: bath }),
+    ] {
+        tally.add(&entry).unwrap();
+    }
+    let mut kept_back = |entry: Option<&Entry<Record>>| {
+        entry.into_iter().for_each(|entry| tally.add(entry).unwrap());
+        tally.kept_back(&BTreeMap::new(), &BTreeMap::new())
+    };
+    // Nothing shows which of them has received its task.
+    assert_eq!(kept_back(None), "site bath still has job 0, site york still has job 0");
+    let started = add(york, Record::Started { task: tasks[0], cores: NodeSet::parse("0-1").unwrap() });
+    assert_eq!(kept_back(Some(&started)), "site york still has job 0");
+}
+
 /// Ann and bob negotiate with york and bath. What one of them alone has recorded is its own contradiction; where a site
 /// and a user deny each other's words, neither is accused.
 #[test]
