@@ -21,7 +21,7 @@ use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
 use super::{Clock, Planning, Problem, Replaying, Resource, Timetable, Work, improve_around, plan_into};
 use crate::grid::{Edge, EdgeId, Job, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
-use crate::network::{Carrier, Network};
+use crate::network::{Carrier, FlowMoment, FlowTime, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
 use crate::roles::site::left_of;
 use crate::time::{Span, Stamp, Time};
@@ -56,7 +56,8 @@ struct CoreQueue {
 
 #[derive(Clone, Copy)]
 struct PlannerTurn {
-    start: f64,
+    /// Planned start, since the start of the run.
+    start: FlowMoment,
     job: u32,
     task: u32,
 }
@@ -114,7 +115,7 @@ impl Planner {
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
         out.log(Record::Arrived { job: job.clone(), user });
-        let number = self.jobs.add(ActiveWorkflow::new(job, user));
+        let number = self.jobs.add(ActiveWorkflow::new(job, user, now));
         match self.rules.policy {
             Policy::BestEffort => {
                 for task in 0..self.jobs[number].tasks.len() as u32 {
@@ -168,7 +169,7 @@ impl Planner {
             return self.run(number, task, now, out);
         }
         state.phase = WorkflowPhase::Done;
-        self.timetable.give_back(&state.placed);
+        self.timetable.give_back(&state.placed, live.planned_at);
         self.give_up(number, now, out);
         self.leave(number, task, now, out);
         self.jobs.forget_if_over(number);
@@ -184,7 +185,7 @@ impl Planner {
         out.log(Record::Removed { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
         for state in live.tasks.iter().filter(|state| state.phase == WorkflowPhase::Waiting) {
-            self.timetable.give_back(&state.placed);
+            self.timetable.give_back(&state.placed, live.planned_at);
         }
         self.ready.retain(|_, alike| {
             alike.retain(|(_, other, _)| *other != number);
@@ -284,8 +285,8 @@ impl Planner {
         let job = self.jobs[number].job.clone();
         let paths = self.carrier.paths().clone();
         let problem = Problem::of(Work::of(&job), &self.sites, paths, self.rules.awareness());
-        let problem = problem.expect("the job was checked, and each task fits").released_at(now.micros() as f64);
-        self.timetable.forget(now.micros() as f64);
+        let problem = problem.expect("the job was checked, and each task fits");
+        self.timetable.advance(now);
         let schedule = match self.rules.policy {
             Policy::NetworkHeft => {
                 let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
@@ -300,7 +301,7 @@ impl Planner {
         for &task in &schedule.list {
             let placed = &schedule.placed[task as usize];
             self.jobs[number].tasks[task as usize].placed = placed.clone();
-            let turn = PlannerTurn { start: placed.start, job: number, task };
+            let turn = PlannerTurn { start: FlowMoment::from(now).after(placed.start), job: number, task };
             for &core in &placed.cores {
                 // Tasks of the same start keep their order, so the new one goes in front: the next turn is the last.
                 let turns = &mut self.cores[core as usize].turns;

@@ -51,6 +51,8 @@ impl<'a> Work<'a> {
 }
 
 /// Tasks, their run times at each site, and the network between the sites. Sound by construction.
+///
+/// All times of plans and replays are counted from the moment of planning, so they do not depend on how late it is.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub(super) cores: Vec<u32>,
@@ -60,8 +62,6 @@ pub struct Problem {
     pub(super) delay: Vec<f64>,
     /// Number of cores, by task.
     pub(super) needs: Vec<u32>,
-    /// The earliest start of tasks without predecessors.
-    pub(super) release: f64,
     /// The edges, ascending by (from, to).
     pub(super) edges: Vec<Dependency>,
     /// The edges out of task `t` are `edges[out_of[t]..out_of[t + 1]]`.
@@ -205,7 +205,6 @@ impl Problem {
             cores,
             run,
             needs,
-            release: 0.0,
             edges,
             out_of,
             into,
@@ -214,12 +213,6 @@ impl Problem {
             costs: None,
             grain,
         })
-    }
-
-    /// Like this problem, where no task starts before `release`.
-    pub fn released_at(mut self, release: f64) -> Problem {
-        self.release = release;
-        self
     }
 
     pub fn tasks(&self) -> usize {

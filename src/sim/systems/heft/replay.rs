@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use super::problem::Dependency;
 use super::{Problem, Schedule};
-use crate::network::{EndedFlow, FlowId, Flows, LinkId, RouteId, Transfers};
-use crate::time::Time;
+use crate::network::{EndedFlow, FlowId, FlowMoment, FlowTime, Flows, RouteId, Transfers};
 
 /// Options of a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,7 +23,8 @@ pub enum Clock {
     #[default]
     Exact,
     /// Data has arrived at the first whole microsecond at which all of it is there, as on the emulated grid. The
-    /// problem's unit of time is then a microsecond.
+    /// problem's unit of time is then a microsecond. Times are exact, except that run times and latencies of more than
+    /// 285 years (2^53 microseconds) are rounded.
     Micros,
 }
 
@@ -38,7 +38,7 @@ pub enum PeriodRounding {
     WholeSeconds,
 }
 
-/// The result of a replay.
+/// The result of a replay, in times since its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// Begin and end of each task.
@@ -53,24 +53,33 @@ pub struct Replay {
 pub struct TransferTrace {
     pub release: f64,
     pub end: f64,
+    duration: f64,
 }
 
 impl TransferTrace {
+    /// Time between release and arrival, exact even if the replay lasts so long that both are rounded.
     pub fn duration(self) -> f64 {
-        self.end - self.release
+        self.duration
     }
 }
 
 pub fn replay(problem: &Problem, schedule: &Schedule, how: Replaying) -> Replay {
-    ReplayState::new(problem, schedule, how).play()
+    let links = problem.paths.links.clone();
+    match how.clock {
+        Clock::Exact => {
+            let wires = ExactWires { flows: Flows::new(links), ended: Vec::new() };
+            ReplayState::new(problem, schedule, how, wires).play()
+        }
+        Clock::Micros => ReplayState::new(problem, schedule, how, Transfers::new(links)).play(),
+    }
 }
 
-struct ReplayState<'p> {
+struct ReplayState<'p, W: Wires> {
     problem: &'p Problem,
     schedule: &'p Schedule,
     how: Replaying,
-    now: f64,
-    wires: Wires,
+    now: W::Time,
+    wires: W,
     routes: BTreeMap<(u32, u32), RouteId>,
     /// The edge of each flow.
     edge_of: Vec<u32>,
@@ -82,25 +91,24 @@ struct ReplayState<'p> {
     /// Number of tasks begun by each core.
     begun: Vec<u32>,
     /// Ends of running tasks, by the time, the first core, then the task.
-    ends: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    ends: BinaryHeap<Reverse<(EndKey<W>, u32, u32)>>,
     startable: Vec<u32>,
     left: usize,
+    /// Release of each edge's transfer.
+    released: Vec<W::Time>,
     replay: Replay,
 }
 
-impl<'p> ReplayState<'p> {
-    fn new(problem: &'p Problem, schedule: &'p Schedule, how: Replaying) -> ReplayState<'p> {
-        let links = problem.paths.links.clone();
-        let wires = match how.clock {
-            Clock::Exact => Wires::Exact(Flows::new(links), Vec::new()),
-            Clock::Micros => Wires::Whole(Transfers::new(links)),
-        };
+type EndKey<W> = <<W as Wires>::Time as FlowTime>::Key;
+
+impl<'p, W: Wires> ReplayState<'p, W> {
+    fn new(problem: &'p Problem, schedule: &'p Schedule, how: Replaying, wires: W) -> ReplayState<'p, W> {
         let tasks = problem.tasks();
         ReplayState {
             problem,
             schedule,
             how,
-            now: problem.release,
+            now: W::Time::START,
             wires,
             routes: BTreeMap::new(),
             edge_of: Vec::new(),
@@ -111,6 +119,7 @@ impl<'p> ReplayState<'p> {
             ends: BinaryHeap::new(),
             startable: Vec::new(),
             left: tasks,
+            released: vec![W::Time::START; problem.edges.len()],
             replay: Replay { tasks: vec![(0.0, 0.0); tasks], moved: vec![None; problem.edges.len()], makespan: 0.0 },
         }
     }
@@ -122,14 +131,13 @@ impl<'p> ReplayState<'p> {
         self.start();
         let mut arrived = Vec::new();
         while self.left > 0 {
-            let ending = self.ends.peek().map(|Reverse((end, _, _))| f64::from_bits(*end));
-            let next = [ending, self.wires.next_change()].into_iter().flatten().reduce(f64::min);
-            let mut next = next.expect("something is under way as long as tasks are left");
+            let ending = self.ends.peek().map(|Reverse((end, _, _))| *end);
+            let change = self.wires.next_change().map(FlowTime::key);
             let cut = self.cut_short();
-            if let Some((at, _)) = cut {
-                next = next.min(at);
-            }
-            self.now = self.now.max(next);
+            let stop = cut.as_ref().map(|(at, _)| at.key());
+            let next = [ending, change, stop].into_iter().flatten().min();
+            let next = next.expect("something is under way as long as tasks are left");
+            self.now = W::Time::from_key(next.max(self.now.key()));
             self.wires.advance(self.now, &mut arrived);
             for flow in arrived.drain(..) {
                 self.arrive(self.edge_of[flow.index()]);
@@ -163,21 +171,21 @@ impl<'p> ReplayState<'p> {
     fn start(&mut self) {
         for task in std::mem::take(&mut self.startable) {
             let placed = &self.schedule.placed[task as usize];
-            let end = self.now + self.problem.run(task as usize, placed.site as usize);
+            let end = self.now.after(self.problem.run(task as usize, placed.site as usize));
             let delay = self.problem.delay[placed.site as usize];
-            self.replay.tasks[task as usize] = (self.now + delay, end - delay);
-            self.ends.push(Reverse((end.to_bits(), placed.cores[0], task)));
+            self.replay.tasks[task as usize] = (elapsed(self.now) + delay, elapsed(end) - delay);
+            self.ends.push(Reverse((end.key(), placed.cores[0], task)));
         }
     }
 
     /// Ends the tasks that are due, core by core, and sends their data.
     fn finish(&mut self) {
         // On a clock of whole microseconds only equal times coincide, however late they are.
-        let merged = if self.how.clock == Clock::Micros { 0.0 } else { 1e-9 * self.now };
-        let together = self.now + self.problem.tolerance().max(merged);
+        let merged = if self.how.clock == Clock::Micros { 0.0 } else { 1e-9 * elapsed(self.now) };
+        let together = self.now.after(self.problem.tolerance().max(merged)).key();
         let mut due = Vec::new();
         while let Some(&Reverse((end, core, task))) = self.ends.peek()
-            && f64::from_bits(end) <= together
+            && end <= together
         {
             self.ends.pop();
             due.push((core, task));
@@ -205,21 +213,25 @@ impl<'p> ReplayState<'p> {
         }
         let (paths, wires) = (&self.problem.paths, &mut self.wires);
         let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| wires.route(&paths.route(from as usize, to as usize)));
-        let flow = self.wires.start(self.now, route, dependency.volume);
+        let route = *route.or_insert_with(|| wires.flows().route(&paths.route(from as usize, to as usize)));
+        let flow = wires.flows().start(self.now, route, dependency.volume);
         if self.edge_of.len() <= flow.index() {
             self.edge_of.resize(flow.index() + 1, u32::MAX);
         }
         self.edge_of[flow.index()] = edge;
-        self.replay.moved[edge as usize] = Some(TransferTrace { release: self.now, end: f64::INFINITY });
+        self.released[edge as usize] = self.now;
         if self.how.period_rounding == PeriodRounding::WholeSeconds {
             self.under_way.insert(edge, flow);
         }
     }
 
     fn arrive(&mut self, edge: u32) {
-        let moved = self.replay.moved[edge as usize].as_mut().expect("what arrives was sent");
-        moved.end = self.now;
+        let released = self.released[edge as usize];
+        self.replay.moved[edge as usize] = Some(TransferTrace {
+            release: elapsed(released),
+            end: elapsed(self.now),
+            duration: self.now.since(released),
+        });
         self.under_way.remove(&edge);
         self.provide(self.problem.edges[edge as usize].to);
     }
@@ -230,25 +242,27 @@ impl<'p> ReplayState<'p> {
     }
 
     /// The next time at which rounding cuts flows short, and these flows.
-    fn cut_short(&mut self) -> Option<(f64, Vec<u32>)> {
+    fn cut_short(&mut self) -> Option<(W::Time, Vec<u32>)> {
         if self.how.period_rounding == PeriodRounding::None {
             return None;
         }
         let mut by_link: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
         for (&edge, &flow) in &self.under_way {
-            let distance = self.wires.left(flow) / self.wires.rate(flow);
+            let flows = self.wires.flows();
+            let distance = flows.left(flow) / flows.rate(flow);
             let Dependency { from, to, .. } = self.problem.edges[edge as usize];
             let site = |task: u32| self.schedule.placed[task as usize].site as usize;
             for link in self.problem.paths.route(site(from), site(to)) {
                 by_link.entry(link.0).or_default().push((distance, edge));
             }
         }
-        let mut cut: Option<(f64, Vec<u32>)> = None;
+        let mut cut: Option<(W::Time, Vec<u32>)> = None;
         for flows in by_link.values().filter(|flows| flows.len() >= 2) {
             let least = flows.iter().map(|flow| flow.0).fold(f64::INFINITY, f64::min);
             // A flow whose distance is a whole number of seconds except for rounding errors needs no cut.
-            let at = self.now + (least + 1e-9).floor();
-            if least >= 1.0 && at < self.now + least - 1e-9 && cut.as_ref().is_none_or(|(cut, _)| at < *cut) {
+            let whole = (least + 1e-9).floor();
+            let at = self.now.after(whole);
+            if least >= 1.0 && whole < least - 1e-9 && cut.as_ref().is_none_or(|(cut, _)| at < *cut) {
                 let edges = flows.iter().filter(|flow| flow.0 <= least * (1.0 + 1e-9)).map(|flow| flow.1).collect();
                 cut = Some((at, edges));
             }
@@ -259,69 +273,67 @@ impl<'p> ReplayState<'p> {
     fn cut(&mut self, edges: &[u32]) {
         for &edge in edges {
             if let Some(flow) = self.under_way.get(&edge).copied() {
-                self.wires.stop(flow);
+                self.wires.flows().stop(flow);
                 self.arrive(edge);
             }
         }
     }
 }
 
-/// The flows, in either clock.
-enum Wires {
-    Exact(Flows, Vec<EndedFlow>),
-    Whole(Transfers),
+/// Time since the start of a replay.
+fn elapsed<T: FlowTime>(now: T) -> f64 {
+    now.since(T::START)
 }
 
-impl Wires {
-    fn route(&mut self, links: &[LinkId]) -> RouteId {
-        match self {
-            Wires::Exact(flows, _) => flows.route(links),
-            Wires::Whole(transfers) => transfers.flows().route(links),
-        }
-    }
+/// The flows of a replay, in either clock.
+trait Wires {
+    type Time: FlowTime;
 
-    fn rate(&mut self, flow: FlowId) -> f64 {
-        match self {
-            Wires::Exact(flows, _) => flows.rate(flow),
-            Wires::Whole(transfers) => transfers.flows().rate(flow),
-        }
-    }
+    fn flows(&mut self) -> &mut Flows<Self::Time>;
 
-    fn left(&mut self, flow: FlowId) -> f64 {
-        match self {
-            Wires::Exact(flows, _) => flows.left(flow),
-            Wires::Whole(transfers) => transfers.flows().left(flow),
-        }
-    }
+    /// Next time at which something may arrive.
+    fn next_change(&mut self) -> Option<Self::Time>;
 
-    fn stop(&mut self, flow: FlowId) -> f64 {
-        match self {
-            Wires::Exact(flows, _) => flows.stop(flow),
-            Wires::Whole(transfers) => transfers.flows().stop(flow),
-        }
+    /// Advances to a time and appends the flows that have arrived by then.
+    fn advance(&mut self, to: Self::Time, arrived: &mut Vec<FlowId>);
+}
+
+/// Flows in continuous time.
+struct ExactWires {
+    flows: Flows,
+    ended: Vec<EndedFlow>,
+}
+
+impl Wires for ExactWires {
+    type Time = f64;
+
+    fn flows(&mut self) -> &mut Flows {
+        &mut self.flows
     }
 
     fn next_change(&mut self) -> Option<f64> {
-        match self {
-            Wires::Exact(flows, _) => flows.next_change(),
-            Wires::Whole(transfers) => transfers.next_change().map(|time| time.micros() as f64),
-        }
-    }
-
-    fn start(&mut self, now: f64, route: RouteId, volume: f64) -> FlowId {
-        match self {
-            Wires::Exact(flows, _) => flows.start(now, route, volume),
-            Wires::Whole(transfers) => transfers.start(Time::from_micros(now as u64), route, volume as u64),
-        }
+        self.flows.next_change()
     }
 
     fn advance(&mut self, to: f64, arrived: &mut Vec<FlowId>) {
-        match self {
-            Wires::Exact(flows, ended) => {
-                flows.advance(to, ended);
-                arrived.extend(ended.drain(..).map(|ended| ended.flow));
-            }
-            Wires::Whole(transfers) => transfers.advance(Time::from_micros(to as u64), arrived),
-        }
+        self.flows.advance(to, &mut self.ended);
+        arrived.extend(self.ended.drain(..).map(|ended| ended.flow));
+    }
+}
+
+/// All times of a replay over these are whole microseconds.
+impl Wires for Transfers {
+    type Time = FlowMoment;
+
+    fn flows(&mut self) -> &mut Flows<FlowMoment> {
+        Transfers::flows(self)
+    }
+
+    fn next_change(&mut self) -> Option<FlowMoment> {
+        Transfers::next_change(self).map(FlowMoment::from)
+    }
+
+    fn advance(&mut self, to: FlowMoment, arrived: &mut Vec<FlowId>) {
+        Transfers::advance(self, to.round_up(0.0), arrived)
     }
 }

@@ -4,9 +4,11 @@ use smallvec::SmallVec;
 
 use super::Problem;
 use crate::grid::NodeSet;
+use crate::time::Time;
 
 /// The site, the cores and the time of each task. A start is the time of the order to start, an end the time at which
-/// it is known; where orders and messages take no time, these are the times of the task.
+/// it is known; where orders and messages take no time, these are the times of the task. All are counted from the moment
+/// of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The tasks, the most urgent first.
@@ -50,9 +52,13 @@ impl TransferTimes {
     }
 }
 
-/// The free times of the cores of all sites.
+/// The free times of the cores of all sites, counted from its origin.
+///
+/// The origin is the moment of the latest plan ([`Timetable::advance`]). A floating-point number that counted from the
+/// start of the run would lose microseconds after 285 years; here only plans that long are rounded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timetable {
+    origin: Time,
     cores: Vec<CoreGaps>,
     /// Number of the first core of each site, then the number of all cores.
     first: Vec<u32>,
@@ -126,7 +132,7 @@ fn list(problem: &Problem, costs: &TransferTimes) -> Vec<u32> {
 
 /// The time at which all inputs of a task could be at each site.
 fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[HeftPlacement], task: usize, ready: &mut [f64]) {
-    ready.fill(problem.release);
+    ready.fill(0.0);
     let sites = ready.len();
     for &edge in problem.edges_into(task) {
         let dependency = problem.edges[edge as usize];
@@ -168,7 +174,7 @@ impl Timetable {
             first.push(first.last().expect("there is a first") + cores);
         }
         let all = *first.last().expect("there is a first") as usize;
-        Timetable { cores: vec![CoreGaps { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
+        Timetable { origin: Time::ZERO, cores: vec![CoreGaps { gaps: vec![(0.0, f64::INFINITY)] }; all], first }
     }
 
     /// Enters a plan that was made around the present entries.
@@ -180,20 +186,29 @@ impl Timetable {
         }
     }
 
-    /// Forgets the gaps before the time of all further plans.
+    /// Moves the origin to `now`, the moment of the next plan, and forgets the gaps before it: O(gaps).
     ///
     /// That changes no plan: the tolerance is far less than any run time, so a task that starts then or later never
-    /// fits into a gap that ended before.
-    pub fn forget(&mut self, now: f64) {
+    /// fits into a gap that ended before. The difference of a number below 2^53 and a smaller whole number is exact.
+    pub fn advance(&mut self, now: Time) {
+        let passed = now.since(self.origin).micros() as f64;
+        self.origin = now;
         for core in &mut self.cores {
-            let past = core.gaps.partition_point(|gap| gap.1 < now);
+            let past = core.gaps.partition_point(|gap| gap.1 < passed);
             core.gaps.drain(..past);
+            for (start, end) in &mut core.gaps {
+                *start = (*start - passed).max(0.0);
+                *end -= passed;
+            }
         }
     }
 
-    /// Frees the planned time of a task.
-    pub fn give_back(&mut self, placed: &HeftPlacement) {
-        placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(placed.start, placed.end));
+    /// Frees the time of a task that was planned at `planned_at`.
+    pub fn give_back(&mut self, placed: &HeftPlacement, planned_at: Time) {
+        let passed = self.origin.since(planned_at).micros() as f64;
+        let start = placed.start - passed;
+        let end = placed.end - passed;
+        placed.cores.iter().for_each(|core| self.cores[*core as usize].give_back(start, end));
     }
 
     /// The cores of a placed task as numbers of its site; empty if it has none.

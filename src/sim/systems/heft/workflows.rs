@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::HeftPlacement;
 use crate::grid::{Graph, Job, JobId};
 use crate::kernel::ActorId;
-use crate::time::Span;
+use crate::time::{Span, Time};
 
 /// Workflows by their numbers, which are assigned in order of arrival.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub(super) struct Workflows {
 pub(super) struct ActiveWorkflow {
     pub job: Arc<Job>,
     pub user: ActorId,
+    /// The time of its arrival, from which its plan counts.
+    pub planned_at: Time,
     pub graph: Graph,
     pub tasks: Vec<WorkflowState>,
     pub unfinished: usize,
@@ -96,7 +98,7 @@ impl IndexMut<u32> for Workflows {
 }
 
 impl ActiveWorkflow {
-    pub fn new(job: Arc<Job>, user: ActorId) -> ActiveWorkflow {
+    pub fn new(job: Arc<Job>, user: ActorId, planned_at: Time) -> ActiveWorkflow {
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let state = |task: usize| WorkflowState {
             phase: WorkflowPhase::Waiting,
@@ -106,7 +108,7 @@ impl ActiveWorkflow {
             saved: Span::ZERO,
         };
         let tasks: Vec<WorkflowState> = (0..job.tasks.len()).map(state).collect();
-        ActiveWorkflow { unfinished: tasks.len(), job, user, graph, tasks, under_way: 0, is_removed: false }
+        ActiveWorkflow { unfinished: tasks.len(), job, user, planned_at, graph, tasks, under_way: 0, is_removed: false }
     }
 
     /// Edges out of a task, as a range of numbers.

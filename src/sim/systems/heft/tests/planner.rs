@@ -16,6 +16,9 @@ use crate::workload::layered::Shape;
 
 const HUB: ActorId = ActorId(0);
 
+/// An hour before the last time of events, in microseconds.
+const LATE: u64 = Time::LATEST.micros() - 3_600_000_000;
+
 /// A planner that reports the number of workflows it keeps.
 struct Watched(Planner, Arc<Mutex<usize>>);
 
@@ -74,14 +77,14 @@ fn run_watched(
     (log, planned)
 }
 
-/// Begin and end of each task, by job and task.
+/// Begin and end of each task since the arrival of its job, by job and task.
 fn times(log: &[Entry<Record>], jobs: &[Arc<Job>]) -> Vec<Vec<(f64, f64)>> {
     let mut times: Vec<_> = jobs.iter().map(|job| vec![(f64::NAN, f64::NAN); job.tasks.len()]).collect();
     for entry in log {
-        let at = entry.stamp.time.micros() as f64;
+        let at = |task: &TaskId| (entry.stamp.time - jobs[task.job.0 as usize].arrive).micros() as f64;
         match &entry.record {
-            Record::Started { task, .. } => times[task.job.0 as usize][task.index as usize].0 = at,
-            Record::Finished { task } => times[task.job.0 as usize][task.index as usize].1 = at,
+            Record::Started { task, .. } => times[task.job.0 as usize][task.index as usize].0 = at(task),
+            Record::Finished { task } => times[task.job.0 as usize][task.index as usize].1 = at(task),
             _ => {}
         }
     }
@@ -169,8 +172,9 @@ proptest! {
         cores in prop::collection::vec(1u32..4, 1..4),
         latency in prop::sample::select(vec![0u64, 0, 700]),
         aware in any::<bool>(),
-        // Early, and after twelve days: what is simultaneous does not depend on how late it is.
-        arrive in prop::sample::select(vec![1234u64, 1_036_800_001_234]),
+        // Early, after twelve days, after 285 years, and an hour before the end of time: what is simultaneous does not
+        // depend on how late it is.
+        arrive in prop::sample::select(vec![1234u64, 1_036_800_001_234, (1 << 53) + 1, LATE]),
         // The shortest run time there is makes many tasks of one core start and end at one instant.
         longest in prop::sample::select(vec![3_000_000u64, 1, 3]),
         by_site in any::<bool>(),
@@ -187,7 +191,7 @@ proptest! {
             false => (Policy::Heft, Awareness::Capacity),
         };
         let log = run(policy, &sites, &paths, vec![job.clone()]);
-        let problem = Problem::of(Work::of(&job), &numbered(&sites), paths, awareness).unwrap().released_at(arrive as f64);
+        let problem = Problem::of(Work::of(&job), &numbered(&sites), paths, awareness).unwrap();
         let rules = Planning { policy, iterations: 5, ..Planning::default() };
         let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
         let improved = improve(&problem, rules.improvement(replaying));
@@ -233,7 +237,7 @@ proptest! {
                 prop_assert_eq!(lasts, Some(end - start));
             }
             for (job, times) in jobs.iter().zip(&times) {
-                prop_assert!(times.iter().all(|time| time.0 >= job.arrive.micros() as f64));
+                prop_assert!(times.iter().all(|time| time.0 >= 0.0));
                 for edge in &job.edges {
                     prop_assert!(times[edge.from as usize].1 <= times[edge.to as usize].0);
                 }
@@ -241,6 +245,49 @@ proptest! {
             busy_at_most(&log, &jobs, &cores);
         }
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Several workflows, planned around each other under every policy: a run that starts later is the same run, later.
+    #[test]
+    fn a_late_run_is_an_early_run_shifted(
+        arrivals in prop::collection::vec(0u64..8_000_000, 1..5),
+        cores in prop::collection::vec(1u32..4, 1..4),
+        latency in prop::sample::select(vec![0u64, 500]),
+        late in prop_oneof![Just((1 << 53) - 3_000_000), Just(LATE), 1..LATE],
+        seed in any::<u64>(),
+    ) {
+        let mut stream = SplitMix64::new(seed);
+        let (sites, paths) = grid(&cores, latency, &mut stream);
+        let widest = u64::from(*cores.iter().max().unwrap());
+        let shape = Shape { tasks: 12, fat: 0.5, density: 0.4, regularity: 0.3, jump: 2 };
+        let jobs: Vec<Arc<Job>> =
+            (0..).zip(&arrivals).map(|(id, &arrive)| job(id, arrive, shape, widest, 3_000_000, &mut stream)).collect();
+        let by = Span::from_micros(late);
+        let later: Vec<Arc<Job>> = jobs.iter().map(|job| shifted_job(job, by)).collect();
+        for (_, policy, _) in Policy::ALL {
+            let expected: Vec<Entry<Record>> =
+                run(*policy, &sites, &paths, jobs.clone()).into_iter().map(|entry| shifted(entry, by)).collect();
+            prop_assert_eq!(run(*policy, &sites, &paths, later.clone()), expected);
+        }
+    }
+}
+
+fn shifted_job(job: &Job, by: Span) -> Arc<Job> {
+    Arc::new(Job { arrive: job.arrive + by, ..job.clone() })
+}
+
+/// An entry of the log of the same run, started later.
+fn shifted(mut entry: Entry<Record>, by: Span) -> Entry<Record> {
+    entry.stamp.time = entry.stamp.time + by;
+    match &mut entry.record {
+        Record::Arrived { job, .. } => *job = shifted_job(job, by),
+        Record::Sent { active, .. } => *active = *active + by,
+        _ => {}
+    }
+    entry
 }
 
 /// A site never runs more tasks than it has cores for.

@@ -6,7 +6,7 @@ use super::*;
 use crate::grid::{Edge, Kind, Task};
 use crate::network::Flows;
 use crate::random::SplitMix64;
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::workload::layered::Shape;
 
 fn shapes() -> impl Strategy<Value = (Shape, u64)> {
@@ -201,43 +201,61 @@ proptest! {
     #[test]
     fn a_plan_goes_around_what_is_there_already((shape, seed) in shapes()) {
         let table = drawn(shape, seed, 3);
-        let first = problem(&table, Law::Ideal, Wiring::FullDuplex);
-        let second = first.clone().released_at(50.0);
-        let mut timetable = Timetable::new(&first.cores);
-        let before = plan_into(&first, &TransferTimes::of(&first), &mut timetable);
-        let after = plan_into(&second, &TransferTimes::of(&second), &mut timetable);
-        prop_assert_eq!(&before, &plan(&first, &TransferTimes::of(&first)));
+        let problem = problem(&table, Law::Ideal, Wiring::FullDuplex);
+        let costs = TransferTimes::of(&problem);
+        let mut timetable = Timetable::new(&problem.cores);
+        let before = plan_into(&problem, &costs, &mut timetable);
+        timetable.advance(Time::from_micros(50));
+        let after = plan_into(&problem, &costs, &mut timetable);
+        prop_assert_eq!(&before, &plan(&problem, &costs));
         for core in 0..3 {
-            let tasks = |schedule: &Schedule| {
-                schedule.sequences[core].iter().map(|&t| times(schedule)[t as usize]).collect::<Vec<_>>()
+            let tasks = |schedule: &Schedule, origin: f64| {
+                let times = schedule.sequences[core].iter().map(|&task| times(schedule)[task as usize]);
+                times.map(|(start, end)| (origin + start, origin + end)).collect::<Vec<_>>()
             };
-            let mut all: Vec<(f64, f64)> = [tasks(&before), tasks(&after)].concat();
+            let mut all: Vec<(f64, f64)> = [tasks(&before, 0.0), tasks(&after, 50.0)].concat();
             all.sort_by(|a, b| a.0.total_cmp(&b.0));
             prop_assert!(all.windows(2).all(|pair| pair[0].1 <= pair[1].0 + 1e-6));
         }
-        prop_assert!(after.placed.iter().all(|placed| placed.start >= 50.0));
+        prop_assert!(after.placed.iter().all(|placed| placed.start >= 0.0));
     }
 
-    /// Plan after plan, each at its time: what was free before it matters to none, and what is taken out of the
-    /// timetable again leaves no trace.
+    /// Plan after plan, each at its time, early and at the end of time: what was free before it matters to none, and
+    /// what is taken out of the timetable again leaves no trace.
     #[test]
-    fn what_is_past_may_be_forgotten((shape, seed) in shapes(), apart in prop::collection::vec(0u32..150, 1..8)) {
-        let (mut all, mut rest) = (Timetable::new(&[1; 3]), Timetable::new(&[1; 3]));
-        let mut now = 0.0;
+    fn what_is_past_may_be_forgotten(
+        (shape, seed) in shapes(),
+        apart in prop::collection::vec(0u32..150, 1..8),
+        start in prop::sample::select(vec![0, (1 << 53) + 1, Time::LATEST.micros()]),
+    ) {
+        let mut rest = Timetable::new(&[1; 3]);
+        let mut now = Time::from_micros(start);
+        rest.advance(now);
+        let mut placed: Vec<HeftPlacement> = Vec::new();
         for (number, apart) in (0..).zip(apart) {
-            now += f64::from(apart);
+            now = now + Span::from_micros(apart.into());
             let table = drawn(shape, seed.wrapping_add(number), 3);
-            let problem = problem(&table, Law::Ideal, Wiring::FullDuplex).released_at(now);
+            let problem = problem(&table, Law::Ideal, Wiring::FullDuplex);
             let costs = TransferTimes::of(&problem);
+            // All earlier plans, as seen from now.
+            placed.iter_mut().for_each(|placed| {
+                placed.start -= f64::from(apart);
+                placed.end -= f64::from(apart);
+            });
+            placed.sort_by(|a, b| a.start.total_cmp(&b.start));
+            let mut all = Timetable::new(&[1; 3]);
+            all.advance(now);
+            all.enter(&Schedule { placed: placed.clone(), list: vec![], sequences: vec![], makespan: 0.0 });
             let schedule = plan_into(&problem, &costs, &mut all);
+            placed.extend_from_slice(&schedule.placed);
 
-            rest.forget(now);
+            rest.advance(now);
             let before = rest.clone();
             prop_assert_eq!(&plan_into(&problem, &costs, &mut rest), &schedule);
             rest.reset(&schedule, &before);
             prop_assert_eq!(&rest, &before);
             rest.enter(&schedule);
-            schedule.placed.iter().for_each(|placed| rest.give_back(placed));
+            schedule.placed.iter().for_each(|placed| rest.give_back(placed, now));
             let again = plan_into(&problem, &costs, &mut rest);
             for (one, other) in times(&again).into_iter().zip(times(&schedule)) {
                 prop_assert!(close(one.0, other.0) && close(one.1, other.1));
