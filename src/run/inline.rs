@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Failure;
+use super::computing::ActorWatch;
 use super::drive_hub::RunOutcome;
-use super::lifeline::leave_at_once;
+use super::lifeline::{INTERRUPTED_TWICE, leave_at_once};
 use super::outside::{self, Stop};
 use super::partial_dir::PartialDir;
 use super::results::{Results, RunSetting, SummaryFormat};
@@ -33,17 +34,21 @@ pub fn run(
     keep: bool,
     format: SummaryFormat,
     parquet: bool,
+    stall_after: Duration,
 ) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<PartialDir>::new());
     let doomed = made.clone();
     let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
-    let interrupted = watch_with(give_up)?;
+    let watched = ActorWatch::default();
+    let interrupted = watch_with(give_up, Some(watched.clone()))?;
     let roster = Roster::of(&loaded.topology);
     let (deciders, fault) = outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted)?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
     let mut place = Place::new(actors, roster.latencies.clone());
+    watched.watch(place.activity(), &roster.names);
+    watched.report_long_batches(stall_after)?;
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     results.told_as(format);
     results.with_parquet(parquet);
@@ -119,18 +124,26 @@ fn breached(breach: &Breach, roster: &Roster) -> Failure {
 
 /// A flag that is set by Ctrl-C.
 pub fn watch_for_interrupts() -> Result<Stop, Failure> {
-    watch_with(|| {})
+    watch_with(|| {}, None)
 }
 
-/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process.
-fn watch_with(last: impl Fn() + Send + 'static) -> Result<Stop, Failure> {
+/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process, and so does the first if one of these
+/// actors computes on.
+fn watch_with(last: impl Fn() + Clone + Send + 'static, actors: Option<ActorWatch>) -> Result<Stop, Failure> {
     let flag = Stop::default();
     let raised = flag.clone();
     on_interrupt(move || {
         // A second Ctrl-C does not wait for an orderly end.
         if raised.swap(true, Ordering::Relaxed) {
             last();
-            leave_at_once(None);
+            leave_at_once(INTERRUPTED_TWICE, None);
+        }
+        let last = last.clone();
+        if let Some(actors) = &actors {
+            actors.interrupt(move |why| {
+                last();
+                leave_at_once(why, None);
+            });
         }
     })?;
     Ok(flag)

@@ -17,6 +17,7 @@ mod cluster;
 mod commit;
 mod compare;
 mod compose;
+mod computing;
 mod convert;
 mod csv;
 mod disk;

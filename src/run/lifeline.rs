@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::computing::ActorWatch;
 use super::drive_hub::LostProcess;
 use super::identity::Identity;
 use super::outside::Stop;
@@ -81,10 +82,10 @@ impl Cleanup {
     }
 }
 
-/// Ends a process that was interrupted twice.
-pub fn leave_at_once(resume: Option<String>) -> ! {
+/// Ends an interrupted process that has not ended in order, for this reason.
+pub fn leave_at_once(why: &str, resume: Option<String>) -> ! {
     let resume = resume.map(|how| format!("; resume with: {how}"));
-    let text = format!("error: interrupted twice: ended at once{}", resume.unwrap_or_default());
+    let text = format!("error: {why}{}", resume.unwrap_or_default());
     // A reader that is gone, or another thread that waits for one, could block this for ever.
     let (said, heard) = std::sync::mpsc::channel();
     let telling = super::thread("last words", move || {
@@ -96,6 +97,9 @@ pub fn leave_at_once(resume: Option<String>) -> ! {
     }
     exit(Failure::INTERRUPTED.into())
 }
+
+/// Reason of an end after a second interruption.
+pub const INTERRUPTED_TWICE: &str = "interrupted twice: ended at once";
 
 const LAST_WORDS_WITHIN: Duration = Duration::from_millis(200);
 
@@ -116,12 +120,13 @@ pub struct StopHandle {
     /// The askers that have asked.
     asked: Arc<[AtomicBool; 2]>,
     gone: Option<mpsc::UnboundedSender<LostProcess>>,
+    actors: ActorWatch,
 }
 
 impl StopHandle {
     /// A handle whose messages go to the run; the flag is set with the first.
     pub fn new(words: mpsc::UnboundedSender<Failure>, cleanup: Cleanup, stop: Stop) -> StopHandle {
-        StopHandle { words, stop, cleanup, asked: Arc::default(), gone: None }
+        StopHandle { words, stop, cleanup, asked: Arc::default(), gone: None, actors: ActorWatch::default() }
     }
 
     /// Reports processes that are gone and will be replaced to this channel.
@@ -129,12 +134,19 @@ impl StopHandle {
         StopHandle { gone: Some(gone), ..self }
     }
 
+    /// Watches these actors: if one still computes a second after an interruption, the process ends without it.
+    pub fn watching(self, actors: ActorWatch) -> StopHandle {
+        StopHandle { actors, ..self }
+    }
+
     /// Ends the run, or, if the same asker has asked already, the process. A launcher and its processes may all get the
     /// same signal, as from a service manager.
     pub fn interrupt(&self, asker: Asker) {
         if self.asked[asker as usize].swap(true, Ordering::Relaxed) {
-            leave_at_once(self.cleanup.clear());
+            leave_at_once(INTERRUPTED_TWICE, self.cleanup.clear());
         }
+        let cleanup = self.cleanup.clone();
+        self.actors.interrupt(move |why| leave_at_once(why, cleanup.clear()));
         self.end(Failure::Interrupted("interrupted".to_owned()));
     }
 

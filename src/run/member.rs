@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
+use super::computing::ActorWatch;
 use super::drive_leaf::{self, LeafEnd, LeafIo};
 use super::identity::Identity;
 use super::input::{load_grid, load_launched};
 use super::keeper::WatchedRuntime;
-use super::lifeline::{self, Cleanup};
+use super::lifeline::{self, Cleanup, leave_at_once};
 use super::outside::{self, Stop};
 use super::quic::{self, Close, JoinError, Joined, QuicOptions, WireError};
 use super::signals::on_interrupt;
@@ -53,15 +54,18 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     }
     let ending = stop.clone();
     let (who, asked) = (label(&membership.parties), AtomicBool::default());
+    let watched = ActorWatch::default();
+    let actors = watched.clone();
     on_interrupt(move || {
         // A second Ctrl-C does not wait for actors that compute.
         if asked.swap(true, Ordering::Relaxed) {
             std::process::exit(Failure::INTERRUPTED.into());
         }
+        actors.interrupt(|why| leave_at_once(why, None));
         let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
         ending.store(true, Ordering::Release);
     })?;
-    join_and_play(&kept, membership, identity, &mut endings, &stop)
+    join_and_play(&kept, membership, identity, &mut endings, (&stop, &watched))
 }
 
 fn join_and_play(
@@ -69,7 +73,7 @@ fn join_and_play(
     membership: &Membership,
     identity: Result<Identity, Failure>,
     endings: &mut mpsc::UnboundedReceiver<Failure>,
-    stop: &Stop,
+    (stop, watched): (&Stop, &ActorWatch),
 ) -> Result<(), Failure> {
     let Membership { topology, overrides, .. } = membership;
     let loaded = match membership.topology_hash {
@@ -82,8 +86,17 @@ fn join_and_play(
     let ids = membership.parties.iter().map(|party| find(&roster, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
-    let part =
-        MemberPart { kept, membership, identity: &identity, hello: &hello, topology, roster: &roster, ids: &ids, stop };
+    let part = MemberPart {
+        kept,
+        membership,
+        identity: &identity,
+        hello: &hello,
+        topology,
+        roster: &roster,
+        ids: &ids,
+        stop,
+        watched,
+    };
     let mut ending = part.drive_leaf(membership.join_within, true, endings);
     // A router that comes back sends everything again, so the state of the previous attempt is dropped.
     while let PartEnd::LostRouter(failure, finished) = ending {
@@ -121,6 +134,7 @@ struct MemberPart<'a> {
     roster: &'a Roster,
     ids: &'a [ActorId],
     stop: &'a Stop,
+    watched: &'a ActorWatch,
 }
 
 /// End of an attempt.
@@ -157,6 +171,7 @@ impl MemberPart<'_> {
             let actors = early.map_or_else(|| build(deciders), Ok)?;
             let contract = topology::contract_of_leaves(self.topology, self.roster);
             let leaf = Leaf::new(actors, self.roster.latencies.clone()).with_contract(contract);
+            self.watched.watch(leaf.activity(), names);
             let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
             drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });

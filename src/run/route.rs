@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
+use super::computing::ActorWatch;
 use super::disk::io_reason;
 use super::drive_hub::{self, LeafLink, LostProcess, Returns, RunOutcome, Watch};
 use super::freight::shape::Shaper;
@@ -118,7 +119,8 @@ fn route_run(
     let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
 
     let stop = Stop::default();
-    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop)?;
+    let watched = ActorWatch::default();
+    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop, &watched)?;
     let mut listener = listen(&routing, &identity)?;
     let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop)?;
     let actors = early.map_or_else(|| build(deciders), Ok)?;
@@ -154,6 +156,8 @@ fn route_run(
         .with_contract(contract)
         .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
         .with_observer(Box::new(move |envelope| witness.see(envelope)));
+    watched.watch(hub.activity(), &roster.names);
+    watched.report_long_batches(routing.stall_after)?;
     let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
     let mut links: Vec<LeafLink> = LeafLink::all(peers);
@@ -437,13 +441,14 @@ fn listen_for_the_end(
     routing: &Routing,
     results: PartialDir,
     stop: &Stop,
+    actors: &ActorWatch,
 ) -> Result<(Interruptions, mpsc::UnboundedReceiver<LostProcess>), Failure> {
     // If the launcher is gone, its folder is removed.
     let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
     let cleanup = Cleanup { folders: dir.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
-    let handle = StopHandle::new(words, cleanup, stop.clone()).telling(tell);
+    let handle = StopHandle::new(words, cleanup, stop.clone()).telling(tell).watching(actors.clone());
     if routing.held {
         handle.clone().hold()?;
     }

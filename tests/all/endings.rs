@@ -244,6 +244,48 @@ fn a_signal_to_all_processes_of_a_run_is_one_interrupt() {
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
 }
 
+/// A workflow whose planning takes minutes: 1,200 tasks in 40 layers, planned ten thousand times.
+fn planning_for_minutes(scratch: &Scratch) -> PathBuf {
+    let mut graph = "digraph layers {\n".to_owned();
+    for task in 0..1200u64 {
+        graph += &format!("  {task} [size=\"{}\"]\n", 1_000_000 + task * 7_919 % 99_000_000);
+    }
+    for task in 30..1200u64 {
+        for input in 0..6 {
+            let from = (task / 30 - 1) * 30 + (task * 7 + input * 5) % 30;
+            graph +=
+                &format!("  {from} -> {task} [size=\"{}\"]\n", 10_000_000 + (task * 6 + input) * 104_729 % 990_000_000);
+        }
+    }
+    scratch.file("layers.dot", &(graph + "}\n"));
+    let topology = fs::read_to_string(shipped("workflow.toml")).unwrap();
+    let (before, _) = topology.split_once("[[workload]]").unwrap();
+    let planning = before.replace("[workflow]\n", "[workflow]\niterations = 10_000\nupdate = \"keep\"\n");
+    let workload = "[[workload]]\nsource = \"workflow\"\nfile = \"layers.dot\"\nusers = [\"alice\"]\n";
+    scratch.file("layers.toml", &(planning + workload))
+}
+
+/// Nothing stops an actor but the end of its process, so the first signal ends it.
+#[test]
+fn an_actor_that_computes_for_long_is_named_and_does_not_outlive_a_signal() {
+    for (flags, signal) in [(&["--inline"][..], "TERM"), (&[], "TERM"), (&[], "INT")] {
+        let scratch = Scratch::new();
+        let topology = planning_for_minutes(&scratch);
+        let flags = [flags, &["--stall-after", "1s"]].concat();
+        let mut launched = Process::start("the run", &mut run(&topology, &scratch.path("home").join("out"), &flags));
+        launched.says("note: `planner` computes at virtual time 00:00:00, for ");
+        let asked = Instant::now();
+        launched.signal(signal);
+        let (code, said) = launched.end(SOON);
+        assert!(asked.elapsed() < Duration::from_secs(5), "{flags:?}: {:?}", asked.elapsed());
+        assert_eq!(code, Some(130), "{flags:?}: {said}");
+        let expected = "error: interrupted while `planner` computes at virtual time 00:00:00: ended at once";
+        assert!(said.contains(expected), "{flags:?}: {said}");
+        assert_all_ended(topology.to_str().unwrap());
+        nothing_but_a_journal(&scratch.path("home"));
+    }
+}
+
 #[test]
 fn an_interrupt_that_comes_twice_at_once_is_one() {
     winds_up(|launched| {

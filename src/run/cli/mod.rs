@@ -318,7 +318,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     if args.inline {
         let parquet = args.results.format.is_some();
         let out = args.results.out.clone();
-        inline::run(&loaded, began, out, args.results.keep, format(args.results.json), parquet)?;
+        inline::run(&loaded, began, out, args.results.keep, format(args.results.json), parquet, args.stall_after)?;
         return add_page(&args, &args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology)));
     }
     if args.live.is_some() {

@@ -24,9 +24,10 @@
 //! frames of the leaf) per answer.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::place::{BoxedActor, Latencies, Place, STEPS_MAX, Track};
-use super::{ActorId, Breach, Contract, Down, Entry, Envelope, Instruction, Message, Up};
+use super::{Activity, ActorId, Breach, Contract, Down, Entry, Envelope, Instruction, Message, Up};
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
 
@@ -220,6 +221,11 @@ impl<M: Message, R> Hub<M, R> {
         self.place.now()
     }
 
+    /// The batch that runs here, for threads that watch it.
+    pub fn activity(&self) -> &Arc<Activity> {
+        self.place.activity()
+    }
+
     pub fn events(&self) -> u64 {
         self.place.events()
     }
@@ -267,6 +273,9 @@ impl<M: Message, R> Hub<M, R> {
                 self.lead.push_back(self.place.now_in(Track::Ahead));
             }
             self.limit_lead();
+            if self.place.activity().pauses() {
+                break;
+            }
         }
         Ok(true)
     }

@@ -1,9 +1,11 @@
 //! The leaf's side of the synchronisation: runs what the hub has granted, and reports its floor.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::place::{BoxedActor, Latencies, Place};
-use super::{ActorId, Breach, Contract, Entry, Envelope, Message};
+use super::{Activity, ActorId, Breach, Contract, Entry, Envelope, Message};
 use crate::time::Stamp;
 
 /// Frame from the hub to a leaf.
@@ -168,6 +170,11 @@ impl<M: Message, R> Leaf<M, R> {
         self.stopped |= down.then == Instruction::Stop;
         self.finish |= matches!(down.then, Instruction::Finish | Instruction::Stop);
         Ok(())
+    }
+
+    /// The batch that runs here, for threads that watch it.
+    pub fn activity(&self) -> &Arc<Activity> {
+        self.place.activity()
     }
 
     /// Runs some batches. Returns a frame for the hub if it contains news.

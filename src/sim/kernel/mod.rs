@@ -3,6 +3,7 @@
 //! A run is a set of [`Actor`]s and the latencies of their links. One [`Place`] that holds all actors defines the
 //! result; a [`Hub`] with [`Leaf`]s gives the same log, however the frames between them are delayed.
 
+mod activity;
 mod actor;
 mod agenda;
 mod breach;
@@ -14,6 +15,7 @@ mod place;
 #[cfg(test)]
 mod tests;
 
+pub use activity::{Activity, RunningBatch};
 pub use actor::{Actor, ActorId, Cause, Contract, Event, Message, Outbox, Reaction};
 pub use breach::Breach;
 pub use hub::{Contact, Hub, LeafStatus, Progress, RecordCheck};

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::actor::Action;
 use super::agenda::{Agenda, Pending};
-use super::{Actor, ActorId, Breach, Cause, Contract, Entry, Event, Message, Outbox};
+use super::{Activity, Actor, ActorId, Breach, Cause, Contract, Entry, Event, Message, Outbox};
 use crate::time::{Span, Stamp, Time};
 
 pub type BoxedActor<M, R> = Box<dyn Actor<M, R> + Send>;
@@ -48,6 +48,7 @@ pub struct Place<M, R> {
     /// Answers that the batch foretells, in its order.
     answers: VecDeque<Envelope<M>>,
     events: u64,
+    activity: Arc<Activity>,
 }
 
 /// The agenda that a pending event is in.
@@ -102,6 +103,7 @@ impl<M: Message, R> Place<M, R> {
             batch: Vec::new(),
             answers: VecDeque::new(),
             events: 0,
+            activity: Arc::default(),
         };
         for (id, actor) in actors {
             place.residents[id.index()] = Some(Resident { actor, next_number: 1 });
@@ -126,6 +128,11 @@ impl<M: Message, R> Place<M, R> {
         self.now_in(Track::Main).max(self.now_in(Track::Ahead))
     }
 
+    /// The batch that runs here, for threads that watch it.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
     /// Events handled here.
     pub fn events(&self) -> u64 {
         self.events
@@ -146,12 +153,16 @@ impl<M: Message, R> Place<M, R> {
         self.tracks[Track::Main as usize].log.clear();
     }
 
-    /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many.
+    /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many, or if it pauses
+    /// ([`Activity::pause_after_each_batch`]).
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
         for _ in 0..batches {
             match self.next() {
                 Some(next) if next < bound => self.step(Track::Main)?,
                 _ => return Ok(false),
+            }
+            if self.activity.pauses() {
+                break;
             }
         }
         Ok(true)
@@ -238,7 +249,9 @@ impl<M: Message, R> Place<M, R> {
         self.events += self.batch.len() as u64;
         let resident = self.residents[to.index()].as_mut().expect("only actors that live here have anything pending");
         self.outbox.begin(now);
+        self.activity.begin(to, now);
         resident.actor.handle(now, &mut self.batch, &mut self.outbox);
+        self.activity.end();
         self.batch.clear();
         let track = &mut self.tracks[track as usize];
         track.now = now;

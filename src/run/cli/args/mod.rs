@@ -373,7 +373,8 @@ pub(super) struct RunArgs {
     /// [default: as fast as possible, with the model's times]
     #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
     pub live: Option<f64>,
-    /// Consider the run stalled when no frame has moved for this long, for example 30s
+    /// Consider the run stalled when no frame has moved for this long, for example 30s; name an actor that computes
+    /// for as long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub stall_after: Duration,
     /// Number of times that a process is restarted when it dies; 0 ends the run instead

@@ -34,7 +34,8 @@ pub struct RouterArgs {
     pub bind: SocketAddr,
     #[command(flatten)]
     pub results: ResultArgs,
-    /// Consider the run stalled when no frame has moved for this long, for example 30s
+    /// Consider the run stalled when no frame has moved for this long, for example 30s; name an actor that computes
+    /// for as long
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = some_time)]
     pub stall_after: Duration,
     /// Give up if any site or user has not joined after this long
