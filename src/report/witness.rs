@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
+use hansa_sim::grid::TaskId;
 use hansa_sim::kernel::{ActorId, Envelope, Latencies};
 use hansa_sim::protocol::{Fault, Message, ReplyKey, SiteOffer};
 use hansa_sim::time::Time;
@@ -21,8 +22,10 @@ struct SeenMessages {
     homes: Vec<Option<usize>>,
     /// Ends of tasks that services have received, by actor.
     ended: Vec<u64>,
-    /// Offers that services have received and that are not compared yet, by actor.
-    offers: Vec<VecDeque<SiteOffer>>,
+    /// Offers that services have received and that are not compared yet, with the times of sending, by actor.
+    offers: Vec<VecDeque<(SiteOffer, Time)>>,
+    /// Times as of which sites have sent the ends of tasks that are not compared yet.
+    ends: BTreeMap<(ActorId, TaskId), Time>,
     /// Ends of tasks sent to users, by site and user, and tasks sent to sites, by user and site.
     between: BTreeMap<(ActorId, ActorId), u64>,
     /// Questions without an answer, by user and site: times at which the answers are due.
@@ -32,6 +35,10 @@ struct SeenMessages {
     /// Answers without a question, by user and site: times of arrival.
     unasked: BTreeMap<(ActorId, ActorId), Vec<Time>>,
 }
+
+/// Ends of tasks that are kept until their records arrive. Of more, which only a liar or an enormous site sends, the
+/// times are not compared.
+const ENDS_MAX: usize = 1 << 17;
 
 /// Late or unasked answers that are kept for one user and site: the first of them ends the run.
 const KEPT_MAX: usize = 16;
@@ -45,6 +52,7 @@ impl Witness {
         }
         Witness(Arc::new(Mutex::new(SeenMessages {
             ended: vec![0; latencies.len()],
+            ends: BTreeMap::new(),
             offers: vec![VecDeque::new(); latencies.len()],
             latencies,
             homes,
@@ -59,16 +67,23 @@ impl Witness {
     pub fn see(&self, envelope: &Envelope<Message>) {
         let Ok(mut seen) = self.0.lock() else { return };
         let &Envelope { arrival, from, to, ref message, .. } = envelope;
+        let latency = seen.latencies[from.index()] + seen.latencies[to.index()];
+        let sent = Time::from_micros(arrival.time.micros().saturating_sub(latency.micros()));
+        if let Message::Ended(ended) = message
+            && seen.ends.len() < ENDS_MAX
+        {
+            seen.ends.entry((from, ended.task)).or_insert(sent);
+        }
         if seen.homes[to.index()].is_none() {
             match message {
                 Message::Ended(_) => seen.ended[from.index()] += 1,
-                Message::SiteOffer(offer) => seen.offers[from.index()].push_back(*offer),
+                Message::SiteOffer(offer) => seen.offers[from.index()].push_back((*offer, sent)),
                 _ => {}
             }
         } else if matches!(message, Message::Ended(_) | Message::Enter(_)) {
             *seen.between.entry((from, to)).or_default() += 1;
         } else if let Some(key) = ReplyKey::of_question(message) {
-            let due = arrival.time + seen.latencies[from.index()] + seen.latencies[to.index()];
+            let due = arrival.time + latency;
             seen.open.entry((from, to, key)).or_default().push_back(due);
         } else if let Some(key) = ReplyKey::of_answer(message) {
             seen.answer((to, from), key, arrival.time);
@@ -80,9 +95,16 @@ impl Witness {
         self.0.lock().ok()?.ended.get(site.index()).copied()
     }
 
-    /// True if the next offer that a service has received from a site is this one. Each is compared once.
-    pub fn has_offered(&self, site: ActorId, offer: SiteOffer) -> bool {
-        self.0.lock().is_ok_and(|mut seen| seen.offers[site.index()].pop_front() == Some(offer))
+    /// True if the next offer that a service has received from a site is this one, sent at this time. Each is compared
+    /// once.
+    pub fn has_offered(&self, site: ActorId, offer: SiteOffer, sent: Time) -> bool {
+        self.0.lock().is_ok_and(|mut seen| seen.offers[site.index()].pop_front() == Some((offer, sent)))
+    }
+
+    /// Time as of which a site has sent the end of a task; None if no message of it has been relayed. Each is compared
+    /// once.
+    pub fn end_sent(&self, site: ActorId, task: TaskId) -> Option<Time> {
+        self.0.lock().ok()?.ends.remove(&(site, task))
     }
 
     /// Ends of tasks that a site has sent to a user, or tasks that a user has sent to a site; None if the two share a

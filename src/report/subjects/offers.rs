@@ -114,7 +114,7 @@ mod tests {
     use crate::{Inconsistent, RecordError, Status, Witness};
     use hansa_sim::kernel::{ActorId, Entry, Envelope};
     use hansa_sim::protocol::{Message, Record, SiteOffer};
-    use hansa_sim::time::Stamp;
+    use hansa_sim::time::{Span, Stamp};
     use hansa_sim::topology::Roster;
 
     /// One site of 4 cores. The first job takes all of them for 7 min, which are offered at 10 min.
@@ -175,23 +175,25 @@ job = [
     }
 
     #[test]
-    fn an_offer_that_the_router_has_not_received_is_refused() {
+    fn an_offer_that_the_router_has_not_received_at_that_time_is_refused() {
         let (topology, log) = played(TOPOLOGY);
         let first = log.iter().find(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
         let roster = Roster::of(&topology);
-        let sent = |offer: Option<SiteOffer>| {
+        let sent = |offer: Option<SiteOffer>, micros: u64| {
             let witness = Witness::new(roster.latencies.clone(), &[vec![first.actor]]);
             if let Some(offer) = offer {
                 let message = Message::SiteOffer(offer);
-                let arrival = Stamp::at(Time::ZERO);
+                let latency = roster.latencies[first.actor.index()];
+                let arrival = Stamp::at(first.stamp.time + latency + Span::from_micros(micros));
                 witness.see(&Envelope { arrival, from: first.actor, to: ActorId(0), number: 1, message });
             }
             let mut tally = tallied(&topology, &[]);
             tally.witnessed_by(witness);
             tally.add(first).is_ok()
         };
-        assert!(sent(Some(SiteOffer { idle: 4, waiting: 0, received: 0 })));
-        assert!(!sent(Some(SiteOffer { idle: 3, waiting: 0, received: 0 })));
-        assert!(!sent(None));
+        assert!(sent(Some(SiteOffer { idle: 4, waiting: 0, received: 0 }), 0));
+        assert!(!sent(Some(SiteOffer { idle: 4, waiting: 0, received: 0 }), 1));
+        assert!(!sent(Some(SiteOffer { idle: 3, waiting: 0, received: 0 }), 0));
+        assert!(!sent(None, 0));
     }
 }

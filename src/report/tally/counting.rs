@@ -511,6 +511,11 @@ impl Tally {
             _ if row.on_cores_since().is_none() => return Err(Inconsistent::NotRunning(task)),
             _ => (row.end, row.killed) = (Some(by.now), killed),
         }
+        let sent = self.witness.as_ref().and_then(|witness| witness.end_sent(by.actor, task));
+        let facts = &self.sites[site as usize];
+        if sent.is_some_and(|sent| sent != by.now.round_up(facts.report_every)) {
+            return Err(Inconsistent::OtherEnd(task, facts.name.clone()));
+        }
         self.frees_cores(task, site);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);

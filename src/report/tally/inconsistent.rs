@@ -83,8 +83,12 @@ pub enum Inconsistent {
     NotBidding(TaskId),
     #[error("an auction has cores of {0} that it does not have, or gives it a task without them")]
     NotOffered(String),
-    #[error("{0} offers other cores than those that are idle there, or sends another offer than it records")]
+    #[error(
+        "{0} offers other cores than those that are idle there, or sends another offer, or at another time, than it records"
+    )]
     FalseOffer(String),
+    #[error("{1} has reported the end of task {0} as of another time than it records")]
+    OtherEnd(TaskId, String),
     #[error("task {0} starts on cores that {1} does not have")]
     NoSuchCores(TaskId, String),
 }

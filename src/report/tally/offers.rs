@@ -79,12 +79,12 @@ impl OfferLog {
 
 impl Tally {
     /// Checks an offer: its cores are idle, each start that it counts has happened unless the task waits, and the
-    /// service has received the offer.
+    /// service has received the offer, sent at that time.
     pub fn offered(&mut self, by: Reporter, idle: &u32, waiting: &u32, received: &u64) -> CountResult {
         let site = self.site(by.actor)?;
         let (facts, down) = (&self.sites[site as usize], self.down[site as usize].len());
         let offer = SiteOffer { idle: *idle, waiting: *waiting, received: *received };
-        let is_seen = self.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer));
+        let is_seen = self.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer, by.now));
         let is_true = |offers: &&mut OfferBook| {
             let cores = u64::from(*idle) + u64::from(offers.busy) + u64::from(down);
             let counts = if *waiting == 0 { *received == offers.starts } else { *received > offers.starts };
