@@ -70,6 +70,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_run_folder_is_private_and_goes_with_its_run() {
+        let dir = RunDir::new().unwrap();
+        let path = dir.path.clone();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
+        fs::write(path.join("log"), "text").unwrap();
+        // Another run of this process has a folder of its own.
+        let other = RunDir::new().unwrap();
+        assert!(other.path != path && path.join("log").exists());
+        drop(dir);
+        assert!(!path.exists() && other.path.exists());
+    }
+
+    #[test]
     fn folders_of_dead_launchers_are_removed_though_their_numbers_are_in_use() {
         let base = tempfile::TempDir::new().unwrap();
         // The number of a process that lives: this one.

@@ -59,11 +59,14 @@ const LIST_FACTOR: usize = 10;
 impl LeafLink {
     /// The connections of all leaves of a run, which share one bound on waiting data.
     pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<LeafLink> {
-        let all = Arc::<AtomicUsize>::default();
-        peers.into_iter().map(|peer| LeafLink::new(peer, all.clone())).collect()
+        peers
+            .into_iter()
+            .zip(Unmoved::bounded_together(UNMOVED_MAX))
+            .map(|(peer, unmoved)| LeafLink::new(peer, unmoved))
+            .collect()
     }
 
-    fn new(peer: Peer, all: Arc<AtomicUsize>) -> LeafLink {
+    fn new(peer: Peer, unmoved: Unmoved) -> LeafLink {
         let Peer { parties, process, sender, receiver, connection } = peer;
         LeafLink {
             label: label(&parties),
@@ -77,7 +80,7 @@ impl LeafLink {
             outgoing: Vec::new(),
             written: 0,
             is_torn: false,
-            unmoved: Unmoved { all, ..Unmoved::default() },
+            unmoved,
             waits: 0,
             blocked: Duration::ZERO,
             frames_down: 0,
@@ -234,6 +237,12 @@ impl Default for Unmoved {
 }
 
 impl Unmoved {
+    /// The data of any number of leaves, with one bound on all of it.
+    fn bounded_together(max: usize) -> impl Iterator<Item = Unmoved> {
+        let all = Arc::<AtomicUsize>::default();
+        std::iter::repeat_with(move || Unmoved { all: all.clone(), max, ..Unmoved::default() })
+    }
+
     fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LinkError> {
         let up: Up<Message, Record> = codec::decode(frame)?;
         if up.done != self.done {
@@ -354,6 +363,34 @@ mod tests {
         };
         assert!(kept > MAX / 2, "{kept}");
         assert!(refused.contains("have to wait for virtual time"), "{refused}");
+    }
+
+    /// Each of eight members sends an eighth of what one may send, and then one of them a little more. What a member no
+    /// longer needs is free for the others.
+    #[test]
+    fn members_share_one_bound_on_waiting_data() {
+        const MAX: usize = 4 << 20;
+        let mut members: Vec<Unmoved> = Unmoved::bounded_together(MAX).take(8).collect();
+        let mut refused = None;
+        for round in 0..1000 {
+            for member in &mut members {
+                if let Err(error) = member.take(&frame(round, 1, 100)) {
+                    refused.get_or_insert(error.to_string());
+                }
+            }
+            if refused.is_some() {
+                break;
+            }
+        }
+        let refused = refused.expect("together they send too much");
+        assert!(refused.contains("have to wait for virtual time"), "{refused}");
+        let kept: Vec<usize> = members.iter().map(|member| member.kept).collect();
+        assert!(kept.iter().all(|kept| *kept < MAX / 4), "{kept:?}");
+        assert!(kept.iter().sum::<usize>() > MAX, "{kept:?}");
+
+        // All but one advance beyond what they have sent.
+        members[1..].iter_mut().for_each(|member| drop(member.take(&frame(9, 9, 0))));
+        members[0].take(&frame(1, 1, 100)).unwrap();
     }
 
     #[test]
