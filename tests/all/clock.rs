@@ -77,6 +77,12 @@ fn exit_codes_are_those_of_the_command() {
     assert_eq!(code(&[], &["/etc/passwd"]).0, 126);
     let (over, said) = code(&["--until", "1h"], &["bash", "-c", "while :; do sleep 60; done"]);
     assert!(over == 124 && said.contains("1 h 0 min 0 s of virtual time"), "{over} {said}");
+    for waits in ["sleep infinity", "read -r line < <(sleep 4; sleep infinity)", "cat <(sleep infinity)"] {
+        let (over, said) = code(&["--until", "5h"], &["bash", "-c", waits]);
+        assert!(over == 124 && said.contains("5 h 0 min 0 s of virtual time"), "{waits}: {over} {said}");
+        assert!(!said.contains("all wait for data"), "{waits}: {said}");
+    }
+    assert_eq!(code(&["--until", "1h"], &["bash", "-c", "sleep 2h & exit 3"]).0, 3);
     let (wrong, said) = code(&["--start", "tomorrow"], &["true"]);
     assert!(wrong == 2 && said.contains("expected a date in UTC"), "{said}");
 }

@@ -279,23 +279,38 @@ impl Keeper<'_> {
 
     fn run(&mut self) -> KeeperEnd {
         let begun = Instant::now();
+        let answers_within = self.answers_within;
+        let is_late = || answers_within.is_some_and(|within| begun.elapsed() > within);
         let mut pause = SHORT;
         // Start of the time since which the clock stands still, and of that since which all are asleep.
         let mut still_since: Option<Instant> = None;
         let mut idle_since: Option<Instant> = None;
         let mut searched = Instant::now();
         let mut search_after = SEARCH;
+        // True if processes without the library have been searched for since the last step.
+        let mut is_searched = false;
         loop {
             let seen = self.page.attention.load(SeqCst);
             let step = self.stepper.step(self.page, &mut self.processes);
             if let Step::Done(_) = step {
                 (pause, still_since, idle_since, search_after) = (SHORT, None, None, SEARCH);
+                is_searched = false;
+                // Programs that wake again and again leave no other occasion to answer.
+                if !is_late() && !self.is_interrupted() {
+                    continue;
+                }
+            }
+            let is_driven = answers_within.is_some();
+            let has_end = self.stepper.until < NEVER - 1;
+            if step == Step::Idle && has_end && !is_driven && !is_searched {
+                // The end of the clock is a time limit like any other: it passes once all processes are known to wait.
+                self.processes.find_strangers(self.page);
+                is_searched = true;
                 continue;
             }
-            let is_driven = self.answers_within.is_some();
-            if step == Step::Over || step == Step::Idle && is_driven {
+            if step == Step::Over || step == Step::Idle && (is_driven || has_end) {
                 self.page.advance(self.stepper.until);
-                return self.reap().filter(|_| is_driven).unwrap_or(KeeperEnd::Over);
+                return self.reap().unwrap_or(KeeperEnd::Over);
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
             if is_rung && self.page.all_asleep() && step == Step::Busy {
@@ -304,7 +319,7 @@ impl Keeper<'_> {
             if let Some(end) = self.reap() {
                 return end;
             }
-            if self.answers_within.is_some_and(|within| begun.elapsed() > within) {
+            if is_late() {
                 return KeeperEnd::Paused;
             }
             let ending = (step == Step::Busy).then(|| self.processes.examine(self.page, &mut self.stepper)).flatten();
