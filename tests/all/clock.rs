@@ -289,6 +289,69 @@ fn python_waits_in_virtual_time() {
     assert!(begun.elapsed() < SOON);
 }
 
+/// A program that removes the clock from its environment, in any way, passes it on to its shells.
+const REMOVES: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+static void shells(const char *how) {
+    time_t begun = time(NULL);
+    int code = WEXITSTATUS(system("/bin/sleep 2; exit 7"));
+    char text[20] = "";
+    FILE *first = popen("/bin/sleep 3; echo yes", "r"), *second = popen("cat", "we");
+    fputs("cat\n", second);
+    fflush(second);
+    int read = fscanf(first, "%19s", text);
+    int closed = pclose(second), ended = WEXITSTATUS(pclose(first));
+    printf("%s: %ld s, %d, %d %s, %d %d\n", how, (long)(time(NULL) - begun), code, read, text, closed, ended);
+    fflush(stdout);
+}
+static void on_interrupt(int signal) { printf("signal %d\n", signal); }
+int main(void) {
+    shells("as given");
+    unsetenv("LD_PRELOAD");
+    shells("unsetenv");
+    signal(SIGINT, on_interrupt);
+    printf("killed %d\n", WTERMSIG(system("kill -INT $PPID; kill -KILL $$")));
+    printf("killed %d\n", WTERMSIG(system("kill -INT $$; echo no")));
+    fflush(stdout);
+    raise(SIGINT);
+    printf("mode %d\n", popen("true", "x") == NULL && errno == EINVAL);
+    fflush(stdout);
+    clearenv();
+    shells("clearenv");
+    static char *none[] = {NULL};
+    environ = none;
+    shells("environ");
+    return 0;
+}
+"#;
+
+#[test]
+fn shells_of_programs_that_remove_the_clock_get_it_back() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, REMOVES, &[]) else { return };
+    let output = clock(&[], &[program.to_str().unwrap()]);
+    let shells = |how: &str| format!("cat\n{how}: 5 s, 7, 1 yes, 0 0\n");
+    let signals = "killed 9\nkilled 2\nsignal 2\nmode 1\n";
+    let expected =
+        [&shells("as given"), &shells("unsetenv"), signals, &shells("clearenv"), &shells("environ")].concat();
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+    if !is_there("python3") {
+        return;
+    }
+    let script = "import os, time; begun = time.time(); os.environ.pop('LD_PRELOAD'); os.environ.pop('HANSA_CLOCK')\n\
+                  os.system('sleep 3'); os.popen('sleep 4').close(); print(round(time.time() - begun, 1))";
+    let output = clock(&[], &["python3", "-c", script]);
+    assert_eq!(text(&output.stdout), "7.0\n", "{}", text(&output.stderr));
+}
+
 #[test]
 fn perl_waits_in_virtual_time() {
     if !is_there("perl") {

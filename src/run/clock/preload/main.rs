@@ -11,6 +11,7 @@
 //! | `descriptors.rs` | close, dup and socket options, as far as they concern the others |
 //! | `locks.rs` | conditions, semaphores, mutexes, raw futexes |
 //! | `processes.rs` | threads, fork, exec, waiting for children, signals |
+//! | `shells.rs` | system, popen |
 //! | `timers.rs` | timerfd, alarm, setitimer, timer_create |
 
 #![no_std]
@@ -27,6 +28,7 @@ mod descriptors;
 mod locks;
 mod own;
 mod processes;
+mod shells;
 mod timers;
 
 #[panic_handler]

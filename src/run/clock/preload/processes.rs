@@ -103,20 +103,20 @@ pub unsafe extern "C" fn fork() -> c_int {
 
 /// A slot that is reserved for a child, and the number of the reservation: once the child has ended, the slot may be
 /// that of another one.
-struct Reserved {
+pub struct Reserved {
     slot: usize,
     number: u64,
 }
 
 impl Reserved {
-    fn new() -> Option<Reserved> {
+    pub fn new() -> Option<Reserved> {
         let page = page();
         let slot = page.reserve(Some(me()), process())?;
         Some(Reserved { slot, number: page.slots[slot].key.number() })
     }
 
     /// Gives the slot back if no child has taken it.
-    fn give_back(&self) {
+    pub fn give_back(&self) {
         let (page, reserved) = (page(), &page().slots[self.slot]);
         let is_ours = page.state(self.slot) == BORN && reserved.key.number() == self.number;
         if is_ours && reserved.process.load(SeqCst) == 0 {
@@ -210,8 +210,14 @@ impl Drop for Passed {
     }
 }
 
-fn own_environment() -> Texts {
+pub fn own_environment() -> Texts {
     unsafe { environ }.cast_const().cast()
+}
+
+/// True if programs that get this process's environment as it is find the clock.
+pub fn passes_clock_on() -> bool {
+    page();
+    Passed::on(own_environment()).copy.is_null()
 }
 
 #[unsafe(no_mangle)]
@@ -274,35 +280,6 @@ macro_rules! spawns {
 }
 
 spawns! { posix_spawn posix_spawnp }
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
-    let run = || unsafe { real!(system: fn(*const c_char) -> c_int)(command) };
-    if command.is_null() {
-        return run();
-    }
-    // The child has a shell to load, and takes the slot when it has done so; its number is not known.
-    let reserved = Reserved::new();
-    let result = blocking(run);
-    reserved.inspect(Reserved::give_back);
-    result
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut c_void {
-    let open = || unsafe { real!(popen: fn(*const c_char, *const c_char) -> *mut c_void)(command, mode) };
-    let reserved = Reserved::new();
-    let opened = open();
-    if opened.is_null() {
-        reserved.inspect(Reserved::give_back);
-    }
-    opened
-}
-
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn pclose(stream: *mut c_void) -> c_int {
-    blocking(|| unsafe { real!(pclose: fn(*mut c_void) -> c_int)(stream) })
-}
 
 macro_rules! leaves {
     ($($name:ident)*) => {$(

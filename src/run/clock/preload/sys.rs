@@ -10,6 +10,7 @@ mod numbers {
     pub const CLOSE: usize = 3;
     pub const MMAP: usize = 9;
     pub const GETPID: usize = 39;
+    pub const WAIT4: usize = 61;
     pub const FCNTL: usize = 72;
     pub const READ: usize = 0;
     pub const GETPPID: usize = 110;
@@ -22,6 +23,7 @@ mod numbers {
     pub const PPOLL: usize = 271;
     pub const SIGNALFD4: usize = 289;
     pub const EVENTFD2: usize = 290;
+    pub const PIPE2: usize = 293;
     pub const RT_SIGQUEUEINFO: usize = 129;
     pub const RT_TGSIGQUEUEINFO: usize = 297;
     pub const FUTEX_WAITV: usize = 449;
@@ -32,6 +34,7 @@ mod numbers {
     pub const EVENTFD2: usize = 19;
     pub const OPENAT: usize = 56;
     pub const CLOSE: usize = 57;
+    pub const PIPE2: usize = 59;
     pub const READ: usize = 63;
     pub const WRITE: usize = 64;
     pub const PPOLL: usize = 73;
@@ -45,6 +48,7 @@ mod numbers {
     pub const GETPPID: usize = 173;
     pub const GETTID: usize = 178;
     pub const MMAP: usize = 222;
+    pub const WAIT4: usize = 260;
     pub const RT_TGSIGQUEUEINFO: usize = 240;
     pub const FUTEX_WAITV: usize = 449;
 }
