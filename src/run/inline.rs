@@ -9,7 +9,7 @@ use super::Failure;
 use super::computing::ActorWatch;
 use super::drive_hub::RunOutcome;
 use super::lifeline::{INTERRUPTED_TWICE, leave_at_once};
-use super::outside::{self, Stop};
+use super::outside::{self, ExternalClocks, Stop};
 use super::partial_dir::PartialDir;
 use super::results::{Results, RunSetting, SummaryFormat};
 use super::signals::on_interrupt;
@@ -42,7 +42,8 @@ pub fn run(
     let watched = ActorWatch::default();
     let interrupted = watch_with(give_up, Some(watched.clone()))?;
     let roster = Roster::of(&loaded.topology);
-    let (deciders, fault) = outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted)?;
+    let (deciders, fault) =
+        outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted, &ExternalClocks::default())?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
@@ -91,7 +92,7 @@ pub fn run(
 /// The summary of a run without network and files. None if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let roster = Roster::of(topology);
-    let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop)?;
+    let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
     let batches = batches_per_look(topology);
     let actors =
         topology::build_with(topology, &roster.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::computing::ActorWatch;
 use super::drive_leaf::{self, LeafEnd, LeafIo};
@@ -12,8 +13,8 @@ use super::identity::Identity;
 use super::input::{load_grid, load_launched};
 use super::keeper::WatchedRuntime;
 use super::lifeline::{self, Cleanup, leave_at_once};
-use super::outside::{self, Stop};
-use super::quic::{self, Close, JoinError, Joined, QuicOptions, WireError};
+use super::outside::{self, ExternalClocks, Stop};
+use super::quic::{self, Close, Connection, JoinError, Joined, QuicOptions, WireError};
 use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use hansa_sim::kernel::{ActorId, Leaf};
@@ -41,6 +42,9 @@ pub struct Membership {
 
 /// Longest wait for the router's verdict on the run.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(10);
+
+/// Period of reports on external clocks: much shorter than any useful `--stall-after`, as a report may be lost.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
 
 /// Takes part in a run, from joining to its end.
 pub fn take_part(membership: &Membership) -> Result<(), Failure> {
@@ -165,8 +169,10 @@ impl MemberPart<'_> {
             Err(failure) => return PartEnd::Over(Err(failure)),
         };
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
+        let clocks = ExternalClocks::default();
+        let reports = asks.then(|| tokio::spawn(report_clocks(joined.connection.clone(), clocks.clone())));
         let (kept, names) = (self.kept, &self.roster.names);
-        let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop);
+        let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop, &clocks);
         let end = started.and_then(|(deciders, fault)| {
             let actors = early.map_or_else(|| build(deciders), Ok)?;
             let contract = topology::contract_of_leaves(self.topology, self.roster);
@@ -177,6 +183,7 @@ impl MemberPart<'_> {
         });
         let ending = kept.block_on(leave(joined, end));
         loads.abort();
+        reports.inspect(JoinHandle::abort);
         ending
     }
 
@@ -208,6 +215,19 @@ impl MemberPart<'_> {
         // A full disk under the output must not cost the run a member.
         let _ = out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()));
         Ok(Some(joined))
+    }
+}
+
+/// Reports to the router that external clocks go on, while the thread that drives the leaf waits for them.
+async fn report_clocks(connection: Connection, clocks: ExternalClocks) {
+    let mut reported = 0;
+    loop {
+        tokio::time::sleep(REPORT_EVERY).await;
+        let micros = clocks.micros();
+        if micros != reported {
+            reported = micros;
+            connection.report_clocks(micros);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use super::journal::{Head, Journal, is_whole};
 use super::keeper::WatchedRuntime;
 use super::launch::{Asked, JOINED, LISTENING};
 use super::lifeline::{Asker, Cleanup, StopHandle};
-use super::outside::{self, Stop};
+use super::outside::{self, ExternalClocks, Stop};
 use super::partial_dir::PartialDir;
 use super::quic::{Close, JoinTerms, Listener, Obituary, Peer, QuicOptions};
 use super::results::{Results, RunSetting, SummaryFormat, inputs};
@@ -122,7 +122,7 @@ fn route_run(
     let watched = ActorWatch::default();
     let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop, &watched)?;
     let mut listener = listen(&routing, &identity)?;
-    let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop)?;
+    let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop, &ExternalClocks::default())?;
     let actors = early.map_or_else(|| build(deciders), Ok)?;
 
     let terms = JoinTerms { roster: roster.parties(), topology: topology.hash() };

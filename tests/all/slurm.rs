@@ -264,6 +264,122 @@ fn a_killed_daemon_is_named_and_none_is_left() {
     }
 }
 
+/// The router waits for a Slurm that passes hours between two jobs, however short its patience. The clock of this one
+/// stands still at the second job: its sbatch does not sleep.
+#[test]
+fn a_slurm_that_passes_time_is_waited_for_and_one_that_stands_still_is_named() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let topology = topology(&scratch, "", "", &[(60, 8, 600, 1200), (6 * 3600, 8, 600, 1200)]);
+    let out = scratch.path("out");
+    let ran = run(&topology, &out, &["--stall-after", "1500ms"]);
+    assert!(ran.status.success(), "{}", text(&ran.stderr));
+    assert!((6.0 * 3600.0..6.0 * 3600.0 + 5.0).contains(&rows(&out)[&1].1), "{:?}", rows(&out)[&1]);
+
+    let programs = scratch.path("programs");
+    fs::create_dir(&programs).unwrap();
+    let count = scratch.path("count");
+    let script = format!(
+        "#!/bin/bash\n[ -e {count} ] && while :; do :; done\ntouch {count}\nexec /usr/bin/sbatch \"$@\"\n",
+        count = count.display()
+    );
+    let sbatch = scratch.file("programs/sbatch", &script);
+    fs::set_permissions(&sbatch, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let standing = format!("site.york.slurm={{ programs = \"{}\" }}", programs.display());
+    let ran = run(&topology, &out, &["--stall-after", "3s", "--set", &standing]);
+    let said = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(4), "{said}");
+    assert!(said.contains("no frame has moved for 3 s") && said.contains("it is waiting for site york"), "{said}");
+    assert!(said.contains("the clock of its Slurm has passed 06:00:"), "{said}");
+    await_none(&scratch);
+}
+
+#[test]
+fn a_stopped_slurm_is_named() {
+    if !has_slurm() {
+        return;
+    }
+    let jobs: Vec<_> = (0..20).map(|job| (60, 4 + job % 4, 80_000, 86_400)).collect();
+    let awake = "site york's Slurm has programs that have not slept for 60 s of real time";
+    for (victim, flags, code, expected) in [
+        ("slurmctld", &["--inline"][..], 8, awake),
+        ("slurmctld", &["--stall-after", "3s"], 4, " in all and stands still"),
+        ("hansa clock --driven", &["--stall-after", "3s"], 4, " in all and stands still"),
+    ] {
+        let scratch = Scratch::new();
+        let late = [&jobs[..], &[(400_000, 1, 600, 1200)]].concat();
+        let topology = topology(&scratch, "", "", &late);
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg(&topology).arg("--out").arg(scratch.path("out")).args(flags);
+        let mut process = Process::start("hansa", command.env("TMPDIR", scratch.path("")).stdin(Stdio::null()));
+        let begun = Instant::now();
+        let stopped = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no job runs");
+            let all = processes_of(&scratch);
+            if all.iter().any(|(_, words)| words.contains("slurm_script")) {
+                break all.iter().find(|(_, words)| words.contains(victim)).unwrap().0;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        assert!(Command::new("kill").args(["-STOP", &stopped.to_string()]).status().unwrap().success());
+        let (ended, said) = process.end(Duration::from_secs(120));
+        assert!(ended == Some(code) && said.contains("site york") && said.contains(expected), "{victim}: {said}");
+        let _ = Command::new("kill").args(["-KILL", &stopped.to_string()]).status();
+        await_none(&scratch);
+    }
+}
+
+/// Without authentication, this is all that keeps strangers from a cluster.
+#[test]
+fn daemons_listen_on_this_machine_only() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.file("extra.conf", "CommunicationParameters=block_null_hash\n");
+    let lax = topology(&scratch, "slurm = { conf = \"extra.conf\" }", "", &[(60, 8, 86_000, 86_400)]);
+    let ran = run(&lax, &scratch.path("out"), &["--inline"]);
+    let ours = "extra.conf line 1: leave CommunicationParameters out, as Hansa sets it";
+    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(ours), "{}", text(&ran.stderr));
+
+    let jobs: Vec<_> = (0..20).map(|_| (60, 8, 86_000, 86_400)).collect();
+    let topology = topology(&scratch, "", "", &jobs);
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(&topology).arg("--out").arg(scratch.path("out")).arg("--inline");
+    let process = Process::start("hansa", command.env("TMPDIR", scratch.path("")).stdin(Stdio::null()));
+    let begun = Instant::now();
+    while !processes_of(&scratch).iter().any(|(_, words)| words.contains("slurm_script")) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no job runs");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let daemons = processes_of(&scratch).into_iter().filter(|(_, words)| words.contains("slurm"));
+    let listening: Vec<String> = daemons.flat_map(|(process, _)| listening_addresses(process)).collect();
+    drop(process);
+    assert!(listening.len() >= 9, "a controller and eight nodes: {listening:?}");
+    let is_local = |address: &&String| address.contains("0100007F:");
+    assert_eq!(listening.iter().filter(is_local).count(), listening.len(), "{listening:?}");
+    await_none(&scratch);
+}
+
+/// Local addresses at which a process accepts TCP connections, in the digits of `/proc/net/tcp`.
+fn listening_addresses(process: u32) -> Vec<String> {
+    const LISTENS: &str = "0A";
+    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let sockets: Vec<String> = files
+        .filter_map(|file| {
+            let target = fs::read_link(file.path()).ok()?.to_string_lossy().into_owned();
+            Some(target.strip_prefix("socket:[")?.strip_suffix(']')?.to_owned())
+        })
+        .collect();
+    let tables = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/net/{table}")).unwrap_or_default());
+    let rows = tables.iter().flat_map(|table| table.lines().skip(1)).map(|row| row.split_whitespace().collect());
+    rows.filter(|row: &Vec<&str>| row[3] == LISTENS && sockets.iter().any(|socket| socket == row[9]))
+        .map(|row| row[1].to_owned())
+        .collect()
+}
+
 /// These need no Slurm.
 #[test]
 fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {

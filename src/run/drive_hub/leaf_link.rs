@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode};
@@ -43,6 +43,8 @@ pub struct LeafLink {
     pub(super) frames_up: u64,
     /// Bytes of all frames from the leaf.
     pub(super) bytes_up: u64,
+    /// Virtual time in us that the leaf's external clocks have passed, by its own reports.
+    pub(super) clocks: Arc<AtomicU64>,
 }
 
 /// Time that a leaf has to close the connection with a reason after the end of its stream.
@@ -68,6 +70,8 @@ impl LeafLink {
 
     fn new(peer: Peer, unmoved: Unmoved) -> LeafLink {
         let Peer { parties, process, sender, receiver, connection } = peer;
+        let clocks = Arc::default();
+        tokio::spawn(read_clocks(connection.clone(), Arc::clone(&clocks)));
         LeafLink {
             label: label(&parties),
             parties,
@@ -86,6 +90,7 @@ impl LeafLink {
             frames_down: 0,
             frames_up: 0,
             bytes_up: 0,
+            clocks,
         }
     }
 
@@ -93,6 +98,7 @@ impl LeafLink {
     pub(super) fn replace(&mut self, peer: Peer) {
         let Peer { sender, receiver, connection, .. } = peer;
         (self.sender, self.receiver, self.connection) = (sender, receiver, connection);
+        tokio::spawn(read_clocks(self.connection.clone(), Arc::clone(&self.clocks)));
         self.backlog.clear();
         self.clear_outgoing();
     }
@@ -207,6 +213,16 @@ impl LeafLink {
         self.last.clear();
         self.last.extend_from_slice(frame);
         self.unmoved.take(frame).inspect_err(|_| self.is_torn = true).map(Some)
+    }
+}
+
+/// Adds the progress of a leaf's external clocks to a sum, until the connection ends.
+async fn read_clocks(connection: Connection, sum: Arc<AtomicU64>) {
+    let mut reported: u64 = 0;
+    while let Some(micros) = connection.clock_report().await {
+        let passed = micros.saturating_sub(reported);
+        reported = reported.max(micros);
+        let _ = sum.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |sum| Some(sum.saturating_add(passed)));
     }
 }
 

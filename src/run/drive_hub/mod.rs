@@ -146,6 +146,7 @@ fn drive(
         losses: Losses::new(),
         missing: Vec::new(),
         processes,
+        clocks: links.iter().map(|link| link.clocks.clone()).collect(),
         watch,
     };
     let mut end = driver.run(&mut hub, links);
@@ -210,6 +211,8 @@ struct HubDriver<'k, 'w, 's> {
     missing: Vec<LostProcess>,
     /// Processes of all leaves.
     processes: Vec<LeafProcess>,
+    /// Progress of the external clocks of all leaves.
+    clocks: Vec<Arc<AtomicU64>>,
 }
 
 /// Reason for which the run cannot continue as it is.
@@ -527,7 +530,8 @@ impl HubDriver<'_, '_, '_> {
                 // An abandoned write would leave an incomplete frame on another leaf's stream.
                 HubEvent::Gone(gone) => self.missing.push(gone),
                 HubEvent::Alarm => {
-                    let reached = Reached { run: hub.progress(), carried: self.watch.carried.load(Ordering::Relaxed) };
+                    let carried = self.watch.carried.load(Ordering::Relaxed);
+                    let reached = Reached { run: hub.progress(), carried, clocks: progress::sum_clocks(&self.clocks) };
                     let before = std::mem::replace(&mut self.reached, reached);
                     if !reached.is_beyond(&before, self.watch.stall_after) {
                         break Err(OutsideEnd::Stall);

@@ -1,6 +1,8 @@
 //! Progress of a run, and the explanation of a lost or stalled one: the lost member, or those that the run waits for.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::super::Failure;
@@ -10,6 +12,7 @@ use super::leaf_link::{LeafLink, LinkError, Unmoved};
 use hansa_sim::kernel::{self, Hub};
 use hansa_sim::protocol::{Message, Record};
 use hansa_sim::settings::counted;
+use hansa_sim::time::Time;
 
 /// Bytes besides frames, beyond the overhead of packets.
 const NO_FRAMES: u64 = 1 << 20;
@@ -23,6 +26,8 @@ pub(super) struct Reached {
     pub run: kernel::Progress,
     /// Bytes of loads.
     pub carried: u64,
+    /// Virtual time in us that the external clocks of all leaves have passed, by their own reports.
+    pub clocks: u64,
 }
 
 impl Reached {
@@ -33,9 +38,22 @@ impl Reached {
         if run.events > then.events || run.leaves_finished > then.leaves_finished || self.carried > before.carried {
             return true;
         }
-        let gained = u128::from(run.safe.time.micros().saturating_sub(then.safe.time.micros()));
-        run.safe > then.safe && (run.received > then.received || gained * CREEP >= after.as_micros())
+        if self.clocks > before.clocks && !creeps(self.clocks - before.clocks, after) {
+            return true;
+        }
+        let gained = run.safe.time.micros().saturating_sub(then.safe.time.micros());
+        run.safe > then.safe && (run.received > then.received || !creeps(gained, after))
     }
+}
+
+/// Virtual time in us that the external clocks of all leaves have passed.
+pub(super) fn sum_clocks(clocks: &[Arc<AtomicU64>]) -> u64 {
+    clocks.iter().map(|clock| clock.load(Ordering::Relaxed)).fold(0, u64::saturating_add)
+}
+
+/// True if virtual time, of which this many us have passed in real time, creeps.
+pub(super) fn creeps(gained: u64, after: Duration) -> bool {
+    u128::from(gained) * CREEP < after.as_micros()
 }
 
 /// The failure of a lost leaf: its name, virtual time and reason.
@@ -136,6 +154,11 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
             }
             None => text.push_str("\n    it has never sent a message"),
         }
+        let passed = link.clocks.load(Ordering::Relaxed);
+        if passed > 0 {
+            let passed = Time::from_micros(passed);
+            let _ = write!(text, "\n    the clock of its Slurm has passed {passed} in all and stands still");
+        }
         let Unmoved { frames, bytes, .. } = link.unmoved;
         let _ = write!(
             text,
@@ -157,7 +180,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hansa_sim::time::{Stamp, Time};
+    use hansa_sim::time::Stamp;
 
     #[test]
     fn time_that_creeps_is_no_progress_unless_something_happens_in_it() {
@@ -165,6 +188,7 @@ mod tests {
         let at = |micros, received, events, carried| Reached {
             run: kernel::Progress { safe: Stamp::at(Time::from_micros(micros)), events, received, leaves_finished: 0 },
             carried,
+            clocks: 13,
         };
         let before = at(1_000_000, 5, 7, 11);
         assert!(!before.is_beyond(&before, window));
@@ -174,5 +198,8 @@ mod tests {
         assert!(at(1_003_000, 5, 7, 11).is_beyond(&before, window));
         assert!(at(1_000_000, 5, 8, 11).is_beyond(&before, window));
         assert!(at(1_000_000, 5, 7, 12).is_beyond(&before, window), "loads move");
+        let passed = |clocks| Reached { clocks, ..before };
+        assert!(!passed(16).is_beyond(&before, window), "a microsecond a second");
+        assert!(passed(13 + 3_000).is_beyond(&before, window), "an external clock goes on");
     }
 }

@@ -361,7 +361,7 @@ impl HubDriver<'_, '_, '_> {
         }
         let mut ends = Vec::new();
         loop {
-            let before = moved.get();
+            let before = (moved.get(), progress::sum_clocks(&self.clocks));
             let all = std::future::poll_fn(|context| {
                 under_way.retain_mut(|(leaf, doing)| match doing.as_mut().poll(context) {
                     Poll::Ready(end) => {
@@ -387,7 +387,8 @@ impl HubDriver<'_, '_, '_> {
                     None => self.missing.push(gone),
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
-                    if moved.get() == before {
+                    let passed = progress::sum_clocks(&self.clocks) - before.1;
+                    if moved.get() == before.0 && progress::creeps(passed, self.watch.stall_after) {
                         let label = |(leaf, _): &(usize, _)| self.processes[*leaf].label.as_str();
                         let who = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();

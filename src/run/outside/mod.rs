@@ -21,7 +21,7 @@ pub mod zmtp;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::mpsc;
@@ -33,7 +33,7 @@ use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::managers::{self, Tongue};
 use hansa_sim::systems::market::{Foreign, Market};
 use hansa_sim::systems::reservation::Reservation;
-use hansa_sim::time::Time;
+use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
 use talk::{Talk, Trouble};
 
@@ -41,6 +41,24 @@ pub use absent::look_for;
 
 /// Set when a run is to end, for any reason.
 pub type Stop = Arc<AtomicBool>;
+
+/// Virtual time that the clocks of real schedulers have passed in this process, in us, all together.
+///
+/// The thread that drives a leaf waits for a scheduler, which may pass days between two decisions. The sum is the sign
+/// that it makes progress: `edge/member.rs` reports it to the router, whose watchdog counts it. A scheduler whose clock
+/// stands still adds nothing.
+#[derive(Clone, Debug, Default)]
+pub struct ExternalClocks(Arc<AtomicU64>);
+
+impl ExternalClocks {
+    fn add(&self, passed: Span) {
+        self.0.fetch_add(passed.micros(), Ordering::Relaxed);
+    }
+
+    pub fn micros(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Access to a program's fault from outside of the actor that asks it.
 #[derive(Clone, Debug, Default)]
@@ -239,6 +257,7 @@ struct RunContext<'a> {
     /// Path of its file.
     written_in: &'a str,
     stop: &'a Stop,
+    clocks: &'a ExternalClocks,
     fault: &'a ProgramFault,
 }
 
@@ -261,9 +280,10 @@ pub fn start(
     ids: &[ActorId],
     written_in: &str,
     stop: &Stop,
+    clocks: &ExternalClocks,
 ) -> Result<(ExternalDeciders, ProgramFault), Failure> {
     let fault = ProgramFault::new(stop);
-    let around = RunContext { topology, written_in, stop, fault: &fault };
+    let around = RunContext { topology, written_in, stop, clocks, fault: &fault };
     let roster = Roster::of(topology);
     let mut begun = Vec::new();
     for (id, wanted) in wanted(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {

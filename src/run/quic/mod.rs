@@ -47,6 +47,9 @@ const STRANGERS_WINDOW: u32 = HELLO_MAX as u32 + (16 << 10);
 /// not wait for ever.
 const FRAMES_WINDOW: u32 = 2 * FRAME_MAX as u32;
 
+/// Memory, in bytes, for reports of a leaf on its external clocks. Each report replaces those before it.
+const CLOCK_REPORTS_MAX: usize = 1 << 10;
+
 /// Time limit for the last bytes when a connection is closed in good order.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -149,6 +152,21 @@ impl Connection {
     /// The next stream that the other side opens.
     pub async fn accept_uni(&self) -> std::io::Result<quinn::RecvStream> {
         Ok(self.quic.accept_uni().await?)
+    }
+
+    /// Reports, as a leaf, the virtual time in us that its external clocks have passed in all. A report may be lost.
+    pub fn report_clocks(&self, micros: u64) {
+        let _ = self.quic.send_datagram(micros.to_le_bytes().to_vec().into());
+    }
+
+    /// Waits for the next report of a leaf on its external clocks. None if the connection has ended.
+    pub async fn clock_report(&self) -> Option<u64> {
+        loop {
+            let datagram = self.quic.read_datagram().await.ok()?;
+            if let Ok(micros) = datagram[..].try_into() {
+                return Some(u64::from_le_bytes(micros));
+            }
+        }
     }
 
     /// The reason for the end of the connection, if it has ended.
@@ -367,7 +385,7 @@ fn transport(options: &QuicOptions, remote: IpAddr) -> Arc<TransportConfig> {
         .stream_receive_window(FRAMES_WINDOW.into())
         // Raised once the other side is known, and again if it is to send loads.
         .receive_window(STRANGERS_WINDOW.into())
-        .datagram_receive_buffer_size(None)
+        .datagram_receive_buffer_size(Some(CLOCK_REPORTS_MAX))
         .initial_rtt(Duration::from_millis(100));
 
     // A lost packet that nothing follows is noticed only after the time by which its acknowledgement may be late.

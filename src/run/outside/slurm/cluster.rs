@@ -12,24 +12,28 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::process::geteuid;
 
-use super::super::Stop;
 use super::super::talk::{Talk, Trouble};
+use super::super::{ExternalClocks, RunContext};
 use super::conf::{Conf, Ground};
 use super::ports::Ports;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Site;
 use hansa_sim::protocol::outside::brief;
+use hansa_sim::time::Span;
 
 /// Real time without any progress of virtual time after which the programs are given up.
 const STILL: Duration = Duration::from_secs(60);
 /// Virtual time that the cluster may take to start, in seconds.
 const STARTS_WITHIN: u64 = 120;
 const SECOND: u64 = 1_000_000_000;
+const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
 
 pub struct Cluster {
     talk: Talk,
+    /// Sum to which the progress of this cluster's clock is added.
+    clocks: ExternalClocks,
     folder: String,
     variables: BTreeMap<String, String>,
     conf: Conf,
@@ -68,7 +72,7 @@ pub struct EndedProgram {
 
 impl Cluster {
     /// Starts the clock of a site; its cluster starts with `boot`.
-    pub fn begin(who: String, site: &Site, extra: &str, stop: &Stop) -> Result<Cluster, String> {
+    pub fn begin(who: String, site: &Site, extra: &str, around: &RunContext<'_>) -> Result<Cluster, String> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| format!("{who}: cannot {what}: {error}");
         let dir = RunDir::new().map_err(|failure| failure.to_string())?;
         let folder = dir.path.to_string_lossy().into_owned();
@@ -94,9 +98,10 @@ impl Cluster {
             .collect();
         let hansa = own_program().map_err(|error| cannot("find hansa, which keeps the clock", &error))?;
         let words = [hansa, "clock".to_owned(), "--driven".to_owned()];
-        let talk = Talk::over_pipes(who, &words, STILL, stop)?;
+        let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
         Ok(Cluster {
             talk,
+            clocks: around.clocks.clone(),
             folder,
             variables,
             conf,
@@ -181,6 +186,7 @@ impl Cluster {
         if let Some(fault) = &answer.fault {
             return Err(self.talk.wrong(fault).into());
         }
+        self.clocks.add(Span::from_micros((answer.now / NANOS_PER_MICRO).saturating_sub(self.now / NANOS_PER_MICRO)));
         (self.now, self.next) = (answer.now, answer.next);
         for &(number, code) in &answer.ended {
             let Some(Program { command, is_daemon }) = self.programs.remove(&number) else { continue };

@@ -42,7 +42,7 @@ pub struct BegunSlurm {
 pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, String> {
     let described = &around.topology.sites[site];
     let extra = extra(described, around.written_in)?;
-    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, around.stop)?, site })
+    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, around)?, site })
 }
 
 pub fn greet(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
