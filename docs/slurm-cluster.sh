@@ -52,7 +52,7 @@ user=$(id -un)
 host=$(hostname -s)
 defaults=(
     ClusterName=clock "SlurmctldHost=$host(127.0.0.1)" "SlurmUser=$user" "SlurmdUser=$user"
-    AuthType=auth/none CredType=cred/none "SlurmctldPort=$port" "SlurmctldPidFile=$base/slurmctld.pid"
+    AuthType=auth/none CredType=cred/none CommunicationParameters=NoCtldInAddrAny,NoInAddrAny "SlurmctldPort=$port" "SlurmctldPidFile=$base/slurmctld.pid"
     "SlurmdPidFile=$base/slurmd.%n.pid" "StateSaveLocation=$base/state" "SlurmdSpoolDir=$base/spool/%n"
     "SlurmctldLogFile=$base/slurmctld.log" "SlurmdLogFile=$base/slurmd.%n.log" MpiDefault=none
     ProctrackType=proctrack/pgid TaskPlugin=task/none SwitchType=switch/none JobAcctGatherType=jobacct_gather/none

@@ -35,6 +35,7 @@ pub struct Conf {
 const OURS: &[&str] = &[
     "AuthType",
     "ClusterName",
+    "CommunicationParameters",
     "CredType",
     "MpiDefault",
     "NodeName",
@@ -136,7 +137,7 @@ fn lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
         &format!("SlurmdUser={user}"),
         "AuthType=auth/none",
         "CredType=cred/none",
-        // Only this machine reaches the daemons.
+        // Only this machine reaches the daemons, which believe all that reach them.
         "CommunicationParameters=NoCtldInAddrAny,NoInAddrAny",
         &format!("StateSaveLocation={folder}/state"),
         &format!("SlurmdSpoolDir={folder}/spool/%n"),
