@@ -81,7 +81,7 @@ impl ActorWatch {
         let mut seen = None;
         loop {
             let spent = self.time_in_batch(&mut seen);
-            if let Some(spent) = spent.filter(|spent| *spent >= long)
+            if spent.is_some_and(|spent| spent >= long)
                 && let Some((batch, _)) = seen
             {
                 return self.describe(batch);

@@ -115,58 +115,6 @@ fn jobs_start_and_end_as_slurm_decides_in_every_layout() {
     await_none(&scratch);
 }
 
-/// Local addresses of listening TCP sockets of a process, as the kernel writes them.
-fn listening_addresses(process: u32) -> Vec<String> {
-    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    let links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
-    let sockets: Vec<String> = links.map(|link| link.to_string_lossy().into_owned()).collect();
-    let mut addresses = Vec::new();
-    for file in ["tcp", "tcp6"] {
-        for line in fs::read_to_string(format!("/proc/{process}/net/{file}")).unwrap_or_default().lines().skip(1) {
-            let fields: Vec<&str> = line.split_whitespace().collect();
-            // State 0A is LISTEN.
-            if fields[3] == "0A" && sockets.contains(&format!("socket:[{}]", fields[9])) {
-                addresses.push(fields[1].to_owned());
-            }
-        }
-    }
-    addresses
-}
-
-/// No authentication protects the daemons: that no other machine can reach them does.
-#[test]
-fn daemons_listen_on_this_machine_only() {
-    if !has_slurm() {
-        return;
-    }
-    let scratch = Scratch::new();
-    let topology = topology(&scratch, "slurm = { nodes = 4 }", "", &[(60, 8, 600, 1200), (60, 4, 500, 600)]);
-    let mut command = Command::new(HANSA);
-    command.arg("run").arg(&topology).arg("--inline").arg("--out").arg(scratch.path("out"));
-    let mut ran = Process::start("the run", command.env("TMPDIR", scratch.path("")));
-    let mut seen: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    while ran.child.try_wait().unwrap().is_none() {
-        for (process, line) in processes_of(&scratch) {
-            let daemon = ["slurmctld", "slurmd"].into_iter().find(|daemon| {
-                line.split(' ').next().is_some_and(|program| program.rsplit('/').next() == Some(daemon))
-            });
-            if let Some(daemon) = daemon {
-                seen.entry(daemon).or_default().extend(listening_addresses(process));
-            }
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    let (code, said) = ran.end(Duration::from_secs(20));
-    assert_eq!(code, Some(0), "{said}");
-    for daemon in ["slurmctld", "slurmd"] {
-        let addresses = seen.get(daemon).map_or(&[][..], Vec::as_slice);
-        // 127.0.0.1 in the byte order of this machine.
-        assert!(!addresses.is_empty(), "{daemon} was not seen: {said}");
-        assert!(addresses.iter().all(|address| address.starts_with("0100007F:")), "{daemon}: {addresses:?}");
-    }
-    await_none(&scratch);
-}
-
 #[test]
 fn jobs_on_failed_nodes_start_again_and_recalled_ones_never() {
     if !has_slurm() {
