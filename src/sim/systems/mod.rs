@@ -292,8 +292,7 @@ impl Grid<'_> {
         self.service.expect("a system with a service has its actor")
     }
 
-    /// Sites that may react to any message at once, whatever it brings: their queues may then start older jobs, which
-    /// may be short.
+    /// Sites that may react to any message at once, as their queues may then start older jobs, which may be short.
     pub fn prompt_sites(&self) -> BTreeSet<ActorId> {
         let starts_older = |site: &Site| queue::find(&site.scheduler).is_some_and(|row| row.starts_older(site.order));
         self.sites.iter().filter(|(_, site)| starts_older(site)).map(|(id, _)| *id).collect()

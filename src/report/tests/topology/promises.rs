@@ -39,7 +39,7 @@ struct Story {
     failures: Option<(u64, u64, u64, bool)>,
     /// Index of the treatment of lost jobs, and period of checkpoints.
     recovery: (usize, u64),
-    /// Of york, bath and the users.
+    /// Latencies of york, bath and the users.
     latencies: [u64; 3],
     report_every: u64,
     patience: u64,
