@@ -38,7 +38,8 @@ impl ActorWatch {
         }
     }
 
-    /// If an actor still computes a second after this interruption, calls `end` with the reason, which ends the process.
+    /// If an actor still computes a second after this interruption, calls `end`, which ends the process, with the
+    /// reason.
     pub fn interrupt(&self, end: impl FnOnce(&str) + Send + 'static) {
         {
             let mut state = self.state();

@@ -128,8 +128,8 @@ pub fn watch_for_interrupts() -> Result<Stop, Failure> {
     watch_with(|| {}, None)
 }
 
-/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process, and so does the first if one of these
-/// actors computes on.
+/// Like `watch_for_interrupts`; a second Ctrl-C calls `last` and ends the process, and so does the first if one of
+/// these actors computes on.
 fn watch_with(last: impl Fn() + Clone + Send + 'static, actors: Option<ActorWatch>) -> Result<Stop, Failure> {
     let flag = Stop::default();
     let raised = flag.clone();

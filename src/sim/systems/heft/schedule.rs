@@ -7,8 +7,8 @@ use crate::grid::NodeSet;
 use crate::time::Time;
 
 /// The site, the cores and the time of each task. A start is the time of the order to start, an end the time at which
-/// it is known; where orders and messages take no time, these are the times of the task. All are counted from the moment
-/// of planning.
+/// it is known; where orders and messages take no time, these are the times of the task. All times count from the
+/// moment of planning.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// The tasks, the most urgent first.
