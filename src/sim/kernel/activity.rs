@@ -38,7 +38,7 @@ impl Activity {
         is_running.then_some(RunningBatch { turn, actor, time })
     }
 
-    /// From now on the place runs one batch a call.
+    /// Makes the place run one batch a call from now on.
     pub fn pause_after_each_batch(&self) {
         self.pauses.store(true, Ordering::Relaxed);
     }
