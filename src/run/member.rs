@@ -121,11 +121,10 @@ fn join_and_play(
         };
     }
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
-    end.and_then(|()| {
-        let has = if membership.parties.len() == 1 { "has" } else { "have" };
-        let _ = out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)));
-        Ok(())
-    })
+    end?;
+    let has = if membership.parties.len() == 1 { "has" } else { "have" };
+    let _ = out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)));
+    Ok(())
 }
 
 /// The members that a process plays, and all that it needs to play them from the start again.

@@ -231,8 +231,12 @@ mod tests {
             options: options.iter().map(|name| option(name)).collect(),
             ..Choice::default()
         };
-        let both = Combination { name: "both".to_owned(), about: None, take: vec!["a=y".to_owned(), "b=q".to_owned()] };
-        Choices { all: vec![choice("a", &["x", "y", "z"]), choice("b", &["p", "q"])], combinations: vec![both] }
+        let both =
+            Combination { name: "both".to_owned(), about: None, take: vec!["edf=last".to_owned(), "b=q".to_owned()] };
+        Choices {
+            all: vec![choice("edf", &["first", "last", "middle"]), choice("b", &["p", "q"])],
+            combinations: vec![both],
+        }
     }
 
     #[test]
@@ -240,18 +244,19 @@ mod tests {
         let variants = choices().variants();
         let shown: Vec<String> =
             variants.iter().map(|variant| format!("{} {:?}", variant.name, variant.selection.0)).collect();
-        assert_eq!(shown, ["usual [0, 0]", "a=y [1, 0]", "a=z [2, 0]", "b=q [0, 1]", "both [1, 1]"]);
-        assert_eq!(choices().words(&variants[4].selection).unwrap(), "a=y, b=q");
+        assert_eq!(shown, ["usual [0, 0]", "edf=last [1, 0]", "edf=middle [2, 0]", "b=q [0, 1]", "both [1, 1]"]);
+        assert_eq!(choices().words(&variants[4].selection).unwrap(), "edf=last, b=q");
         assert_eq!(choices().words(&variants[0].selection), None);
     }
 
     #[test]
     fn wrong_options_are_named_with_near_ones() {
         let wrong = |text: &str| choices().select(&text.split(',').collect::<Vec<_>>()).unwrap_err();
-        assert_eq!(wrong("a"), "a: expected CHOICE=OPTION, such as a=z");
-        assert_eq!(wrong("c=x"), "there is no choice \"c\": expected a or b");
-        assert_eq!(wrong("a=yy"), "a has no option \"yy\": expected x, y or z; did you mean y?");
-        assert_eq!(wrong("a=y,a=z"), "a=z: another option of a is taken already");
+        assert_eq!(wrong("edf"), "edf: expected CHOICE=OPTION, such as edf=middle");
+        assert_eq!(wrong("edg=last"), "there is no choice \"edg\": expected edf or b; did you mean edf?");
+        let option = "edf has no option \"lasst\": expected first, last or middle; did you mean last?";
+        assert_eq!(wrong("edf=lasst"), option);
+        assert_eq!(wrong("edf=last,edf=middle"), "edf=middle: another option of edf is taken already");
         assert_eq!(
             Choices::default().select(&["a=x"]).unwrap_err(),
             "there is no choice \"a\": this experiment has no [[choice]]"

@@ -62,12 +62,14 @@ pub struct Listener {
     gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
     /// Called with the number of processes here whenever it changes.
     told: Option<fn(usize)>,
-    /// Called with the parties of each process that joins before the run begins, none at first, and with those still
-    /// missing.
-    named: Option<fn(&[Party], &[Party])>,
+    named: Option<JoinReport>,
     /// Processes that join in the place of others, during the run.
     arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
 }
+
+/// Called with the parties of each process that joins before the run begins, none at first, and with those still
+/// missing.
+pub type JoinReport = fn(joined: &[Party], missing: &[Party]);
 
 /// A report that a process is gone: its label and its number.
 #[derive(Clone, Debug)]
@@ -109,7 +111,7 @@ impl Listener {
     }
 
     /// Reports the parties that join before the run begins, and those still missing, by name.
-    pub fn naming(&mut self, named: fn(&[Party], &[Party])) {
+    pub fn naming(&mut self, named: JoinReport) {
         self.named = Some(named);
     }
 
