@@ -22,7 +22,7 @@ shift $((OPTIND - 1))
 [ $# -ge 2 ] && [[ $1 =~ ^[1-9][0-9]*$ ]] && [[ $cores =~ ^[1-9][0-9]*$ ]] || usage
 nodes=$1
 shift
-[ "$nodes" -le 64 ] || { echo "slurm-cluster: at most 64 nodes" >&2; exit 2; }
+[ "$nodes" -le 1000 ] || { echo "slurm-cluster: at most 1000 nodes" >&2; exit 2; }
 export PATH=$PATH:/usr/sbin:/sbin
 for program in slurmctld slurmd sbatch; do
     command -v $program >/dev/null ||
@@ -45,7 +45,8 @@ in_use=$(awk 'FNR > 1 { split($2, at, ":"); print strtonum("0x" at[2]) }' /proc/
     while read -r port; do echo $((16#$port)); done)
 port=$((20000 + $$ % 100 * 100))
 while for at in $(seq $port $((port + nodes + 1))); do grep -qx "$at" <<<"$in_use" && break; done; do
-    port=$((port + 100))
+    port=$((port + (nodes + 101) / 100 * 100))
+    [ $((port + nodes)) -lt 32000 ] || port=20000
 done
 
 user=$(id -un)

@@ -339,8 +339,8 @@ fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
     };
     let (code, shown, _) = told("show", &[]);
     assert!(code == Some(0) && shown.contains("\n#   NodeName=n[0-7] NodeAddr=127.0.0.1 "), "{shown}");
-    let (code, _, said) = told("validate", &["--set", "site.york.cores=96"]);
-    assert!(code == Some(2) && said.contains("expected slurm = { nodes = 48 } for 96 cores"), "{said}");
+    let (code, _, said) = told("validate", &["--set", "site.york.cores=1200"]);
+    assert!(code == Some(2) && said.contains("expected slurm = { nodes = 600 } for 1200 cores"), "{said}");
     let (code, _, said) = told("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
     assert!(code == Some(2) && said.contains("expected a number of nodes that divides 8 cores, found 3"), "{said}");
     if Path::new("/usr/sbin/slurmctld").exists() {

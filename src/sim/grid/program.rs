@@ -31,7 +31,7 @@ pub struct SlurmCluster {
 
 impl SlurmCluster {
     /// Most nodes of a cluster: each is a daemon under one clock.
-    pub const NODES_MAX: u32 = 64;
+    pub const NODES_MAX: u32 = 1000;
 
     /// Number of its nodes, at a site with this many cores.
     pub fn node_count(&self, cores: u32) -> u32 {

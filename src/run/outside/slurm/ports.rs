@@ -12,25 +12,32 @@ const BLOCKS: u32 = 120;
 
 pub struct Ports {
     pub first: u32,
-    /// Keeps others from the block, until it is dropped.
-    _lock: UnixListener,
+    /// Keep others from these blocks, until they are dropped.
+    _locks: Vec<UnixListener>,
 }
 
 impl Ports {
     /// Finds this many free ports in a row.
     pub fn take(count: u32) -> io::Result<Ports> {
+        let blocks = count.div_ceil(BLOCK);
+        let places = (BLOCKS + 1).saturating_sub(blocks);
         let from = std::process::id();
-        for block in (0..BLOCKS).map(|step| (from + step) % BLOCKS) {
+        for block in (0..places).map(|step| (from + step) % places) {
             let first = FIRST + block * BLOCK;
-            let name = SocketAddr::from_abstract_name(format!("hansa-ports-{first}"))?;
-            let Ok(lock) = UnixListener::bind_addr(&name) else { continue };
-            if (first..first + count).all(is_free) {
-                return Ok(Ports { first, _lock: lock });
+            let locks: Vec<UnixListener> = (0..blocks).map_while(|next| lock_block(first + next * BLOCK)).collect();
+            if locks.len() == blocks as usize && (first..first + count).all(is_free) {
+                return Ok(Ports { first, _locks: locks });
             }
         }
         let last = FIRST + BLOCKS * BLOCK - 1;
         Err(io::Error::new(io::ErrorKind::AddrInUse, format!("no {count} in a row are free from {FIRST} to {last}")))
     }
+}
+
+/// Keeps other clusters from a block of ports. None if one of them has it.
+fn lock_block(first: u32) -> Option<UnixListener> {
+    let name = SocketAddr::from_abstract_name(format!("hansa-ports-{first}")).ok()?;
+    UnixListener::bind_addr(&name).ok()
 }
 
 fn is_free(port: u32) -> bool {
@@ -43,6 +50,10 @@ mod tests {
 
     #[test]
     fn ports_in_use_and_blocks_of_others_are_passed_over() {
+        let many = Ports::take(1001).unwrap();
+        let few: Vec<Ports> = (0..20).map(|_| Ports::take(65).unwrap()).collect();
+        assert!(few.iter().all(|few| few.first + 65 <= many.first || few.first >= many.first + 1100));
+        drop((many, few));
         let one = Ports::take(65).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, one.first as u16 + 64)).unwrap();
         let first = one.first;
