@@ -11,9 +11,9 @@ use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicI32, AtomicU8, AtomicU32, AtomicU64};
 
 /// Threads at a time, of all processes together.
-pub const SLOTS: usize = 4096;
+pub const SLOTS: usize = 16_384;
 /// Armed timers at a time: timerfd, alarm, setitimer, timer_create.
-pub const TIMERS: usize = 1024;
+pub const TIMERS: usize = 4096;
 /// Generations of threads that a path tells apart; deeper ones are ordered by their birth.
 pub const DEPTH: usize = 12;
 /// The deadline of a thread that waits for data alone.
@@ -36,6 +36,13 @@ pub const BORN: u8 = 4;
 /// The thread is about to end; the slot is freed once it is gone.
 pub const ENDING: u8 = 5;
 
+/// The system may run any thread that is ready, or several at a time.
+pub const NO_TURNS: u32 = 0;
+/// All threads, and the controller, share one core, and each runs until it blocks.
+pub const IN_TURN: u32 = 1;
+/// A thread has left the core or the turns.
+pub const OUT_OF_TURN: u32 = 2;
+
 /// A sleeper that only the clock and calls of the library can wake: it waits on a futex.
 pub const ON_FUTEX: u8 = 0;
 /// A sleeper that waits for data in the kernel, with a bell to wake it at its deadline if it has one.
@@ -56,13 +63,17 @@ pub struct Page {
     pub waits: AtomicU32,
     /// Rises whenever a sleeper on a futex may have been woken by another thread.
     pub stirred: AtomicU32,
-    /// Rises whenever a sleep ends that the controller has not ended.
+    /// Rises whenever a sleep ends that the controller has not ended, and whenever a child is to be made.
     pub activity: AtomicU32,
+    /// `NO_TURNS`, `IN_TURN` or `OUT_OF_TURN`.
+    pub turns: AtomicU32,
     births: AtomicU64,
     /// Upper bound of the slots and timers that have ever been in use.
     high: AtomicU32,
     timers_high: AtomicU32,
     states: [AtomicU8; SLOTS],
+    /// Ends of sleeps in virtual time, or `NEVER`, by slot: beside each other, as each step reads all.
+    deadlines: [AtomicU64; SLOTS],
     pub slots: [Slot; SLOTS],
     pub timers: [Timer; TIMERS],
 }
@@ -75,8 +86,6 @@ pub struct Slot {
     pub thread: AtomicU32,
     /// Process that reserved the slot.
     pub parent: AtomicU32,
-    /// End of the sleep in virtual time, or `NEVER`.
-    pub deadline: AtomicU64,
     pub key: Key,
     /// `ON_FUTEX` or `ON_DATA`.
     pub kind: AtomicU8,
@@ -149,6 +158,11 @@ impl Page {
         self.states[slot].load(SeqCst)
     }
 
+    /// End of a thread's sleep in virtual time, or `NEVER`.
+    pub fn deadline(&self, slot: usize) -> u64 {
+        self.deadlines[slot].load(SeqCst)
+    }
+
     /// Reserves a slot for a child of the thread in `parent`, or for one without a known parent. None if all are taken.
     /// O(slots in use).
     pub fn reserve(&self, parent: Option<usize>, process: u32) -> Option<usize> {
@@ -156,11 +170,12 @@ impl Page {
             state.load(SeqCst) == FREE && state.compare_exchange(FREE, BORN, SeqCst, SeqCst).is_ok()
         })?;
         self.high.fetch_max(slot as u32 + 1, SeqCst);
+        self.activity.fetch_add(1, SeqCst);
         let fresh = &self.slots[slot];
         fresh.process.store(0, SeqCst);
         fresh.thread.store(0, SeqCst);
         fresh.parent.store(process, SeqCst);
-        fresh.deadline.store(NEVER, SeqCst);
+        self.deadlines[slot].store(NEVER, SeqCst);
         fresh.kind.store(ON_FUTEX, SeqCst);
         fresh.bell.store(-1, SeqCst);
         fresh.children.store(0, SeqCst);
@@ -177,7 +192,7 @@ impl Page {
         let taken = &self.slots[slot];
         taken.process.store(process, SeqCst);
         taken.thread.store(thread, SeqCst);
-        taken.deadline.store(NEVER, SeqCst);
+        self.deadlines[slot].store(NEVER, SeqCst);
         taken.bell.store(-1, SeqCst);
         self.states[slot].store(AWAKE, SeqCst);
     }
@@ -219,15 +234,11 @@ impl Page {
     /// and waits until `word` is 1 or its data are there.
     pub fn sleep(&self, slot: usize, deadline: u64, kind: u8) -> Before {
         let sleeper = &self.slots[slot];
-        let before = Before {
-            state: self.state(slot),
-            kind: sleeper.kind.load(SeqCst),
-            deadline: sleeper.deadline.load(SeqCst),
-        };
+        let before = Before { state: self.state(slot), kind: sleeper.kind.load(SeqCst), deadline: self.deadline(slot) };
         // In between the slot must not look asleep with a deadline that is half of one sleep and half of another.
         self.states[slot].store(AWAKE, SeqCst);
         sleeper.word.store(0, SeqCst);
-        sleeper.deadline.store(deadline, SeqCst);
+        self.deadlines[slot].store(deadline, SeqCst);
         sleeper.kind.store(kind, SeqCst);
         self.states[slot].store(ASLEEP, SeqCst);
         before
@@ -240,7 +251,7 @@ impl Page {
             self.activity.fetch_add(1, SeqCst);
         }
         let sleeper = &self.slots[slot];
-        sleeper.deadline.store(before.deadline, SeqCst);
+        self.deadlines[slot].store(before.deadline, SeqCst);
         sleeper.kind.store(before.kind, SeqCst);
         if before.state == ASLEEP || before.state == ENDING {
             self.states[slot].store(before.state, SeqCst);
@@ -250,7 +261,31 @@ impl Page {
 
     /// True if no slot holds the clock. O(slots in use), a byte each.
     pub fn all_asleep(&self) -> bool {
-        self.states[..self.used()].iter().all(|state| state.load(SeqCst) < AWAKE)
+        self.highest_state() < AWAKE
+    }
+
+    /// True if no slot holds the clock, and each thread has marked its own sleep. O(slots in use), a byte each.
+    pub fn all_marked_asleep(&self) -> bool {
+        self.highest_state() <= ASLEEP
+    }
+
+    /// The state that holds the clock most, of the first threads that hold it or of all.
+    fn highest_state(&self) -> u8 {
+        const AT_ONCE: usize = 64;
+        let mut highest = FREE;
+        for states in self.states[..self.used()].chunks(AT_ONCE) {
+            // Without a branch for each slot: this runs several times a step.
+            highest = states.iter().fold(highest, |highest, state| highest.max(state.load(SeqCst)));
+            if highest >= AWAKE {
+                break;
+            }
+        }
+        highest
+    }
+
+    /// Notes that a thread has left the core or the turns that all threads share.
+    pub fn leave_turns(&self) {
+        let _ = self.turns.compare_exchange(IN_TURN, OUT_OF_TURN, SeqCst, SeqCst);
     }
 
     /// Notes that the controller has seen a thread block. False if the thread has changed its state meanwhile.
@@ -273,8 +308,9 @@ impl Page {
                 consider(timer.deadline.load(SeqCst), &timer.key, Next::Timer(index));
             }
         }
-        for slot in (0..self.used()).filter(|&slot| self.state(slot) == ASLEEP) {
-            consider(self.slots[slot].deadline.load(SeqCst), &self.slots[slot].key, Next::Slot(slot));
+        // Most threads wait for data alone.
+        for slot in (0..self.used()).filter(|&slot| self.deadline(slot) != NEVER && self.state(slot) == ASLEEP) {
+            consider(self.deadline(slot), &self.slots[slot].key, Next::Slot(slot));
         }
         best.map(|(deadline, _, next)| (deadline, next))
     }
@@ -391,63 +427,11 @@ impl Key {
 
 /// Pages of zeros, as a fresh file is one.
 #[cfg(test)]
-mod zeros {
-    use super::*;
-
-    const fn key() -> Key {
-        Key { path: [const { AtomicU32::new(0) }; DEPTH], number: AtomicU64::new(0) }
-    }
-
-    const fn slot() -> Slot {
-        Slot {
-            word: AtomicU32::new(0),
-            process: AtomicU32::new(0),
-            thread: AtomicU32::new(0),
-            parent: AtomicU32::new(0),
-            deadline: AtomicU64::new(0),
-            key: key(),
-            kind: AtomicU8::new(0),
-            bell: AtomicI32::new(0),
-            bell_age: AtomicU32::new(0),
-            children: AtomicU32::new(0),
-        }
-    }
-
-    const fn timer() -> Timer {
-        Timer {
-            state: AtomicU8::new(0),
-            process: AtomicU32::new(0),
-            bell: AtomicI32::new(0),
-            bell_age: AtomicU32::new(0),
-            signal: AtomicU32::new(0),
-            deadline: AtomicU64::new(0),
-            period: AtomicU64::new(0),
-            key: key(),
-        }
-    }
-
-    fn fresh() -> Page {
-        Page {
-            magic: AtomicU32::new(MAGIC),
-            controller: AtomicU32::new(0),
-            now: AtomicU64::new(0),
-            start: AtomicU64::new(0),
-            attention: AtomicU32::new(0),
-            waits: AtomicU32::new(0),
-            stirred: AtomicU32::new(0),
-            activity: AtomicU32::new(0),
-            births: AtomicU64::new(0),
-            high: AtomicU32::new(0),
-            timers_high: AtomicU32::new(0),
-            states: [const { AtomicU8::new(FREE) }; SLOTS],
-            slots: [const { slot() }; SLOTS],
-            timers: [const { timer() }; TIMERS],
-        }
-    }
-
-    impl Page {
-        pub fn zeros() -> Box<Page> {
-            Box::new(fresh())
-        }
+impl Page {
+    pub fn zeros() -> Box<Page> {
+        // All of it is atomic, for which zeros are valid; it is too large for the stack of a test.
+        let page = unsafe { Box::<Page>::new_zeroed().assume_init() };
+        page.magic.store(MAGIC, SeqCst);
+        page
     }
 }

@@ -17,6 +17,8 @@ pub enum Look {
 
 /// Operations of a step on the processes under the clock.
 pub trait World {
+    /// Lets all threads run that are ready, until they block. False if the system does not offer that.
+    fn settle(&mut self, page: &Page) -> bool;
     /// Looks at the thread in a slot.
     fn look(&mut self, page: &Page, slot: usize) -> Look;
     /// Wakes the thread in a slot whose sleep has been ended.
@@ -43,6 +45,15 @@ pub enum Step {
     Done(Next),
 }
 
+/// Sleepers that a step has looked at before it moves the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum LookedAt {
+    None,
+    /// Those that data may wake.
+    Data,
+    All,
+}
+
 /// Moves the clock.
 #[derive(Debug)]
 pub struct Stepper {
@@ -52,12 +63,21 @@ pub struct Stepper {
     stirred: u32,
     /// True if the next step looks at all threads, as signals or ends of processes may have woken any.
     thorough: bool,
+    /// Steps until all threads are looked at although they take turns.
+    until_look: u32,
+    /// True if each turn is checked by a look at all threads.
+    pub is_judged: bool,
+    /// Looks at a thread that was ready although all had had their turns.
+    pub misjudged: u64,
     pub steps: u64,
 }
 
+/// Steps between two looks at all threads if they take turns: the looks find slots of threads that were killed.
+const LOOK_EVERY: u32 = 1024;
+
 impl Stepper {
     pub fn new(until: u64) -> Stepper {
-        Stepper { until, stirred: 0, thorough: true, steps: 0 }
+        Stepper { until, stirred: 0, thorough: true, until_look: 0, is_judged: false, misjudged: 0, steps: 0 }
     }
 
     /// Makes the next step look at all threads.
@@ -65,14 +85,27 @@ impl Stepper {
         self.thorough = true;
     }
 
-    /// Moves the clock to the next deadline, if all threads block. O(slots in use), and a look at each thread that data
-    /// may wake.
+    /// Moves the clock to the next deadline, if all threads block. O(slots in use), and if threads do not take turns, a
+    /// look at each thread that data may wake.
     pub fn step(&mut self, page: &Page, world: &mut impl World) -> Step {
-        if !page.all_asleep() {
+        let (activity, stirred) = (page.activity.load(SeqCst), page.stirred.load(SeqCst));
+        let are_marked = page.all_marked_asleep();
+        if !are_marked && !page.all_asleep() {
             return Step::Busy;
         }
-        let (activity, stirred) = (page.activity.load(SeqCst), page.stirred.load(SeqCst));
         let is_thorough = self.thorough || stirred != self.stirred;
+        // A thread that data have woken has had its turn then: it has marked that it is awake, which `activity` shows even
+        // if it sleeps again. Threads that are presumed to block mark nothing.
+        if self.until_look > 0 && are_marked && world.settle(page) {
+            if page.activity.load(SeqCst) != activity {
+                return Step::NotYet;
+            }
+            if self.is_judged {
+                self.misjudged += count_ready(page, world);
+            }
+            self.until_look -= 1;
+            return self.go_on(page, world, LookedAt::None);
+        }
         // A thread that runs may wake one that has been looked at, and sleep before it is looked at itself. If it marks
         // its sleeps, `activity` shows it; threads that are presumed to block do not, so they are looked at first, and
         // again.
@@ -102,10 +135,11 @@ impl Stepper {
         }
         self.stirred = stirred;
         self.thorough = false;
-        self.go_on(page, world, is_thorough)
+        self.until_look = LOOK_EVERY;
+        self.go_on(page, world, if is_thorough { LookedAt::All } else { LookedAt::Data })
     }
 
-    fn go_on(&mut self, page: &Page, world: &mut impl World, has_looked_at_all: bool) -> Step {
+    fn go_on(&mut self, page: &Page, world: &mut impl World, looked: LookedAt) -> Step {
         loop {
             let Some((deadline, next)) = page.earliest() else { return Step::Idle };
             if deadline > self.until {
@@ -114,7 +148,11 @@ impl Stepper {
             }
             match next {
                 Next::Slot(slot) => {
-                    let is_seen = has_looked_at_all || page.slots[slot].kind.load(SeqCst) == ON_DATA;
+                    let is_seen = match looked {
+                        LookedAt::All => true,
+                        LookedAt::Data => page.slots[slot].kind.load(SeqCst) == ON_DATA,
+                        LookedAt::None => false,
+                    };
                     if !is_seen && world.look(page, slot) == Look::Gone {
                         self.bury(page, slot);
                         return Step::NotYet;
@@ -148,4 +186,10 @@ impl Stepper {
         page.free(slot);
         page.free_timers_of(process);
     }
+}
+
+/// Sleepers that are ready, by a look at each.
+fn count_ready(page: &Page, world: &mut impl World) -> u64 {
+    let sleepers = (0..page.used()).filter(|&slot| page.state(slot) == ASLEEP);
+    sleepers.filter(|&slot| world.look(page, slot) == Look::Runs).count() as u64
 }

@@ -51,6 +51,9 @@ struct System {
     is_rung: bool,
     /// Reports that all threads block, without a look.
     is_blind: bool,
+    /// Each thread runs until it blocks if the controller lets it.
+    takes_turns: bool,
+    looks: u32,
     /// The clock moved although a thread could run.
     overtaken: u32,
 }
@@ -59,7 +62,17 @@ impl System {
     fn new(page: &Page, scripts: Vec<Vec<Act>>, seed: u64) -> System {
         let threads = (0..scripts.len()).map(|_| None).collect();
         let (chance, messages) = (SplitMix64::new(seed), vec![0; scripts.len()]);
-        let mut system = System { threads, scripts, messages, chance, is_rung: false, is_blind: false, overtaken: 0 };
+        let mut system = System {
+            threads,
+            scripts,
+            messages,
+            chance,
+            is_rung: false,
+            is_blind: false,
+            takes_turns: false,
+            looks: 0,
+            overtaken: 0,
+        };
         let slot = page.reserve(None, 1).unwrap();
         system.begin(page, 0, slot);
         system
@@ -177,7 +190,9 @@ impl System {
     fn bury(&mut self, page: &Page, stepper: &mut Stepper) {
         for slot in (0..page.used()).filter(|&slot| page.state(slot) >= AWAKE) {
             let is_gone = match self.in_slot(page, slot) {
-                Some(number) => self.threads[number].as_ref().is_some_and(|thread| !thread.exists),
+                Some(number) => {
+                    self.threads.get(number).is_some_and(|thread| thread.as_ref().is_some_and(|thread| !thread.exists))
+                }
                 // Reserved for the child of a thread that is gone.
                 None => !self.threads.iter().flatten().any(|thread| thread.exists && thread.at == At::Reserved(slot)),
             };
@@ -189,13 +204,29 @@ impl System {
 }
 
 impl World for System {
+    fn settle(&mut self, page: &Page) -> bool {
+        if !self.takes_turns {
+            return false;
+        }
+        for number in self.runnable() {
+            while self.can_run(number) {
+                self.run(page, number);
+            }
+        }
+        true
+    }
+
     fn look(&mut self, page: &Page, slot: usize) -> Look {
+        self.looks += 1;
         // Others run on while the controller looks at one after the other.
         while self.chance.int(0, 2) == 0 && self.run_any(page) {}
         if self.is_blind {
             return Look::Blocks;
         }
-        let thread = self.in_slot(page, slot).and_then(|number| self.threads[number].as_ref());
+        let thread = self.in_slot(page, slot).and_then(|number| self.threads.get(number)?.as_ref());
+        if page.slots[slot].process.load(SeqCst) >= 100 {
+            return Look::Blocks;
+        }
         match thread {
             Some(thread) if !thread.exists => Look::Gone,
             Some(Thread { at: At::Blocked(_), .. }) => Look::Blocks,
@@ -259,9 +290,19 @@ fn scripts(seed: u64) -> Vec<Vec<Act>> {
 
 /// Runs until nothing can go on. `kill_at` is the instruction before which a thread is killed.
 fn run(scripts: Vec<Vec<Act>>, seed: u64, kill_at: Option<u64>, is_blind: bool) -> (System, Box<Page>, u64) {
+    run_under(scripts, seed, kill_at, |system| system.is_blind = is_blind)
+}
+
+/// Runs in a system that is set up in some way.
+fn run_under(
+    scripts: Vec<Vec<Act>>,
+    seed: u64,
+    kill_at: Option<u64>,
+    set_up: impl Fn(&mut System),
+) -> (System, Box<Page>, u64) {
     let page = Page::zeros();
     let mut system = System::new(&page, scripts, seed);
-    system.is_blind = is_blind;
+    set_up(&mut system);
     let mut stepper = Stepper::new(NEVER - 1);
     for instruction in 0.. {
         assert!(instruction < 100_000, "no end");
@@ -308,12 +349,54 @@ fn no_order_of_instructions_changes_when_threads_wake() {
 }
 
 #[test]
-fn a_thread_that_is_killed_anywhere_holds_nothing_up() {
+fn threads_that_take_turns_wake_as_if_each_was_looked_at() {
+    let (mut looks_judged, mut looks_in_turn) = (0, 0);
     for seed in 0..SEEDS {
-        let (system, page, _) = run(scripts(seed), seed, Some(seed % 97), false);
+        let (judged, _, steps) = run(scripts(seed), seed, None, false);
+        looks_judged += judged.looks;
+        for order in 0..4 {
+            let (system, _, steps_in_turn) =
+                run_under(scripts(seed), seed + order * 1_000_003, None, |system| system.takes_turns = true);
+            assert_eq!(system.overtaken, 0, "seed {seed}, order {order}");
+            assert_eq!((logs(&system), steps_in_turn), (logs(&judged), steps), "seed {seed}, order {order}");
+            looks_in_turn += system.looks;
+        }
+    }
+    assert!(looks_in_turn < looks_judged * 3, "{looks_in_turn} in four runs, {looks_judged} in one");
+}
+
+#[test]
+fn a_step_looks_at_no_more_threads_if_more_wait_for_data() {
+    let looks_of = |waiting: u32| {
+        let page = Page::zeros();
+        let mut system = System::new(&page, vec![vec![Act::Sleep(1); 5000]], 1);
+        system.takes_turns = true;
+        for number in 0..waiting {
+            let slot = page.reserve(None, 100 + number).unwrap();
+            page.adopt(slot, 100 + number, 100 + number);
+            page.sleep(slot, NEVER, ON_DATA);
+        }
+        let mut stepper = Stepper::new(NEVER - 1);
+        while !matches!(stepper.step(&page, &mut system), Step::Idle) {
+            system.run_any(&page);
+            system.bury(&page, &mut stepper);
+        }
+        assert_eq!(stepper.steps, 5000);
+        system.looks
+    };
+    let (few, many) = (looks_of(8), looks_of(1008));
+    // Each is looked at once in a thousand steps.
+    assert!(few >= 5000 && many < few + 10 * 1000, "{few} {many}");
+}
+
+#[test]
+fn a_thread_that_is_killed_anywhere_holds_nothing_up() {
+    for (seed, takes_turns) in (0..SEEDS).flat_map(|seed| [(seed, false), (seed, true)]) {
+        let (system, page, _) =
+            run_under(scripts(seed), seed, Some(seed % 97), |system| system.takes_turns = takes_turns);
         assert_eq!(system.overtaken, 0, "seed {seed}");
         for slot in 0..page.used() {
-            let waits_for_data = page.state(slot) == ASLEEP && page.slots[slot].deadline.load(SeqCst) == NEVER;
+            let waits_for_data = page.state(slot) == ASLEEP && page.deadline(slot) == NEVER;
             assert!(page.state(slot) == FREE || waits_for_data, "seed {seed}: slot {slot} is {}", page.state(slot));
         }
     }
@@ -377,7 +460,7 @@ fn sleeps_in_handlers_of_signals_nest() {
     assert!(page.release(slot) && page.wake(slot, inner), "the clock has ended it");
     assert_eq!(page.earliest(), Some((100, Next::Slot(slot))));
     assert!(!page.wake(slot, outer), "something else has");
-    assert_eq!((page.state(slot), page.slots[slot].deadline.load(SeqCst)), (AWAKE, NEVER));
+    assert_eq!((page.state(slot), page.deadline(slot)), (AWAKE, NEVER));
 }
 
 #[test]

@@ -180,6 +180,40 @@ fn runs_repeat() {
     }
 }
 
+/// Where the system lets threads take turns, the clock moves without a look at each. A look at all finds none that could
+/// run, whatever they wait for.
+#[test]
+fn threads_that_take_turns_are_asleep_when_the_clock_moves() {
+    let probe = clock(&["--in-turn"], &["true"]);
+    if probe.status.code() == Some(7) {
+        skip("the right to real-time priorities");
+        return;
+    }
+    let scratch = Scratch::new();
+    let shells = "for i in $(seq 1 40); do (for k in 1 2 3; do sleep $((i % 4 + 1)); echo $i; done | cat | \
+                  while read x; do echo $x; done) & done; wait; exit 3";
+    // Topology libraries bind themselves to one core after the other.
+    let binds = "import os, time\ntry: os.sched_setaffinity(0, {1023})\nexcept OSError as error: print(error.errno)\n\
+                 os.sched_setaffinity(0, range(1024)); print(len(os.sched_getaffinity(0)))\n\
+                 os.fork(); time.sleep(5)";
+    let leaves = "import os, time; os.fork(); os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0)); \
+                  [time.sleep(1) for i in range(20)]";
+    let c = compiled(&scratch, include_str!("clock.c"), &[]);
+    let c = c.map(|program| program.to_str().unwrap().to_owned()).unwrap_or("true".to_owned());
+    let python = if is_there("python3") { "python3" } else { "true" };
+    for (program, code, expected) in [
+        (&["bash", "-c", shells][..], 3, ""),
+        (&[&c], 0, ""),
+        (&[python, "-c", PYTHON], 0, ""),
+        (&[python, "-c", binds], 0, "22\n1\n"),
+        (&[python, "-c", leaves], 0, ""),
+    ] {
+        let output = clock(&["--in-turn", "--judge"], program);
+        assert_eq!(output.status.code(), Some(code), "{program:?}: {}", text(&output.stderr));
+        assert!(program[0] == "true" || text(&output.stdout).starts_with(expected), "{}", text(&output.stdout));
+    }
+}
+
 #[test]
 fn few_open_files_are_enough() {
     let script = "for i in $(seq 40); do (sleep $i; echo $i) & done; wait";

@@ -26,6 +26,13 @@ pub struct ClockArgs {
     /// Let the programs use all cores; they share one otherwise, which makes steps faster and runs repeat better
     #[arg(long)]
     pub all_cores: bool,
+    /// Fail if the system does not let threads take turns, each until it blocks, so that runs repeat; it needs root or a
+    /// limit for real-time priorities
+    #[arg(long, conflicts_with = "all_cores")]
+    pub in_turn: bool,
+    /// Check each step by a look at all threads, and fail if one could run
+    #[arg(long, hide = true)]
+    pub judge: bool,
     /// Process that this one keeps the clock for
     #[arg(long, hide = true)]
     pub keeper_of: Option<u32>,
@@ -51,6 +58,8 @@ impl ClockArgs {
         words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));
         words.extend(self.wait.then(|| "--wait".into()));
         words.extend(self.all_cores.then(|| "--all-cores".into()));
+        words.extend(self.in_turn.then(|| "--in-turn".into()));
+        words.extend(self.judge.then(|| "--judge".into()));
         words.extend(self.driven.then(|| "--driven".into()));
         words.extend((!self.driven).then(|| "--".into()));
         words.extend(self.command.iter().cloned());

@@ -9,6 +9,7 @@ mod drive;
 mod page;
 mod proc;
 mod run;
+mod turns;
 mod world;
 
 // Compiled by `build.rs` for the programs under the clock; listed here only for the formatter.

@@ -26,9 +26,10 @@ use super::super::run_dir::RunDir;
 use super::super::{Failure, err, pin, signals};
 use super::args::{ClockArgs, not_run};
 use super::page::MappedPage;
+use super::turns::take_turns;
 use super::world::{Processes, pid};
 use super::{LIBRARY, drive, end_descendants, proc};
-use hansa_clock::state::{NEVER, Page};
+use hansa_clock::state::{IN_TURN, NEVER, Page};
 use hansa_clock::steps::{Step, Stepper};
 
 /// Exit code if `--until` has ended the run, like that of `timeout`.
@@ -87,7 +88,17 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let page = MappedPage::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
 
-    let is_alone = !args.all_cores && !pin::to_one_core().is_empty();
+    let cores = if args.all_cores { Vec::new() } else { pin::to_one_core() };
+    let is_alone = !cores.is_empty();
+    // On the only core of a machine, programs that compute would leave little to all others. A driver waits for them
+    // anyway, and may be bound to one core of several.
+    if args.in_turn || args.driven || cores.len() > 1 {
+        match take_turns() {
+            Ok(()) => page.turns.store(IN_TURN, SeqCst),
+            Err(error) if args.in_turn => return Err(system("--in-turn is not possible", error)),
+            Err(_) => {}
+        }
+    }
     let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
     let mut keeper = Keeper {
         page: &page,
@@ -108,6 +119,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         end_descendants();
         return end;
     }
+    keeper.stepper.is_judged = args.judge;
     let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
     let mut command = Command::new(program);
     command.args(args.command.get(1..).unwrap_or_default());
@@ -137,6 +149,9 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         0 => {}
         1 => err::warning("1 process was beyond the clock's reach"),
         many => err::warning(&format!("{many} processes were beyond the clock's reach")),
+    }
+    if keeper.stepper.misjudged > 0 {
+        return Err(Failure::Internal(format!("{} threads could run when the clock moved", keeper.stepper.misjudged)));
     }
     match end {
         KeeperEnd::Left(0) => Ok(()),
@@ -289,6 +304,8 @@ impl Keeper<'_> {
         let mut search_after = SEARCH;
         // True if processes without the library have been searched for since the last step.
         let mut is_searched = false;
+        // True if the last wait was ended by a thread.
+        let mut is_second_try = false;
         loop {
             let seen = self.page.attention.load(SeqCst);
             let step = self.stepper.step(self.page, &mut self.processes);
@@ -313,9 +330,12 @@ impl Keeper<'_> {
                 return self.reap().unwrap_or(KeeperEnd::Over);
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
-            if is_rung && self.page.all_asleep() && step == Step::Busy {
+            // The step finds out whether all are asleep; if they are not, there may be something else to do.
+            if is_rung && step == Step::Busy && !is_second_try {
+                is_second_try = true;
                 continue;
             }
+            is_second_try = false;
             if let Some(end) = self.reap() {
                 return end;
             }

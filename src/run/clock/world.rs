@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{
     Pid, PidfdFlags, PidfdGetfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_getfd, pidfd_open,
 };
-use rustix::thread::futex;
+use rustix::thread::{futex, sched_yield};
 
 use super::super::err;
 use super::proc::{self, Call, Thread, ThreadState};
-use hansa_clock::state::{AWAKE, BORN, ENDING, FREE, ON_DATA, PRESUMED, Page};
+use hansa_clock::state::{AWAKE, BORN, ENDING, FREE, IN_TURN, ON_DATA, PRESUMED, Page};
 use hansa_clock::steps::{Look, Stepper, World};
 
 pub struct Processes {
@@ -41,6 +41,11 @@ pub struct Processes {
     /// Processes beyond the clock's reach so far.
     unreached: BTreeSet<u32>,
 }
+
+/// Turns that the keeper gives to all threads that are ready before it moves the clock. One is enough for a thread that
+/// data have woken. Others serve threads that are woken by a handler of a signal which marks nothing, and those whose
+/// time on the processor is up just then.
+const TURNS: usize = 3;
 
 /// Time after which a reserved slot is checked that no child has taken.
 const UNTAKEN: Duration = Duration::from_millis(100);
@@ -294,6 +299,15 @@ impl Processes {
 }
 
 impl World for Processes {
+    fn settle(&mut self, page: &Page) -> bool {
+        if page.turns.load(SeqCst) != IN_TURN || !self.strangers.is_empty() {
+            return false;
+        }
+        // The keeper goes to the end of the queue of its core: all that are ready run before it is back.
+        (0..TURNS).for_each(|_| sched_yield());
+        true
+    }
+
     fn look(&mut self, page: &Page, slot: usize) -> Look {
         let is_presumed = page.state(slot) == PRESUMED;
         if !is_presumed && self.is_alone && self.thread(page, slot).is_some_and(|thread| thread.blocks()) {

@@ -308,11 +308,17 @@ pub unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d
     match number {
         FUTEX => returned(unsafe { futex(a, b, c, d, e, f) }) as c_long,
         CLOCK_GETTIME => unsafe { crate::clocks::clock_gettime(a as c_int, b as *mut Timespec).into() },
+        SCHED_SETAFFINITY => unsafe { crate::processes::sched_setaffinity(a as c_int, b, c as _).into() },
         CLOCK_NANOSLEEP => {
             let error = unsafe { crate::clocks::clock_nanosleep(a as c_int, b as c_int, c as _, d as _) };
             returned(-(error as isize)) as c_long
         }
-        _ => returned(unsafe { call(number, a, b, c, d, e, f) }) as c_long,
+        _ => {
+            if [SCHED_SETPARAM, SCHED_SETSCHEDULER, SCHED_SETATTR].contains(&number) {
+                page().leave_turns();
+            }
+            returned(unsafe { call(number, a, b, c, d, e, f) }) as c_long
+        }
     }
 }
 

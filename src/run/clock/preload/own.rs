@@ -6,7 +6,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
 
-use crate::state::{MAGIC, NEVER, ON_DATA, ON_FUTEX, Page, SLOTS};
+use crate::state::{IN_TURN, MAGIC, NEVER, ON_DATA, ON_FUTEX, Page, SLOTS};
 use crate::sys::*;
 
 /// Variable with the path of the page.
@@ -124,12 +124,20 @@ static CONSTRUCTOR: extern "C" fn() = constructed;
 static DESTRUCTOR: extern "C" fn() = destructed;
 
 fn reserved(page: &Page, parent: Option<usize>) -> usize {
-    page.reserve(parent, process()).unwrap_or_else(|| fail(&[b"more than 4096 threads at a time"]))
+    page.reserve(parent, process()).unwrap_or_else(|| fail(&[b"more than 16384 threads at a time"]))
 }
 
 /// Makes a reserved slot that of the calling thread.
 pub fn become_thread(slot: usize) {
-    page().adopt(slot, process(), thread());
+    const POLICY: isize = 0xff;
+    const TAKES_TURNS: isize = 2;
+    let page = page();
+    if page.turns.load(SeqCst) == IN_TURN
+        && unsafe { call(SCHED_GETSCHEDULER, 0, 0, 0, 0, 0, 0) } & POLICY != TAKES_TURNS
+    {
+        page.leave_turns();
+    }
+    page.adopt(slot, process(), thread());
     SELVES[slot].store(unsafe { pthread_self() }, SeqCst);
     unsafe { pthread_setspecific(KEY.load(SeqCst), (slot + 1) as *const c_void) };
 }

@@ -8,7 +8,7 @@ use crate::descriptors::own_eventfd;
 use crate::own::{
     PRELOAD, TEXTS, UNBORN, VARIABLE, after, become_thread, blocking, known_slot, me, nanoseconds, page, stir,
 };
-use crate::state::{BORN, NEVER};
+use crate::state::{BORN, IN_TURN, NEVER};
 use crate::sys::*;
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -398,6 +398,65 @@ send_signals! {
     pthread_kill(thread: usize, signal: c_int);
     pthread_sigqueue(thread: usize, signal: c_int, value: usize);
     sigqueue(process: c_int, signal: c_int, value: usize);
+}
+
+macro_rules! leave_turns {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> c_int {
+            page().leave_turns();
+            unsafe { real!($name: fn($($kind),*) -> c_int)($($argument),*) }
+        }
+    )*};
+}
+
+// From then on the controller looks at each thread, wherever it runs.
+leave_turns! {
+    sched_setscheduler(process: c_int, policy: c_int, parameter: *const c_void);
+    sched_setparam(process: c_int, parameter: *const c_void);
+    pthread_setschedparam(thread: usize, policy: c_int, parameter: *const c_void);
+    pthread_setschedprio(thread: usize, priority: c_int);
+}
+
+/// Answer to a request to bind a thread to some cores, while all threads share one: as of a system that gives the program
+/// no other core. None if the system itself may answer.
+unsafe fn bind_within_turns(size: usize, cores: *const c_void) -> Option<c_int> {
+    if page().turns.load(SeqCst) != IN_TURN {
+        return None;
+    }
+    let mut own = [0u8; 1024];
+    let length = unsafe { call(SCHED_GETAFFINITY, 0, own.len(), own.as_mut_ptr() as usize, 0, 0, 0) };
+    let length = usize::try_from(length).unwrap_or(0).min(size);
+    let has_own = (0..length).any(|at| own[at] & unsafe { *cores.cast::<u8>().add(at) } != 0);
+    Some(if has_own { 0 } else { EINVAL })
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sched_setaffinity(process: c_int, size: usize, cores: *const c_void) -> c_int {
+    match unsafe { bind_within_turns(size, cores) } {
+        Some(error) => returned(-(error as isize)) as c_int,
+        None => unsafe { real!(sched_setaffinity: fn(c_int, usize, *const c_void) -> c_int)(process, size, cores) },
+    }
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_setaffinity_np(thread: usize, size: usize, cores: *const c_void) -> c_int {
+    let bind =
+        || unsafe { real!(pthread_setaffinity_np: fn(usize, usize, *const c_void) -> c_int)(thread, size, cores) };
+    unsafe { bind_within_turns(size, cores) }.unwrap_or_else(bind)
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_attr_setaffinity_np(
+    attributes: *mut c_void,
+    size: usize,
+    cores: *const c_void,
+) -> c_int {
+    let bind = || unsafe {
+        real!(pthread_attr_setaffinity_np: fn(*mut c_void, usize, *const c_void) -> c_int)(attributes, size, cores)
+    };
+    // Without cores, a thread inherits those of its creator.
+    if cores.is_null() { bind() } else { unsafe { bind_within_turns(size, cores) }.unwrap_or_else(bind) }
 }
 
 /// A thread of the library that calls back whenever an eventfd is rung, until it is rung for `LAST`.

@@ -25,6 +25,12 @@ mod numbers {
     pub const EVENTFD2: usize = 290;
     pub const PIPE2: usize = 293;
     pub const RT_SIGQUEUEINFO: usize = 129;
+    pub const SCHED_SETPARAM: usize = 142;
+    pub const SCHED_SETSCHEDULER: usize = 144;
+    pub const SCHED_GETSCHEDULER: usize = 145;
+    pub const SCHED_SETAFFINITY: usize = 203;
+    pub const SCHED_GETAFFINITY: usize = 204;
+    pub const SCHED_SETATTR: usize = 314;
     pub const RT_TGSIGQUEUEINFO: usize = 297;
     pub const FUTEX_WAITV: usize = 449;
 }
@@ -43,6 +49,11 @@ mod numbers {
     pub const FUTEX: usize = 98;
     pub const CLOCK_GETTIME: usize = 113;
     pub const CLOCK_NANOSLEEP: usize = 115;
+    pub const SCHED_SETPARAM: usize = 118;
+    pub const SCHED_SETSCHEDULER: usize = 119;
+    pub const SCHED_GETSCHEDULER: usize = 120;
+    pub const SCHED_SETAFFINITY: usize = 122;
+    pub const SCHED_GETAFFINITY: usize = 123;
     pub const RT_SIGQUEUEINFO: usize = 138;
     pub const GETPID: usize = 172;
     pub const GETPPID: usize = 173;
@@ -50,6 +61,7 @@ mod numbers {
     pub const MMAP: usize = 222;
     pub const WAIT4: usize = 260;
     pub const RT_TGSIGQUEUEINFO: usize = 240;
+    pub const SCHED_SETATTR: usize = 274;
     pub const FUTEX_WAITV: usize = 449;
 }
 pub use numbers::*;
