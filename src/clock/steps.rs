@@ -49,7 +49,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LookedAt {
     None,
-    /// Those that data may wake.
+    /// Sleepers that data may wake.
     Data,
     All,
 }
@@ -94,8 +94,8 @@ impl Stepper {
             return Step::Busy;
         }
         let is_thorough = self.thorough || stirred != self.stirred;
-        // A thread that data have woken has had its turn then: it has marked that it is awake, which `activity` shows even
-        // if it sleeps again. Threads that are presumed to block mark nothing.
+        // A thread that data have woken has had its turn then: it has marked that it is awake, which `activity` shows
+        // even if it sleeps again. Threads that are presumed to block mark nothing.
         if self.until_look > 0 && are_marked && world.settle(page) {
             if page.activity.load(SeqCst) != activity {
                 return Step::NotYet;

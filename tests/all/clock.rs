@@ -180,8 +180,8 @@ fn runs_repeat() {
     }
 }
 
-/// Where the system lets threads take turns, the clock moves without a look at each. A look at all finds none that could
-/// run, whatever they wait for.
+/// The clock moves without a look at each thread if the system lets threads take turns. A look at all finds none that
+/// could run, for any kind of wait.
 #[test]
 fn threads_that_take_turns_are_asleep_when_the_clock_moves() {
     let probe = clock(&["--in-turn"], &["true"]);

@@ -26,8 +26,8 @@ pub struct ClockArgs {
     /// Let the programs use all cores; they share one otherwise, which makes steps faster and runs repeat better
     #[arg(long)]
     pub all_cores: bool,
-    /// Fail if the system does not let threads take turns, each until it blocks, so that runs repeat; it needs root or a
-    /// limit for real-time priorities
+    /// Fail if the system does not let threads take turns, each until it blocks, so that runs repeat; it needs root or
+    /// a limit for real-time priorities
     #[arg(long, conflicts_with = "all_cores")]
     pub in_turn: bool,
     /// Check each step by a look at all threads, and fail if one could run

@@ -19,8 +19,8 @@ unsafe extern "C" {
     fn sched_setscheduler(process: i32, policy: i32, parameter: *const SchedParam) -> i32;
 }
 
-/// Makes this thread, which must be bound to one core, take turns with all threads and processes that it starts from now
-/// on. An error says why the system does not permit it: that needs root, `CAP_SYS_NICE` or a limit for real-time
+/// Makes this thread, which must be bound to one core, take turns with all threads and processes that it starts from
+/// now on. An error says why the system does not permit it: that needs root, `CAP_SYS_NICE` or a limit for real-time
 /// priorities.
 pub fn take_turns() -> std::io::Result<()> {
     if sched_getaffinity(None)?.count() != 1 {

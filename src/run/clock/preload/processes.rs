@@ -418,8 +418,8 @@ leave_turns! {
     pthread_setschedprio(thread: usize, priority: c_int);
 }
 
-/// Answer to a request to bind a thread to some cores, while all threads share one: as of a system that gives the program
-/// no other core. None if the system itself may answer.
+/// Answer to a request to bind a thread to some cores, while all threads share one: as of a system that gives the
+/// program no other core. None if the system itself may answer.
 unsafe fn bind_within_turns(size: usize, cores: *const c_void) -> Option<c_int> {
     if page().turns.load(SeqCst) != IN_TURN {
         return None;
