@@ -157,6 +157,7 @@ impl TurnGrid {
         let homes: Vec<Vec<ActorId>> = (1..=leaves as u32).map(|id| vec![ActorId(id)]).collect();
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
+        let _within = kept.enter();
         let mut links: Vec<LeafLink> = LeafLink::all(self.peers.drain(..));
         let (_words, mut interruptions) = mpsc::unbounded_channel();
         let watch = Watch {
