@@ -11,6 +11,10 @@ pub(super) trait Account: Send {
     /// Takes the next job, with the earliest start of each of its tasks.
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
 
+    /// Takes the next job if it is in the warm-up or the cool-down of its workload: it counts in no mean, but tables
+    /// and sums of work and costs include it.
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]);
+
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
         Vec::new()
     }

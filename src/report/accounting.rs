@@ -57,7 +57,7 @@ impl Tally {
             });
 
             self.look::<E>(&mut |row, ready| {
-                sheet.job(row, ready);
+                self.show(&mut *sheet, row, ready);
                 hand_over(sheet.tables(), PIECE, &mut put)?;
                 made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
             })?;
@@ -93,7 +93,7 @@ impl Tally {
     ) -> Result<Summary, E> {
         self.look::<E>(&mut |row, ready| {
             for account in &mut accounts {
-                account.job(row, ready);
+                self.show(&mut **account, row, ready);
                 if let Some(put) = &mut put {
                     hand_over(account.tables(), PIECE, put)?;
                 }
@@ -110,6 +110,13 @@ impl Tally {
             }
         }
         Ok(summary)
+    }
+
+    fn show(&self, account: &mut (dyn Account + '_), row: &JobRow, ready: &[Option<Time>]) {
+        match self.counted.counts(row) {
+            true => account.job(row, ready),
+            false => account.uncounted(row, ready),
+        }
     }
 
     /// Shows every job, by number.
@@ -149,6 +156,8 @@ impl Summary {
             entries: tally.entries,
             jobs: Counts::default(),
             tasks: Counts::default(),
+            counted: None,
+            turnaround: None,
             starved: None,
             in_time: None,
             value: None,
@@ -169,6 +178,7 @@ impl Summary {
             parts: BTreeMap::new(),
             transfers: tally.transfers.carried(),
             mixed: tally.is_mixed(),
+            idle_users: Vec::new(),
         }
     }
 }

@@ -70,10 +70,13 @@ pub fn listing() -> String {
 /// The reference of all keys, in Markdown.
 pub fn keys() -> String {
     let topology = "A topology is a TOML file. Keys without a default are marked as required; `hansa validate FILE` lists all errors in a file, and `hansa show FILE` prints the resolved topology, with every default filled in.";
+    let windows = "`workload.N.repeat` under `[vary]` makes windows of a log repetitions: a table with these keys, or a \
+                   list of tables with `from`, `to`, `warm_up` and `cool_down`.";
     let experiment = "An experiment, for `hansa sweep` and `hansa tournament`, names a topology and what varies in it.";
     let chapters = [
         Chapter { heading: "Topology".to_owned(), about: topology.to_owned(), keys: topology::keys() },
         Chapter { heading: "Experiment".to_owned(), about: experiment.to_owned(), keys: experiment::keys() },
+        Chapter { heading: "Windows of a log".to_owned(), about: windows.to_owned(), keys: experiment::window_keys() },
     ];
     format!("{KEYS}{}", reference(&chapters))
 }

@@ -3,6 +3,7 @@
 use super::Tally;
 use super::account::Account;
 use super::by_size::{JobSize, SizeColumns, SizeGroups};
+use super::counted::CountedSummary;
 use super::staleness::StalenessSums;
 use super::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
 use super::tally::{JobRow, Standing, Used};
@@ -12,6 +13,10 @@ pub(super) struct Core<'a> {
     tally: &'a Tally,
     jobs: Counts,
     tasks: Counts,
+    counted: CountedSummary,
+    turnaround: Mean,
+    /// True for each user that has submitted a job.
+    busy_users: Vec<bool>,
     starved: Option<u64>,
     in_time: Mean,
     /// Obtained and maximum value.
@@ -23,7 +28,7 @@ pub(super) struct Core<'a> {
     sites: Vec<Busy>,
     useful: Useful,
     views: StalenessSums,
-    /// Intervals from the first submission to the last one, and to the end.
+    /// Intervals from the first submission to the last one, as far as these count, and to the end.
     arrivals: Option<(Time, Time)>,
     whole: Option<(Time, Time)>,
 }
@@ -92,6 +97,9 @@ impl<'a> Core<'a> {
             tally,
             jobs: Counts::default(),
             tasks: Counts::default(),
+            counted: CountedSummary::default(),
+            turnaround: Mean::default(),
+            busy_users: vec![false; tally.names.actors.len()],
             starved: None,
             in_time: Mean::default(),
             value: None,
@@ -103,19 +111,22 @@ impl<'a> Core<'a> {
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
             views: StalenessSums::default(),
-            arrivals,
+            arrivals: arrivals.map(|arrivals| tally.counted.within(arrivals)),
             whole: arrivals.zip(tally.end_of_work()).map(|((first, _), end)| (first, end)),
         }
     }
 
-    fn tasks(&mut self, row: &JobRow, ready: &[Option<Time>]) -> u128 {
+    /// Counts a job and its tasks, and the time that these had cores. Returns the core microseconds of work.
+    fn work(&mut self, row: &JobRow) -> u128 {
         let mut done = 0;
+        self.jobs.add(row.standing());
+        self.counted.add(self.tally.counted.part_of(row), row.standing());
+        if let Some(busy) = self.busy_users.get_mut(row.user.index()) {
+            *busy = true;
+        }
         for (index, (task, wish)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
             self.tasks.add(row.task_standing(index));
-            let Some(start) = task.start else { continue };
-            let waits = if row.tasks.len() == 1 { &mut self.waits.same } else { &mut self.waits.tasks };
-            waits.extend(ready[index].map(|from| start.since(from)));
-            let Some(site) = task.site else { continue };
+            let Some(site) = task.site.filter(|_| task.start.is_some()) else { continue };
             self.sites[site as usize].tasks += 1;
             for stint in task.stints(self.tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
@@ -127,6 +138,16 @@ impl<'a> Core<'a> {
             }
         }
         done
+    }
+
+    fn waits(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        if row.tasks.len() != 1 {
+            self.waits.jobs.extend(row.wait());
+        }
+        let waits = if row.tasks.len() == 1 { &mut self.waits.same } else { &mut self.waits.tasks };
+        for (task, ready) in row.tasks.iter().zip(ready) {
+            waits.extend(task.start.zip(*ready).map(|(start, from)| start.since(from)));
+        }
     }
 
     fn worth(&mut self, row: &JobRow, done: u128) {
@@ -160,12 +181,12 @@ impl<'a> Core<'a> {
 
 impl Account for Core<'_> {
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        self.jobs.add(row.standing());
-        if row.tasks.len() != 1 {
-            self.waits.jobs.extend(row.wait());
-        }
+        let done = self.work(row);
+        self.waits(row, ready);
         self.stretches.extend(row.stretch());
-        let done = self.tasks(row, ready);
+        if let Some(turnaround) = self.tally.turnaround(row) {
+            self.turnaround.add(turnaround.micros() as f64 / 1e6);
+        }
         self.worth(row, done);
         let slr_counts = self.tally.slr_counts(row);
         let slr = row.slr().filter(|_| slr_counts);
@@ -193,10 +214,17 @@ impl Account for Core<'_> {
         }
     }
 
+    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        self.work(row);
+    }
+
     fn close(&mut self, summary: &mut Summary) {
         assert!(self.jobs.add_up() && self.tasks.add_up(), "every job and task is counted once");
         summary.jobs = self.jobs;
         summary.tasks = self.tasks;
+        summary.counted = self.tally.counted.leaves_out().then_some(self.counted);
+        summary.turnaround = self.turnaround.get();
+        summary.idle_users = self.tally.idle_users(&self.busy_users);
         summary.starved = self.starved;
         summary.in_time = self.in_time.get();
         summary.value = self.value.map(|(obtained, max)| {

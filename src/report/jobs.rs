@@ -67,6 +67,7 @@ pub const JOBS: TableForm = TableForm {
         number("value_max", "", "what its user would have got at best"),
         number("slr", "", "from submission to finish, in the time of its critical path"),
         text("name", "its name in the input, if that is not its number"),
+        whole(COUNTED, "only where a workload has a warm-up or a cool-down: 1 if the job counts in means, else 0"),
         text(SYSTEM, "only where there are several systems: the table of the system whose job it is"),
     ],
 };
@@ -87,6 +88,7 @@ pub const TASKS: TableForm = TableForm {
 };
 
 const SYSTEM: &str = "system";
+const COUNTED: &str = "counted";
 
 /// `jobs.csv` in progress.
 pub(super) struct JobSheet<'a> {
@@ -110,6 +112,8 @@ struct FieldNames {
     kinds: Vec<String>,
     /// Keys of the systems, if there are several.
     systems: Vec<&'static str>,
+    /// True if a column says which jobs count.
+    counts: bool,
 }
 
 impl Account for JobSheet<'_> {
@@ -120,6 +124,10 @@ impl Account for JobSheet<'_> {
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![(JOBS.file, &mut self.text)]
     }
+
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        self.job(row, ready);
+    }
 }
 
 impl Account for TaskSheet<'_> {
@@ -129,6 +137,10 @@ impl Account for TaskSheet<'_> {
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![(TASKS.file, &mut self.text)]
+    }
+
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        self.job(row, ready);
     }
 }
 
@@ -141,11 +153,15 @@ impl FieldNames {
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
             kinds: fields(&tally.names.kinds),
             systems: if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() },
+            counts: tally.counted.leaves_out(),
         }
     }
 
     fn header(&self, table: &TableForm) -> Vec<u8> {
-        table.header(if self.systems.is_empty() { &[SYSTEM] } else { &[] })
+        let without = [(COUNTED, !self.counts), (SYSTEM, self.systems.is_empty())];
+        let without: Vec<&str> =
+            without.into_iter().filter(|(_, is_absent)| *is_absent).map(|(name, _)| name).collect();
+        table.header(&without)
     }
 
     fn user(&self, line: &mut CsvRow<'_>, row: &JobRow) {
@@ -161,6 +177,13 @@ impl FieldNames {
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
         let site = ran.site.map_or("", |site| &self.sites[site as usize]);
         line.text(site).text(kind).cores(&ran.cores, 0);
+    }
+
+    /// Adds the field that says if a job counts, if a workload has a warm-up or a cool-down.
+    fn counted(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
+        if self.counts {
+            line.number(u64::from(tally.counted.counts(row)));
+        }
     }
 
     /// Adds the last field, if there are several systems, and ends the row.
@@ -203,6 +226,7 @@ impl<'a> JobSheet<'a> {
             None => _ = line.empties(4),
         }
         name(&mut line, tally.job_name(row.job.id));
+        words.counted(&mut line, tally, row);
         words.end(line, row);
     }
 
@@ -223,6 +247,7 @@ impl<'a> JobSheet<'a> {
         line.empties(4).maybe(row.last_end(), CsvRow::time);
         worth(&mut line, row);
         name(&mut line, self.tally.job_name(row.job.id));
+        self.words.counted(&mut line, self.tally, row);
         self.words.end(line, row);
     }
 }

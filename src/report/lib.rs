@@ -13,6 +13,7 @@ mod by_size;
 pub mod catalog;
 mod columns;
 mod core;
+mod counted;
 mod course;
 mod events;
 pub mod experiment;
@@ -24,6 +25,7 @@ mod log_numbers;
 pub mod manifest;
 pub mod markup;
 mod names;
+mod outcomes;
 mod page;
 pub mod palette;
 pub mod parquet;
@@ -43,12 +45,14 @@ mod verify;
 mod why;
 mod witness;
 
+pub use counted::CountedSummary;
 pub use course::Course;
 pub use events::{EventReader, EventWriter, Unreadable};
 pub use ledger::Store;
 pub use live::LiveFlows;
 pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
 pub use names::Names;
+pub use outcomes::{JobEnd, JobOutcome, RunOutcomes, WorkDone};
 pub use page::chart::Window;
 pub use page::page;
 pub(crate) use page::{chart, html};
@@ -58,7 +62,7 @@ pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
 pub use subjects::sharing::Sharing;
-pub use subjects::{Better, Measure, Offers, Reservations, Schedule, Systems, Unit, measures, plan};
+pub use subjects::{Better, Family, Measure, Offers, Reservations, Schedule, Systems, Unit, measures, plan};
 pub use summary::{
     Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
     SummaryPart, Use, Utilisation, Value,

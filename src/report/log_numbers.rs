@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hansa_sim::grid::JobId;
 use hansa_sim::topology::Topology;
 use hansa_sim::workload::packed::Packed;
-use hansa_sim::workload::rigids::{Content, Origin, Rigids};
+use hansa_sim::workload::rigids::{Content, Deal, Origin, Rigids};
 use hansa_sim::workload::{Rigid, Source};
 
 /// The jobs of all workloads, if a system has jobs of one task each: only these have numbers of their own.
@@ -16,6 +16,8 @@ pub(super) struct LogNumbers {
     numbered: Vec<Numbered>,
     /// True for each workload that is a log, which knows its users.
     logged: Vec<bool>,
+    /// True if a log is divided by its groups or users, so that a user may get nothing.
+    divided: bool,
     /// The first job of each workload.
     first: Vec<u32>,
     /// Numbers from a result's table, where the logs are not at hand, in order of the jobs.
@@ -49,6 +51,7 @@ impl LogNumbers {
                 Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
             ));
             if let Source::Rigid(rigids) = &workload.source {
+                numbers.divided |= rigids.deal != Deal::RoundRobin;
                 let Content { jobs, profiles, ids, .. } = &*rigids.content;
                 let (jobs, profiles, ids) = (jobs.clone(), profiles.clone(), ids.clone());
                 numbers.numbered.push(Numbered { first: next, jobs, profiles, ids });
@@ -62,6 +65,10 @@ impl LogNumbers {
     pub fn rigid(&self, job: JobId) -> Option<Rigid> {
         let (log, place) = self.log_of(job)?;
         log.jobs.get(place)
+    }
+
+    pub fn are_divided(&self) -> bool {
+        self.divided
     }
 
     /// Name of a job's profile, if its log has profiles.

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Status;
+use super::counted::CountedSummary;
 use super::tally::{JobRow, Standing};
 use hansa_sim::time::Span;
 
@@ -27,6 +28,12 @@ pub struct Summary {
     pub entries: u64,
     pub jobs: Counts,
     pub tasks: Counts,
+    /// Jobs that count in means, if some do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedSummary>,
+    /// Mean time from submission to end of jobs that finished or were killed, in seconds.
+    #[serde(default)]
+    pub turnaround: Option<f64>,
     /// Jobs with a deadline that never finished or finished too late to be worth anything.
     pub starved: Option<u64>,
     /// Share of jobs with a deadline that finished before it.
@@ -70,7 +77,13 @@ pub struct Summary {
     /// True if there are jobs of several tasks beside those that only wait for nodes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mixed: bool,
+    /// Users that got no job of a log that is divided by its groups or users.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_users: Vec<String>,
 }
+
+/// Most users without a job that are named.
+const IDLE_MAX: usize = 8;
 
 impl Summary {
     /// True if jobs arrived for most of the run, so that the utilisation in that time has a meaning: a workflow
@@ -83,6 +96,24 @@ impl Summary {
     /// Duration from the first arrival to the last.
     pub(super) fn arriving(&self) -> Option<f64> {
         self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first)
+    }
+
+    /// Counts of the jobs that count in means.
+    pub fn counted_jobs(&self) -> Counts {
+        self.counted.map_or(self.jobs, |counted| counted.jobs)
+    }
+
+    /// Sentence about the users without a job.
+    pub fn idle_note(&self) -> String {
+        let users = &self.idle_users;
+        match &users[..] {
+            [one] => format!("user {one} got no job of the log"),
+            _ if users.len() <= IDLE_MAX => format!("users {} got no job of the log", users.join(", ")),
+            _ => {
+                let (first, more) = (users[..IDLE_MAX].join(", "), users.len() - IDLE_MAX);
+                format!("users {first} and {more} more got no job of the log")
+            }
+        }
     }
 
     /// Utilisation of some cores, while jobs arrived or else over the makespan.

@@ -28,6 +28,8 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     if !summary.has_only_single_tasks() || summary.tasks != summary.jobs {
         table.line("tasks", &counts(summary, summary.tasks, None));
     }
+    table.maybe("counted", summary.counted.and_then(|counted| counted.note()));
+    table.maybe("no job", (!summary.idle_users.is_empty()).then(|| summary.idle_note()));
     table.maybe("makespan", summary.makespan.map(|whole| makespan(summary, whole)));
     table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
     let is_repeated = summary.has_only_single_tasks() && summary.task_wait == summary.job_wait;

@@ -50,7 +50,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     if !path.ends_with(".toml")
         && let Some((trace, _)) = logs::read(path)?
     {
-        let window = Window { from: args.from.unwrap_or_default(), to: args.to, jobs: None };
+        let window = Window { from: args.from.unwrap_or_default(), to: args.to, ..Window::default() };
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
         let last = trace.jobs.iter().map(|job| job.submit).max();
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);

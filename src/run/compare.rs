@@ -1,5 +1,6 @@
 //! `hansa compare`: results of runs, or of sweeps, side by side.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -11,25 +12,28 @@ use super::report::{meaning, replayed};
 use super::sweep::{RUNS, SweepState};
 use super::terminal::Activity;
 use super::{Failure, out};
+use hansa_report::experiment::answer::find_metric;
 use hansa_report::experiment::compare::{
     Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
 };
 use hansa_report::{Course, SummaryFile, Window, first_difference};
 use hansa_sim::settings::counted;
 use hansa_sim::time::Time;
+use hansa_sim::workload::swf;
 
 /// A result folder as it is opened: everything but its course and its log.
 type Opened = hansa_report::Side<BufReader<File>>;
 
 /// Compares result folders, or folders of sweeps; the first is the reference. Prints a table or JSON, and writes a page
 /// if one is wanted.
-pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> Result<(), Failure> {
+pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: Option<&Path>) -> Result<(), Failure> {
     check_distinct(folders)?;
+    by.map(find_metric).transpose().map_err(|error| Failure::Input(error.to_string()))?;
     let activity = Activity::new(format!("comparing {}", counted(folders.len() as u64, "result")));
     let is_sweep = |folder: &&PathBuf| !folder.join(MANIFEST).exists() && folder.join(STATE).exists();
     let (text, json, html) = match folders.iter().find(is_sweep) {
         None => {
-            let all = comparison(folders)?;
+            let all = comparison(folders, by)?;
             (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
         }
         Some(sweep) => {
@@ -42,7 +46,10 @@ pub fn compare_results(folders: &[PathBuf], json: bool, page: Option<&Path>) -> 
                 )));
             }
             let sweeps: Vec<Sweep> = folders.iter().map(|folder| read_sweep(folder)).collect::<Result<_, _>>()?;
-            let all = compare_sweeps(&sweeps).map_err(Failure::Input)?;
+            let mut all = compare_sweeps(&sweeps).map_err(Failure::Input)?;
+            if let Some(name) = by.filter(|name| !all.put_first(name)) {
+                return Err(Failure::Input(format!("--by {name}: these sweeps have no such column")));
+            }
             (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
         }
     };
@@ -71,7 +78,8 @@ fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
         rows.push(row);
     }
     let name = files::name_of(folder);
-    Ok(Sweep { name, experiment: state.experiment, status: state.status, heading, rows })
+    let SweepState { experiment, status, repeats, .. } = state;
+    Ok(Sweep { name, experiment, status, repeats, heading, rows })
 }
 
 /// Refuses a folder that is given twice, and more folders than can be told apart.
@@ -91,7 +99,7 @@ fn check_distinct(folders: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
+fn comparison(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, Failure> {
     let opened: Vec<Opened> = folders.iter().map(|folder| files::open(folder)).collect::<Result<_, _>>()?;
     let tables: Vec<JobTable> =
         folders.iter().zip(&opened).map(|(folder, side)| jobs(folder, &side.summary)).collect::<Result<_, _>>()?;
@@ -113,7 +121,7 @@ fn comparison(folders: &[PathBuf]) -> Result<Comparison, Failure> {
         };
         sides.push(Side { name, manifest, summary, jobs, course, log, changed });
     }
-    compare(sides, window).map_err(Failure::Input)
+    compare(sides, window, by).map_err(Failure::Input)
 }
 
 /// The interval from the first arrival of all runs to the last end.
@@ -160,5 +168,17 @@ fn jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> {
         number += 1;
         reader.take(&row, &summary.results.topology).map_err(|what| damaged(format!("row {number}, {what}")))?;
     }
-    reader.finish(summary.results.jobs.submitted).map_err(damaged)
+    let mut table = reader.finish(summary.results.jobs.submitted).map_err(damaged)?;
+    table.take_log(&logged_users(folder));
+    Ok(table)
 }
+
+/// Users and groups of a log by the numbers of its jobs, from `result.swf`; empty if there is no such file.
+fn logged_users(folder: &Path) -> BTreeMap<u64, (Option<u32>, Option<u32>)> {
+    let Ok(file) = files::part(folder, RESULT_LOG) else { return BTreeMap::new() };
+    let trace = swf::read(BufReader::new(file)).unwrap_or_default();
+    trace.jobs.iter().map(|job| (job.number, (job.user, job.group))).collect()
+}
+
+/// Results of queued jobs as a log.
+const RESULT_LOG: &str = "result.swf";

@@ -7,13 +7,14 @@ use std::time::{Duration, Instant};
 
 use super::Failure;
 use super::computing::ActorWatch;
+use super::disk::io_reason;
 use super::drive_hub::RunOutcome;
 use super::lifeline::{INTERRUPTED_TWICE, leave_at_once};
 use super::outside::{self, ExternalClocks, Stop};
 use super::partial_dir::PartialDir;
 use super::results::{Results, RunSetting, SummaryFormat};
 use super::signals::on_interrupt;
-use hansa_report::{Names, Recorder, Status, Summary, Tally};
+use hansa_report::{Names, Recorder, RunOutcomes, Status, Summary, Tally};
 use hansa_sim::kernel::{Breach, Place};
 use hansa_sim::time::Stamp;
 use hansa_sim::topology::{self, Loaded, Roster, Topology};
@@ -91,6 +92,28 @@ pub fn run(
 
 /// The summary of a run without network and files. None if it was stopped.
 pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
+    let recorder = record_run(topology, written_in, stop)?;
+    Ok(recorder.map(|recorder| summary_of(topology, recorder)))
+}
+
+/// The summary of a run, and the outcomes of its jobs. None if it was stopped.
+pub fn summary_with_jobs(
+    topology: &Topology,
+    written_in: &str,
+    stop: &Stop,
+) -> Result<Option<(Summary, RunOutcomes)>, Failure> {
+    let Some(recorder) = record_run(topology, written_in, stop)? else { return Ok(None) };
+    let outcomes = recorder.tally.outcomes(topology).map_err(|error| Failure::System(io_reason(&error)))?;
+    Ok(Some((summary_of(topology, recorder), outcomes)))
+}
+
+fn summary_of(topology: &Topology, recorder: Recorder) -> Summary {
+    let digest = recorder.digest();
+    recorder.tally.summary(topology.seed, Status::Complete, digest)
+}
+
+/// Runs a topology without network and files. None if it was stopped.
+fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Recorder>, Failure> {
     let roster = Roster::of(topology);
     let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
     let batches = batches_per_look(topology);
@@ -112,8 +135,7 @@ pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opt
             return Ok(None);
         }
         if !more {
-            let digest = recorder.digest();
-            return Ok(Some(recorder.tally.summary(topology.seed, Status::Complete, digest)));
+            return Ok(Some(recorder));
         }
     }
 }

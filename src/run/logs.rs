@@ -211,6 +211,11 @@ pub fn faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
     faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults))
 }
 
+/// Notes on windows of logs that hold few jobs, or reach beyond their log.
+pub fn window_notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
+    logs(topology).filter_map(|(path, rigids)| Some(format!("{path}: {}", rigids.window_note()?)))
+}
+
 fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
     topology.workloads.iter().filter_map(|workload| match &workload.source {
         Source::Rigid(rigids) => match &rigids.origin {

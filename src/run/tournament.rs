@@ -3,13 +3,21 @@
 use super::Failure;
 use super::disk::replace;
 use super::sweep::{
-    FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, dry_run, read_experiment, run_experiment, verdict_list,
+    FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, check_metric, dry_run, read_experiment, run_experiment,
+    verdict_list,
 };
 use hansa_report::experiment::tournament::{compared, csv, page, standings, table};
 
 /// Runs the experiment in a file, except for runs that are there, and writes standings next to its rows; `only_dry`
 /// prints what would be run.
-pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &Sweeping) -> Result<(), Failure> {
+pub fn tournament(
+    path: &str,
+    against: Option<&str>,
+    by: Option<&str>,
+    only_dry: bool,
+    sweeping: &Sweeping,
+) -> Result<(), Failure> {
+    check_metric(by)?;
     let mut files = FileCache::default();
     let no_standings = |error| Failure::Input(format!("{path}: {error}"));
     compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
@@ -24,16 +32,20 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
     let findings = swept.judge(path)?;
     replace(&swept.out.join(STANDINGS), csv(&standings))?;
-    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, findings.as_ref(), &swept.facts(path, STANDINGS)))?;
+    let answers = swept.answer(standings.against, by)?;
+    let standings = if swept.experiment.keeps_all_metrics { standings.of_families() } else { standings };
+    let facts = swept.facts(path, STANDINGS);
+    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, answers.as_ref(), findings.as_ref(), &facts))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 if standings.note.is_some() => {
-            "one distinct run of each does not show which is better: let the part of the log vary (`from` and `to`)"
+            "one distinct run of each does not show which is better: let windows of the log be repetitions \
+             (`workload.0.repeat`)"
                 .to_owned()
         }
         0 | 1 => {
-            "one run of each does not show which is better: let `seed` vary, or for a log, which no seed changes, its \
-                  part (`from` and `to`)"
+            "one run of each does not show which is better: let `seed` vary, or for a log, which no seed changes, let \
+             its windows be repetitions (`workload.0.repeat`)"
                 .to_owned()
         }
         runs => format!("* best, or not significantly different from the best ({runs} runs each)"),
@@ -41,7 +53,8 @@ pub fn tournament(path: &str, against: Option<&str>, only_dry: bool, sweeping: &
     let note = standings.note.as_ref().map_or(String::new(), |note| format!("{note}\n"));
     let page = swept.out.join(STANDINGS_PAGE);
     super::out::unless_quiet(&format!(
-        "{}{note}{stars}\n{}{}: the page, with differences from {other} and charts\n",
+        "{}{}{note}{stars}\n{}{}: the page, with differences from {other} and charts\n",
+        answers.map_or(String::new(), |answers| answers.text()),
         table(&standings),
         verdict_list(findings.as_ref()),
         page.display()

@@ -5,6 +5,13 @@
 /// Most decimals of a number below 1.
 const DECIMALS_MAX: i32 = 6;
 
+/// Most decimals of a share in percent, and the least share that they can show.
+const PERCENT_DECIMALS_MAX: usize = 3;
+const PERCENT_LEAST: f64 = 0.001;
+
+/// Most decimals of a number with an interval.
+const INTERVAL_DECIMALS_MAX: i32 = 12;
+
 /// A whole number with commas between thousands.
 pub fn count(number: u64) -> String {
     grouped(&number.to_string())
@@ -76,9 +83,38 @@ impl Digits {
     }
 }
 
-/// A share of one as `75.0 %`.
+/// A share of one as `75.0 %`; with more decimals if it would read as none or all, but is not.
 pub fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
+    let is_between = share > 0.0 && share < 1.0;
+    let is_true = |decimals: &usize| {
+        let shown: f64 = format!("{:.decimals$}", share * 100.0).parse().unwrap_or_default();
+        !is_between || (shown > 0.0 && shown < 100.0)
+    };
+    let decimals = (1..=PERCENT_DECIMALS_MAX).find(is_true);
+    match decimals {
+        Some(decimals) => format!("{:.decimals$} %", share * 100.0),
+        None if share < 0.5 => format!("< {:.PERCENT_DECIMALS_MAX$} %", PERCENT_LEAST),
+        None => format!("> {:.PERCENT_DECIMALS_MAX$} %", 100.0 - PERCENT_LEAST),
+    }
+}
+
+/// A number with the half width of its interval: two digits of the interval, and as many of the number as these allow.
+/// Each is a text of its own, with thousands apart. Without an interval, the number stands alone.
+pub fn with_interval(mean: f64, within: Option<f64>) -> (String, Option<String>) {
+    let Some(within) = within.filter(|within| *within > 0.0 && within.is_finite()) else {
+        return (number(mean), within.map(|_| "0".to_owned()));
+    };
+    // 99.6 rounds to three digits.
+    let rounded: f64 = format!("{within:.1e}").parse().unwrap_or(within);
+    let place = exponent(rounded) - 1;
+    let form = |number: f64| match place {
+        0.. => {
+            let step: f64 = format!("1e{place}").parse().unwrap_or(1.0);
+            Digits { decimals: 0 }.show((number / step).round() * step)
+        }
+        _ => Digits { decimals: (-place).min(INTERVAL_DECIMALS_MAX) as usize }.show(number),
+    };
+    (form(mean), Some(form(within)))
 }
 
 /// Seconds in the two units that say most.
@@ -113,6 +149,12 @@ pub fn volume(bytes: f64) -> String {
     const UNITS: [(&str, f64); 5] = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("B", 1.0));
     format!("{} {unit}", number((bytes / size * 100.0).round() / 100.0))
+}
+
+/// A sentence with its first letter in upper case.
+pub fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A quantity and its unit with spaces at which no line breaks.
@@ -191,6 +233,29 @@ mod tests {
         let digits = Digits::of([644.0, 631.43]);
         assert_eq!([12.57, -12.57, 0.01].map(|number| digits.show_signed(number)), ["+12.6", "-12.6", "0.0"]);
         assert_eq!([-61.0, 0.0, 29_700.0].map(signed_span), ["-1 min 01 s", "0 s", "+8 h 15 min"]);
+    }
+
+    #[test]
+    fn a_share_reads_as_all_or_none_only_if_it_is() {
+        let shares = [0.0, 1.0, 0.75, 56_883.0 / 56_892.0, 9.0 / 56_892.0, 1.0 - 1e-9, 1e-9, 0.999, 0.1];
+        let texts = ["0.0 %", "100.0 %", "75.0 %", "99.98 %", "0.02 %", "> 99.999 %", "< 0.001 %", "99.9 %", "10.0 %"];
+        assert_eq!(shares.map(percent), texts);
+    }
+
+    #[test]
+    fn a_number_has_as_many_digits_as_its_interval_allows() {
+        let text = |mean: f64, within: f64| match with_interval(mean, Some(within)) {
+            (mean, Some(within)) => format!("{mean} ± {within}"),
+            (mean, None) => mean,
+        };
+        assert_eq!(text(1_549.10, 742.58), "1,550 ± 740");
+        assert_eq!(text(1_549.10, 99.96), "1,550 ± 100");
+        assert_eq!(text(1_549.10, 9.949), "1,549.1 ± 9.9");
+        assert_eq!(text(0.123_456, 0.004_56), "0.1235 ± 0.0046");
+        assert_eq!(text(12.0, 300.0), "10 ± 300");
+        assert_eq!(text(-1_234.0, 56.0), "-1,234 ± 56");
+        assert_eq!(text(5.0, 0.0), "5 ± 0");
+        assert_eq!(with_interval(631.43, None), ("631.4".to_owned(), None));
     }
 
     #[test]

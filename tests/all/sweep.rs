@@ -221,7 +221,7 @@ fn an_experiment_that_has_grown_runs_only_what_is_new() {
         let found = rows.lines().find(|row| row.split_once(',').unwrap().1.starts_with(settings)).unwrap();
         found.ends_with(MARK)
     };
-    let all = ["means.csv", "runs.csv", "runs.jsonl", "sweep.html", "sweep.json"];
+    let all = ["answer.json", "jobs.bin", "means.csv", "runs.csv", "runs.jsonl", "sweep.html", "sweep.json"];
     let files = || {
         let mut names: Vec<_> = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();

@@ -4,7 +4,7 @@ use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::markup::{Html, html};
 use crate::{Better, Unit};
-use hansa_sim::numerals::Digits;
+use hansa_sim::numerals::{Digits, capital};
 
 /// A picture with its title and description, each unless empty. It is saved under the name of its
 /// metric.
@@ -32,11 +32,6 @@ pub fn axis_name(name: &str, unit: Unit) -> String {
         "" => name.to_owned(),
         unit => format!("{name}, {unit}"),
     }
-}
-
-pub fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A mean with its interval, for a cell of a table whose means have these digits.
@@ -73,6 +68,23 @@ pub fn text_table(corner: &str, heads: &[String], rows: &[(&str, Vec<String>)], 
     };
     let rows: String = rows.iter().map(|(label, cells)| line(label, cells)).collect();
     line(corner, heads) + &rows
+}
+
+/// Words in lines of at most 100 columns.
+pub(super) fn wrapped(words: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let Some(line) = lines.last_mut() else { break };
+        match line.chars().count() + 1 + word.chars().count() {
+            _ if line.is_empty() => line.push_str(word),
+            0..=100 => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
 }
 
 #[cfg(test)]

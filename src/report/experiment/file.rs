@@ -12,6 +12,11 @@
 //! seed = [1, 2, 3]
 //! market.policy = ["fifo", "srtf"]
 //!
+//! workload.0.repeat = { windows = 12, of = "14 d", warm_up = "2 d" }  # windows of a log (windows.rs)
+//!
+//! [repeat]                            # like [vary], but runs that differ in nothing else are repetitions
+//! site.york.failures.seed = [1, 2]
+//!
 //! [[entrant]]                         # what is compared under a name, where one key cannot say it
 //! name = "patient"
 //! set = { market.policy = "fifo", defaults.site.report_every = "1 min" }
@@ -26,12 +31,14 @@
 //! compare = ["starved(srtf) < starved(fifo)"]
 //! ```
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::choice::{Choices, Selection, VARIANT};
 use super::claims::{self, Cells, WrittenClaim};
 use super::metrics::{self, Metric};
+use super::windows::{self, LogWindow};
 use hansa_sim::settings::{
     Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Reader,
     Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list, quoted, version,
@@ -48,9 +55,13 @@ pub struct Experiment {
     /// Entrants; they are the values of the first axis, if there are any.
     pub entrants: Vec<Entrant>,
     pub metrics: Vec<Metric>,
+    /// True if the file chooses no metrics.
+    pub keeps_all_metrics: bool,
     /// Statements that the results are judged by.
     pub claims: Vec<WrittenClaim>,
     pub choices: Choices,
+    /// Sentences on what limits its results.
+    pub remarks: Vec<String>,
     fixed: Vec<Override>,
     /// Settings of each option of each choice.
     optional: Vec<Vec<Vec<Override>>>,
@@ -66,18 +77,29 @@ pub struct Axis {
     pub values: Vec<String>,
     /// Settings of each value.
     settings: Vec<Vec<Override>>,
+    /// True if the file declares its values as repetitions.
+    repeats: bool,
 }
 
 impl Axis {
-    /// True if it is `seed`, or the seed of a workload: runs that differ in nothing else are repetitions.
-    pub fn is_seed(&self) -> bool {
-        is_seed(&self.key)
+    fn new(key: &str) -> Axis {
+        Axis { key: key.to_owned(), values: Vec::new(), settings: Vec::new(), repeats: false }
+    }
+
+    /// True if runs that differ in nothing else are repetitions: it is a seed, windows of a log, or declared as such.
+    pub fn is_repetition(&self) -> bool {
+        self.repeats || is_repetition(&self.key)
     }
 }
 
-/// True if a key is a seed.
-pub(super) fn is_seed(key: &str) -> bool {
-    key.rsplit('.').next() == Some("seed")
+/// True if the values of a key are repetitions wherever it varies: a seed, or windows of a log.
+pub(super) fn is_repetition(key: &str) -> bool {
+    key.rsplit('.').next() == Some("seed") || windows::is_windows(key)
+}
+
+/// Keys of the windows of a log.
+pub fn window_keys() -> Vec<Listed> {
+    windows::keys()
 }
 
 /// Key of the axis of the entrants.
@@ -155,7 +177,7 @@ impl Experiment {
         if self.choices.all.is_empty() || runs.is_none() {
             return None;
         }
-        let mut axis = Axis { key: VARIANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        let mut axis = Axis { key: VARIANT.to_owned(), values: Vec::new(), settings: Vec::new(), repeats: false };
         for variant in variants {
             axis.settings.push(self.settings_of(&variant.selection).collect());
             axis.values.push(variant.name);
@@ -186,13 +208,23 @@ impl Experiment {
         self.axes.iter().map(|axis| axis.key.clone()).zip(values.iter().cloned()).collect()
     }
 
+    /// True if windows of a log are repetitions.
+    pub fn has_windows(&self) -> bool {
+        self.axes.iter().any(|axis| windows::is_windows(&axis.key))
+    }
+
+    /// Keys that the file declares as repetitions.
+    pub fn repeated_keys(&self) -> Vec<String> {
+        self.axes.iter().filter(|axis| axis.repeats).map(|axis| axis.key.clone()).collect()
+    }
+
     pub fn count(&self) -> usize {
         self.axes.iter().map(|axis| axis.values.len()).product()
     }
 
     /// The numbers that claims are about, without those of any run.
     pub(super) fn cells(&self) -> Cells<'_> {
-        let axes = self.axes.iter().filter(|axis| !axis.is_seed());
+        let axes = self.axes.iter().filter(|axis| !axis.is_repetition());
         let axes = axes.map(|axis| (axis.key.as_str(), &axis.values[..])).collect();
         Cells::new(axes, self.metrics.iter().map(|metric| metric.name).collect())
     }
@@ -214,6 +246,8 @@ struct FileKeys {
     entrants: Vec<Entrant>,
     choices: Choices,
     claims: Vec<WrittenClaim>,
+    /// True if it has a `[repeat]` table.
+    repeats: bool,
 }
 
 impl FileKeys {
@@ -221,7 +255,8 @@ impl FileKeys {
         let metrics = metrics::all().collect();
         let (name, topology) = (String::new(), String::new());
         let choices = Choices::default();
-        FileKeys { name, about: None, topology, metrics, entrants: Vec::new(), choices, claims: Vec::new() }
+        let (entrants, claims) = (Vec::new(), Vec::new());
+        FileKeys { name, about: None, topology, metrics, entrants, choices, claims, repeats: false }
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
@@ -246,14 +281,26 @@ impl FileKeys {
             );
         });
         let vary = key("vary", "").means(
-            "the keys that vary, with their values; every combination is a run, and the first key changes slowest",
+            "the keys that vary, with their values; every combination is a run, and the first key changes slowest; \
+             `workload.N.repeat` makes windows of a log repetitions",
         );
         w.elsewhere(
-            &vary.need_unless(!self.entrants.is_empty(), VARY),
+            &vary.need_unless(!self.entrants.is_empty() || self.repeats, VARY),
             Shape::Free {
                 what: "a table of topology keys as for `--set`, each with a list of values",
                 example: "{ seed = [1, 2], market.policy = [\"fifo\", \"srtf\"] }",
                 json: r#"{ "type": "object", "minProperties": 1 }"#,
+            },
+        );
+        let repeat = key("repeat", "").means(
+            "keys that vary as in `vary`, but whose values are repetitions, as those of seeds are: means are over them",
+        );
+        w.elsewhere(
+            &repeat.usual("nothing"),
+            Shape::Free {
+                what: "a table of topology keys as for `--set`, each with a list of values",
+                example: "{ site.york.failures.seed = [1, 2] }",
+                json: r#"{ "type": "object" }"#,
             },
         );
         let set = key("set", "").means("settings of every run that replace those of the topology");
@@ -268,6 +315,7 @@ impl FileKeys {
 
 const TOPOLOGY: &str = "the path of a topology file, relative to this one";
 const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
+const REPEAT: &str = "a [repeat] table with keys of the topology that take several values";
 const VARY: &str = "a [vary] table with the keys of the topology that take several values";
 
 /// Keys of an experiment.
@@ -278,14 +326,18 @@ pub fn keys() -> Vec<Listed> {
 fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let diagnostics = &library.diagnostics;
     let fields = Fields::root(root, diagnostics);
-    let mut written = FileKeys::usual();
+    let mut written = FileKeys { repeats: root.get("repeat").is_some(), ..FileKeys::usual() };
     written.walk(&mut Reader::new(&fields));
     let origin = Arc::new(OverrideFile { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
-    let settings = Settings { library, origin };
+    let settings = Settings { library, origin, remarks: RefCell::default() };
 
-    let vary = if written.entrants.is_empty() { fields.need("vary", VARY) } else { fields.get("vary") };
+    let vary =
+        if written.entrants.is_empty() && !written.repeats { fields.need("vary", VARY) } else { fields.get("vary") };
     let vary = vary.and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
-    let varying = vary.map_or_else(Vec::new, |node| settings.axes(node));
+    let repeat = fields.get("repeat").and_then(|field| field.table(REPEAT)).and_then(|_| root.get("repeat"));
+    let mut varying = vary.map_or_else(Vec::new, |node| settings.axes(node, &[]));
+    let repeating = repeat.map_or_else(Vec::new, |node| settings.axes(node, &varying));
+    varying.extend(repeating.into_iter().map(|axis| Axis { repeats: true, ..axis }));
     let entering = root.get(ENTRANT).and_then(|node| settings.entrants(node, &written.entrants, &varying));
     let axes: Vec<Axis> = entering.into_iter().chain(varying).collect();
     let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
@@ -305,11 +357,26 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     }
     let locations = |key: &str| list_under(root, key).iter().map(|item| item.location).collect::<Vec<_>>();
     written.choices.check(&locations("choice"), &locations("combination"), diagnostics);
-    let FileKeys { name, about, topology, metrics, entrants, choices, claims } = written;
+    let FileKeys { name, about, topology, metrics, entrants, choices, claims, .. } = written;
     let topology = beside(path, &topology);
+    let remarks = settings.remarks.take();
+    let keeps_all_metrics = root.get("metrics").is_none();
     let selection = choices.usual();
-    let experiment =
-        Experiment { name, about, topology, axes, entrants, metrics, claims, choices, fixed, optional, selection };
+    let experiment = Experiment {
+        name,
+        about,
+        topology,
+        axes,
+        entrants,
+        metrics,
+        keeps_all_metrics,
+        claims,
+        choices,
+        remarks,
+        fixed,
+        optional,
+        selection,
+    };
     // Axes that could not be read would be missing in every claim.
     if diagnostics.is_empty() {
         claims::check(&experiment.claims, locations("claim").into_iter(), &experiment.cells(), diagnostics);
@@ -371,6 +438,8 @@ impl Form<Vec<Metric>> for Metrics {
 struct Settings<'a, 'r, 'x> {
     library: &'a Library<'r, 'x>,
     origin: Arc<OverrideFile>,
+    /// Sentences on what limits the results.
+    remarks: RefCell<Vec<String>>,
 }
 
 /// A value with its key.
@@ -388,9 +457,14 @@ impl Leaf<'_> {
 }
 
 impl Settings<'_, '_, '_> {
-    fn axes(&self, vary: &WrittenNode) -> Vec<Axis> {
+    /// The axes of a table, which may have no key of `others`.
+    fn axes(&self, vary: &WrittenNode, others: &[Axis]) -> Vec<Axis> {
         let mut axes: Vec<Axis> = Vec::new();
         for leaf in leaves(vary) {
+            if windows::is_windows(&leaf.key) {
+                axes.extend(self.windows(&leaf));
+                continue;
+            }
             let Value::List(items) = &leaf.node.value else {
                 let message = "expected a list of values; a single value for all runs goes under [set]";
                 self.complain(leaf.node.location, &leaf, message);
@@ -399,7 +473,7 @@ impl Settings<'_, '_, '_> {
             if items.is_empty() {
                 self.complain(leaf.node.location, &leaf, "expected at least one value, found none");
             }
-            if axes.iter().any(|axis| axis.key == leaf.key) {
+            if axes.iter().chain(others).any(|axis| axis.key == leaf.key) {
                 self.complain(leaf.location(), &leaf, "this key is given twice");
             }
             if leaf.key == ENTRANT {
@@ -409,7 +483,7 @@ impl Settings<'_, '_, '_> {
                     "entrants are written as [[entrant]], each with a name and what it sets",
                 );
             }
-            let mut axis = Axis { key: leaf.key.clone(), values: Vec::new(), settings: Vec::new() };
+            let mut axis = Axis::new(&leaf.key);
             let mut known = BTreeSet::new();
             for item in items {
                 let shown = self.shown(item);
@@ -425,10 +499,32 @@ impl Settings<'_, '_, '_> {
         axes
     }
 
+    /// Axis of the windows of a log.
+    fn windows(&self, leaf: &Leaf<'_>) -> Option<Axis> {
+        let read = windows::read_windows(leaf.node, &leaf.key, &self.library.diagnostics);
+        let workload = leaf.key.strip_suffix("repeat")?;
+        let mut axis = Axis { repeats: true, ..Axis::new(&leaf.key) };
+        let mut all: Vec<LogWindow> = Vec::new();
+        for (location, window) in read {
+            if all.iter().any(|other| other.label() == window.label()) {
+                self.complain(location, leaf, "this window is in the list twice");
+            }
+            let implied = |(key, value): (&str, String)| {
+                let steps = leaf.steps.iter().map(|step| step.span()).collect();
+                Override::implied(&self.origin, &format!("{workload}{key}"), steps, location.span(), &value).ok()
+            };
+            axis.values.push(window.label());
+            axis.settings.push(window.settings().into_iter().filter_map(implied).collect());
+            all.push(window);
+        }
+        self.remarks.borrow_mut().extend(windows::overlap_note(&all));
+        (!all.is_empty()).then_some(axis)
+    }
+
     /// Axis of the written entrants, in the order of `all`.
     fn entrants(&self, node: &WrittenNode, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
         let Value::List(items) = &node.value else { return None };
-        let mut axis = Axis { key: ENTRANT.to_owned(), values: Vec::new(), settings: Vec::new() };
+        let mut axis = Axis::new(ENTRANT);
         let mut known = BTreeSet::new();
         for (item, Entrant { name, .. }) in items.iter().zip(all) {
             if !matches!(item.value, Value::Table(_)) {
@@ -509,7 +605,7 @@ fn gather<'n>(table: &'n Table, above: &str, steps: &[Location], leaves: &mut Ve
         let steps = [steps, &[keyed.key_location]].concat();
         let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
         match &keyed.node.value {
-            Value::Table(inner) => gather(inner, &key, &steps, leaves),
+            Value::Table(inner) if !windows::is_windows(&key) => gather(inner, &key, &steps, leaves),
             _ => leaves.push(Leaf { key, steps, node: &keyed.node }),
         }
     }

@@ -1,6 +1,7 @@
 //! Metrics that an experiment can record of each run.
 
 use crate::Better::{self, Less, More, Neither};
+use crate::Family::{self, Fairness, Knowledge, Slowdowns, Use, Value, Waits, Work};
 use crate::Unit::{self, CoreHours, CoreSeconds, Count, Ratio, Seconds, Share};
 use crate::{SizeGroup, Summary, measures};
 
@@ -9,6 +10,7 @@ use crate::{SizeGroup, Summary, measures};
 pub struct Metric {
     pub name: &'static str,
     pub about: &'static str,
+    pub family: Family,
     pub unit: Unit,
     pub better: Better,
     of: Of,
@@ -52,53 +54,82 @@ pub fn is_of_a_tenth(name: &str) -> bool {
 const fn run(
     name: &'static str,
     about: &'static str,
+    family: Family,
     unit: Unit,
     better: Better,
     of: fn(&Summary) -> Option<f64>,
 ) -> Metric {
-    Metric { name, about, unit, better, of: Of::Run(of) }
+    Metric { name, about, family, unit, better, of: Of::Run(of) }
 }
 
 /// All metrics in the order of their columns. Times are in seconds of virtual time.
 pub fn all() -> impl Iterator<Item = Metric> + Clone {
-    let of_subjects =
-        measures().map(|measure| run(measure.name, measure.about, measure.unit, measure.better, measure.of));
+    let of_subjects = measures()
+        .map(|measure| run(measure.name, measure.about, measure.family, measure.unit, measure.better, measure.of));
     RUN.iter().copied().chain(of_subjects).chain(of_tenths())
 }
 
 const RUN: &[Metric] = &[
-    run("value", "value obtained, as a share of all there was", Share, More, |s| s.value?.proportion),
-    run("starved", "share of the jobs that starved", Share, Less, |s| share(s.starved?, s.jobs.submitted)),
-    run("in_time", "share of the jobs with a deadline that finished before it", Share, More, |s| s.in_time),
-    run("stretch_mean", "mean bounded stretch of finished jobs, with a threshold of 10 s", Ratio, Less, |s| {
-        Some(s.stretch?.mean)
+    run("value", "value obtained, as a share of all there was", Value, Share, More, |s| s.value?.proportion),
+    run("starved", "share of the jobs that starved", Value, Share, Less, |s| {
+        share(s.starved?, s.counted_jobs().submitted)
     }),
-    run("stretch_p99", "the bounded stretch that 99 % of the finished jobs do not exceed", Ratio, Less, |s| {
-        Some(s.stretch?.p99)
+    run("in_time", "share of the jobs with a deadline that finished before it", Value, Share, More, |s| s.in_time),
+    run(
+        "stretch_mean",
+        "mean bounded stretch of finished jobs, with a threshold of 10 s",
+        Slowdowns,
+        Ratio,
+        Less,
+        |s| Some(s.stretch?.mean),
+    ),
+    run(
+        "stretch_p99",
+        "the bounded stretch that 99 % of the finished jobs do not exceed",
+        Fairness,
+        Ratio,
+        Less,
+        |s| Some(s.stretch?.p99),
+    ),
+    run("stretch_max", "the largest bounded stretch of a finished job", Fairness, Ratio, Less, |s| {
+        Some(s.stretch?.max)
     }),
-    run("stretch_max", "the largest bounded stretch of a finished job", Ratio, Less, |s| Some(s.stretch?.max)),
-    run("core_hours", "core hours in use", CoreHours, Neither, |s| Some(s.utilisation.all.busy / 3_600.0)),
-    run("jobs", "jobs submitted", Count, Neither, |s| Some(s.jobs.submitted as f64)),
-    run("tasks", "tasks submitted", Count, Neither, |s| Some(s.tasks.submitted as f64)),
-    run("finished", "share of the jobs that finished", Share, More, |s| share(s.jobs.finished, s.jobs.submitted)),
-    run("refused", "share of the jobs that were refused", Share, Less, |s| share(s.jobs.refused, s.jobs.submitted)),
-    run("utilisation", "share of core time in use while jobs arrived", Share, More, |s| s.utilisation.all.arrivals),
-    run("useful", "share of the work for jobs with a worth that brought value", Share, More, |s| s.useful),
-    run("slr", "mean SLR of finished jobs", Ratio, Less, |s| s.slr),
-    run("job_wait", "mean wait of jobs for their first start", Seconds, Less, |s| Some(s.job_wait?.mean)),
-    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Seconds, Less, |s| Some(s.job_wait?.p95)),
-    run("task_wait", "mean wait of tasks that were ready", Seconds, Less, |s| Some(s.task_wait?.mean)),
+    run("core_hours", "core hours in use", Use, CoreHours, Neither, |s| Some(s.utilisation.all.busy / 3_600.0)),
+    run("jobs", "jobs submitted", Work, Count, Neither, |s| Some(s.jobs.submitted as f64)),
+    run("tasks", "tasks submitted", Work, Count, Neither, |s| Some(s.tasks.submitted as f64)),
+    run("finished", "share of the jobs that finished", Work, Share, More, |s| {
+        share(s.counted_jobs().finished, s.counted_jobs().submitted)
+    }),
+    run("refused", "share of the jobs that were refused", Work, Share, Less, |s| {
+        share(s.counted_jobs().refused, s.counted_jobs().submitted)
+    }),
+    run("utilisation", "share of core time in use while jobs arrived", Use, Share, More, |s| {
+        s.utilisation.all.arrivals
+    }),
+    run("useful", "share of the work for jobs with a worth that brought value", Value, Share, More, |s| s.useful),
+    run("slr", "mean SLR of finished jobs", Slowdowns, Ratio, Less, |s| s.slr),
+    run("job_wait", "mean wait of jobs for their first start", Waits, Seconds, Less, |s| Some(s.job_wait?.mean)),
+    run("job_wait_p95", "the wait that 95 % of the jobs do not exceed", Waits, Seconds, Less, |s| {
+        Some(s.job_wait?.p95)
+    }),
+    run("task_wait", "mean wait of tasks that were ready", Waits, Seconds, Less, |s| Some(s.task_wait?.mean)),
     run(
         "lag",
         "mean time until the router knew that a task had ended, or had the offer of its cores",
+        Knowledge,
         Seconds,
         Less,
         |s| Some(s.view.map_or(0.0, |v| v.lag_mean)),
     ),
-    run("unseen", "core seconds that were free while the router believed they were in use", CoreSeconds, Less, |s| {
-        Some(s.view.map_or(0.0, |view| view.unseen))
-    }),
-    run("makespan", "time from the first arrival to the end", Seconds, Less, |s| s.makespan),
+    run(
+        "unseen",
+        "core seconds that were free while the router believed they were in use",
+        Knowledge,
+        CoreSeconds,
+        Less,
+        |s| Some(s.view.map_or(0.0, |view| view.unseen)),
+    ),
+    run("makespan", "time from the first arrival to the end", Use, Seconds, Less, |s| s.makespan),
 ];
 
 /// Metrics of each tenth of the jobs.
@@ -106,7 +137,7 @@ fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
     let metrics = |of: &'static Tenths| {
         let metric = move |(name, tenth)| {
             let of_group = Of::Tenth(tenth, of.groups, of.of);
-            Metric { name, about: of.about, unit: of.unit, better: Less, of: of_group }
+            Metric { name, about: of.about, family: of.family, unit: of.unit, better: Less, of: of_group }
         };
         of.names.into_iter().zip(0..).map(metric)
     };
@@ -117,6 +148,7 @@ fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
 struct Tenths {
     names: [&'static str; 10],
     about: &'static str,
+    family: Family,
     unit: Unit,
     groups: Groups,
     of: fn(&SizeGroup) -> Option<f64>,
@@ -134,6 +166,7 @@ macro_rules! tenths_by {
             Tenths {
                 names: each_tenth!("slr", $size),
                 about: concat!("mean SLR of the finished jobs of a tenth by ", $words),
+                family: Slowdowns,
                 unit: Ratio,
                 groups: $groups,
                 of: |group| group.slr,
@@ -145,6 +178,7 @@ macro_rules! tenths_by {
                     $words,
                     "; a starved job counts with its final deadline"
                 ),
+                family: Slowdowns,
                 unit: Ratio,
                 groups: $groups,
                 of: |group| group.slr_censored,
@@ -152,6 +186,7 @@ macro_rules! tenths_by {
             Tenths {
                 names: each_tenth!("starved", $size),
                 about: concat!("share of the jobs with a deadline of a tenth by ", $words, " that starved"),
+                family: Value,
                 unit: Share,
                 groups: $groups,
                 of: |group| group.starved,

@@ -4,12 +4,14 @@
 //! of papers that need no grid, such as plans, are computed here, unit by unit. Nothing here does file I/O or uses
 //! threads.
 
+pub mod answer;
 mod choice;
 pub mod claims;
 pub mod compare;
 pub mod dots;
 pub mod figures;
 pub mod file;
+mod job_classes;
 pub mod kept;
 pub mod means;
 pub mod metrics;
@@ -23,10 +25,11 @@ pub mod statistics;
 #[cfg(test)]
 pub mod tests;
 pub mod tournament;
+mod windows;
 
 pub use choice::{Choice, ChoiceOption, Choices, Selection, VARIANT, Variant};
 pub use claims::{ChoiceMatrix, Findings, choices_html, verdicts};
-pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read};
+pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read, window_keys};
 pub use metrics::{Metric, all as metrics};
 pub use plot::Figure;
 pub use program::ProgramFile;

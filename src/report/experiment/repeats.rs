@@ -23,11 +23,11 @@ pub(super) struct Distinct<'r> {
 pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Distinct<'r> {
     let axes = || experiment.axes.iter().enumerate();
     let fixed: Vec<usize> =
-        axes().filter(|(_, axis)| !axis.is_seed() && axis.key != ENTRANT).map(|(column, _)| column).collect();
+        axes().filter(|(_, axis)| !axis.is_repetition() && axis.key != ENTRANT).map(|(column, _)| column).collect();
     let setting =
         |row: &'r RunRow| -> Vec<&'r str> { fixed.iter().map(|column| row.values[*column].as_str()).collect() };
     let mut kept: Vec<&RunRow> = rows.iter().collect();
-    for (column, _) in axes().filter(|(_, axis)| axis.is_seed()) {
+    for (column, _) in axes().filter(|(_, axis)| axis.is_repetition()) {
         kept.sort_by(|one, other| (setting(one), one.run).cmp(&(setting(other), other.run)));
         kept = kept
             .chunk_by(|one, other| setting(one) == setting(other))
@@ -41,7 +41,7 @@ pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Disti
 /// Keys of the seeds that change nothing in these runs, some of which differ in that seed alone.
 pub fn idle_seeds<'e>(experiment: &'e Experiment, rows: &[RunRow]) -> Vec<&'e str> {
     let rows: Vec<&RunRow> = rows.iter().collect();
-    let axes = experiment.axes.iter().enumerate().filter(|(_, axis)| axis.is_seed());
+    let axes = experiment.axes.iter().enumerate().filter(|(_, axis)| axis.is_repetition());
     let idle = axes.filter(|(column, _)| digests(&rows, *column).is_some_and(|digests| digests.len() < rows.len()));
     idle.map(|(_, axis)| axis.key.as_str()).collect()
 }
@@ -72,7 +72,7 @@ fn first_value<'r>(runs: &[&'r RunRow], column: usize) -> Vec<&'r RunRow> {
 pub(super) fn note(repeated: usize, all: usize) -> Option<String> {
     (repeated > 0).then(|| {
         format!(
-            "{repeated} of {} only repeat another run: a seed that varies changes nothing there (equal digests). Runs \
+            "{repeated} of {} only repeat another run: a seed or another repetition that varies changes nothing there (equal digests). Runs \
              that are the same count once, and a single run has no interval.",
             counted(all as u64, "run")
         )

@@ -83,14 +83,16 @@ impl Page<'_> {
         let tally = self.tally;
         let mut all = vec![Fared::default(); tally.sites.len()];
         for row in tally.jobs.values() {
+            let counts = tally.counted.counts(row);
             for (task, ready) in row.tasks.iter().zip(row.ready()) {
                 let (Some(site), Some(start)) = (task.site, task.start) else { continue };
                 let fared = &mut all[site as usize];
                 fared.count += 1;
-                fared.waits.extend(ready.map(|from| start.since(from).micros() as f64 / 1e6));
+                fared.waits.extend(ready.filter(|_| counts).map(|from| start.since(from).micros() as f64 / 1e6));
             }
             // Elsewhere a job may be at several sites.
-            if tally.has_only_single_tasks()
+            if counts
+                && tally.has_only_single_tasks()
                 && let Some(site) = row.tasks.first().and_then(|task| task.site)
             {
                 all[site as usize].stretches.extend(row.stretch());
@@ -120,8 +122,10 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             let fared = all.entry(self.tally.names.of_actor(row.user)).or_default();
             fared.count += 1;
-            fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
-            fared.stretches.extend(stretch(row));
+            if self.tally.counted.counts(row) {
+                fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
+                fared.stretches.extend(stretch(row));
+            }
             fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + worth(row));
         }
         let strategy = |name: &str| {

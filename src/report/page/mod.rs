@@ -31,6 +31,7 @@ use self::html::{counted, span};
 use super::palette::{ON_DARK, ON_LIGHT, rules};
 use super::{Manifest, Status, Summary, SummaryFile, Tally};
 use crate::markup::{Html, html};
+use hansa_sim::numerals::capital;
 use hansa_sim::time::Time;
 use hansa_sim::topology::Topology;
 
@@ -95,6 +96,9 @@ impl Page<'_> {
             self.lead(),
             name
         );
+        let counted = self.results.counted.and_then(|counted| counted.note()).map(|note| format!("{note}."));
+        let idle = (!self.results.idle_users.is_empty()).then(|| format!("{}.", capital(&self.results.idle_note())));
+        html += counted.into_iter().chain(idle).map(|note| html!("<p><strong>{note}</strong></p>\n", note)).collect();
         let of_subjects = self.tally.subjects.iter().map(|present| {
             let (id, title) = present.subject.section;
             (id, title, present.report.section(self))

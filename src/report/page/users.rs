@@ -33,11 +33,12 @@ impl Had {
         self.tasks += row.tasks.len() as u64;
         self.value += row.value().unwrap_or(0.0);
         self.worth += worth(row);
-        if let Some(wait) = row.wait() {
+        let counts = tally.counted.counts(row);
+        if let Some(wait) = row.wait().filter(|_| counts) {
             self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
         }
         let stretch = if tally.has_only_single_tasks() { row.stretch() } else { row.slr() };
-        if let Some(stretch) = stretch {
+        if let Some(stretch) = stretch.filter(|_| counts) {
             self.stretched = (self.stretched.0 + stretch, self.stretched.1 + 1);
         }
         for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {

@@ -23,6 +23,7 @@ use super::{Summary, Tally};
 use crate::markup::Html;
 use hansa_sim::systems;
 use hansa_sim::topology::Topology;
+use hansa_sim::words::words;
 
 pub use offers::Offers;
 pub use queues::Schedule;
@@ -101,10 +102,38 @@ pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
 pub struct Measure {
     pub name: &'static str,
     pub about: &'static str,
+    pub family: Family,
     pub unit: Unit,
     pub better: Better,
     /// `None` if a run has no such number.
     pub of: fn(&Summary) -> Option<f64>,
+}
+
+words! {
+    /// Groups of numbers that say the same in several ways. A comparison counts a family once, by its first number that
+    /// all runs have.
+    Family {
+        /// Time from submission to end.
+        Turnaround = "turnaround",
+        /// Time until something starts.
+        Waits = "waits",
+        /// Time as a multiple of the time that was needed.
+        Slowdowns = "slowdowns",
+        /// The worst treatment of single jobs.
+        Fairness = "fairness",
+        /// Use of cores.
+        Use = "use",
+        /// Value and deadlines.
+        Value = "value",
+        /// Payments, pauses and moves.
+        Costs = "costs",
+        /// Jobs that were done.
+        Work = "work done",
+        /// Failures of nodes and links.
+        Failures = "failures",
+        /// Age of the knowledge behind decisions.
+        Knowledge = "knowledge",
+    }
 }
 
 /// Unit of a number.

@@ -3,7 +3,7 @@
 use crate::markup::{Html, html};
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SubjectReport, Unit};
+use super::{Better, Family, Measure, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::account::Account;
 use crate::page::Page;
@@ -27,6 +27,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "offer_age_mean",
             about: "mean age of the offer of a site when a task is given to it",
+            family: Family::Knowledge,
             unit: Unit::Seconds,
             better: Better::Less,
             of: |summary| Some(summary.part::<Offers>()?.age_mean),
@@ -34,6 +35,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "offer_age_max",
             about: "largest age of the offer of a site when a task is given to it",
+            family: Family::Knowledge,
             unit: Unit::Seconds,
             better: Better::Less,
             of: |summary| Some(summary.part::<Offers>()?.age_max),
@@ -87,6 +89,8 @@ struct OfferAccount<'a>(&'a Tally);
 
 impl Account for OfferAccount<'_> {
     fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
+
+    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.offers.sums;

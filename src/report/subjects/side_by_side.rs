@@ -97,11 +97,16 @@ struct SystemSum {
 
 impl Account for SystemSums<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        let Some(sum) = self.all.get_mut(row.system as usize) else { return };
+        row.wait().into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
+        self.uncounted(row, &[]);
+    }
+
+    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let tally = self.tally;
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
         sum.jobs += 1;
         sum.finished += u64::from(row.standing() == Standing::Finished);
-        row.wait().into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
         for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(site) = task.site else { continue };
             for stint in task.stints(tally.last) {

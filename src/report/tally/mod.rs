@@ -32,6 +32,7 @@ pub(super) use self::site::{SiteFacts, Used};
 pub(super) use self::stints::Stints;
 pub(super) use self::stints::{Stint, StintEnd};
 use super::Names;
+use super::counted::CountedJobs;
 use super::job_names::JobNames;
 use super::ledger::{Ledger, Merged, Store};
 use super::log_numbers::LogNumbers;
@@ -65,6 +66,7 @@ pub struct Tally {
     pub(super) subjects: Vec<ActiveSubject>,
     pub(super) log_numbers: LogNumbers,
     pub(super) job_names: JobNames,
+    pub(super) counted: CountedJobs,
     /// All jobs, or those that are not finished.
     pub(super) jobs: BTreeMap<JobId, JobRow>,
     /// The finished jobs, if they are set aside.
@@ -160,6 +162,7 @@ impl Tally {
             subjects: subjects::of(topology),
             log_numbers: LogNumbers::of(topology),
             job_names: JobNames::of(topology),
+            counted: CountedJobs::of(topology),
             jobs: BTreeMap::new(),
             over: None,
             transfers: RunFlows::of(topology),
@@ -212,6 +215,26 @@ impl Tally {
             Some(job) => self.put_aside(job),
             None => Ok(()),
         }
+    }
+
+    /// Time from submission to end of a job that finished or was killed, as `jobs.csv` has it.
+    pub(super) fn turnaround(&self, row: &JobRow) -> Option<Span> {
+        let end = match row.fate {
+            _ if !matches!(row.standing(), Standing::Finished | Standing::Killed) => None,
+            _ if self.is_one_task(row) => row.tasks[0].end,
+            Fate::Completed { at, .. } => Some(at),
+            _ => None,
+        };
+        Some(end?.since(row.job.arrive))
+    }
+
+    /// Names of users without a job, if a log is divided by its groups or users; `busy` is by actor.
+    pub(super) fn idle_users(&self, busy: &[bool]) -> Vec<String> {
+        if !self.log_numbers.are_divided() {
+            return Vec::new();
+        }
+        let users = self.names.actors.iter().zip(busy).skip(self.first_user.index());
+        users.filter(|(_, busy)| !**busy).map(|(name, _)| name.clone()).collect()
     }
 
     /// True if the SLR of a job counts. For a job that only waits for nodes it is a mere slowdown, of which there are

@@ -149,12 +149,14 @@ fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run(args),
-        Command::Sweep { experiment, dry_run: true, sweep: args } => {
+        Command::Sweep { experiment, dry_run: true, sweep: args, .. } => {
             sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.sweeping())
         }
-        Command::Sweep { experiment, dry_run: false, sweep: args } => sweep::sweep(&experiment, &args.sweeping()),
-        Command::Tournament { experiment, against, dry_run, sweep: args } => {
-            tournament::tournament(&experiment, against.as_deref(), dry_run, &args.sweeping())
+        Command::Sweep { experiment, by, dry_run: false, sweep: args } => {
+            sweep::sweep(&experiment, by.as_deref(), &args.sweeping())
+        }
+        Command::Tournament { experiment, against, by, dry_run, sweep: args } => {
+            tournament::tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.sweeping())
         }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
@@ -202,7 +204,9 @@ fn dispatch(command: Command) -> Result<(), Failure> {
             convert::convert(&file, to, strict, (margins, seed), out.as_deref())
         }
         Command::Verify { a, b, json } => files::verify(&a, &b, json),
-        Command::Compare { results, json, page } => compare::compare_results(&results, json, page.as_deref()),
+        Command::Compare { results, by, json, page } => {
+            compare::compare_results(&results, by.as_deref(), json, page.as_deref())
+        }
         Command::Report { out, trace } => report::report(&out, trace),
         Command::Why { out, job, json } => why::why(&out, &job, json),
         Command::Validate { topology, strict, json } => {

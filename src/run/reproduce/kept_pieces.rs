@@ -131,6 +131,7 @@ mod tests {
                 runs: 2,
                 done: 2,
                 status: Status::Complete,
+                repeats: Vec::new(),
             };
             std::fs::write(folder.join(STATE), pretty(&state)).unwrap();
         };

@@ -212,6 +212,7 @@ fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize)
         runs: done,
         done,
         status: Status::Complete,
+        repeats: Vec::new(),
     };
     replace(&folder.join(STATE), pretty(&state))
 }

@@ -11,10 +11,12 @@ use super::super::disk::{cannot, replace};
 use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
 use super::super::{Failure, err};
+use super::gather::GatheredRuns;
+use super::job_store::{JobStore, KEPT_JOBS};
 use super::made::{MADE, MadeRun, MadeRuns};
 use super::part::SweepPart;
 use hansa_report::experiment::{Experiment, Run, RunRow, Table};
-use hansa_report::{Status, pretty};
+use hansa_report::{RunOutcomes, Status, pretty};
 use hansa_sim::settings::counted;
 
 pub const RUNS: &str = "runs.csv";
@@ -24,6 +26,8 @@ pub const MEANS: &str = "means.csv";
 pub const MEANS_PAGE: &str = "sweep.html";
 pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
+/// The answer on the page, for programs.
+pub const ANSWER: &str = "answer.json";
 /// Verdicts of the claims of an experiment.
 pub const VERDICTS: &str = "verdicts.txt";
 
@@ -35,6 +39,8 @@ pub struct SweepWork<'a> {
     /// Hash of what is run, for each run of the experiment.
     pub inputs: &'a [String],
     pub part: Option<SweepPart>,
+    /// True if the outcomes of jobs are kept.
+    pub keeps_jobs: bool,
 }
 
 /// Identity of an experiment. Only shares with one label can be put together.
@@ -77,6 +83,9 @@ pub struct SweepState {
     pub runs: usize,
     pub done: usize,
     pub status: Status,
+    /// Keys whose values are repetitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repeats: Vec<String>,
 }
 
 impl SweepState {
@@ -114,6 +123,8 @@ pub struct SweepBook<'a> {
     file: File,
     /// `runs.jsonl`, to which runs are appended.
     made: File,
+    /// `jobs.bin`, to which outcomes of jobs are appended.
+    jobs: JobStore,
     /// Lock that keeps other processes from sweeping into this folder.
     _lock: File,
 }
@@ -130,7 +141,7 @@ impl<'a> SweepBook<'a> {
         remove_half_written(out)?;
         let made = look(out, work, fresh)?;
         if made.is_none() {
-            [RUNS, MADE].into_iter().try_for_each(|file| remove(&out.join(file)))?;
+            [RUNS, MADE, KEPT_JOBS].into_iter().try_for_each(|file| remove(&out.join(file)))?;
         }
         let made = made.unwrap_or_default();
         if made.grown {
@@ -153,6 +164,7 @@ impl<'a> SweepBook<'a> {
             runs: work.count(),
             done: made.rows.len(),
             status: Status::Partial("not finished yet".to_owned()),
+            repeats: work.experiment.repeated_keys(),
         };
         replace(&out.join(STATE), pretty(&state))?;
         let table = Table::of(work.experiment);
@@ -174,17 +186,19 @@ impl<'a> SweepBook<'a> {
             state,
             rows: BTreeMap::new(),
             made: file_of_made,
+            jobs: JobStore::open(out)?,
             _lock: lock,
         };
         match made.bytes {
             Some(_) => book.rows = made.rows,
-            None => book.adopt(made.rows)?,
+            None => book.adopt(made.rows, &GatheredRuns::default())?,
         }
         Ok(book)
     }
 
     /// Stores a run and its row, on disk, too.
-    pub fn add(&mut self, run: &Run, made: &MadeRun) -> Result<(), Failure> {
+    pub fn add(&mut self, run: &Run, made: &MadeRun, jobs: Option<&RunOutcomes>) -> Result<(), Failure> {
+        jobs.map_or(Ok(()), |jobs| self.jobs.add(&made.inputs, jobs))?;
         let row = made.row(self.work.experiment, run).expect("a run has all metrics");
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
@@ -192,12 +206,18 @@ impl<'a> SweepBook<'a> {
         self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
     }
 
-    /// Takes the rows of runs that were made elsewhere, in place of those that are here.
-    pub fn adopt(&mut self, rows: BTreeMap<usize, RunRow>) -> Result<(), Failure> {
+    /// Takes the rows of runs that were made elsewhere, in place of those here, with the facts beside them.
+    pub fn adopt(&mut self, rows: BTreeMap<usize, RunRow>, known: &GatheredRuns) -> Result<(), Failure> {
         for row in rows.values() {
             if self.rows.get(&row.run) != Some(row) {
                 let inputs = &self.work.inputs[row.run - 1];
-                self.write_made(&MadeRun::from_row(self.work.experiment, row, inputs))?;
+                match known.made.get(inputs) {
+                    Some(made) => self.write_made(made)?,
+                    None => self.write_made(&MadeRun::from_row(self.work.experiment, row, inputs))?,
+                }
+                if let Some(jobs) = known.jobs.get(inputs) {
+                    self.jobs.add(inputs, jobs)?;
+                }
             }
         }
         self.rows = rows;
@@ -235,13 +255,15 @@ pub fn look(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<Made
 
 /// Removes files computed from all rows, which must not exist before all rows do.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
-    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS].into_iter().try_for_each(|file| remove(&out.join(file)))
+    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER]
+        .into_iter()
+        .try_for_each(|file| remove(&out.join(file)))
 }
 
 /// Removes files that a killed sweep was writing. The folder is locked, so none is being written.
 fn remove_half_written(out: &Path) -> Result<(), Failure> {
     let is_half = |name: &str| {
-        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS];
+        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER];
         files.iter().any(|file| name.starts_with(&format!(".{file}.partial-")))
     };
     for entry in fs::read_dir(out).map_err(|error| cannot("read", out, &error))? {

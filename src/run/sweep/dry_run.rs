@@ -29,7 +29,8 @@ const LOOK: Duration = Duration::from_millis(50);
 pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<(), Failure> {
     let (experiment, CheckedExperiment { fingerprint, inputs, .. }) = read_checked(path, files, &sweeping.choosing)?;
     let (_, out, part) = sweeping.places(&experiment);
-    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
+    let work =
+        SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs: false };
     let made = look(&out, &work, sweeping.fresh)?.unwrap_or_default();
     let missing: Vec<Run> = work.runs().filter(|run| !made.rows.contains_key(&run.number)).collect();
 
@@ -81,7 +82,7 @@ fn told(seconds: f64, threads: usize, from: &str) -> String {
 fn estimate(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f64> {
     let setting = |values: &[String]| -> Vec<String> {
         let axes = work.experiment.axes.iter().zip(values);
-        axes.filter(|(axis, _)| !axis.is_seed()).map(|(_, value)| value.clone()).collect()
+        axes.filter(|(axis, _)| !axis.is_repetition()).map(|(_, value)| value.clone()).collect()
     };
     let mut times: BTreeMap<Vec<String>, (f64, f64)> = BTreeMap::new();
     let mut all = (0.0, 0.0);
@@ -121,7 +122,7 @@ fn trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usiz
         return Err(Failure::Interrupted("interrupted".to_owned()));
     }
     let which = format!("run {} ({})", run.number, settings_of(work.experiment, run));
-    Ok(match made.and_then(|made| made.seconds) {
+    Ok(match made.and_then(|(made, _)| made.seconds) {
         Some(seconds) => told(seconds * missing.len() as f64, threads, &format!("from {which}, made now and not kept")),
         None => {
             let limit = TRIAL_MAX.as_secs_f64();

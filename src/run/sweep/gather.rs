@@ -10,21 +10,31 @@ use super::super::Failure;
 use super::super::disk::cannot;
 use super::super::outside::Stop;
 use super::book::{Label, SweepState, SweepWork, read_rows};
+use super::job_store::{KeptJobs, read_kept_jobs};
+use super::made::MadeRun;
 use super::part::{SweepPart, folder_of_parts};
 use hansa_report::Status;
 use hansa_report::experiment::RunRow;
 
 const LOOK: Duration = Duration::from_millis(200);
 
-/// The rows of all shares of this work, which would be in `whole`.
+/// Facts about the runs of shares beside their rows, by the hash of what was run.
+#[derive(Default)]
+pub struct GatheredRuns {
+    pub made: BTreeMap<String, MadeRun>,
+    pub jobs: KeptJobs,
+}
+
+/// The rows of all shares of this work, which would be in `whole`, and what is known beside them.
 pub fn gather(
     work: &SweepWork<'_>,
     whole: &Path,
     from: &[PathBuf],
     wait: Duration,
     stop: &Stop,
-) -> Result<BTreeMap<usize, RunRow>, Failure> {
+) -> Result<(BTreeMap<usize, RunRow>, GatheredRuns), Failure> {
     let mut rows = BTreeMap::new();
+    let mut known = GatheredRuns::default();
     for (part, folder) in shares(work.label(), whole, from, wait, stop)? {
         let share = SweepWork { part: Some(part), ..*work };
         let read = read_rows(&folder, &share)?;
@@ -34,8 +44,10 @@ pub fn gather(
             return Err(Failure::Input(format!("{folder} claims to be complete, but has only {read} of {count} runs")));
         }
         rows.extend(read);
+        known.made.extend(MadeRun::read_all(&folder)?);
+        known.jobs.extend(read_kept_jobs(&folder)?);
     }
-    Ok(rows)
+    Ok((rows, known))
 }
 
 /// The folders of all shares of a whole, once they are complete.

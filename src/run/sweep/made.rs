@@ -14,6 +14,7 @@ use super::super::Failure;
 use super::super::disk::cannot;
 use super::super::input::read_plain;
 use super::book::{RUNS, SweepState, SweepWork, changed, read_rows};
+use hansa_report::WorkDone;
 use hansa_report::experiment::{DIGEST, Experiment, Run, RunRow};
 use hansa_sim::settings::counted;
 
@@ -28,6 +29,9 @@ pub struct MadeRun {
     pub settings: BTreeMap<String, String>,
     pub metrics: BTreeMap<String, Option<f64>>,
     pub digest: String,
+    /// Jobs by their ends. None if the run was made by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkDone>,
     /// Wall time. None if the run was made elsewhere.
     pub seconds: Option<f64>,
 }
@@ -41,6 +45,7 @@ impl MadeRun {
             settings: experiment.settings(&row.values),
             metrics: names.zip(row.metrics.iter().copied()).collect(),
             digest: row.digest.clone(),
+            work: None,
             seconds: None,
         }
     }
@@ -54,6 +59,18 @@ impl MadeRun {
             metrics: metrics.collect::<Option<_>>()?,
             digest: self.digest.clone(),
         })
+    }
+
+    /// Reads the runs of a folder, by the hash of what was run; lines that are none are left out.
+    pub fn read_all(out: &Path) -> Result<BTreeMap<String, MadeRun>, Failure> {
+        let path = out.join(MADE);
+        let text = match read_plain(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(|error| cannot("read", &path, &error))?,
+        };
+        let text = String::from_utf8_lossy(&text);
+        let runs = text.lines().filter_map(|line| serde_json::from_str::<MadeRun>(line).ok());
+        Ok(runs.map(|run| (run.inputs.clone(), run)).collect())
     }
 
     pub fn line(&self) -> String {

@@ -11,6 +11,7 @@
 mod book;
 mod dry_run;
 mod gather;
+mod job_store;
 mod made;
 mod part;
 
@@ -21,10 +22,11 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use self::book::{ANSWER, MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove};
 pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
-use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove};
 pub use self::dry_run::dry_run;
 pub use self::gather::shares;
+use self::job_store::{JOBS_MAX, read_kept_jobs};
 use self::made::MadeRun;
 pub use self::part::SweepPart;
 use super::Failure;
@@ -36,8 +38,10 @@ use super::logs;
 use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::ItemCounter;
+use hansa_report::experiment::answer::{Answers, ContestRun, NoAnswer, answer_panels, find_metric};
 use hansa_report::experiment::means::{csv, means, page};
 use hansa_report::experiment::{self, Experiment, Findings, Run, RunRow, Table, verdicts};
+use hansa_report::{RunOutcomes, Summary, WorkDone, pretty};
 use hansa_sim::settings::counted;
 use hansa_sim::topology::{self, InvalidInput, Loaded};
 
@@ -77,6 +81,8 @@ pub struct Swept {
     pub rows: Vec<RunRow>,
     /// The share, if it is not all.
     pub part: Option<SweepPart>,
+    /// Hash of what is run, for each run of the experiment.
+    inputs: Vec<String>,
 }
 
 impl Swept {
@@ -114,6 +120,27 @@ impl Swept {
         Ok(findings)
     }
 
+    /// Answers the question of the sweep, and writes the answer for programs; `against` is the index of the reference
+    /// among the entrants.
+    pub fn answer(&self, against: usize, by: Option<&str>) -> Result<Option<Answers>, Failure> {
+        let made = MadeRun::read_all(&self.out)?;
+        let jobs = read_kept_jobs(&self.out)?;
+        let find = |row: &RunRow| {
+            let inputs = self.inputs.get(row.run - 1)?;
+            let run = made.get(inputs)?;
+            let metrics = experiment::metrics().map(|metric| run.metrics.get(metric.name).copied().flatten()).collect();
+            Some(ContestRun { metrics, work: run.work.clone(), outcomes: jobs.get(inputs) })
+        };
+        match answer_panels(&self.experiment, &self.rows, against, by, &find) {
+            Ok(answers) => {
+                replace(&self.out.join(ANSWER), pretty(&answers.json()))?;
+                Ok(Some(answers))
+            }
+            Err(NoAnswer::Nothing) => Ok(None),
+            Err(error) => Err(Failure::Input(error.to_string())),
+        }
+    }
+
     /// Facts on a page: its origin, and the file with its numbers.
     pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
         let runs = counted(self.rows.len() as u64, "run");
@@ -130,8 +157,14 @@ pub fn verdict_list(findings: Option<&Findings>) -> String {
     findings.map_or(String::new(), told)
 }
 
-/// Runs the experiment in a file.
-pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
+/// Refuses a metric that does not exist before anything runs.
+pub fn check_metric(by: Option<&str>) -> Result<(), Failure> {
+    by.map(find_metric).transpose().map(drop).map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// Runs the experiment in a file; `by` is the metric of the question.
+pub fn sweep(path: &str, by: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
+    check_metric(by)?;
     let swept = run_experiment(path, &mut FileCache::default(), sweeping)?;
     if swept.part.is_some() {
         // Means need all rows.
@@ -140,10 +173,13 @@ pub fn sweep(path: &str, sweeping: &Sweeping) -> Result<(), Failure> {
     let means = means(&swept.experiment, &swept.rows);
     let findings = swept.judge(path)?;
     replace(&swept.out.join(MEANS), csv(&means))?;
-    replace(&swept.out.join(MEANS_PAGE), page(&means, findings.as_ref(), &swept.facts(path, MEANS)))?;
+    let answers = swept.answer(0, by)?;
+    let facts = swept.facts(path, MEANS);
+    replace(&swept.out.join(MEANS_PAGE), page(&means, answers.as_ref(), findings.as_ref(), &facts))?;
     let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
     super::out::unless_quiet(&format!(
-        "{}{note}{}{}: the page of their means\n",
+        "{}{}{note}{}{}: the page of their means\n",
+        answers.map_or(String::new(), |answers| answers.text()),
         swept.told(),
         verdict_list(findings.as_ref()),
         swept.out.join(MEANS_PAGE).display()
@@ -229,16 +265,18 @@ impl Sweeping {
 
 /// Runs the experiment at `path`, except runs that exist already.
 pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, CheckedExperiment { fingerprint, inputs, told }) = read_checked(path, files, &sweeping.choosing)?;
+    let (experiment, CheckedExperiment { fingerprint, inputs, told, jobs }) =
+        read_checked(path, files, &sweeping.choosing)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
     let (whole, out, part) = sweeping.places(&experiment);
-    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part };
+    let keeps_jobs = jobs <= JOBS_MAX;
+    let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs };
     let rows = match &sweeping.share {
         SweepShare::Gather { from, wait } => {
-            let rows = gather::gather(&work, &whole, from, *wait, &interrupted)?;
+            let (rows, known) = gather::gather(&work, &whole, from, *wait, &interrupted)?;
             let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
-            book.adopt(rows)?;
+            book.adopt(rows, &known)?;
             book.close(&Ok(()))?
         }
         SweepShare::Whole | SweepShare::Part(_) => {
@@ -249,7 +287,7 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
             rows
         }
     };
-    Ok(Swept { out, experiment, rows, part })
+    Ok(Swept { out, experiment, rows, part, inputs })
 }
 
 /// Facts about an experiment before it is run.
@@ -260,6 +298,8 @@ struct CheckedExperiment {
     inputs: Vec<String>,
     /// Faults of its logs, each once.
     told: Vec<String>,
+    /// Number of jobs of all runs together.
+    jobs: u64,
 }
 
 fn read_checked(
@@ -283,7 +323,9 @@ fn read_checked(
 fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let mut all = format!("{version}\n{}", Table::of(experiment).header());
-    let (mut wrong, mut told, mut inputs): (Vec<String>, Vec<String>, Vec<String>) = Default::default();
+    let (mut wrong, mut inputs): (Vec<String>, Vec<String>) = Default::default();
+    let mut told = experiment.remarks.clone();
+    let mut jobs = 0;
     for run in experiment.runs() {
         match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
             Ok(loaded) => {
@@ -292,7 +334,11 @@ fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedEx
                 let of_run = format!("{}\n{}", loaded.topology.hash(), programs.collect::<String>());
                 inputs.push(hash(&format!("{version}\n{of_run}")));
                 all.push_str(&format!("{} {of_run}", run.values.join(",")));
+                jobs += loaded.topology.jobs();
                 told.extend(logs::faults(&loaded.topology));
+                if experiment.has_windows() {
+                    told.extend(logs::window_notes(&loaded.topology));
+                }
                 told.sort_unstable();
                 told.dedup();
             }
@@ -310,7 +356,7 @@ fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedEx
         }
     }
     if wrong.is_empty() {
-        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, told })
+        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, told, jobs })
     } else {
         Err(Failure::Input(wrong.join("\n\n")))
     }
@@ -340,7 +386,8 @@ fn run_missing(
     let one = |run: &Run| make(work, run, files, stop).map(|made| Some((run.clone(), made?)));
     in_parallel(&missing, threads, &stopped, &one, &mut |result| {
         let made = result.and_then(Result::transpose);
-        let kept = made.map_or(Ok(()), |made| made.and_then(|(run, made)| book.add(&run, &made)));
+        let kept =
+            made.map_or(Ok(()), |made| made.and_then(|(run, (made, jobs))| book.add(&run, &made, jobs.as_ref())));
         if kept.is_err() && end.is_ok() {
             stop.store(true, Ordering::Relaxed);
             end = kept;
@@ -364,24 +411,42 @@ pub fn load(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loa
     topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
 }
 
+/// A run with the outcomes of its jobs, if these are kept.
+type MadeWithJobs = (MadeRun, Option<RunOutcomes>);
+
 /// Runs one run; `None` if it was stopped.
-fn make(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeRun>, Failure> {
+fn make(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeWithJobs>, Failure> {
     let experiment = work.experiment;
     let loaded = load(experiment, run, files)?;
     let began = Instant::now();
-    let summary = match inline::summary(&loaded.topology, &experiment.topology, stop) {
-        Ok(Some(summary)) => summary,
+    let (summary, jobs) = match run_topology(work, &loaded, stop) {
+        Ok(Some(made)) => made,
         // It may have been waiting for an external program.
         Ok(None) | Err(Failure::Interrupted(_)) => return Ok(None),
         Err(failure) => return Err(in_run(run, experiment, failure)),
     };
-    Ok(Some(MadeRun {
+    let made = MadeRun {
         inputs: work.inputs_of(run).to_owned(),
         settings: experiment.settings(&run.values),
         metrics: experiment::metrics().map(|metric| (metric.name.to_owned(), metric.of(&summary))).collect(),
+        work: Some(WorkDone::of(&summary)),
         digest: summary.digest,
         seconds: Some(began.elapsed().as_secs_f64()),
-    }))
+    };
+    Ok(Some((made, jobs)))
+}
+
+fn run_topology(
+    work: &SweepWork<'_>,
+    loaded: &Loaded,
+    stop: &Stop,
+) -> Result<Option<(Summary, Option<RunOutcomes>)>, Failure> {
+    let written_in = &work.experiment.topology;
+    if work.keeps_jobs {
+        let made = inline::summary_with_jobs(&loaded.topology, written_in, stop)?;
+        return Ok(made.map(|(summary, jobs)| (summary, Some(jobs))));
+    }
+    Ok(inline::summary(&loaded.topology, written_in, stop)?.map(|summary| (summary, None)))
 }
 
 /// Settings of a run in words.

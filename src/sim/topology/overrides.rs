@@ -59,6 +59,18 @@ impl Override {
         let setting = Override::parse(&format!("{path}={}", &origin.text[value.clone()]))?;
         Ok(Override { written: Some(WrittenSetting { file: origin.clone(), steps, value }), ..setting })
     }
+
+    /// A setting that a file implies; its errors point to `value` there.
+    pub fn implied(
+        origin: &Arc<OverrideFile>,
+        path: &str,
+        steps: Vec<Range<usize>>,
+        value: Range<usize>,
+        text: &str,
+    ) -> Result<Override, NoOverride> {
+        let setting = Override::parse(&format!("{path}={text}"))?;
+        Ok(Override { written: Some(WrittenSetting { file: origin.clone(), steps, value }), ..setting })
+    }
 }
 
 /// The longest valid path is `workload.0.job.0.worth.points.0.0`.

@@ -87,6 +87,17 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
     Ok(collector.finish())
 }
 
+/// Time of day at which a log starts: the time in its header `StartTime: Fri Apr 24 18:11:04 PDT 1998`, which is local.
+pub fn start_of_day(header: &[String]) -> Option<Span> {
+    let line = header.iter().find_map(|line| line.trim_start().strip_prefix("StartTime:"))?;
+    let clock = line.split_whitespace().find(|word| word.split(':').count() == 3)?;
+    let mut parts = clock.split(':').map(|part| part.parse::<u64>().ok());
+    let hours = parts.next()?.filter(|hours| *hours < 24)?;
+    let minutes = parts.next()?.filter(|minutes| *minutes < 60)?;
+    let seconds = parts.next()?.filter(|seconds| *seconds < 60)?;
+    Some(Span::from_secs(hours * 3_600 + minutes * 60 + seconds))
+}
+
 /// A remark on a line that has the form of another format; empty if none is recognised.
 fn lookalike(text: &[u8]) -> &'static str {
     let count = |sign: u8| text.iter().filter(|&&byte| byte == sign).count();
@@ -437,6 +448,15 @@ mod tests {
             "the job number is 1,0,-1,10,1, which is not a number; it looks like a CSV table, but a log has eighteen \
              numbers a line, separated by spaces (SWF)"
         );
+    }
+
+    #[test]
+    fn the_header_says_at_what_time_of_day_a_log_starts() {
+        let start = |line: &str| start_of_day(&["Version: 2.2".to_owned(), line.to_owned()]);
+        assert_eq!(start("StartTime: Fri Apr 24 18:11:04 PDT 1998"), Some(Span::from_secs(65_464)));
+        for line in ["StartTime: yesterday", "StartTime: 25:00:00", "EndTime: Fri Apr 24 18:11:04 PDT 1998", ""] {
+            assert_eq!(start(line), None, "{line}");
+        }
     }
 
     #[test]

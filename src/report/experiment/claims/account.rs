@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
-use crate::experiment::figures::capital;
 use crate::html::table;
 use crate::markup::{Html, cells, html};
 use hansa_sim::numerals;
+use hansa_sim::numerals::capital;
 use hansa_sim::settings::counted;
 
 /// Verdicts of some claims.

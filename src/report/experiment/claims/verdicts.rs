@@ -15,7 +15,8 @@ pub fn verdicts(experiment: &Experiment, rows: &[RunRow]) -> Option<Findings> {
     if experiment.claims.is_empty() {
         return None;
     }
-    let columns: Vec<usize> = (0..experiment.axes.len()).filter(|axis| !experiment.axes[*axis].is_seed()).collect();
+    let columns: Vec<usize> =
+        (0..experiment.axes.len()).filter(|axis| !experiment.axes[*axis].is_repetition()).collect();
     let idle = idle_seeds(experiment, rows);
     let is_first = |row: &&RunRow| {
         let mut axes = experiment.axes.iter().zip(&row.values);

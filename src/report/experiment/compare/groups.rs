@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::jobs::{JobLine, SECOND};
 use super::letter;
+use crate::experiment::job_classes::{cores_class, run_time_class};
 
 /// A group of jobs that ended in both results. Means are in seconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,19 +27,6 @@ pub struct Division {
     pub groups: Vec<Group>,
 }
 
-/// Largest numbers of cores of the classes.
-const CORES: [u64; 6] = [1, 4, 16, 64, 256, 1024];
-
-/// Upper bounds of the classes of run times in seconds, and names. The last class has no bound.
-const RUN_TIMES: [(i64, &str); 5] = [
-    (60, "under 1 min"),
-    (600, "1 to 10 min"),
-    (3_600, "10 min to 1 h"),
-    (4 * 3_600, "1 to 4 h"),
-    (12 * 3_600, "4 to 12 h"),
-];
-const LONGEST: &str = "12 h or more";
-
 /// Turnaround of a job in both results, in microseconds.
 struct Turnarounds {
     first: i64,
@@ -48,19 +36,14 @@ struct Turnarounds {
 /// Divides the jobs that ended in the first result and in `run`; a division of a single group is left out. O(jobs log
 /// jobs).
 pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
+    let pairs: Vec<(&JobLine, &JobLine)> =
+        pairs.iter().copied().filter(|(first, here)| first.counts && here.counts).collect();
     let is_whole = |(first, here): &(&JobLine, &JobLine)| !first.was_killed && !here.was_killed;
     let whole: Vec<_> = pairs.iter().copied().filter(is_whole).collect();
     let by_user = |first: &JobLine, _: &JobLine| Some((0, first.user.clone()));
-    let by_cores = |first: &JobLine, _: &JobLine| {
-        let class = CORES.iter().position(|most| first.cores.is_some_and(|cores| cores <= *most));
-        first.cores.map(|_| class.unwrap_or(CORES.len())).map(|class| (class, cores_label(class)))
-    };
-    let by_run_time = |first: &JobLine, _: &JobLine| {
-        let runs_for = first.ended? - first.started?;
-        let class = RUN_TIMES.iter().position(|(bound, _)| runs_for < bound * SECOND as i64);
-        let label = class.map_or(LONGEST, |class| RUN_TIMES[class].1);
-        Some((class.unwrap_or(RUN_TIMES.len()), label.to_owned()))
-    };
+    let by_cores = |first: &JobLine, _: &JobLine| first.cores.map(cores_class);
+    let by_run_time =
+        |first: &JobLine, _: &JobLine| Some(run_time_class((first.ended? - first.started?) as f64 / SECOND));
     let by_end = |first: &JobLine, here: &JobLine| {
         let label = match (first.was_killed, here.was_killed) {
             (false, false) => "finished in both".to_owned(),
@@ -68,7 +51,7 @@ pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Divis
             (false, true) => format!("killed in {} only", letter(run)),
             (true, true) => "killed in both".to_owned(),
         };
-        Some((usize::from(first.was_killed) + 2 * usize::from(here.was_killed), label))
+        Some((u64::from(first.was_killed) + 2 * u64::from(here.was_killed), label))
     };
     let mut users = Division::of("user", &whole, by_user);
     users.groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
@@ -76,18 +59,9 @@ pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Divis
         users,
         Division::of("cores", &whole, by_cores),
         Division::of("run time in A", &whole, by_run_time),
-        Division::of("end", pairs, by_end),
+        Division::of("end", &pairs, by_end),
     ];
     divisions.into_iter().filter(|division| division.groups.len() > 1).collect()
-}
-
-fn cores_label(class: usize) -> String {
-    let least = class.checked_sub(1).map_or(1, |before| CORES[before] + 1);
-    match CORES.get(class) {
-        Some(most) if least == *most => least.to_string(),
-        Some(most) => format!("{least} to {most}"),
-        None => format!("{least} or more"),
-    }
 }
 
 impl Division {
@@ -95,9 +69,9 @@ impl Division {
     fn of(
         name: &'static str,
         pairs: &[(&JobLine, &JobLine)],
-        class: impl Fn(&JobLine, &JobLine) -> Option<(usize, String)>,
+        class: impl Fn(&JobLine, &JobLine) -> Option<(u64, String)>,
     ) -> Division {
-        let mut groups: BTreeMap<(usize, String), Vec<Turnarounds>> = BTreeMap::new();
+        let mut groups: BTreeMap<(u64, String), Vec<Turnarounds>> = BTreeMap::new();
         for (first, here) in pairs {
             if let (Some(class), Some(one), Some(other)) = (class(first, here), first.turnaround(), here.turnaround()) {
                 groups.entry(class).or_default().push(Turnarounds { first: one, here: other });

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Side;
 use super::groups::{Division, divisions};
-use crate::Better;
+use crate::{Better, JobEnd, JobOutcome, RunOutcomes};
 
 /// The number of jobs that are listed with the largest changes.
 const LARGEST: usize = 10;
@@ -30,6 +30,8 @@ pub struct JobReader {
     ended: usize,
     value: usize,
     worth: usize,
+    /// Only where some jobs do not count.
+    counted: Option<usize>,
     width: usize,
     table: JobTable,
 }
@@ -50,6 +52,8 @@ pub struct JobLine {
     pub(super) user: String,
     /// Its name in the input; empty if it has none.
     name: String,
+    /// User and group of its log, where known.
+    logged: (Option<u32>, Option<u32>),
     submitted: i64,
     /// Requested cores and time; None if it has several tasks.
     pub(super) cores: Option<u64>,
@@ -57,6 +61,9 @@ pub struct JobLine {
     /// Its largest possible value, as written.
     worth: String,
     has_ended: bool,
+    end: JobEnd,
+    /// False if it is in a warm-up or a cool-down.
+    pub(super) counts: bool,
     /// True if it was ended at its walltime.
     pub(super) was_killed: bool,
     pub(super) started: Option<i64>,
@@ -85,6 +92,7 @@ impl JobReader {
             ended: column("finish_time")?,
             value: column("value")?,
             worth: column("value_max")?,
+            counted: column("counted").ok(),
             width: heading.len(),
             table: JobTable::default(),
         })
@@ -109,10 +117,13 @@ impl JobReader {
             run: whole(self.run_number, "job")?,
             user: row[self.user].clone(),
             name: row[self.name].clone(),
+            logged: (None, None),
             submitted: submitted.ok_or_else(|| wrong("submission_time", ""))?,
             cores: maybe(self.cores).map(|_| whole(self.cores, "requested_number_of_resources")).transpose()?,
             walltime: time(self.walltime, "requested_time")?,
             worth: row[self.worth].clone(),
+            end: end_of(&row[self.state]),
+            counts: self.counted.is_none_or(|column| row[column] != "0"),
             has_ended: matches!(row[self.state].as_str(), "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
             was_killed: row[self.state] == "COMPLETED_WALLTIME_REACHED",
             started: time(self.started, "starting_time")?,
@@ -128,6 +139,17 @@ impl JobReader {
             found if found == expected => Ok(self.table),
             found => Err(format!("it has {found} jobs, but the summary counts {expected}")),
         }
+    }
+}
+
+/// End of a job by its `final_state`.
+fn end_of(state: &str) -> JobEnd {
+    match state {
+        "COMPLETED_SUCCESSFULLY" => JobEnd::Finished,
+        "COMPLETED_WALLTIME_REACHED" => JobEnd::Killed,
+        "COMPLETED_KILLED" => JobEnd::Removed,
+        "REJECTED" => JobEnd::Refused,
+        _ => JobEnd::Unfinished,
     }
 }
 
@@ -157,6 +179,36 @@ impl JobLine {
 }
 
 impl JobTable {
+    /// Outcomes of the jobs, without users and groups of a log. O(jobs log users).
+    pub fn outcomes(&self, time_of_day: Option<u64>) -> RunOutcomes {
+        let mut users: Vec<String> = self.jobs.iter().map(|job| job.user.clone()).collect();
+        users.sort_unstable();
+        users.dedup();
+        let micros = |time: i64| time.max(0) as u64;
+        let outcome = |job: &JobLine| JobOutcome {
+            log: job.log,
+            run: job.run,
+            user: users.binary_search(&job.user).unwrap_or_default() as u32,
+            logged: job.logged,
+            cores: job.cores.and_then(|cores| u32::try_from(cores).ok()),
+            submitted: micros(job.submitted),
+            started: job.started.map(micros),
+            ended: job.ended.filter(|_| job.has_ended).map(micros),
+            end: job.end,
+            counts: job.counts,
+        };
+        let jobs = self.jobs.iter().map(outcome).collect();
+        RunOutcomes { users, time_of_day, jobs }
+    }
+
+    /// Sets the users and groups of a log, by the numbers of its jobs; none if numbers occur twice.
+    pub fn take_log(&mut self, logged: &BTreeMap<u64, (Option<u32>, Option<u32>)>) {
+        if !self.has_repeated_numbers() && self.jobs.iter().all(|job| job.log.0 <= 1) {
+            let of_job = |job: &JobLine| logged.get(&job.log.1).copied();
+            self.jobs.iter_mut().for_each(|job| job.logged = of_job(job).unwrap_or_default());
+        }
+    }
+
     /// The least and the largest number, in words; None without jobs.
     pub fn numbers(&self) -> Option<String> {
         let numbers = || self.jobs.iter().map(|job| job.log.1);
@@ -276,13 +328,14 @@ impl Matching {
         let several = pairs.iter().any(|(job, _)| job.log.0 > 1);
         let count = |of: &dyn Fn(&(&JobLine, &JobLine)) -> bool| pairs.iter().filter(|pair| of(pair)).count() as u64;
         let wait = |job: &JobLine| Some(job.started? - job.submitted);
+        let counted = || pairs.iter().filter(|(a, b)| a.counts && b.counts);
         let times = |of: &dyn Fn(&JobLine) -> Option<i64>| -> Vec<f64> {
-            let both = pairs.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
+            let both = counted().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
             both.collect()
         };
         let mut sorted = times(&JobLine::turnaround);
         sorted.sort_unstable_by(f64::total_cmp);
-        let values = pairs.iter().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
+        let values = counted().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
         let quantities = [
             Changes::of("turnaround", "from submission to end", Better::Less, sorted.clone()),
             Changes::of("wait", "from submission to first start", Better::Less, times(&wait)),

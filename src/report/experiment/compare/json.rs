@@ -7,6 +7,7 @@ use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::text::ratio_digits;
 use super::{Comparison, LogComparison, MetricRow, Side, letter};
 use crate::Better;
+use crate::experiment::answer::Answer;
 
 impl Comparison {
     /// The whole comparison. Lists of values are in the order of `results`.
@@ -18,6 +19,7 @@ impl Comparison {
         let logs = self.sides.iter().enumerate().filter_map(|(run, side)| log(run, &side.log));
         json!({
             "results": results,
+            "answer": self.answer.as_ref().map(Answer::json),
             "verdicts": verdicts,
             "notes": self.notes,
             "settings": settings,

@@ -15,8 +15,12 @@ mod text;
 
 use std::collections::BTreeMap;
 
+use super::answer::{Answer, Contest, ContestRun, NoAnswer, answer};
 use super::metrics::{self, Metric};
-use crate::{Better, Course, Difference, Manifest, Status, SummaryFile, Window, changed_inputs};
+use crate::{
+    Better, Course, Difference, Family, Manifest, RunOutcomes, Schedule, Status, SummaryFile, Window, WorkDone,
+    changed_inputs,
+};
 use hansa_sim::numerals::{count, signed_span};
 use hansa_sim::settings::counted;
 
@@ -24,7 +28,6 @@ use self::jobs::{JobChanges, Matching};
 pub use self::jobs::{JobReader, JobTable};
 use self::settings::Setting;
 pub use self::sweeps::{Sweep, Sweeps, compare_sweeps};
-pub(super) use self::text::wrapped;
 
 /// Most results of one comparison: pictures have a colour or a dash pattern for each.
 pub const RESULTS_MAX: usize = 16;
@@ -72,6 +75,7 @@ pub struct Comparison {
     absent: Vec<&'static str>,
     /// Changes of jobs against the first result, one entry per other result.
     changes: Vec<JobChanges>,
+    answer: Option<Answer>,
 }
 
 /// A metric with its value in each run.
@@ -114,15 +118,16 @@ impl MetricRow {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Better,
     Worse,
     Neither,
 }
 
-/// Compares results; an error in words if two of them have jobs and no job in common.
-pub fn compare(sides: Vec<Side>, window: Window) -> Result<Comparison, String> {
+/// Compares results by a metric, by default by turnaround; an error in words if no result has it, or if two of them
+/// have jobs and no job in common.
+pub fn compare(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Comparison, String> {
     let matching = Matching::of(&sides);
     let others = sides.iter().enumerate().skip(1);
     let changes: Vec<JobChanges> = others.map(|(run, side)| matching.changes(&sides[0], run, side)).collect();
@@ -148,7 +153,40 @@ pub fn compare(sides: Vec<Side>, window: Window) -> Result<Comparison, String> {
             false => absent.push(metric.name),
         }
     }
-    Ok(Comparison { sides, window, settings, notes, metrics: rows, absent, changes })
+    let answer = match answer_of(&sides, by) {
+        // Runs without any job have nothing to answer.
+        Err(NoAnswer::Nothing) if by.is_none() => None,
+        answered => Some(answered.map_err(|error| error.to_string())?),
+    };
+    Ok(Comparison { sides, window, settings, notes, metrics: rows, absent, changes, answer })
+}
+
+/// The answer about results as runs of one repetition.
+fn answer_of(sides: &[Side], by: Option<&str>) -> Result<Answer, NoAnswer> {
+    let outcomes: Vec<RunOutcomes> = sides.iter().map(|side| side.jobs.outcomes(side.time_of_day())).collect();
+    let runs = sides.iter().zip(&outcomes).map(|(side, outcomes)| {
+        let results = &side.summary.results;
+        let metrics = metrics::all().map(|metric| metric.of(results)).collect();
+        let has_jobs = !outcomes.jobs.is_empty();
+        Some(ContestRun { metrics, work: Some(WorkDone::of(results)), outcomes: has_jobs.then_some(outcomes) })
+    });
+    let contest = Contest {
+        names: (0..sides.len()).map(letter).collect(),
+        reference: 0,
+        one: "run",
+        repetition: "repetition",
+        repetitions: vec![runs.collect()],
+    };
+    answer(&contest, by)
+}
+
+impl Side {
+    /// Time of day at virtual time zero in microseconds, if its log says so.
+    fn time_of_day(&self) -> Option<u64> {
+        let schedule = self.summary.results.part::<Schedule>()?;
+        let seconds = schedule.logs.iter().find_map(|log| log.time_of_day)?;
+        Some((seconds * 1e6) as u64)
+    }
 }
 
 /// Sentences on results that cannot be compared without reserve.
@@ -267,8 +305,6 @@ impl Comparison {
                 count(changes.unlike)
             );
         }
-        let whole = || self.metrics.iter().filter(|row| !metrics::is_of_a_tenth(row.metric.name));
-        let number = |verdict| whole().filter(|row| row.verdict(run) == verdict).count() as u64;
         let mut text = format!("{} against A: ", letter(run));
         if let Some(turnaround) = changes.quantities.first().filter(|_| self.compares_jobs(run)) {
             text.push_str(&format!(
@@ -279,7 +315,23 @@ impl Comparison {
                 signed_span(turnaround.mean)
             ));
         }
-        let (better, worse) = (number(Verdict::Better), number(Verdict::Worse));
-        text + &format!("better in {}, worse in {}.", counted(better, "metric"), count(worse))
+        text + &format!("{}.", self.families_in_words(run))
+    }
+
+    /// Families of metrics in which a result is better, and worse, each by its first metric that both have.
+    fn families_in_words(&self, run: usize) -> String {
+        let mut names: BTreeMap<Verdict, Vec<&str>> = BTreeMap::new();
+        for (word, family, _) in Family::ALL {
+            let has_both = |row: &&MetricRow| row.values[0].is_some() && row.values[run].is_some();
+            let of_family = |row: &&MetricRow| row.metric.family == *family && row.metric.better != Better::Neither;
+            if let Some(row) = self.metrics.iter().filter(of_family).find(has_both) {
+                names.entry(row.verdict(run)).or_default().push(word);
+            }
+        }
+        let list = |verdict: Verdict| names.get(&verdict).map(|words| words.join(", "));
+        let parts = [(list(Verdict::Better), "better in"), (list(Verdict::Worse), "worse in")];
+        let parts: Vec<String> =
+            parts.into_iter().filter_map(|(names, words)| Some(format!("{words} {}", names?))).collect();
+        if parts.is_empty() { "equal in all families of metrics".to_owned() } else { parts.join("; ") }
     }
 }

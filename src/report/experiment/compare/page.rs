@@ -7,14 +7,15 @@ use super::text::{quantile, ratio_digits};
 use super::{Comparison, LogComparison, MetricRow, Verdict, letter};
 use crate::axes::{Axis, PlotArea};
 use crate::chart::{BOTTOM, Figure, Scale, across, plot_area, steps, time_axis, values};
-use crate::experiment::figures::{capital, words};
+use crate::experiment::answer::Answer;
+use crate::experiment::figures::words;
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::html::{Column, at, bar, count, counted, document, number, percent, sections, short, span, table};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
 use crate::{Course, Status, Unit};
-use hansa_sim::numerals::{Digits, signed_span, unbroken};
+use hansa_sim::numerals::{Digits, capital, signed_span, unbroken};
 
 /// Height of a panel of the picture over time.
 const PANEL: f64 = 210.0;
@@ -63,9 +64,10 @@ impl Comparison {
                 );
             }
         }
-        for run in 1..self.sides.len() {
-            body += html!("<p class=\"lead\">{}</p>\n", self.verdict(run));
-        }
+        body += html!("<ul class=\"legend\">{}</ul>\n", self.names());
+        body += self.answer.as_ref().map_or_else(Html::default, Answer::head_html);
+        body += (1..self.sides.len()).map(|run| html!("<p>{}</p>\n", self.verdict(run))).collect();
+        let of_answer = self.answer.as_ref().map_or_else(Vec::new, Answer::sections);
         let parts = [
             ("glance", "At a glance", self.at_a_glance()),
             ("time", "Over time", self.over_time()),
@@ -74,13 +76,19 @@ impl Comparison {
             ("metrics", "All metrics", self.all_metrics()),
             ("events", "First event that differs", self.events()),
         ];
-        let parts: Vec<_> = parts.into_iter().filter(|(_, _, body)| !body.is_empty()).collect();
+        let parts: Vec<_> = of_answer.into_iter().chain(parts).filter(|(_, _, body)| !body.is_empty()).collect();
         body += sections(&parts);
         body += html!(
             "<footer>Made from summary.json, manifest.json, jobs.csv and events.jsonl of these folders. All times are \
              virtual.</footer>"
         );
         document(&format!("{topology}: a comparison of Hansa"), body)
+    }
+
+    /// The results with their letters.
+    fn names(&self) -> Html {
+        let name = |run: usize| html!("<li>{} <code>{}</code></li>", self.key(run), &self.sides[run].name);
+        (0..self.sides.len()).map(name).collect()
     }
 
     /// One row per result: its settings that differ, if they are few, and the most telling metrics. Settings that a

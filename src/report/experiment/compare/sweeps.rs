@@ -7,16 +7,16 @@ use serde_json::{Value, json};
 
 use super::letter;
 use super::page::shown;
-use super::text::{table, wrapped};
-use crate::experiment::figures::{axis_name, capital, words};
-use crate::experiment::file::{ENTRANT, is_seed};
+use super::text::table;
+use crate::experiment::figures::{axis_name, words, wrapped};
+use crate::experiment::file::{ENTRANT, is_repetition};
 use crate::experiment::metrics::{self, Metric};
 use crate::experiment::range::NONE;
 use crate::experiment::statistics::Estimate;
 use crate::html;
 use crate::markup::{Html, cells};
 use crate::{Better, Status};
-use hansa_sim::numerals::{Digits, count, counted};
+use hansa_sim::numerals::{Digits, capital, count, counted};
 
 /// Largest number of settings of a table on a terminal.
 const SETTINGS_MAX: usize = 24;
@@ -26,6 +26,8 @@ pub struct Sweep {
     pub name: String,
     pub experiment: String,
     pub status: Status,
+    /// Keys that are declared as repetitions.
+    pub repeats: Vec<String>,
     pub heading: Vec<String>,
     pub rows: Vec<Vec<String>>,
 }
@@ -138,7 +140,10 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
         }
     }
 
-    let varies = |key: &&str| *key == ENTRANT || !is_seed(key);
+    let varies = |key: &&str| {
+        *key == ENTRANT
+            || !(is_repetition(key) || sweeps.iter().any(|sweep| sweep.repeats.iter().any(|repeat| repeat == key)))
+    };
     let places: Vec<usize> = (0..keys.len()).filter(|place| varies(&keys[*place])).collect();
     let setting = |run: &Run<'_>| places.iter().map(|place| run.values[*place].to_owned()).collect::<Vec<String>>();
     let mut settings: Vec<Vec<String>> = Vec::new();
@@ -291,6 +296,13 @@ impl fmt::Display for Sweeps {
 }
 
 impl Sweeps {
+    /// Puts a metric first; false if no sweep has it.
+    pub fn put_first(&mut self, name: &str) -> bool {
+        let Some(place) = self.metrics.iter().position(|compared| compared.metric.name == name) else { return false };
+        self.metrics[..=place].rotate_right(1);
+        true
+    }
+
     /// The whole comparison. `differences` have one entry per other sweep.
     pub fn json(&self) -> Value {
         let sides = self.sides.iter().enumerate().map(|(place, (name, experiment, runs))| {

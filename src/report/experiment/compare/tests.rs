@@ -94,7 +94,7 @@ fn second() -> Side {
 }
 
 fn comparison(sides: Vec<Side>) -> Result<Comparison, String> {
-    compare(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) })
+    compare(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) }, None)
 }
 
 fn metric(json: &Value, name: &str) -> Value {
@@ -221,7 +221,7 @@ fn three_results_are_in_one_table_and_one_picture() {
     assert_eq!(cells, ["job_wait,", "s", "1.5", "1.2*", "-0.3", "0.8", "1.5", "0.0", "1.0"]);
     assert!(text.contains("First event of B that differs from A: line 2 of events.jsonl (its time)"), "{text}");
     let verdict = "B against A: of 3 jobs that ended in both, 1 took less time, 1 took more, -0.33 s in the mean; better \
-                   in 2 metrics, worse in 0.";
+                   in waits.";
     assert!(text.replace('\n', " ").contains(verdict), "{text}");
     let page = comparison.page();
     assert_eq!(page.matches("class=\"line l2\"").count(), 3, "busy cores, waiting tasks, changes");
@@ -239,6 +239,7 @@ fn sweep(name: &str, seeds: &[u32], waits: [&[&str]; 2]) -> Sweep {
         name: name.to_owned(),
         experiment: "try".to_owned(),
         status: Status::Complete,
+        repeats: Vec::new(),
         heading: cells("run,seed,site.york.scheduler,job_wait,digest"),
         rows: runs.map(|row| cells(&row)).collect(),
     }
@@ -337,7 +338,7 @@ fn turnarounds_are_divided_by_user_size_run_time_and_end() {
     };
     let first = side([(DONE, 0, 59), (DONE, 10, 70), (DONE, 20, 100), (DONE, 0, 90_000)]);
     let second = side([(DONE, 1, 60), (DONE, 0, 60), (DONE, 20, 100), (KILLED, 0, 50_000)]);
-    let comparison = compare(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }).unwrap();
+    let comparison = compare(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }, None).unwrap();
     let json = comparison.json();
     let divisions = json["jobs"][0]["divisions"].as_array().unwrap();
     let found: Vec<(&str, Vec<Value>)> = divisions

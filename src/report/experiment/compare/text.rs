@@ -7,7 +7,7 @@ use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::settings::Setting;
 use super::{Comparison, LogComparison, MetricRow, letter};
 use crate::Unit;
-use crate::experiment::figures::axis_name;
+use crate::experiment::figures::{axis_name, wrapped};
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use hansa_sim::numerals::{Digits, count, counted, number, percent, signed_span, span};
@@ -113,6 +113,9 @@ impl fmt::Display for Comparison {
             writeln!(f, "{}  {}\n   {}", letter(run), side.name, self.facts(run))?;
         }
         writeln!(f)?;
+        if let Some(answer) = &self.answer {
+            writeln!(f, "{}", answer.text(true))?;
+        }
         (1..self.sides.len()).try_for_each(|run| writeln!(f, "{}", wrapped(&self.verdict(run))))?;
         self.notes.iter().try_for_each(|note| writeln!(f, "{}", wrapped(&format!("Note: {note}."))))?;
         self.settings_table(f)?;
@@ -300,21 +303,4 @@ pub(super) fn table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> S
         text.push('\n');
     }
     text
-}
-
-/// Words in lines of at most 100 columns.
-pub(in crate::experiment) fn wrapped(words: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in words.split(' ') {
-        let Some(line) = lines.last_mut() else { break };
-        match line.chars().count() + 1 + word.chars().count() {
-            _ if line.is_empty() => line.push_str(word),
-            0..=100 => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines.join("\n")
 }

@@ -38,12 +38,17 @@ pub struct Varying {
     pub values: Vec<String>,
 }
 
+/// True if values are distinct numbers of one kind.
+pub(super) fn are_numbers(values: &[String]) -> bool {
+    quantity::numbers(values).is_some()
+}
+
 /// Computes the means of the rows of a whole experiment.
 ///
 /// Cost: O(rows * (metrics + axes * log values of an axis)).
 pub fn means(experiment: &Experiment, rows: &[RunRow]) -> Means {
     let Experiment { name, about, metrics, .. } = experiment.clone();
-    let varying = || experiment.axes.iter().enumerate().filter(|(_, axis)| !axis.is_seed());
+    let varying = || experiment.axes.iter().enumerate().filter(|(_, axis)| !axis.is_repetition());
     let axes: Vec<Varying> =
         varying().map(|(_, axis)| Varying { key: axis.key.clone(), values: axis.values.clone() }).collect();
     let count: usize = axes.iter().map(|axis| axis.values.len()).product();

@@ -1,8 +1,9 @@
 //! Page of a sweep: for each metric a chart of its means, and their numbers.
 
+use super::super::answer::Answers;
 use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
-use super::super::figures::{axis_name, capital, figure, footer, mean, plain, words};
+use super::super::figures::{axis_name, figure, footer, mean, plain, words};
 use super::super::file::ENTRANT;
 use super::super::metrics::Metric;
 use super::super::range::{NONE, Range, Scale, shown};
@@ -13,6 +14,7 @@ use super::{Means, Varying};
 use crate::html::{Digits, counted, document, table};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
+use hansa_sim::numerals::capital;
 
 /// Most lines that can be told apart: one of each colour, and one with dashes.
 const LINES_MAX: usize = 2 * COLOURS;
@@ -25,22 +27,23 @@ const PICTURES_MAX: usize = 300;
 const MARKS_MAX: usize = 100_000;
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
-pub fn page(means: &Means, findings: Option<&Findings>, facts: &[String]) -> String {
+pub fn page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings>, facts: &[String]) -> String {
     let name = &means.name;
     let mut body = html!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n", name);
     if let Some(about) = &means.about {
         body += html!("<p class=\"lead\">{}</p>\n", about.trim());
     }
     body += html!("<p class=\"lead\">{}</p></header>\n", combined(means));
+    body += answers.map_or_else(Html::default, Answers::html);
     body += match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
         (false, _) => html!("<p>Each number is of a single run. Times are in seconds.</p>\n"),
         (true, true) => {
-            html!("<p>± is the 95 % confidence interval of the mean over the seeds. Times are in seconds.</p>\n")
+            html!("<p>± is the 95 % confidence interval of the mean over the repetitions. Times are in seconds.</p>\n")
         }
         (true, false) => html!(
-            "<p>Numbers are means over the seeds; ± and the bars in charts are 95 % confidence intervals. Runs with \
-             one seed are paired, so overlapping bars do not rule out a difference: a tournament compares them seed \
-             by seed. Times are in seconds.</p>\n"
+            "<p>Numbers are means over the repetitions; ± and the bars in charts are 95 % confidence intervals. Runs of \
+             one repetition are paired, so overlapping bars do not rule out a difference: the answer compares pair by \
+             pair. Times are in seconds.</p>\n"
         ),
     };
     if let Some(note) = means.note() {

@@ -68,7 +68,7 @@ fn the_file_has_a_row_for_each_mean() {
 #[test]
 fn numbers_are_across_and_the_rest_is_in_lines() {
     let experiment = experiment(FILE);
-    let page = page(&means(&experiment, &rows(&experiment, told)), None, &["Of a file.".to_owned()]);
+    let page = page(&means(&experiment, &rows(&experiment, told)), None, None, &["Of a file.".to_owned()]);
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>") && page.contains("Of a file."));
     // Two charts: of two lines, and of the one with numbers; the rest is stated in words.
     assert_eq!(page.matches("<svg").count(), 2);
@@ -84,13 +84,13 @@ fn numbers_are_across_and_the_rest_is_in_lines() {
 fn words_are_rows_of_dots_and_seeds_alone_a_table() {
     let words = experiment(&FILE.replace("workload.0.load = [1.4, 0.7, 1.0]", "market.edf = [\"a\", \"b\", \"c\"]"));
     let told = |run: &Run| run.number as f64;
-    let dots = page(&means(&words, &rows(&words, told)), None, &[]);
+    let dots = page(&means(&words, &rows(&words, told)), None, None, &[]);
     assert_eq!((dots.matches("<svg").count(), dots.matches("<circle").count()), (2, 6 + 3));
     assert!(dots.contains("<title>fifo, c: 4.5 ± "), "{dots}");
 
     let seeds = experiment(&FILE.split("market.policy").next().unwrap().replace("[vary]", "[vary]\nseed = [1, 2, 3]"));
     let rows: Vec<RunRow> = rows(&seeds, |run| run.number as f64);
-    let table = page(&means(&seeds, &rows), None, &[]);
+    let table = page(&means(&seeds, &rows), None, None, &[]);
     assert!(!table.contains("<svg") && table.contains("<td class=\"n\">2 ± 2.48</td>"), "{table}");
     assert!(table.contains("3 runs that differ in nothing but seeds") && !table.contains("Charts"), "{table}");
 }
@@ -104,14 +104,14 @@ fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
     };
     // This many words cannot be told apart as lines.
     let experiment = panels("[1]", 20);
-    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), None, &[]);
+    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), None, None, &[]);
     assert_eq!(drawn.matches("<svg").count(), 2 * 20);
     assert_eq!(drawn.matches("On a logarithmic scale.").count(), 20);
     assert_eq!(drawn.matches("The axis does not start at 0.").count(), 0);
     assert!(drawn.contains("<h3>market.edf = 19-th</h3>") && drawn.contains("Each number is of a single run"));
 
     let experiment = panels("[1]", 200);
-    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), None, &[]);
+    let drawn = page(&means(&experiment, &rows(&experiment, |run| run.number as f64)), None, None, &[]);
     assert_eq!(drawn.matches("<svg").count(), 300);
     let told = drawn.matches("These are the first 150 of 200 charts; means.csv has all.").count();
     assert_eq!(told, 2, "all metrics have as many");
@@ -123,7 +123,7 @@ fn an_excess_for_a_page_is_only_in_the_file() {
         let text = FILE.replace("[1.4, 0.7, 1.0]", &format!("[{}]", values.join(", "))).replace("seed = [1, 2]", "");
         let experiment = experiment(&text);
         let means = means(&experiment, &rows(&experiment, |run| run.number as f64));
-        (page(&means, None, &[]), csv(&means).lines().count())
+        (page(&means, None, None, &[]), csv(&means).lines().count())
     };
     let (numbers, lines) = across((0..40_000).map(|number| number.to_string()).collect());
     assert_eq!((numbers.matches("<svg").count(), numbers.matches("<circle").count(), lines), (2, 0, 1 + 40_000 * 8));
@@ -136,7 +136,7 @@ fn an_excess_for_a_page_is_only_in_the_file() {
 fn a_number_that_only_some_runs_have_is_not_constant() {
     let experiment = experiment(FILE);
     let mut rows = rows(&experiment, told);
-    let fees = |rows: &[RunRow]| page(&means(&experiment, rows), None, &[]).contains("<code>paid</code> = 0.1");
+    let fees = |rows: &[RunRow]| page(&means(&experiment, rows), None, None, &[]).contains("<code>paid</code> = 0.1");
     rows.iter_mut().for_each(|row| row.metrics[3] = Some(0.1));
     assert!(fees(&rows), "three times a tenth is no other number");
     rows[0].metrics[3] = None;
@@ -155,7 +155,7 @@ fn a_repeated_run_counts_once_and_is_named() {
     assert!(means.cells.iter().all(|cells| cells[0].is_some_and(|one| one.count == 1 && one.within.is_none())));
     let note = means.note().unwrap();
     assert!(note.starts_with("6 of 12 runs only repeat another run"), "{note}");
-    let html = page(&means, None, &[]);
+    let html = page(&means, None, None, &[]);
     assert!(html.contains(&note) && html.contains("Each number is of a single run") && !html.contains('±'), "{html}");
     assert!(html.contains("The same in all runs: <code>jobs</code> = 40"), "{html}");
 }

@@ -16,7 +16,7 @@ use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct};
 use super::rows::RunRow;
 use super::statistics::Estimate;
-use crate::{Better, Unit};
+use crate::{Better, Family, Unit};
 use hansa_sim::near::nearest;
 use hansa_sim::numerals::Digits;
 
@@ -36,6 +36,8 @@ pub struct Standings {
     /// Sentence about runs that repeat another run; None if all are distinct.
     pub note: Option<String>,
     pub panels: Vec<Panel>,
+    /// Metrics that are left out of tables and pictures, if only one of each family is shown.
+    pub others: Vec<&'static str>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,7 @@ pub struct Column {
     pub about: &'static str,
     pub unit: Unit,
     pub better: Better,
+    pub family: Family,
 }
 
 /// Results under one combination of settings.
@@ -85,6 +88,47 @@ pub enum NoStandings {
     Unknown(String, String, String),
 }
 
+impl Standings {
+    /// One metric of each family, the first with a direction that most entrants have; and further ones for entrants
+    /// that have none of these in a family, so that each kind of system has its own.
+    pub fn of_families(&self) -> Standings {
+        let has = |metric: usize, entrant: usize| {
+            self.panels.iter().any(|panel| panel.rows[entrant][metric].estimate.is_some())
+        };
+        let mut chosen: Vec<usize> = Vec::new();
+        for (_, family, _) in Family::ALL {
+            let of_family = |metric: &usize| {
+                self.metrics[*metric].family == *family && self.metrics[*metric].better != Better::Neither
+            };
+            let mut lacking: Vec<usize> = (0..self.entrants.len()).collect();
+            let mut metrics: Vec<usize> = (0..self.metrics.len()).filter(of_family).collect();
+            loop {
+                let served = |metric: &usize| lacking.iter().filter(|entrant| has(*metric, **entrant)).count();
+                let Some(best) = metrics.iter().copied().rev().max_by_key(served).filter(|best| served(best) > 0)
+                else {
+                    break;
+                };
+                lacking.retain(|entrant| !has(best, *entrant));
+                metrics.retain(|metric| *metric != best);
+                chosen.push(best);
+            }
+        }
+        chosen.sort_unstable();
+        let panel = |panel: &Panel| Panel {
+            settings: panel.settings.clone(),
+            rows: panel.rows.iter().map(|row| chosen.iter().map(|metric| row[*metric].clone()).collect()).collect(),
+        };
+        let is_other =
+            |metric: &usize| !chosen.contains(metric) && (0..self.entrants.len()).any(|entrant| has(*metric, entrant));
+        Standings {
+            metrics: chosen.iter().map(|metric| self.metrics[*metric].clone()).collect(),
+            panels: self.panels.iter().map(panel).collect(),
+            others: (0..self.metrics.len()).filter(is_other).map(|metric| self.metrics[metric].name).collect(),
+            ..self.clone()
+        }
+    }
+}
+
 /// Index of the entrant to compare with: the named one, or the first.
 pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize, NoStandings> {
     let entrants = &experiment.entrants;
@@ -105,8 +149,13 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
 pub fn standings(experiment: &Experiment, rows: &[RunRow], against: Option<&str>) -> Result<Standings, NoStandings> {
     let against = compared(experiment, against)?;
     let Experiment { name, about, entrants, .. } = experiment.clone();
-    let column =
-        |metric: &Metric| Column { name: metric.name, about: metric.about, unit: metric.unit, better: metric.better };
+    let column = |metric: &Metric| Column {
+        name: metric.name,
+        about: metric.about,
+        unit: metric.unit,
+        better: metric.better,
+        family: metric.family,
+    };
     let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
     let Distinct { rows: kept, repeated } = distinct(experiment, rows);
     let runs = in_order(experiment, &kept);
@@ -120,7 +169,7 @@ pub fn standings(experiment: &Experiment, rows: &[RunRow], against: Option<&str>
     let most = runs.chunk_by(|one, next| one.settings == next.settings).map(<[_]>::len).max().unwrap_or(0);
     let repetitions = most / entrants.len().max(1);
     let note = repeats::note(repeated, rows.len());
-    Ok(Standings { name, about, entrants, against, metrics, repetitions, note, panels })
+    Ok(Standings { name, about, entrants, against, metrics, repetitions, note, panels, others: Vec::new() })
 }
 
 /// A run, with the indices of its values on their axes.
@@ -142,7 +191,7 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
             let place = *places.get(value.as_str())?;
             match axis.key.as_str() {
                 ENTRANT => run.entrant = place,
-                _ if axis.is_seed() => run.seeds.push(place),
+                _ if axis.is_repetition() => run.seeds.push(place),
                 _ => run.settings.push(place),
             }
         }
@@ -155,7 +204,8 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
 
 /// Settings of the panel of a row.
 fn settings(experiment: &Experiment, row: &RunRow) -> Vec<(String, String)> {
-    let settings = experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_seed());
+    let settings =
+        experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_repetition());
     settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
 }
 

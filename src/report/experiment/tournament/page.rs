@@ -1,6 +1,7 @@
 //! Page of a tournament: a table of means with their intervals, differences from one entrant, and a picture of each
 //! metric.
 
+use super::super::answer::Answers;
 use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
 use super::super::figures::{axis_name, figure, footer, mean, words};
@@ -11,7 +12,7 @@ use crate::html::{Digits, counted, document, table};
 use crate::markup::{Html, cells, html};
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
-pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]) -> String {
+pub fn page(standings: &Standings, answers: Option<&Answers>, findings: Option<&Findings>, facts: &[String]) -> String {
     let name = &standings.name;
     let mut body = html!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n", name);
     let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
@@ -21,11 +22,12 @@ pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]
         counted(standings.repetitions as u64, "run"),
         about
     );
+    body += answers.map_or_else(Html::default, Answers::html);
     let against = &standings.entrants[standings.against].name;
     body += html!(
-        "<section><h2>How to read it</h2><p>Numbers are means over the seeds, with ± their 95 % confidence \
-         intervals. Below a number is the mean difference from {against}, seed by seed, if it differs significantly \
-         from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
+        "<section><h2>How to read it</h2><p>Numbers are means over the repetitions (seeds, windows of a log), with ± their \
+         95 % confidence intervals. Below a number is the mean difference from {against}, repetition by repetition, if \
+         it differs significantly from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
          has no such number.</p></section>\n",
         against
     );
@@ -40,6 +42,15 @@ pub fn page(standings: &Standings, findings: Option<&Findings>, facts: &[String]
             body += picture(standings, panel, metric, column, scales[metric]);
         }
         body += html!("</section>\n");
+    }
+    if !standings.others.is_empty() {
+        let others = standings.others.iter().map(|name| html!("<code>{name}</code>", name));
+        let others = Html::joined(others, ", ");
+        body += html!(
+            "<p>One metric of each family is shown, as the file chooses none (<code>metrics</code>). standings.csv also \
+             has {others}.</p>\n",
+            others
+        );
     }
     body += legend(standings);
     body += findings.map_or_else(Html::default, Findings::html);

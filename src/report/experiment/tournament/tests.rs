@@ -141,7 +141,7 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
             _ => quick_later,
         };
         let told = |entrant: &str, load: &str, _: f64| (0.5, wait(entrant, load));
-        page(&standings(&experiment, &rows(&experiment, told), None).unwrap(), None, &[])
+        page(&standings(&experiment, &rows(&experiment, told), None).unwrap(), None, None, &[])
     };
     assert_eq!(drawn([1.0, 100.0, 5.0, 6.0]).matches(LOGARITHMIC).count(), 2);
     // There is no zero on a logarithmic scale.
@@ -160,7 +160,7 @@ fn files_have_exact_numbers_and_pages_are_escaped() {
     assert_eq!(lines.len(), 1 + 2 * 2 * 4);
     assert!(lines[1].starts_with("0.5,slow,value,3,"), "{}", lines[1]);
     assert_eq!(lines[4], "0.5,slow,underutilisation,0,,,,,0");
-    let page = page(&standings, None, &["Of a file.".to_owned()]);
+    let page = page(&standings, None, None, &["Of a file.".to_owned()]);
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>"));
     // A picture for each number that two have, in each panel.
     assert_eq!(page.matches("<svg").count(), 2 * 3);
@@ -180,5 +180,5 @@ fn a_repeated_run_counts_once_and_wins_nothing() {
     assert!(cells().all(|cell| !cell.is_best && cell.estimate.is_some_and(|one| one.within.is_none())));
     let note = standings.note.clone().unwrap();
     assert!(note.starts_with("8 of 12 runs only repeat"), "{note}");
-    assert!(page(&standings, None, &[]).contains(&note));
+    assert!(page(&standings, None, None, &[]).contains(&note));
 }

@@ -1,9 +1,10 @@
 //! Standings for terminals and for programs.
 
-use super::super::compare::wrapped;
+use super::super::figures::wrapped;
 use super::super::range::NONE;
 use super::super::rows::line;
 use super::{Cell, Panel, Standings};
+use hansa_sim::numerals::counted;
 
 /// Columns of a terminal.
 const WIDTH: usize = 100;
@@ -42,6 +43,11 @@ pub fn table(standings: &Standings) -> String {
             text.push_str(&wrapped(&format!("No run has a number for {}.", absent.join(", "))));
             text.push_str("\n\n");
         }
+    }
+    if !standings.others.is_empty() {
+        let count = counted(standings.others.len() as u64, "more metric");
+        let words = format!("One metric of each family; standings.csv has {count}, and `metrics = [...]` chooses.");
+        text.push_str(&format!("{}\n\n", wrapped(&words)));
     }
     text
 }

@@ -86,6 +86,8 @@ struct AuctionAccount<'a>(&'a Tally);
 impl Account for AuctionAccount<'_> {
     fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
+    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
+
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.auctions.sums;
         let lost = |reason: LossReason| sums.lost[reason as usize];

@@ -29,6 +29,8 @@ struct User {
     jobs: u64,
     finished: u64,
     requests: u64,
+    /// Finished jobs that count in means, and the sum of their makespans.
+    timed: u64,
     makespan: u128,
     started: u64,
     wait: u128,
@@ -41,6 +43,18 @@ struct User {
 }
 
 impl User {
+    /// Adds a job to the means.
+    fn time(&mut self, row: &JobRow) {
+        if let Fate::Completed { at, .. } = row.fate {
+            self.timed += 1;
+            self.makespan += u128::from(at.since(row.job.arrive).micros());
+        }
+        if let Some(wait) = row.wait() {
+            self.started += 1;
+            self.wait += u128::from(wait.micros());
+        }
+    }
+
     /// Compares a job with its wanted start and its deadline.
     fn compare(&mut self, row: &JobRow, (ahead, deadline): (Option<Span>, Option<Span>)) {
         if let Some((start, ahead)) = row.start().zip(ahead) {
@@ -77,7 +91,7 @@ impl<'a> Accounts<'a> {
             strategy: known.strategy.clone(),
             jobs: user.jobs,
             finished: user.finished,
-            makespan: mean(user.makespan, user.finished),
+            makespan: mean(user.makespan, user.timed),
             wait: mean(user.wait, user.started),
             cost: hours(queued + counts.rents + counts.fees + counts.penalties),
             fees: hours(counts.fees),
@@ -113,17 +127,19 @@ impl<'a> Accounts<'a> {
 impl Account for Accounts<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let at = self.tally.user_index(row.user).filter(|_| self.known.systems.contains(&row.system));
+        if let Some(user) = at.and_then(|at| self.users.get_mut(at)) {
+            user.time(row);
+        }
+        self.uncounted(row, &[]);
+    }
+
+    /// Requests, bookings and payments are those of all jobs.
+    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        let at = self.tally.user_index(row.user).filter(|_| self.known.systems.contains(&row.system));
         let Some(at) = at else { return };
         let (Some(known), Some(user)) = (self.known.users.get(at), self.users.get_mut(at)) else { return };
         user.jobs += 1;
-        if let Fate::Completed { at, .. } = row.fate {
-            user.finished += 1;
-            user.makespan += u128::from(at.since(row.job.arrive).micros());
-        }
-        if let Some(wait) = row.wait() {
-            user.started += 1;
-            user.wait += u128::from(wait.micros());
-        }
+        user.finished += u64::from(matches!(row.fate, Fate::Completed { .. }));
         if let Some(wanted) = known.wanted {
             user.compare(row, wanted);
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
+use super::{Better, Family, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::SummaryPart;
 use crate::account::Account;
 use crate::markup::Html;
@@ -32,6 +32,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "booked",
             about: "share of the negotiated jobs that were booked",
+            family: Family::Work,
             unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_booked(),
@@ -39,6 +40,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "stale_claims",
             about: "share of the claims that sites denied because others were faster, or the offer had expired",
+            family: Family::Knowledge,
             unit: Unit::Share,
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.share_stale(),
@@ -46,6 +48,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "whole",
             about: "share of the co-allocated jobs that got all of their sites",
+            family: Family::Work,
             unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Bargaining>()?.share_whole(),
@@ -53,6 +56,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "paid",
             about: "payments of users, in processor hours at price 1",
+            family: Family::Costs,
             unit: Unit::CoreHours,
             better: Better::Less,
             of: |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
@@ -60,6 +64,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "paid_for_nothing",
             about: "processor hours that were paid for and not used",
+            family: Family::Costs,
             unit: Unit::CoreHours,
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
@@ -67,6 +72,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "revoked",
             about: "bookings that sites revoked because nodes failed",
+            family: Family::Failures,
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),

@@ -139,6 +139,11 @@ impl Account for FailureAccount<'_> {
         self.all.given_up += u64::from(has_lost && matches!(row.fate, Fate::Removed { .. }));
     }
 
+    /// Failures cost all jobs, and none of these numbers is a mean of jobs.
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        self.job(row, ready);
+    }
+
     fn close(&mut self, summary: &mut Summary) {
         let (up, there) = self.sites();
         self.all.network = self.links();

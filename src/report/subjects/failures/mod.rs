@@ -12,7 +12,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use self::account::FailureAccount;
-use super::{Better, EVERY, Measure, Subject, SubjectReport, Unit};
+use super::{Better, EVERY, Family, Measure, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::account::Account;
 use crate::markup::Html;
@@ -36,6 +36,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "availability",
             about: "share of the time of nodes for which they were up",
+            family: Family::Failures,
             unit: Unit::Share,
             better: Better::Neither,
             of: |summary| summary.part::<Failures>()?.availability,
@@ -43,6 +44,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "goodput",
             about: "work that became results, as a share of what nodes could have done while they were up",
+            family: Family::Failures,
             unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Failures>()?.goodput,
@@ -50,6 +52,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "efficiency",
             about: "work that became results, as a share of what nodes did where failures and checkpoints cost some",
+            family: Family::Failures,
             unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Failures>()?.efficiency,
@@ -57,6 +60,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "lost_tasks",
             about: "number of times that a task was lost because its node failed",
+            family: Family::Failures,
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
@@ -64,6 +68,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "link_availability",
             about: "share of the time for which the links that fail were up",
+            family: Family::Failures,
             unit: Unit::Share,
             better: Better::Neither,
             of: |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
@@ -71,6 +76,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "held_up",
             about: "time for which data was held up by links that were down, seconds, over all flows",
+            family: Family::Failures,
             unit: Unit::Seconds,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
@@ -78,6 +84,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "bytes_again",
             about: "bytes that were sent again because a link failed",
+            family: Family::Failures,
             unit: Unit::Bytes,
             better: Better::Less,
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),

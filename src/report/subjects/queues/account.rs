@@ -90,16 +90,26 @@ impl<'a> Queueing<'a> {
         if let Fate::Rejected(why) = row.fate {
             *all.rejected.entry(why.to_string()).or_default() += 1;
         }
+        let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
+        self.waits.add(fared.wait.micros() as f64 / 1e6);
+        self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
+        self.slowdowns.add(fared.slowdown());
+        self.bounded.add(fared.bounded_slowdown());
+    }
+
+    /// Adds a job to the use of the nodes.
+    fn take(&mut self, row: &JobRow) {
         self.first = self.first.min(row.job.arrive);
+        self.step(row);
+        if let Some(results) = &mut self.results {
+            results.ids.push(row.job.id);
+            results.jobs.push(&result::of(self.tally, self.queues, row));
+        }
         let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
         self.last = self.last.max(row.job.arrive + fared.turnaround);
         let runtime = u128::from(fared.runtime.micros());
         self.held += runtime * u128::from(self.nodes(row));
         self.worked += runtime * u128::from(usable(row));
-        self.waits.add(fared.wait.micros() as f64 / 1e6);
-        self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
-        self.slowdowns.add(fared.slowdown());
-        self.bounded.add(fared.bounded_slowdown());
     }
 
     /// Number of nodes that a job has while it runs: where nodes are shared, parts of one count.
@@ -137,14 +147,16 @@ impl<'a> Queueing<'a> {
 
 impl Account for Queueing<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
-        if !self.queues.systems.contains(&row.system) {
-            return;
+        if self.queues.systems.contains(&row.system) {
+            self.count(row);
+            self.take(row);
         }
-        self.count(row);
-        self.step(row);
-        if let Some(results) = &mut self.results {
-            results.ids.push(row.job.id);
-            results.jobs.push(&result::of(self.tally, self.queues, row));
+    }
+
+    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        if self.queues.systems.contains(&row.system) {
+            self.all.nb_jobs_not_counted += 1;
+            self.take(row);
         }
     }
 

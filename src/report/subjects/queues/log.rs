@@ -23,6 +23,9 @@ pub struct LogFacts {
     /// A note that is no fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Time of day at virtual time zero in seconds, if its header says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_of_day: Option<f64>,
 }
 
 impl LogFacts {
@@ -41,6 +44,7 @@ impl LogFacts {
             outside: rigids.content.outside,
             faults: faults.first.clone(),
             note: rigids.content.note(),
+            time_of_day: rigids.content.time_of_day.map(|time| time.micros() as f64 / 1e6),
         })
     }
 }

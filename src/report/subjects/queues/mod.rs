@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Measure, Subject, SubjectReport, Unit, is_zero};
+use super::{Better, Family, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::SummaryPart;
 use crate::account::Account;
 use crate::markup::Html;
@@ -39,14 +39,19 @@ pub const SUBJECT: Subject = Subject {
     measures: &[
         Measure {
             name: "turnaround",
-            about: "mean time from submission to end of jobs in queues",
+            about: "mean time from submission to end of jobs that ended; where jobs queue, of those in queues",
+            family: Family::Turnaround,
             unit: Unit::Seconds,
             better: Better::Less,
-            of: |summary| summary.part::<Schedule>()?.mean_turnaround_time,
+            of: |summary| match summary.part::<Schedule>() {
+                Some(schedule) => schedule.mean_turnaround_time,
+                None => summary.turnaround,
+            },
         },
         Measure {
             name: "bounded_slowdown",
             about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
+            family: Family::Slowdowns,
             unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
@@ -54,6 +59,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "stretch",
             about: "mean turnaround time of jobs in queues, by their run time",
+            family: Family::Slowdowns,
             unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.mean_slowdown,
@@ -61,6 +67,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "killed",
             about: "share of the jobs in queues that were killed at their walltime",
+            family: Family::Work,
             unit: Unit::Share,
             better: Better::Less,
             of: |summary| {
@@ -71,6 +78,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "underutilisation",
             about: "additional work that nodes could have done for jobs in queues, as a share of what they did",
+            family: Family::Use,
             unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Schedule>()?.underutilisation,
@@ -83,6 +91,9 @@ pub const SUBJECT: Subject = Subject {
 pub struct Schedule {
     pub nb_computing_machines: u64,
     pub nb_jobs: u64,
+    /// Jobs in a warm-up or a cool-down, which are in no other number or mean of jobs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_jobs_not_counted: u64,
     /// Successful jobs and killed ones.
     pub nb_jobs_finished: u64,
     pub nb_jobs_success: u64,

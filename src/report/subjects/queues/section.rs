@@ -59,7 +59,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
             waiting[site.min(groups - 1)].add(row.job.arrive, start, 1.0);
             waited = true;
         }
-        fared[site].extend(QueuedTimes::of(tally, row));
+        fared[site].extend(QueuedTimes::of(tally, row).filter(|_| tally.counted.counts(row)));
     }
 
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {

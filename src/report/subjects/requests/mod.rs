@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Measure, Subject, SubjectReport, Unit, Words, is_zero};
+use super::{Better, Family, Measure, Subject, SubjectReport, Unit, Words, is_zero};
 use crate::SummaryPart;
 use crate::account::{Account, OpenTable};
 use crate::columns::{self, TableForm, seconds, text, whole};
@@ -42,6 +42,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "acceptance",
             about: "share of the requests for reservations that make sense that were accepted",
+            family: Family::Work,
             unit: Unit::Share,
             better: Better::More,
             of: |summary| summary.part::<Reservations>()?.acceptance,
@@ -49,6 +50,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "broken_promises",
             about: "accepted reservations that were broken because nodes failed",
+            family: Family::Failures,
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| Some(summary.part::<Reservations>()?.broken as f64),
@@ -56,6 +58,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "slowdown",
             about: "mean slowdown of accepted requests",
+            family: Family::Slowdowns,
             unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Reservations>()?.slowdown,
@@ -63,6 +66,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "reshaped",
             about: "share of the accepted malleable requests that were booked in another shape than their first",
+            family: Family::Work,
             unit: Unit::Share,
             better: Better::Neither,
             of: |summary| summary.part::<Reservations>()?.reshaped(),
@@ -324,6 +328,12 @@ impl Account for RequestAccount<'_> {
         }
         self.count(row);
         if let Some(answered) = &row.answered {
+            self.row(row, answered);
+        }
+    }
+
+    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        if let Some(answered) = row.answered.as_ref().filter(|_| self.systems.contains(&row.system)) {
             self.row(row, answered);
         }
     }

@@ -24,6 +24,8 @@ pub struct Accounting<'a> {
 #[derive(Default)]
 struct SiteSums {
     ended: Vec<(Timed, Time)>,
+    /// Jobs that count in the stretches and for the bound.
+    counted: Vec<Timed>,
     stretch: f64,
     max_stretch: f64,
     moves: Moves,
@@ -96,11 +98,9 @@ impl<'a> Accounting<'a> {
         let rate = |of: f64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds);
         let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
         let usage = (jobs > 0).then(|| underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
-        let few = Some(&sum.ended).filter(|ended| (1..=BOUND_MAX).contains(&ended.len()));
-        let bound = few.and_then(|ended| {
-            let jobs: Vec<Timed> = ended.iter().map(|ended| ended.0).collect();
-            bound_within(PAIRS_MAX, facts.cores, &jobs)
-        });
+        let few = Some(&sum.counted).filter(|jobs| (1..=BOUND_MAX).contains(&jobs.len()));
+        let bound = few.and_then(|jobs| bound_within(PAIRS_MAX, facts.cores, jobs));
+        let counted = sum.counted.len();
         let Moves { preemptions, migrations, .. } = sum.moves;
         let (paused_gb, migrated_gb) =
             (sum.moves.paused * self.gigabytes(site), sum.moves.migrated * self.gigabytes(site));
@@ -110,8 +110,8 @@ impl<'a> Accounting<'a> {
             scheduler: self.sites.schedulers[site].clone(),
             shared: facts.is_shared,
             jobs,
-            mean_stretch: a_job(sum.stretch),
-            max_stretch: (jobs > 0).then_some(sum.max_stretch),
+            mean_stretch: (counted > 0).then(|| sum.stretch / counted as f64),
+            max_stretch: (counted > 0).then_some(sum.max_stretch),
             bound: bound.map(|bound| (bound.lo, bound.hi)),
             degradation: bound.map(|bound| sum.max_stretch / bound.hi),
             underutilisation: usage,
@@ -172,8 +172,17 @@ impl Account for Accounting<'_> {
         }
         let sum = &mut self.sums[site];
         sum.ended.push((fared.timed, fared.end));
+        if !self.tally.counted.counts(row) {
+            return;
+        }
+        sum.counted.push(fared.timed);
         sum.stretch += stretch;
         sum.max_stretch = sum.max_stretch.max(stretch);
+    }
+
+    /// Its moves and its use of nodes belong to those of the site.
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+        self.job(row, ready);
     }
 
     fn tables(&mut self) -> Vec<OpenTable<'_>> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
 pub use self::account::SHARING;
-use super::{Better, Measure, Subject, SubjectReport, Unit};
+use super::{Better, Family, Measure, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::account::Account;
 use crate::markup::Html;
@@ -36,6 +36,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "max_stretch",
             about: "the largest bounded stretch of a job, where some site's jobs share nodes",
+            family: Family::Fairness,
             unit: Unit::Ratio,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
@@ -43,6 +44,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "preemptions",
             about: "number of times that jobs that share nodes were paused",
+            family: Family::Costs,
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
@@ -50,6 +52,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "migrations",
             about: "number of times that jobs that share nodes were moved",
+            family: Family::Costs,
             unit: Unit::Count,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
@@ -57,6 +60,7 @@ pub const SUBJECT: Subject = Subject {
         Measure {
             name: "moved_gb",
             about: "memory of jobs that share nodes that was put aside by pauses or moved, in GB",
+            family: Family::Costs,
             unit: Unit::Gigabytes,
             better: Better::Less,
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),

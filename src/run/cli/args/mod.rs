@@ -46,6 +46,9 @@ pub(super) enum Command {
     Sweep {
         /// An experiment file: a topology, and what varies in it
         experiment: String,
+        /// The metric that decides which setting is best [default: turnaround]
+        #[arg(long, value_name = "METRIC")]
+        by: Option<String>,
         /// Only print how many runs there would be, which are there already, and about how long the others take
         #[arg(long, conflicts_with = "gather")]
         dry_run: bool,
@@ -59,6 +62,9 @@ pub(super) enum Command {
         /// Compare all other entrants with this one [default: the first one]
         #[arg(long, value_name = "NAME")]
         against: Option<String>,
+        /// The metric that decides which entrant is best [default: turnaround]
+        #[arg(long, value_name = "METRIC")]
+        by: Option<String>,
         /// Only print how many runs there would be, which are there already, and about how long the others take
         #[arg(long, conflicts_with = "gather")]
         dry_run: bool,
@@ -85,6 +91,9 @@ pub(super) enum Command {
         /// Result folders; the first is the one that all others are compared with
         #[arg(required = true, num_args = 2.., value_name = "DIR")]
         results: Vec<PathBuf>,
+        /// The metric that decides which run is best [default: turnaround]
+        #[arg(long, value_name = "METRIC")]
+        by: Option<String>,
         /// Print JSON
         #[arg(long)]
         json: bool,

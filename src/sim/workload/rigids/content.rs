@@ -14,6 +14,7 @@ use crate::workload::needs::{self, MEMORY_MIN, NeedsShape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, raised, utilisation};
 use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
+use crate::workload::swf;
 
 /// Selection of jobs; times count from the start of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -22,6 +23,25 @@ pub struct Window {
     pub to: Option<Span>,
     /// Largest number of jobs, from the start on.
     pub jobs: Option<u32>,
+    /// Time after the start, and before the end, whose jobs run but count in no mean.
+    pub warm_up: Span,
+    pub cool_down: Span,
+}
+
+/// Submissions that count in means, by time and by index. The others are the warm-up before and the cool-down after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountedPart {
+    /// Virtual times; the second one is excluded.
+    pub times: (Time, Time),
+    /// Indices of the jobs; the second one is excluded. None if the log is missing.
+    pub places: Option<(u32, u32)>,
+}
+
+impl Window {
+    /// True if all of its jobs count.
+    fn counts_all(&self) -> bool {
+        self.warm_up == Span::ZERO && self.cool_down == Span::ZERO
+    }
 }
 
 /// The jobs themselves.
@@ -47,7 +67,19 @@ pub struct Content {
     pub last_number: u64,
     /// Reason why the jobs are missing.
     pub missing: Option<String>,
+    /// None if all jobs count in means.
+    #[serde(default)]
+    pub counted: Option<CountedPart>,
+    /// Last submission of the whole file, in its own time.
+    #[serde(default)]
+    pub file_end: Time,
+    /// Time of day at virtual time zero, by the file's header. None if that has none, or arrivals are accelerated.
+    #[serde(default)]
+    pub time_of_day: Option<Span>,
 }
+
+/// Seconds of a day.
+const DAY: u64 = 86_400;
 
 impl Content {
     /// Bytes for [`Content::of_prepared`]: lengths of the two parts, all but the jobs' own bytes as JSON, and those
@@ -74,7 +106,11 @@ impl Content {
 
     /// The runnable jobs of a log in the window, counted from its start.
     pub fn of(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, profiles, ids, .. } = trace;
+        let Trace { jobs, mut faults, profiles, ids, header, .. } = trace;
+        let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
+        let day = Span::from_secs(DAY).micros();
+        let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
+        let time_of_day = swf::start_of_day(&header).map(of_day);
         let start = Time::ZERO + window.from;
         let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
         let all = jobs.len() as u64;
@@ -105,7 +141,30 @@ impl Content {
             faults.release(format_args!("job {number}"), what);
         }
         let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
-        Content { jobs, profiles, ids, faults, outside, last_number, ..Content::default() }
+        Content { jobs, profiles, ids, faults, outside, last_number, file_end, time_of_day, ..Content::default() }
+    }
+
+    /// Determines the part of the jobs that counts in means, after all changes of their submissions; `rate_millionths`
+    /// is the factor by which they are accelerated.
+    pub(super) fn count_part(&mut self, window: Window, rate_millionths: Option<u64>) {
+        if window.counts_all() {
+            self.counted = None;
+            return;
+        }
+        let sooner = |span: Span| match rate_millionths {
+            Some(rate) => sooner(Time::ZERO + span, rate),
+            None => Time::ZERO + span,
+        };
+        let after_last = || self.jobs.last().map_or(Time::NEVER, |job| job.submit + Span::from_micros(1));
+        let end = match window.to {
+            Some(to) if window.jobs.is_none() => sooner(Span::from_micros(to.micros() - window.from.micros())),
+            _ => after_last(),
+        };
+        let cool_down = sooner(window.cool_down).since(Time::ZERO).micros();
+        let times = (sooner(window.warm_up), Time::from_micros(end.micros().saturating_sub(cool_down)));
+        let before = |limit: Time| self.jobs.iter().take_while(|job| job.submit < limit).count() as u32;
+        let places = self.missing.is_none().then(|| (before(times.0), before(times.1)));
+        self.counted = Some(CountedPart { times, places });
     }
 
     /// Work of the jobs; jobs on more nodes than the widest site has none.
@@ -115,11 +174,9 @@ impl Content {
 
     /// Accelerates the arrivals of a log by this factor in millionths.
     pub(super) fn hurry(&mut self, rate_millionths: u64) {
-        let sooner = |at: Time| {
-            let micros = u128::from(at.micros()) * u128::from(MILLION) / u128::from(rate_millionths.max(1));
-            Time::from_micros(micros.min(u128::from(u64::MAX / 2)) as u64)
-        };
-        self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: sooner(job.submit), ..job }).collect());
+        let hurried = |job: Rigid| Rigid { submit: sooner(job.submit, rate_millionths), ..job };
+        self.jobs = Arc::new(self.jobs.iter().map(hurried).collect());
+        self.time_of_day = None;
     }
 
     /// Makes each job request its run time, at most what it requests now.
@@ -179,6 +236,12 @@ impl Content {
         let all: u128 = self.jobs.iter().map(takes).sum();
         all + u128::from(last) < u128::from(u64::MAX / 4)
     }
+}
+
+/// A time of a log in a run whose jobs arrive faster by this factor in millionths.
+fn sooner(at: Time, rate_millionths: u64) -> Time {
+    let micros = u128::from(at.micros()) * u128::from(MILLION) / u128::from(rate_millionths.max(1));
+    Time::from_micros(micros.min(u128::from(u64::MAX / 2)) as u64)
 }
 
 fn put_together(notes: impl Iterator<Item = String>, between: &str) -> Option<String> {

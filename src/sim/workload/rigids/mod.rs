@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 
 use serde::Serialize;
 
-pub use self::content::{Content, Window};
+pub use self::content::{Content, CountedPart, Window};
 pub use self::handing::Handed;
 use super::lublin::Lublin;
 use super::needs;
@@ -17,9 +17,10 @@ use super::staging::Data;
 use super::terms::JobTerms;
 use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{Job, Needs, Request, Staging};
+use crate::numerals::{counted, span};
 use crate::settings::units::MILLION;
 use crate::settings::{Context, FormExt, Maybe, Millionths, Unless, Walk, key};
-use crate::time::Span;
+use crate::time::{Span, Time};
 use crate::words::words;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -111,6 +112,12 @@ pub const LUBLIN: SourceRow = SourceRow {
     read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context).into()), w, context)),
 };
 
+/// Number of jobs below which a mean over the jobs of a window says little.
+const FEW_JOBS: usize = 100;
+
+/// Time after the last job of a log that a window may still hold.
+const LATE: Span = Span::from_secs(86_400);
+
 impl Rigids {
     /// Memory of the dual-core nodes of HPC2N, in kB.
     pub const NODE_KILOBYTES: u64 = 2 << 20;
@@ -149,6 +156,25 @@ impl Rigids {
             count: 0,
             content: Box::default(),
         }
+    }
+
+    /// Sentence on a window that holds few jobs which count, or that reaches beyond its log; None for any other.
+    pub fn window_note(&self) -> Option<String> {
+        let Window { from, to, .. } = self.window;
+        let to = to?;
+        let content = &self.content;
+        let jobs = content.counted.and_then(|part| part.places).map_or(content.jobs.len(), |(a, b)| (b - a) as usize);
+        let file_end = content.file_end.since(Time::ZERO);
+        let few = (jobs < FEW_JOBS)
+            .then(|| format!("has only {} that count, and a mean of so few says little", counted(jobs as u64, "job")));
+        let beyond = (to > file_end + LATE).then(|| {
+            format!(
+                "reaches beyond the log, whose last job is submitted after {}",
+                span(file_end.micros() as f64 / 1e6)
+            )
+        });
+        let notes: Vec<String> = few.into_iter().chain(beyond).collect();
+        (!notes.is_empty()).then(|| format!("the window {from} to {to} {}", notes.join("; it ")))
     }
 
     /// True if some job may wait for the end of another one.
@@ -301,6 +327,29 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_window_counts() {
+        let window = Window {
+            from: Span::from_secs(100),
+            to: Some(Span::from_secs(170)),
+            warm_up: Span::from_secs(15),
+            cool_down: Span::from_secs(12),
+            ..Window::default()
+        };
+        // Jobs 1, 2, 5, 6 and 7 are submitted after 0, 10, 40, 50 and 60 s.
+        let mut content = *rigids(window, Deal::Group).content;
+        content.count_part(window, None);
+        let part = content.counted.unwrap();
+        assert_eq!((part.times.0.micros(), part.times.1.micros(), part.places), (15_000_000, 58_000_000, Some((2, 4))));
+        // Times of a log are those of the log, however much faster its jobs arrive.
+        content.hurry(2_000_000);
+        content.count_part(window, Some(2_000_000));
+        let part = content.counted.unwrap();
+        assert_eq!((part.times.0.micros(), part.times.1.micros(), part.places), (7_500_000, 29_000_000, Some((2, 4))));
+        content.count_part(Window { warm_up: Span::ZERO, cool_down: Span::ZERO, ..window }, None);
+        assert_eq!(content.counted, None);
+    }
+
+    #[test]
     fn faults_of_one_kind_are_one_line() {
         let fault = |place: &str, what: &str| Fault { place: place.to_owned(), what: what.to_owned() };
         let faults = [fault("job 3", "unknown"), fault("line 9", "too short"), fault("job 7", "unknown")];
@@ -333,7 +382,8 @@ mod tests {
 
     #[test]
     fn a_window_is_cut_out_and_begins_at_zero() {
-        let window = Window { from: Span::from_secs(105), to: Some(Span::from_secs(160)), jobs: Some(2) };
+        let window =
+            Window { from: Span::from_secs(105), to: Some(Span::from_secs(160)), jobs: Some(2), ..Window::default() };
         let Content { jobs, outside, .. } = *rigids(window, Deal::RoundRobin).content;
         let seen: Vec<_> = jobs.iter().map(|job| (job.number, job.submit.micros() / 1_000_000)).collect();
         assert_eq!((seen, outside), (vec![(2, 5), (5, 35)], 3));

@@ -44,6 +44,11 @@ impl Rigids {
         w.set(to, &mut window.to, Maybe(SPAN));
         let jobs = key("jobs", "at most, the first ones").means("only the first ones, up to this number").usual("all");
         w.set(jobs, &mut window.jobs, Maybe(1..=u32::MAX));
+        let about =
+            "a time after `from`, as the log counts, whose jobs run but count in no mean: the grid fills meanwhile";
+        w.set(key("warm_up", about).usual("none"), &mut window.warm_up, Unless(SPAN, Span::ZERO));
+        let about = "a time before `to`, or before the last job, whose jobs run but count in no mean";
+        w.set(key("cool_down", about).usual("none"), &mut window.cool_down, Unless(SPAN, Span::ZERO));
         let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
         let about = "the factor by which jobs arrive faster than in the log, whose times `from` and `to` are; run times and think times stay";
         w.set(key("arrival_factor", about).usual("`1.0`"), rate_millionths, Maybe(rate));
@@ -52,6 +57,12 @@ impl Rigids {
             fields.complain("expected `to` after `from`".to_owned());
             // Without this, a window that holds no job would be a second fault.
             (window.from, window.to) = (Span::ZERO, None);
+        }
+        let aside = window.warm_up.micros().saturating_add(window.cool_down.micros());
+        if window.to.is_some_and(|to| to.micros() - window.from.micros() <= aside) {
+            let parts = "expected `warm_up` and `cool_down` together shorter than the part from `from` to `to`";
+            fields.complain(format!("{parts}: no job would count"));
+            (window.warm_up, window.cool_down) = (Span::ZERO, Span::ZERO);
         }
         self.open(fields, said_hash, said_count, context);
     }
@@ -99,7 +110,13 @@ impl Rigids {
         if content.jobs.is_empty() {
             let Content { faults, outside, .. } = &content;
             let are = if *outside == 1 { "is" } else { "are" };
-            let left_out = format!("{} {are} outside of the selected part", counted(*outside, "job"));
+            let Window { from, to, .. } = self.window;
+            let part = match to {
+                Some(to) => format!(", {from} to {to}"),
+                None if from > Span::ZERO => format!(", from {from}"),
+                None => String::new(),
+            };
+            let left_out = format!("{} {are} outside of the selected part{part}", counted(*outside, "job"));
             let why = match (outside, faults.is_empty()) {
                 (0, true) if bytes.trim_ascii().is_empty() => ": it is empty".to_owned(),
                 (0, true) => ": it has only comments".to_owned(),
@@ -207,6 +224,12 @@ impl Rigids {
         }
         if self.content.missing.is_none() {
             self.count = self.content.jobs.len() as u32;
+        }
+        self.content.count_part(self.window, self.rate_millionths);
+        let counts_none = self.content.counted.and_then(|part| part.places).is_some_and(|(from, to)| from >= to);
+        if counts_none && !self.content.jobs.is_empty() {
+            let jobs = counted(self.content.jobs.len() as u64, "job");
+            fields.complain(format!("none of the {jobs} counts: all are in the warm-up or the cool-down"));
         }
         self.shape();
     }

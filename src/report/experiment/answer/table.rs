@@ -1,0 +1,201 @@
+//! Tables of an answer, as values: terminal, page and JSON write the same ones.
+
+use serde_json::{Value, json};
+
+use crate::experiment::figures::wrapped;
+use crate::markup::{Html, html};
+
+/// Columns of a terminal.
+const WIDTH: usize = 100;
+const GAP: &str = "  ";
+
+/// A table with a name for programs.
+pub(super) struct NamedTable {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub heads: Vec<TableHead>,
+    pub rows: Vec<Vec<TableCell>>,
+    /// Sentences below it.
+    pub notes: Vec<String>,
+}
+
+/// Head of a column.
+pub(super) struct TableHead {
+    pub text: String,
+    /// True if it is repeated beside columns that do not fit and continue below, and is set to the left.
+    pub is_label: bool,
+}
+
+/// Text for people, and the number behind it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TableCell {
+    pub text: String,
+    pub number: Option<f64>,
+    pub within: Option<f64>,
+    pub mark: Mark,
+}
+
+/// Emphasis of a cell. Significance is at 95 %.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mark {
+    #[default]
+    Plain,
+    /// Best of its column, or not significantly different from the best.
+    Best,
+    /// Significantly better than the reference.
+    Better,
+    /// Significantly worse than the reference.
+    Worse,
+}
+
+impl TableHead {
+    pub fn label(text: &str) -> TableHead {
+        TableHead { text: text.to_owned(), is_label: true }
+    }
+
+    pub fn number(text: impl Into<String>) -> TableHead {
+        TableHead { text: text.into(), is_label: false }
+    }
+}
+
+impl TableCell {
+    pub fn text(text: impl Into<String>) -> TableCell {
+        TableCell { text: text.into(), ..TableCell::default() }
+    }
+
+    pub fn count(number: u64) -> TableCell {
+        TableCell { text: hansa_sim::numerals::count(number), number: Some(number as f64), ..TableCell::default() }
+    }
+
+    /// A cell without a number.
+    pub fn none() -> TableCell {
+        TableCell::text(crate::experiment::range::NONE)
+    }
+
+    pub fn marked(self, mark: Mark) -> TableCell {
+        TableCell { mark, ..self }
+    }
+
+    /// Text of a terminal, where a sign says what the page shows by weight and colour.
+    fn signed(&self) -> String {
+        let sign = match self.mark {
+            Mark::Plain => " ",
+            Mark::Best => "*",
+            Mark::Better => "+",
+            Mark::Worse => "-",
+        };
+        format!("{}{sign}", self.text)
+    }
+
+    fn html(&self) -> Html {
+        let text =
+            hansa_sim::numerals::unbroken(&self.text).replacen('-', "\u{2212}", usize::from(self.number.is_some()));
+        match self.mark {
+            Mark::Plain => text.into(),
+            Mark::Best => html!("<strong>{text}</strong>", text),
+            Mark::Better => html!("<strong class=\"good\">{text}</strong>", text),
+            Mark::Worse => html!("<strong class=\"bad\">{text}</strong>", text),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let mark = match self.mark {
+            Mark::Plain => None,
+            Mark::Best => Some("best"),
+            Mark::Better => Some("better"),
+            Mark::Worse => Some("worse"),
+        };
+        json!({ "text": self.text, "number": self.number, "within": self.within, "mark": mark })
+    }
+}
+
+impl NamedTable {
+    fn has(&self, mark: Mark) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.mark == mark)
+    }
+
+    /// Meaning of the signs that it uses on a terminal.
+    fn signs(&self) -> Option<String> {
+        let signs = [
+            (Mark::Best, "* best, or not significantly different from the best"),
+            (Mark::Better, "+ significantly better"),
+            (Mark::Worse, "- significantly worse"),
+        ];
+        let used: Vec<&str> = signs.into_iter().filter(|(mark, _)| self.has(*mark)).map(|(_, words)| words).collect();
+        (!used.is_empty()).then(|| used.join("; "))
+    }
+
+    /// The table for a terminal of 100 columns; columns that do not fit continue below.
+    pub fn text(&self) -> String {
+        let signed = |column: usize| -> Vec<String> {
+            let cells = self.rows.iter().map(move |row| row[column].signed());
+            let head = &self.heads[column];
+            let head = if head.is_label { head.text.clone() } else { format!("{} ", head.text) };
+            std::iter::once(head).chain(cells).collect()
+        };
+        let columns: Vec<Vec<String>> = (0..self.heads.len()).map(signed).collect();
+        let width = |column: usize| columns[column].iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let is_label = |column: &usize| self.heads[*column].is_label;
+        let labels: Vec<usize> = (0..columns.len()).filter(is_label).collect();
+        let mut rest: Vec<usize> = (0..columns.len()).filter(|column| !is_label(column)).collect();
+        let room: usize = WIDTH.saturating_sub(labels.iter().map(|column| width(*column) + GAP.len()).sum());
+        let mut text = String::new();
+        loop {
+            let mut used = 0;
+            let fits = |column: &&usize| {
+                used += width(**column) + GAP.len();
+                used <= room
+            };
+            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let block: Vec<usize> = labels.iter().copied().chain(rest.drain(..count)).collect();
+            let line = |row: usize| {
+                let cells = block.iter().map(|column| {
+                    let (cell, width) = (&columns[*column][row], width(*column));
+                    if is_label(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                });
+                format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
+            };
+            text.extend((0..=self.rows.len()).map(line));
+            if rest.is_empty() {
+                break;
+            }
+            text.push('\n');
+        }
+        let notes = self.signs().map(|signs| format!("{signs}.")).into_iter().chain(self.notes.iter().cloned());
+        notes.for_each(|note| text.push_str(&format!("{}\n", wrapped(&note))));
+        text
+    }
+
+    pub fn html(&self) -> Html {
+        let head = |head: &TableHead| if head.is_label { head.text.clone() } else { format!("#{}", head.text) };
+        let heads: Vec<String> = self.heads.iter().map(head).collect();
+        let cell = |(head, cell): (&TableHead, &TableCell)| match head.is_label {
+            true => html!("<span class=\"whole\">{}</span>", cell.html()),
+            false => cell.html(),
+        };
+        let rows = self.rows.iter().map(|row| self.heads.iter().zip(row).map(cell).collect::<Vec<Html>>());
+        let mut html = crate::html::table(&heads, rows);
+        let legend = [
+            (Mark::Best, "Bold: best, or not significantly different from the best."),
+            (Mark::Better, "Bold and green: significantly better."),
+            (Mark::Worse, "Bold and red: significantly worse."),
+        ];
+        let legend = legend.into_iter().filter(|(mark, _)| self.has(*mark)).map(|(_, words)| words.to_owned());
+        let notes: Vec<String> = legend.chain(self.notes.iter().cloned()).collect();
+        if !notes.is_empty() {
+            html += html!("<p class=\"soft\">{}</p>\n", notes.join(" "));
+        }
+        html
+    }
+
+    pub fn json(&self) -> Value {
+        let rows = self.rows.iter().map(|row| row.iter().map(TableCell::json).collect::<Vec<_>>());
+        json!({
+            "name": self.name,
+            "title": self.title,
+            "columns": self.heads.iter().map(|head| &head.text).collect::<Vec<_>>(),
+            "rows": rows.collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
