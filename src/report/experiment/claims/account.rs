@@ -161,16 +161,20 @@ impl JudgedClaim {
     }
 }
 
-/// A verdict of a page, with a mark and a colour.
-fn marked(verdict: Verdict) -> Html {
+/// The mark of a verdict in a page, in its colour.
+pub(super) fn sign(verdict: Verdict) -> Html {
     let (mark, colour) = match verdict {
         Verdict::Holds => ("✓", "--good"),
         Verdict::WithinTolerance => ("≈", "--warnline"),
         Verdict::CannotBeTold => ("?", "--soft"),
         Verdict::DoesNotHold => ("✗", "--bad"),
     };
-    let words = verdict.words();
-    html!("<strong style=\"color:var({colour})\">{mark} {words}</strong>", colour, mark, words)
+    html!("<strong style=\"color:var({colour})\">{mark}</strong>", colour, mark)
+}
+
+/// A verdict of a page, with its mark and colour.
+fn marked(verdict: Verdict) -> Html {
+    html!("{} <strong>{}</strong>", sign(verdict), verdict.words())
 }
 
 fn many(verdict: Verdict, count: usize) -> &'static str {

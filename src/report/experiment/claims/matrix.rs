@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::choice::{Choice, Choices, Selection, USUAL, Variant};
 use super::super::rows;
 use super::Verdict;
-use super::account::{Findings, wrapped};
+use super::account::{Findings, sign, wrapped};
 use crate::html::table;
 use crate::markup::{Html, html};
 
@@ -90,16 +90,19 @@ impl<'e> ChoiceMatrix<'e> {
     pub fn html(&self) -> Html {
         let mut body = html!("<section><h2 id=\"choices\">{TITLE}</h2>\n", TITLE);
         body += options_html(self.choices, &self.choices.usual());
-        body += html!("<p>A bold verdict differs from the one under the usual options.</p>\n");
-        let names = self.judged.iter().map(|(variant, _)| variant.name.as_str());
-        let columns: Vec<&str> = ["#No.", "Claim"].into_iter().chain(names).collect();
+        body += html!("<h3>Verdicts under each variant</h3>\n<ol>\n");
+        for (variant, findings) in &self.judged {
+            body += html!("<li><code>{}</code>: {}</li>\n", &variant.name, findings.counts());
+        }
+        let legend = Verdict::ALL.map(|verdict| html!("{} {}", sign(verdict), verdict.words()));
+        let legend = Html::joined(legend, html!(", "));
+        body += html!("</ol>\n<p>{legend}; a box marks a verdict that differs from the usual one.</p>\n", legend);
+        let numbers: Vec<String> = (1..=self.judged.len()).map(|number| number.to_string()).collect();
+        let columns: Vec<&str> = ["#No.", "Claim"].into_iter().chain(numbers.iter().map(String::as_str)).collect();
         let rows = self.usual().all.iter().enumerate().map(|(index, claim)| {
             let number = claim.number;
             let mut row = vec![Html::from(number), html!("<a href=\"#claim-{number}\">{}</a>", &claim.text, number)];
-            row.extend(self.verdicts(index).map(|verdict| match verdict == claim.finding.verdict {
-                true => Html::from(verdict.words()),
-                false => html!("<strong>{}</strong>", verdict.words()),
-            }));
+            row.extend(self.verdicts(index).map(|verdict| boxed(verdict, verdict != claim.finding.verdict)));
             row
         });
         body += table(&columns, rows);
@@ -200,6 +203,13 @@ fn decision(choice: &Choice, verdicts: &[(&str, Verdict)]) -> String {
     format!("decided by {}: {}", choice.name, parts.join("; "))
 }
 
+/// The sign of a verdict, in its colour, with its words as a tooltip.
+fn boxed(verdict: Verdict, differs: bool) -> Html {
+    let words = verdict.words();
+    let border = if differs { "border:1px solid;border-radius:3px;padding:0 .35em" } else { "padding:0 .35em" };
+    html!("<span style=\"{border}\" title=\"{words}\">{}</span>", sign(verdict), border, words)
+}
+
 fn mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Holds => '+',
@@ -278,7 +288,7 @@ mod tests {
         assert!(text.contains("\n  2.   -  [~] claim 2\n"), "{text}");
         assert!(text.contains("edf: the deadline that EDF orders by. The source: \"earliest deadline\"."), "{text}");
         assert!(matrix.csv().contains("2,edf=final,holds only within our tolerance,false,claim 2\n"));
-        assert!(matrix.html().as_str().contains("<strong>holds only within our tolerance</strong>"));
+        assert!(matrix.html().as_str().contains("padding:0 .35em\" title=\"holds only within our tolerance\""));
         assert!(ChoiceMatrix::of(&choices, vec![usual]).is_none(), "a variant is missing");
     }
 }
