@@ -32,7 +32,7 @@ def quotes_of(paper: str) -> list[str]:
         experiment = tomllib.loads(path.read_text())
         for claim in experiment.get("claim", []):
             quotes += [source["quote"] for source in claim.get("says", []) if "quote" in source]
-        quotes += [choice["paper"] for choice in experiment.get("choice", []) if "paper" in choice]
+        quotes += [choice["quote"] for choice in experiment.get("choice", []) if "quote" in choice]
     for folder in (ROOT / "src").rglob(paper):
         if folder.is_dir() and folder.parent.name in ("experiment", "papers"):
             for path in sorted(folder.rglob("*.rs")):

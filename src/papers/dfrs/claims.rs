@@ -17,14 +17,14 @@ trait DfrsNumbers {
     fn need_weeks(&mut self);
     fn bandwidth(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number;
     fn show(&mut self, group: Group, name: &str, metric: Metric);
-    fn at_most_nearly(&mut self, a: &Number, b: &Number, part: f64);
     fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64);
 }
 
 impl DfrsNumbers for Judge<'_, Outcome> {
     fn mean(&self, letter: &str, group: Group, algorithm: &str, metric: Metric) -> Number {
         let samples = self.results.samples(group, algorithm, metric);
-        Number::mean(format!("{letter}({algorithm}, {})", group.words()), &samples)
+        let names = self.results.sample_names(group, algorithm);
+        Number::mean(format!("{letter}({algorithm}, {})", group.words()), &samples).with_names(names)
     }
 
     fn d(&self, group: Group, algorithm: &str) -> Number {
@@ -70,11 +70,6 @@ impl DfrsNumbers for Judge<'_, Outcome> {
             let ours = self.mean(letter, group, name, metric);
             self.beside(ours.name.clone(), paper, &ours);
         }
-    }
-
-    /// Compares: `a` is at most `b`, or above it by no more than this fraction of it.
-    fn at_most_nearly(&mut self, a: &Number, b: &Number, part: f64) {
-        self.at_most(a, b, b.value.map_or(0.0, |b| part * b));
     }
 
     fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64) {
@@ -260,7 +255,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 9,
-        text: "opt=min is never worse than opt=avg, and minvt beats minft",
+        text: "opt=min is on average never worse than opt=avg, and minvt always at least as good as minft",
         says: &[
             Says::Quote(
                 "section 6, appendix A",
@@ -277,28 +272,28 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ),
         compare: |judge| {
             let group = judge.results.of_table_5();
-            judge.slack("7 %, as the paper's own table 5 departs by 6 %", |judge| {
-                let mut compare = |better: &str, worse: &str| {
-                    let number = |name: &str, other: &str| {
-                        let samples = judge.results.beside(group, name, other);
-                        Number::mean(format!("D({name}, {})", group.words()), &samples)
-                    };
-                    let (better, worse) = (number(better, worse), number(worse, better));
-                    judge.at_most_nearly(&better, &worse, 0.07);
-                };
-                for (family, _, published) in TABLE_5.iter().filter(|row| row.1 == "min") {
-                    let limits = || LIMITS.iter().zip(published).filter(|limit| limit.1.is_some()).map(|limit| limit.0);
-                    for limit in limits() {
-                        compare(&format!("{family}/opt=min{limit}"), &format!("{family}/opt=avg{limit}"));
-                    }
-                    for seconds in limits().filter_map(|limit| limit.strip_prefix("/minvt=")) {
-                        compare(
-                            &format!("{family}/opt=min/minvt={seconds}"),
-                            &format!("{family}/opt=min/minft={seconds}"),
-                        );
+            let mut by_aim = Vec::new();
+            let mut by_limit = Vec::new();
+            for (family, _, published) in TABLE_5.iter().filter(|row| row.1 == "min") {
+                for (limit, _) in LIMITS.iter().zip(published).filter(|limit| limit.1.is_some()) {
+                    by_aim.push((format!("{family}/opt=min{limit}"), format!("{family}/opt=avg{limit}")));
+                    if let Some(seconds) = limit.strip_prefix("/minvt=") {
+                        let minft = format!("{family}/opt=min/minft={seconds}");
+                        by_limit.push((format!("{family}/opt=min{limit}"), minft));
                     }
                 }
-            });
+            }
+            for pairs in [by_aim, by_limit] {
+                judge.part(|judge| {
+                    for (better, worse) in pairs {
+                        let number = |name: &str, other: &str| {
+                            let samples = judge.results.beside(group, name, other);
+                            Number::mean(format!("D({name}, {})", group.words()), &samples)
+                        };
+                        judge.at_most(&number(&better, &worse), &number(&worse, &better), 0.0);
+                    }
+                });
+            }
         },
         weaker: None,
     },
@@ -351,10 +346,14 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         text: "with the default period more stays unused than under EASY; the longer the period the less, and on \
                generated traces from 900 s on less than under EASY",
         says: &[
-            Says::Sense("figure 2", "less underutilised than EASY from a period of 900 s on"),
+            Says::Quote("figure 3", "our algorithm achieves better average normalized underutilization than EASY"),
             Says::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
         ],
-        note: None,
+        note: Some(
+            "EASY leaves less unused here: a scan of the queue that stops at the first job that does not fit would leave \
+             about as much as in the paper. The best algorithm leaves more unused, about half of it under the penalty; no \
+             reading of the penalty fits all sets of the paper's table 4.",
+        ),
         compare: |judge| {
             for group in judge.sets() {
                 judge.show(group, "EASY", Metric::Underutilisation);
@@ -385,7 +384,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 12,
         text: "a period 20 times as long (12,000 s) degrades less than 1.5 times as much on unscaled traces, twice on \
                HPC2N, 3 times on scaled ones",
-        says: &[Says::Sense("figure 3", "less than 1.5 times (unscaled), 2 times (HPC2N) and 3 times (scaled)")],
+        says: &[
+            Says::Quote("figure 4", "increase of the maximum stretch degradation by less than a factor 3"),
+            Says::Quote("figure 4", "by less than a factor 1.5 and a factor 2, respectively"),
+        ],
         note: None,
         compare: |judge| {
             for (group, times) in
@@ -397,15 +399,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     format!("< {times}"),
                     &Number::new(String::new(), one.value.zip(long.value).map(|(one, long)| long / one)),
                 );
-                // The paper compares means as they are; the interval of the difference is shown beside them.
-                let sure = |number: &Number| Number::new(number.name.clone(), number.value);
-                judge.below(&sure(&long), &sure(&one).times(times));
-                if let Some(within) = long.chance(&one.times(times)) {
-                    judge.remark(format!(
-                        "The 95 % interval of that difference is ±{within:.2} on {} traces.",
-                        group.words()
-                    ));
-                }
+                judge.part(|judge| judge.below(&long, &one.times(times)));
             }
         },
         weaker: Some(Weaker {
@@ -467,17 +461,28 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 15,
-        text: "sharing nodes beats both queues at every load",
+        text: "the recommended algorithm is the best of figure 1 at every load",
         says: &[Says::Quote("figure 1", "is the best algorithm across the board regardless of the load level")],
-        note: None,
+        note: Some(
+            "The figure has no GreedyP algorithms, so the twin that moves no job for a newcomer is not compared.",
+        ),
         compare: |judge| {
+            let is_drawn =
+                |name: &&str| *name != BEST && (!name.starts_with("GreedyP") || name.starts_with("GreedyPM"));
             for load in (1..=9).map(Group::Load) {
-                for queue in ["EASY", "FCFS"] {
-                    judge.below(&judge.d(load, BEST), &judge.d(load, queue));
+                for other in TABLE_2.iter().map(|row| row.0).filter(is_drawn) {
+                    judge.at_most(&judge.d(load, BEST), &judge.d(load, other), 0.0);
                 }
             }
         },
-        weaker: None,
+        weaker: Some(Weaker {
+            text: "it beats both queues at every load",
+            compare: |judge| {
+                for (load, queue) in (1..=9).flat_map(|load| [(load, "EASY"), (load, "FCFS")]) {
+                    judge.below(&judge.d(Group::Load(load), BEST), &judge.d(Group::Load(load), queue));
+                }
+            },
+        }),
     },
     Claim {
         number: 16,
@@ -499,9 +504,9 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 17,
         text: "with a period of up to 20 times the penalty (12,000 s by the paper's count) the best algorithm \
                outperforms EASY by at least two orders of magnitude",
-        says: &[Says::Sense(
-            "section 6.5",
-            "periods of up to 20 times the penalty still outperform EASY by at least two orders of magnitude",
+        says: &[Says::Quote(
+            "section 6.4.2",
+            "still allows our algorithms to outperform EASY by at least two orders of magnitude on average",
         )],
         note: Some(
             "The paper calls 12,000 s 20 times the penalty of 300 s, which is 40 times: its numbers in seconds are \
@@ -524,16 +529,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 18,
-        text: "at a period of one hour jobs that are paused and moved need about a quarter of the bandwidth, below 0.2 \
-               GB/s",
+        text: "at high load and a period of one hour jobs that are paused and moved need about a quarter of the \
+               bandwidth, below 0.2 GB/s",
         says: &[Says::Quote(
-            "section 6.5, appendix",
+            "section 6.4.2",
             "the bandwidth consumption due to preemptions and migrations is roughly 4 times lower",
         )],
         note: None,
         compare: |judge| {
             let at = |judge: &Judge<'_, Outcome>, period| {
-                judge.bandwidth("mean", Group::Scaled, &with_period(period), |spread| spread.mean)
+                judge.bandwidth("mean", Group::High, &with_period(period), |spread| spread.mean)
             };
             let (usual, hour) = (at(judge, PERIODS[0]), at(judge, 3_600));
             let times = usual.value.zip(hour.value).map(|(usual, hour)| usual / hour);
@@ -541,17 +546,18 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             judge.beside(times.name.clone(), "about 4", &times);
             judge.beside(hour.name.clone(), "< 0.2", &hour);
             judge.below(&hour, &just(0.2));
-            judge.bound("\"roughly 4\" is read as 3 to 5", |judge| {
-                judge.at_most(&just(3.0), &times, 0.0);
-                judge.at_most(&times, &just(5.0), 0.0);
-            });
+            judge.part(|judge| judge.about(&times, 4.0));
         },
         weaker: None,
     },
     Claim {
         number: 19,
-        text: "with periods above about 15,000 s underutilisation grows again",
-        says: &[Says::Sense("appendix B", "above about 15,000 s underutilisation grows again")],
+        text: "with periods above 15,000 s underutilisation begins to grow on generated traces; on HPC2N it slowly \
+               starts to grow again for larger periods",
+        says: &[
+            Says::Quote("section 6.4.2", "over 15,000 seconds for the synthetic traces"),
+            Says::Quote("section 6.4.2", "before slowly starting to increase again for larger periods"),
+        ],
         note: None,
         compare: |judge| {
             for group in judge.sets() {
@@ -568,7 +574,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         says: &[Says::Sense("", "on the unsplit HPC2N log underutilisation is .08 for EASY and .10 for the best")],
         note: Some(
             "A resumed job makes no progress for 300 s. At the default period of 600 s live jobs accumulate over the \
-             years of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost).",
+             years of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost). That the log is cut \
+             into weeks does not explain the paper's .10 beside its .34 of the weeks: here they differ less.",
         ),
         compare: |judge| {
             if !judge.results.has(Group::Unsplit) {

@@ -343,6 +343,18 @@ impl Outcome {
         rows.map(|row| metric.of(row)).collect()
     }
 
+    /// Names of the traces of these samples, in their order.
+    fn sample_names(&self, group: Group, algorithm: &str) -> Vec<String> {
+        let rows = self.rows.get(algorithm).into_iter().flatten().filter(|row| group.holds(row.set));
+        let name = |row: &AlgorithmRun| match row.set {
+            Set::Unscaled => format!("the trace with seed {}", row.number),
+            Set::Scaled(tenths) => format!("the trace with seed {} at load 0.{tenths}", row.number),
+            Set::Weeks => format!("week {}", row.number + 1),
+            Set::Unsplit => "the log".to_owned(),
+        };
+        rows.map(name).collect()
+    }
+
     /// Degradations of an algorithm on the traces on which another one was run, too.
     fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
         let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&AlgorithmRun| group.holds(row.set));

@@ -179,21 +179,29 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 6,
-        text: "regularity hardly matters",
-        says: &[Says::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %")],
+        text: "results are almost identical for both regularities",
+        says: &[
+            Says::Quote("section 6.5", "identical for both values of the regularity parameter"),
+            Says::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %"),
+        ],
         note: None,
-        compare: |judge| hardly_matters(judge, "regularity"),
+        compare: |judge| almost_identical(judge, "regularity"),
         weaker: None,
     },
     Claim {
         number: 7,
-        text: "density hardly matters",
-        says: &[Says::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %")],
+        text: "results are almost identical for both densities",
+        says: &[
+            Says::Quote("section 6.5", "almost identical for both values of the density parameter"),
+            Says::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %"),
+        ],
         note: Some(
             "In the documented process of the generator a denser graph has more edges, so more data moves and more of \
-             it meets. The paper's equal numbers would need edges that do not depend on density.",
+             it meets. The paper's equal numbers would need edges that do not depend on density. Its tables contradict \
+             each other here: each graph has one of the two densities, so the increase of all lies between 29.70 and \
+             29.71 %, and table 3 makes it 29.65 %.",
         ),
-        compare: |judge| hardly_matters(judge, "density"),
+        compare: |judge| almost_identical(judge, "density"),
         weaker: None,
     },
     Claim {
@@ -201,8 +209,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
         text: "plans are stretched by more than 23 % with every number of tasks",
         says: &[Says::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
         note: Some(
-            "The paper's groups of sizes are not equally large: the means over its groups do not give the mean of all. \
-             Over a full grid, small graphs have few transfers that could meet.",
+            "Over a full grid, small graphs have few transfers that could meet. The paper's groups of sizes are not \
+             equally large: equal weights of table 4 give neither the increase of table 3 nor its decrease. No choice \
+             that was tried gives the numbers of table 4.",
         ),
         compare: |judge| {
             judge.show_groups("n", "increase", Means::increase);
@@ -216,17 +225,17 @@ pub const CLAIMS: &[Claim<Results>] = &[
     },
     Claim {
         number: 9,
-        text: "the best round comes early: the 7th of 50 on average",
+        text: "the best round is the 7th of 50 on average",
         says: &[Says::Sense("table 3", "the mean number of the best round is 7.099679")],
-        note: None,
+        note: Some(
+            "With costs that are kept from round to round most plans are best after the first or second one; with costs \
+             that are reset the best round is later, and less is taken back.",
+        ),
         compare: |judge| {
             judge.show("iteration", ALL, super::published::ITERATION, |means| means.iteration);
-            judge.bound("\"early\" is read as from the 3rd to the 10th", |judge| {
-                for law in laws() {
-                    judge.at_most(&just(3.0), &judge.iteration(law, ALL), 0.0);
-                    judge.at_most(&judge.iteration(law, ALL), &just(10.0), 0.0);
-                }
-            });
+            for law in laws() {
+                judge.agrees(&judge.iteration(law, ALL), super::published::ITERATION);
+            }
         },
         weaker: None,
     },
@@ -248,8 +257,14 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim {
         number: 11,
         text: "in every experiment plans repeat in a cycle",
-        says: &[Says::Sense("", "plans come again in a circle in every experiment")],
-        note: Some("Within 50 rounds. Improvement ends there, so longer cycles are not seen."),
+        says: &[
+            Says::Quote("section 6.2", "a pattern of 8 results from the 16th iteration started repeating itself"),
+            Says::Quote("section 6.2", "This behavior was also observed in all other experiments"),
+        ],
+        note: Some(
+            "Within 50 rounds, as in the paper. If costs are kept from round to round all plans come again with costs \
+             from 1 to 50; if they are reset some cycles are longer than 1,000 rounds.",
+        ),
         compare: |judge| {
             for law in laws() {
                 let cycles = judge.number("cycles", law, ALL, |means| means.cycles);
@@ -263,16 +278,15 @@ pub const CLAIMS: &[Claim<Results>] = &[
         number: 12,
         text: "wide graphs (fat 0.8) take almost twice as long as planned",
         says: &[Says::Quote("table 5", "almost twice")],
-        note: Some("Ours are stretched more: the paper does not print the ranges of its costs."),
+        note: Some(
+            "The paper prints neither the ranges of its costs nor how many graphs of each size it drew: with the sizes \
+             that its tables 3 and 4 imply, the increase is about 94 % under equal sharing.",
+        ),
         compare: |judge| {
             judge.show("increase", ("fat", "0.8"), 0.9417, Means::increase);
-            judge.bound("\"almost twice\" is read as an increase of 80 to 100 %", |judge| {
-                for law in laws() {
-                    let increase = judge.increase(law, ("fat", "0.8"));
-                    judge.at_most(&just(0.8), &increase, 0.0);
-                    judge.at_most(&increase, &just(1.0), 0.0);
-                }
-            });
+            for law in laws() {
+                judge.almost(&judge.increase(law, ("fat", "0.8")).plus(1.0), 2.0);
+            }
         },
         weaker: None,
     },
@@ -282,8 +296,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
                again from the 16th on, every 8 rounds",
         says: &[Says::Sense("figure 11", "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th")],
         note: Some(
-            "The plan of 80 and the best value, 91, are the paper's under equal sharing. The other numbers would need \
-             rules of sharing and of tie-breaking that the paper does not give.",
+            "The plan of 80 is the paper's. The other numbers would need rules of sharing and of tie-breaking that the \
+             paper does not give: none of 60 combinations of wiring, costs and updates gives 104, and 91 at the 5th \
+             round with a period of 8.",
         ),
         compare: |judge| {
             for law in laws() {
@@ -314,7 +329,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
         says: &[Says::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
         note: Some(
             "A narrow graph of this generator has about one task per level, so its transfers follow each other and \
-             hardly meet.",
+             hardly meet. The paper, too, calls such graphs chains; no choice that was tried stretches them by 23 %.",
         ),
         compare: |judge| {
             judge.show_groups("fat", "increase", Means::increase);
@@ -343,15 +358,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 let ours = judge.over(Over::Stretched, "decrease", "ideal", line.group, Means::decrease);
                 judge.beside(ours.name.clone(), format!("{:.4}", line.decrease[0] / 100.0), &ours);
             }
-            judge.bound("means that agree are read as within a tenth of the paper's", |judge| {
-                for law in laws() {
-                    let near = |judge: &mut Judge<'_, Results>, number: Number, paper: f64| {
-                        judge.at_most(&number.distance(&just(paper)), &just(paper / 10.0), 0.0);
-                    };
-                    near(judge, judge.increase(law, ALL), increase);
-                    near(judge, judge.decrease(law, ALL), decrease);
-                }
-            });
+            for law in laws() {
+                judge.agrees(&judge.increase(law, ALL), increase);
+                judge.agrees(&judge.decrease(law, ALL), decrease);
+            }
         },
         weaker: Some(Weaker {
             text: "under equal sharing, over the runs whose plan is stretched, the decrease is within a tenth of the \
@@ -359,22 +369,21 @@ pub const CLAIMS: &[Claim<Results>] = &[
             compare: |judge| {
                 let paper = 1.0 - BEST / STRETCHED;
                 let ours = judge.over(Over::Stretched, "decrease", "ideal", ALL, Means::decrease);
-                judge.at_most(&ours.distance(&just(paper)), &just(paper / 10.0), 0.0);
+                judge.agrees(&ours, paper);
             },
         }),
     },
 ];
 
-fn hardly_matters(judge: &mut Judge<'_, Results>, name: &'static str) {
+/// Compares the groups of a parameter, which are close beside the range of all groups of tables 4 to 8.
+fn almost_identical(judge: &mut Judge<'_, Results>, name: &'static str) {
     judge.show_groups(name, "increase", Means::increase);
     judge.show_groups(name, "decrease", Means::decrease);
-    judge.bound("\"hardly\" is read as 8 points of the increase and 2 of the decrease", |judge| {
-        for law in laws() {
-            let [low, high] = ["0.2", "0.8"].map(|which| (name, which));
-            let increase = judge.increase(law, low).distance(&judge.increase(law, high));
-            let decrease = judge.decrease(law, low).distance(&judge.decrease(law, high));
-            judge.at_most(&increase, &just(0.08), 0.0);
-            judge.at_most(&decrease, &just(0.02), 0.0);
-        }
-    });
+    for law in laws() {
+        let [low, high] = ["0.2", "0.8"].map(|which| (name, which));
+        let increases: Vec<Number> = PUBLISHED.iter().map(|line| judge.increase(law, line.group)).collect();
+        let decreases: Vec<Number> = PUBLISHED.iter().map(|line| judge.decrease(law, line.group)).collect();
+        judge.close(&judge.increase(law, low), &judge.increase(law, high), &increases);
+        judge.close(&judge.decrease(law, low), &judge.decrease(law, high), &decreases);
+    }
 }

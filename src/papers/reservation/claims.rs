@@ -1,7 +1,7 @@
 //! Statements of the paper about its seven policies, as comparisons of numbers.
 
 use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
 use hansa_sim::systems::reservation::fit;
 
 type Reservations<'r> = Judge<'r, Outcome>;
@@ -10,30 +10,34 @@ type Reservations<'r> = Judge<'r, Outcome>;
 trait ReservationNumbers {
     fn a(&self, policy: &'static str, setting: Setting) -> Number;
     fn s(&self, policy: &'static str, setting: Setting) -> Number;
-    fn number(&self, letter: &str, policy: &'static str, setting: Setting, metric: Metric) -> Number;
+    fn number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number;
     fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number;
     fn falls(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
-    fn slowdown_groups(&mut self, setting: Setting);
+    fn alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
+    fn unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
+    fn figure(&self, axis: Axis, metric: Metric) -> Vec<Number>;
+    fn slowdowns_rise(&mut self, axis: Axis);
+    fn bend(&self, policy: &'static str) -> Number;
     fn rises(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
 }
 
 impl ReservationNumbers for Reservations<'_> {
     fn a(&self, policy: &'static str, setting: Setting) -> Number {
-        self.number("a", policy, setting, Metric::Acceptance)
+        self.number(policy, setting, Metric::Acceptance)
     }
 
     fn s(&self, policy: &'static str, setting: Setting) -> Number {
-        self.number("s", policy, setting, Metric::Slowdown)
+        self.number(policy, setting, Metric::Slowdown)
     }
 
-    fn number(&self, letter: &str, policy: &'static str, setting: Setting, metric: Metric) -> Number {
-        let value = self.results.estimate(policy, setting, metric).map(|estimate| estimate.mean);
-        Number::new(format!("{letter}({policy}{})", place(setting)), value)
+    fn number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number {
+        let samples = self.results.samples.get(&(policy, setting, metric)).map_or(&[][..], Vec::as_slice);
+        let letter = metric.letter();
+        Number::mean(format!("{letter}({policy}{})", place(setting)), samples)
     }
 
     fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number {
-        let value = self.results.asked(setting, of).map(|estimate| estimate.mean);
-        Number::new(format!("{what}(asked{})", place(setting)), value)
+        Number::mean(format!("{what}(asked{})", place(setting)), &self.results.asked_samples(setting, of))
     }
 
     /// Compares: a number falls with each step of an axis.
@@ -43,14 +47,47 @@ impl ReservationNumbers for Reservations<'_> {
         }
     }
 
-    /// Compares policies with similar slowdowns, and those without.
-    fn slowdown_groups(&mut self, setting: Setting) {
-        for (a, b, apart) in [("PE_W", "Du_B", 0.05), ("PE_B", "Du_W", 0.03)] {
-            let distance = self.s(a, setting).distance(&self.s(b, setting));
-            self.at_most(&distance, &just(apart), 0.0);
+    /// Compares: the numbers of two policies are close at each value of an axis.
+    fn alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
+        let figure = self.figure(axis, metric);
+        for setting in axis.settings() {
+            for (one, other) in pairs {
+                let [one, other] = [*one, *other].map(|policy| self.number(policy, setting, metric));
+                self.close(&one, &other, &figure);
+            }
         }
-        let distance = self.s("PEDu_B", setting).distance(&self.s("PEDu_W", setting));
-        self.at_most(&just(0.02), &distance, 0.0);
+    }
+
+    /// Compares: the numbers of two policies are not close at any value of an axis.
+    fn unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
+        let figure = self.figure(axis, metric);
+        for setting in axis.settings() {
+            for (one, other) in pairs {
+                let [one, other] = [*one, *other].map(|policy| self.number(policy, setting, metric));
+                self.apart(&one, &other, &figure);
+            }
+        }
+    }
+
+    /// All numbers of a figure.
+    fn figure(&self, axis: Axis, metric: Metric) -> Vec<Number> {
+        let settings = axis.settings();
+        let line = |policy| settings.iter().map(move |setting| self.number(policy, *setting, metric));
+        policies().flat_map(line).collect()
+    }
+
+    /// Compares: the slowdown of every policy rises with each step of an axis.
+    fn slowdowns_rise(&mut self, axis: Axis) {
+        for policy in policies() {
+            self.rises(axis, |judge, setting| judge.s(policy, setting));
+        }
+    }
+
+    /// Distance of the acceptance at flexibility 4 from the line between 3 and 5.
+    fn bend(&self, policy: &'static str) -> Number {
+        let [_, _, three, four, five] = Axis::Flexibility.settings();
+        let between = self.a(policy, three).add(&self.a(policy, five)).times(0.5);
+        self.a(policy, four).distance(&between).named(format!("bend({policy})"))
     }
 
     fn rises(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
@@ -62,6 +99,9 @@ impl ReservationNumbers for Reservations<'_> {
 
 /// Policies with almost equal acceptance.
 const ALIKE: [(&str, &str); 3] = [("PE_W", "Du_B"), ("PE_B", "Du_W"), ("PEDu_B", "PEDu_W")];
+
+/// Policies whose acceptance increases almost linearly with flexibility.
+const STABLE: [&str; 3] = ["PE_W", "Du_B", "PEDu_B"];
 
 /// Deviation of a setting from the usual one, as text.
 fn place(setting: Setting) -> String {
@@ -87,20 +127,6 @@ fn others(but: &'static str) -> impl Iterator<Item = &'static str> {
     policies().filter(move |policy| *policy != but)
 }
 
-/// Compares the acceptance of policies that are alike.
-fn alike(
-    judge: &mut Reservations<'_>,
-    settings: impl Iterator<Item = Setting>,
-    pairs: [(&'static str, &'static str, f64); 3],
-) {
-    for setting in settings {
-        for (a, b, apart) in pairs {
-            let distance = judge.a(a, setting).distance(&judge.a(b, setting));
-            judge.at_most(&distance, &just(apart), 0.0);
-        }
-    }
-}
-
 pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 1,
@@ -109,41 +135,37 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         says: &[Says::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
         note: None,
         compare: |judge| {
-            for policy in policies() {
-                judge.falls(Axis::Umed, |judge, setting| judge.a(policy, setting));
-                judge.falls(Axis::Arrival, |judge, setting| judge.a(policy, setting));
+            for axis in [Axis::Umed, Axis::Arrival] {
+                judge.part(|judge| {
+                    policies().for_each(|policy| judge.falls(axis, |judge, setting| judge.a(policy, setting)));
+                });
             }
         },
         weaker: None,
     },
     Claim {
         number: 2,
-        text: "by acceptance there are three groups of almost the same at every UMed and arrival factor: PE_W and \
-               Du_B, PE_B and Du_W, PEDu_B and PEDu_W",
-        says: &[Says::Quote("figures 2 and 4", "almost identical")],
+        text: "by acceptance there are three groups of almost identical behaviour at every UMed, and likewise at every \
+               arrival factor: PE_W and Du_B, PE_B and Du_W, PEDu_B and PEDu_W; PE_B and PE_W, and Du_B and Du_W, \
+               differ",
+        says: &[
+            Says::Quote("figure 2", "there are three groups of algorithm with almost identical behavior"),
+            Says::Sense("figure 4", "the relative performance is similar to that of figure 2"),
+        ],
         note: None,
         compare: |judge| {
-            judge.bound("\"almost identical\" is read as 0.01", |judge| {
-                alike(
-                    judge,
-                    [Axis::Umed, Axis::Arrival].into_iter().flat_map(Axis::settings),
-                    ALIKE.map(|(a, b)| (a, b, 0.01)),
-                );
-            });
+            for axis in [Axis::Umed, Axis::Arrival] {
+                judge.part(|judge| judge.alike(axis, Metric::Acceptance, &ALIKE));
+                judge.part(|judge| judge.unlike(axis, Metric::Acceptance, &[("PE_B", "PE_W"), ("Du_B", "Du_W")]));
+            }
         },
-        weaker: Some(Weaker {
-            text: "at every UMed, where PEDu_B and PEDu_W are within 0.03",
-            compare: |judge| {
-                let pairs = [("PE_W", "Du_B", 0.01), ("PE_B", "Du_W", 0.01), ("PEDu_B", "PEDu_W", 0.03)];
-                alike(judge, Axis::Umed.settings().into_iter(), pairs);
-            },
-        }),
+        weaker: None,
     },
     Claim {
         number: 3,
-        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W \
-               hardly more than FF",
-        says: &[Says::Sense("figure 2", "the three groups are ordered, and the last is no better than FF")],
+        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W no \
+               more than FF",
+        says: &[Says::Quote("figure 2", "all other four strategies outperform FF")],
         note: None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
@@ -153,37 +175,46 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     }
                     judge.below(&judge.a("FF", setting), &judge.a(middle, setting));
                 }
-                judge.bound("\"hardly more\" is read as 0.005 (PE_B) and 0.01 (Du_W)", |judge| {
-                    judge.at_most(&judge.a("PE_B", setting), &judge.a("FF", setting).plus(0.005), 0.0);
-                    judge.at_most(&judge.a("Du_W", setting), &judge.a("FF", setting).plus(0.01), 0.0);
-                });
             }
-        },
-        weaker: None,
-    },
-    Claim {
-        number: 4,
-        text: "PE_W accepts most at every UMed, arrival factor and flexibility",
-        says: &[Says::Sense("", "PE_W has the best acceptance in all experiments")],
-        note: None,
-        compare: |judge| {
-            judge.slack("Du_B may tie within the 95 % interval of their paired difference", |judge| {
-                for setting in super::settings() {
-                    for other in others("PE_W") {
-                        let paired = judge.results.paired("PE_W", other, setting, Metric::Acceptance);
-                        let tie = paired.and_then(|paired| paired.within).filter(|_| other == "Du_B").unwrap_or(0.0);
-                        judge.at_most(&judge.a(other, setting), &judge.a("PE_W", setting), tie);
-                    }
+            judge.part(|judge| {
+                for (setting, last) in Axis::Umed.settings().into_iter().flat_map(|at| [(at, "PE_B"), (at, "Du_W")]) {
+                    judge.at_most(&judge.a(last, setting), &judge.a("FF", setting), 0.0);
                 }
             });
         },
         weaker: None,
     },
     Claim {
+        number: 4,
+        text: "PE_W accepts most at every UMed, arrival factor and flexibility; by UMed and arrival factor Du_B is \
+               almost identical (claim 2)",
+        says: &[
+            Says::Quote("figure 2", "clearly become the best strategies for all UMed values"),
+            Says::Quote("figure 6", "become the best algorithm again with the highest acceptance rate"),
+        ],
+        note: None,
+        compare: |judge| {
+            for axis in Axis::ALL {
+                judge.part(|judge| {
+                    let is_rival = |other: &&str| *other != "Du_B" || axis == Axis::Flexibility;
+                    for other in others("PE_W").filter(is_rival) {
+                        for setting in axis.settings() {
+                            judge.below(&judge.a(other, setting), &judge.a("PE_W", setting));
+                        }
+                    }
+                });
+            }
+        },
+        weaker: None,
+    },
+    Claim {
         number: 5,
-        text: "the slowdown of FF is the lowest everywhere, and that of every policy rises with UMed, arrival factor \
-               and flexibility",
-        says: &[Says::Sense("figures 3, 5 and 7", "FF has the lowest slowdown; slowdowns rise along each axis")],
+        text: "the slowdown of FF is the lowest everywhere; that of every policy rises with arrival factor and \
+               flexibility, and in general with UMed",
+        says: &[
+            Says::Quote("figure 3", "the average slowdown of all strategies increase in general"),
+            Says::Sense("figures 5 and 7", "slowdowns rise along each axis, and that of FF is always the smallest"),
+        ],
         note: None,
         compare: |judge| {
             for setting in super::settings() {
@@ -191,75 +222,56 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     judge.below(&judge.s("FF", setting), &judge.s(other, setting));
                 }
             }
-            for policy in policies() {
-                for axis in Axis::ALL {
-                    judge.rises(axis, |judge, setting| judge.s(policy, setting));
-                }
+            for axis in [Axis::Arrival, Axis::Flexibility] {
+                judge.part(|judge| judge.slowdowns_rise(axis));
             }
+            judge.generally(|judge| judge.slowdowns_rise(Axis::Umed));
         },
         weaker: None,
     },
     Claim {
         number: 6,
-        text: "at every UMed and arrival factor the slowdown of PE_W is close to that of Du_B, that of PE_B to that of \
-               Du_W, but those of PEDu_B and PEDu_W are apart",
-        says: &[Says::Sense(
-            "figures 3 and 5",
-            "the groups of acceptance show in the slowdown, except PEDu_B and PEDu_W",
-        )],
-        note: None,
+        text: "at every UMed, and likewise at every arrival factor, the slowdown of PE_W is similar to that of Du_B, \
+               and that of PE_B to that of Du_W, but those of PEDu_B and PEDu_W differ",
+        says: &[Says::Quote("figure 3", "are surprisingly different")],
+        note: Some(
+            "Decided by the end of a rectangle of free nodes that has none: PEDu_B and PEDu_W differ if all rectangles \
+             end at the deadline at the latest.",
+        ),
         compare: |judge| {
-            judge.bound("\"close\" is read as 0.05 (PE_W) and 0.03 (PE_B), \"apart\" as 0.02", |judge| {
-                for setting in [Axis::Umed, Axis::Arrival].into_iter().flat_map(Axis::settings) {
-                    judge.slowdown_groups(setting);
-                }
-            });
+            for axis in [Axis::Umed, Axis::Arrival] {
+                judge.part(|judge| judge.alike(axis, Metric::Slowdown, &ALIKE[..2]));
+                judge.part(|judge| judge.unlike(axis, Metric::Slowdown, &ALIKE[2..]));
+            }
         },
-        weaker: Some(Weaker {
-            text: "at every UMed",
-            compare: |judge| Axis::Umed.settings().into_iter().for_each(|setting| judge.slowdown_groups(setting)),
-        }),
+        weaker: None,
     },
     Claim {
         number: 7,
-        text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step, and FF, \
-               PE_B, Du_W and PEDu_W dip at 4",
-        says: &[Says::Quote("figure 6", "increase almost linearly")],
+        text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step; FF, PE_B, Du_W \
+               and PEDu_W are not stable at {4,4}: there they are further off the line between their neighbours",
+        says: &[
+            Says::Quote("figure 6", "increase almost linearly"),
+            Says::Quote("figure 6", "other four strategies are not stable"),
+        ],
         note: Some(
-            "Du_B and PEDu_B accept a little less at {5,5} than at {4,4}, under `clip`, too. The reason \
-             is not known.",
+            "Decided by the run times, whose constants the paper takes from an article: with those of the general model \
+             41 % of the requests last 60 s and 33 % 10,800 s, the ends of the paper's classes, and nothing between. \
+             With run times of all classes the three policies accept more at every step.",
         ),
         compare: |judge| {
-            for policy in ["PE_W", "Du_B", "PEDu_B"] {
+            for policy in STABLE {
                 judge.rises(Axis::Flexibility, |judge, setting| judge.a(policy, setting));
             }
-            let [_, _, three, four, _] = Axis::Flexibility.settings();
-            for policy in ["FF", "PE_B", "Du_W", "PEDu_W"] {
-                judge.below(&judge.a(policy, four), &judge.a(policy, three));
-            }
-        },
-        weaker: Some(Weaker {
-            text: "PE_W accepts more throughout, Du_B and PEDu_B more in all (0.02 from 1 to 5), FF, PE_B and Du_W do not \
-                   gain at every step, and PE_W gains on Du_B",
-            compare: |judge| {
-                let settings = Axis::Flexibility.settings();
-                judge.rises(Axis::Flexibility, |judge, setting| judge.a("PE_W", setting));
-                for policy in ["Du_B", "PEDu_B"] {
-                    judge.at_most(&judge.a(policy, settings[0]).plus(0.02), &judge.a(policy, settings[4]), 0.0);
-                }
-                for policy in ["FF", "PE_B", "Du_W"] {
-                    let steps =
-                        settings.windows(2).map(|pair| judge.a(policy, pair[1]).minus(&judge.a(policy, pair[0])));
-                    let least = |step: &Number| step.value.unwrap_or(f64::INFINITY);
-                    if let Some(step) = steps.min_by(|a, b| least(a).total_cmp(&least(b))) {
-                        judge.at_most(&step, &just(0.0), 0.0);
+            judge.part(|judge| {
+                for policy in ["FF", "PE_B", "Du_W", "PEDu_W"] {
+                    for stable in STABLE {
+                        judge.below(&judge.bend(stable), &judge.bend(policy));
                     }
                 }
-                let lead =
-                    |judge: &Reservations<'_>, setting| judge.a("PE_W", setting).minus(&judge.a("Du_B", setting));
-                judge.rises(Axis::Flexibility, lead);
-            },
-        }),
+            });
+        },
+        weaker: None,
     },
     Claim {
         number: 8,

@@ -249,6 +249,14 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// Its letter in comparisons.
+    fn letter(self) -> &'static str {
+        match self {
+            Metric::Acceptance => "a",
+            Metric::Slowdown => "s",
+        }
+    }
+
     fn of(self, trial: &Trial) -> Option<f64> {
         match self {
             Metric::Acceptance => trial.acceptance(),
@@ -294,9 +302,11 @@ impl Outcome {
 
     /// Mean request of a setting, which does not depend on the policy.
     pub fn asked(&self, setting: Setting, of: fn(&Asked) -> f64) -> Option<Estimate> {
-        let workloads: Vec<f64> =
-            self.asked.iter().filter(|((at, _), _)| *at == setting).map(|(_, asked)| of(asked)).collect();
-        Estimate::of(&workloads)
+        Estimate::of(&self.asked_samples(setting, of))
+    }
+
+    fn asked_samples(&self, setting: Setting, of: fn(&Asked) -> f64) -> Vec<f64> {
+        self.asked.iter().filter(|((at, _), _)| *at == setting).map(|(_, asked)| of(asked)).collect()
     }
 
     /// Difference of two policies, workload by workload.

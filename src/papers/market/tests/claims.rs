@@ -127,7 +127,7 @@ fn claim(number: u32, results: &Results) -> Finding {
     judged(results).finding(number).clone()
 }
 
-const NUMBERS: std::ops::RangeInclusive<u32> = 1..=25;
+const NUMBERS: std::ops::RangeInclusive<u32> = 1..=24;
 
 #[test]
 fn the_reference_supports_the_claims_that_it_can() {
@@ -135,35 +135,38 @@ fn the_reference_supports_the_claims_that_it_can() {
     for number in NUMBERS {
         let finding = findings.finding(number);
         let expected = match number {
-            1 | 2 | 4 | 7 | 19 => Verdict::Holds,
-            // FIFO beats PV at some loads; EDF is first up to saturation, and its starvation rises before 1.2; SRTF is
-            // faster than PVR for the smallest tenth.
+            1 | 2 | 4 | 7 | 16 | 19 => Verdict::Holds,
+            // Random beats FIFO at low load, and PVD is .049 above it at 1.2; EDF is first up to saturation, and its
+            // starvation rises before 1.2; SRTF is faster than PVR for the smallest tenth.
             3 | 10 | 12 | 13 | 17 => Verdict::DoesNotHold,
-            // SRTF starves .052 of the jobs, and PVR .040; at load 1 PVDSQ, the fifth, is .0593 below EDF.
-            18 | 20 => Verdict::DoesNotHold,
-            // The reference has no starved jobs by tenth, and no SLR of P-SLR.
-            21..=25 => Verdict::CannotBeTold,
+            // FIFO starves more than PV at .9; at .8 to 1.0 others starve fewer than PVR; SRTF starves .052 of the
+            // jobs, and PVR .040; at load 1.1 the third is .0317 below PVR.
+            5 | 15 | 18 => Verdict::DoesNotHold,
+            // The reference has no starved jobs by tenth.
+            21..=24 => Verdict::CannotBeTold,
             _ => Verdict::WithinTolerance,
         };
         assert_eq!(finding.verdict, expected, "claim {number}: {:?}", finding.evidence());
     }
 }
 
-/// FIFO is better than PV at some loads, which the paper denies: our weaker statement is judged beside that.
+/// The paper puts PV behind Random, so FIFO is not compared with it; all others have to be far above FIFO.
 #[test]
 fn the_papers_own_words_decide() {
     let finding = claim(3, &reference());
-    assert_eq!((finding.verdict, finding.weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
     let against: Vec<&str> = finding.evidence().iter().map(|one| one.text.as_str()).collect();
-    assert!(against.contains(&"value(fifo, 1.10) = 0.8162 < value(pv, 1.10) = 0.8080"), "{against:?}");
+    assert!(against.contains(&"value(random, 0.70) = 0.9997 < value(fifo, 0.70) = 0.9990"), "{against:?}");
+    assert!(against.iter().all(|text| !text.contains("(pv,")), "{against:?}");
     let mut results = reference();
-    for ((policy, _), cell) in results.iter_mut() {
-        if ["pv", "p-slr", "lrtf"].contains(&policy.as_str()) {
-            cell.value = 0.999;
+    for ((policy, load), cell) in results.iter_mut() {
+        match policy.as_str() {
+            "random" => cell.value = 0.5,
+            "pvd" if *load > 100 => cell.value = 0.95,
+            _ => {}
         }
     }
     let finding = claim(3, &results);
-    assert_eq!(finding.verdict, Verdict::Holds);
+    assert_eq!(finding.verdict, Verdict::WithinTolerance, "{:?}", finding.evidence());
     // If the paper gives no number, a bound of ours cannot confirm its claim.
     let finding = claim(9, &reference());
     assert!(finding.comparisons.iter().all(|comparison| comparison.margin >= 0.0));

@@ -85,18 +85,25 @@ pub const BY_SHARE: Claim<Results> = Claim {
 
 pub const HALF: Claim<Results> = Claim {
     number: 18,
-    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them, and they wait \
-           longer",
-    says: &[Says::Sense("figure 28", "best effort's wait falls as alpha rises, that of reservations rises")],
+    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
+    says: &[Says::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
     note: Some("Why single steps go the other way is not known."),
     compare: |judge| {
         for name in names() {
             judge.falls("28", &format!("{name} queued"), &ALPHAS);
-            judge.rises("28", &format!("{name} reserved"), &ALPHAS);
         }
     },
     weaker: None,
 };
+
+/// Compares: a number is higher with inexact estimates.
+fn inexact_is_more(judge: &mut Judge<'_, Results>, figure: &'static str, what: &str, alphas: &[f64]) {
+    for (name, alpha) in names().into_iter().flat_map(|name| alphas.iter().map(move |alpha| (name, *alpha))) {
+        let exact = judge.mean(figure, &format!("{name} {what}"), alpha);
+        let inexact = judge.mean(figure, &format!("{name} {what}, inexact"), alpha);
+        judge.below(&exact, &inexact);
+    }
+}
 
 pub const PLANNERS: Claim<Results> = Claim {
     number: 19,
@@ -131,22 +138,20 @@ pub const PLANNERS: Claim<Results> = Claim {
 
 pub const ESTIMATES: Claim<Results> = Claim {
     number: 20,
-    text: "Figures 30, 31: with inexact estimates fees are higher and all jobs wait longer; reservations that pay \
-           nothing wait longer than the queue",
-    says: &[Says::Sense("figures 30 and 31", "inexact estimates raise fees and waits")],
+    text: "Figures 30, 31: with inexact estimates fees are generally higher, and all jobs wait longer; reservations that \
+           pay nothing wait longer than the queue",
+    says: &[
+        Says::Quote("figure 30", "the prices are generally higher with inaccurate estimates"),
+        Says::Quote("figure 31", "both the slot and best effort wait times are increased with inaccurate estimates"),
+    ],
     note: None,
     compare: |judge| {
+        // Without fees there is nothing to compare.
+        judge.generally(|judge| inexact_is_more(judge, "30", "fee", &ALPHAS[..4]));
+        for what in ["reserved", "queued"] {
+            judge.part(|judge| inexact_is_more(judge, "31", what, &ALPHAS));
+        }
         for name in names() {
-            for alpha in ALPHAS {
-                for (figure, what) in [("30", "fee"), ("31", "reserved"), ("31", "queued")] {
-                    let [exact, inexact] = [format!("{name} {what}"), format!("{name} {what}, inexact")]
-                        .map(|line| judge.mean(figure, &line, alpha));
-                    // Without fees there is nothing to compare.
-                    if figure == "31" || alpha < 1.0 {
-                        judge.below(&exact, &inexact);
-                    }
-                }
-            }
             let [queued, reserved] =
                 ["queued", "reserved"].map(|who| judge.mean("31", &format!("{name} {who}, inexact"), 1.0));
             judge.below(&queued, &reserved);

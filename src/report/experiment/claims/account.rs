@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::rules::Counts;
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
 use crate::html::table;
 use crate::markup::{Html, cells, html};
@@ -120,44 +121,83 @@ impl Findings {
 }
 
 impl JudgedClaim {
-    /// The decisive comparisons, tolerances, reasons and the note.
+    /// The finding's lines, the weaker statement and the note.
     fn lines(&self) -> Vec<String> {
-        let finding = &self.finding;
+        let mut lines = self.finding.lines();
+        if let (Some(weaker), Some(verdict)) = (&self.weaker, self.finding.weaker)
+            && self.finding.verdict != Verdict::Holds
+        {
+            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.words()));
+        }
+        lines.extend(self.finding.remarks.iter().cloned());
+        lines.extend(self.note.clone());
+        lines
+    }
+}
+
+impl Finding {
+    /// The decisive comparisons, the number of comparisons of each verdict, outliers, tolerances and reasons.
+    pub(super) fn lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        let evidence = finding.evidence();
+        let evidence = self.evidence();
         lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.sentence()));
         if evidence.len() > SHOWN {
             lines.push(format!("and {} more", evidence.len() - SHOWN));
         }
-        let all = finding.comparisons.len();
-        let held = |one: &&Comparison| matches!(one.verdict(), Verdict::Holds | Verdict::WithinTolerance);
-        let held = finding.comparisons.iter().filter(held).count();
-        if all > 1 {
-            lines.push(format!("{held} of {} hold", counted(all as u64, "comparison")));
+        let counts = Counts::of(&self.comparisons);
+        if counts.all() > 1 {
+            lines.push(counts.words());
         }
-        lines.extend(finding.tolerances().iter().map(|why| format!("our tolerance: {why}")));
-        if let (Some(weaker), Some(verdict)) = (&self.weaker, finding.weaker)
-            && finding.verdict != Verdict::Holds
-        {
-            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.words()));
-        }
-        lines.extend(finding.untold.iter().map(|reason| format!("cannot be told: {reason}")));
-        if !finding.missing.is_empty() {
-            let some = finding.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
-            let more = if finding.missing.len() > SHOWN { ", ..." } else { "" };
-            let count = counted(finding.missing.len() as u64, "comparison");
+        lines.extend(self.vacuous_line());
+        lines.extend(self.comparisons.iter().filter_map(Comparison::outlier_sentence).take(SHOWN));
+        lines.extend(self.tolerances().iter().map(|why| format!("our tolerance: {why}")));
+        lines.extend(self.untold.iter().map(|reason| format!("cannot be told: {reason}")));
+        if !self.missing.is_empty() {
+            let some = self.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
+            let more = if self.missing.len() > SHOWN { ", ..." } else { "" };
+            let count = counted(self.missing.len() as u64, "comparison");
             lines.push(format!("cannot be told: no numbers for {count}: {some}{more}"));
-        } else if finding.verdict == Verdict::CannotBeTold && finding.untold.is_empty() {
-            lines.push(match finding.comparisons.is_empty() {
-                true => "cannot be told: there are no numbers for it".to_owned(),
-                false => {
-                    "cannot be told: the failures are within the random variation of these samples (±, 95 %)".to_owned()
-                }
-            });
+        } else if self.comparisons.is_empty() && self.untold.is_empty() {
+            lines.push("cannot be told: there are no numbers for it".to_owned());
+        } else if counts.untold > 0 && self.verdict == Verdict::CannotBeTold {
+            lines.push(
+                "cannot be told: too many differences are within the random variation of these samples (±, 95 %)"
+                    .to_owned(),
+            );
         }
-        lines.extend(finding.remarks.iter().cloned());
-        lines.extend(self.note.clone());
         lines
+    }
+
+    /// The comparisons in which both sides are 0. None if there are none.
+    fn vacuous_line(&self) -> Option<String> {
+        let all: Vec<&str> = self.comparisons.iter().filter(|one| one.is_vacuous).map(|one| &one.text[..]).collect();
+        let some = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join("; ");
+        let more = if all.len() > SHOWN { "; ..." } else { "" };
+        (!all.is_empty())
+            .then(|| format!("vacuous: 0 = 0 in {}: {some}{more}", counted(all.len() as u64, "comparison")))
+    }
+}
+
+impl Counts {
+    /// A line such as `8 of 12 comparisons hold, 1 fails significantly, 3 cannot be told`.
+    fn words(self) -> String {
+        let all = self.all();
+        let hold = if self.held == 1 { "holds" } else { "hold" };
+        let mut line = format!("{} of {} {hold}", self.held, counted(all as u64, "comparison"));
+        let exactly = self.failed - self.significantly;
+        for (count, one, many) in [
+            (self.significantly, "fails significantly", "fail significantly"),
+            (exactly, "fails", "fail"),
+            (self.untold, "cannot be told", "cannot be told"),
+            (self.vacuous, "is vacuous", "are vacuous"),
+        ] {
+            match count {
+                0 => {}
+                1 => line.push_str(&format!(", 1 {one}")),
+                count => line.push_str(&format!(", {count} {many}")),
+            }
+        }
+        line
     }
 }
 
@@ -209,18 +249,27 @@ impl Pair {
 
 impl Comparison {
     fn sentence(&self) -> String {
+        let within = self.interval().map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
         match self.verdict() {
-            Verdict::Holds => format!("closest: {}", self.text),
-            Verdict::WithinTolerance if self.margin >= 0.0 => format!("closest: {}", self.text),
-            Verdict::WithinTolerance => {
-                format!("{} fails {}; {} are allowed", self.text, self.shortfall(), up(self.tolerance))
+            Verdict::WithinTolerance if self.margin < 0.0 => {
+                format!("{} fails {}{within}; {} are allowed", self.text, self.shortfall(), up(self.tolerance))
             }
+            Verdict::Holds | Verdict::WithinTolerance => format!("closest: {}{within}", self.text),
+            Verdict::CannotBeTold if self.margin >= 0.0 => format!("{}{within} is within the variation", self.text),
             Verdict::CannotBeTold | Verdict::DoesNotHold => {
-                let chance = self.chance.map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
                 let ours = if matches!(self.ours, Ours::Bound(_)) { ", by a bound of ours" } else { "" };
-                format!("{} fails {}{chance}{ours}", self.text, self.shortfall())
+                format!("{} fails {}{within}{ours}", self.text, self.shortfall())
             }
         }
+    }
+
+    /// The sample that decides it, with both sides without that sample. None if no single one does.
+    fn outlier_sentence(&self) -> Option<String> {
+        let outlier = self.outlier.as_ref()?;
+        let sign = if self.strict { "<" } else { "<=" };
+        let [left, right] = outlier.without.map(|side| (side * 1e4).round() / 1e4);
+        let (name, count) = (&outlier.name, outlier.count);
+        Some(format!("{name}, one of {count}, decides: {}; without it {left} {sign} {right}", self.text))
     }
 }
 

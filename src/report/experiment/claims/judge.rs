@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::super::statistics::{chance, ratio};
-use super::{Comparison, Finding, Ours, Pair, Verdict, worst};
+use super::rules::{decisive_sample, verdict_of};
+use super::{Comparison, Finding, Ours, Outlier, Pair, Part, Verdict};
 
 /// Collects the comparisons of a claim.
 pub struct Judge<'r, R> {
@@ -16,6 +17,8 @@ pub struct Judge<'r, R> {
     pub untold: Vec<String>,
     pub remarks: Vec<String>,
     ours: Ours,
+    part: Part,
+    parts: usize,
 }
 
 /// A number with a name; the value is None if the results do not have it.
@@ -29,11 +32,13 @@ pub struct Number {
     unpaired: f64,
     /// True if its samples are of other occasions than those of other numbers, even if there are as many.
     alone: bool,
+    /// Names of its samples; empty if they have none.
+    names: Vec<String>,
 }
 
 impl Number {
     pub fn new(name: String, value: Option<f64>) -> Number {
-        Number { name, value, pulls: Vec::new(), unpaired: 0.0, alone: false }
+        Number { name, value, pulls: Vec::new(), unpaired: 0.0, alone: false, names: Vec::new() }
     }
 
     /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
@@ -46,6 +51,16 @@ impl Number {
         let value = (!samples.is_empty()).then(|| samples.iter().sum::<f64>() / samples.len() as f64);
         let pulls = value.map_or(Vec::new(), |mean| samples.iter().map(|sample| sample - mean).collect());
         Number { pulls, ..Number::new(name, value) }
+    }
+
+    /// Gives it another name.
+    pub fn named(self, name: String) -> Number {
+        Number { name, ..self }
+    }
+
+    /// Names its samples, for sentences on one of them.
+    pub fn with_names(self, names: Vec<String>) -> Number {
+        Number { names, ..self }
     }
 
     /// Ratio of the means of paired samples.
@@ -80,7 +95,8 @@ impl Number {
         };
         let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
         let unpaired = self.unpaired * factor * factor;
-        Number { name, value: self.value.map(|value| value * factor), pulls, unpaired, alone: self.alone }
+        let value = self.value.map(|value| value * factor);
+        Number { name, value, pulls, unpaired, alone: self.alone, names: self.names.clone() }
     }
 
     pub fn minus(&self, other: &Number) -> Number {
@@ -115,7 +131,8 @@ impl Number {
         };
         let value = self.value.zip(other.value).map(|(a, b)| value(a, b));
         let unpaired = unpaired + self.unpaired + other.unpaired;
-        Number { name: String::new(), value, pulls, unpaired, alone: self.alone || other.alone }
+        let names = if self.names.is_empty() { &other.names } else { &self.names };
+        Number { name: String::new(), value, pulls, unpaired, alone: self.alone || other.alone, names: names.clone() }
     }
 
     /// Its name, or its value if it has no name.
@@ -144,6 +161,18 @@ impl Number {
     /// True if the samples of both are paired.
     fn goes_with(&self, other: &Number) -> bool {
         self.pulls.len() == other.pulls.len() && !self.alone && !other.alone
+    }
+
+    /// The sample that decides which of both is larger, if there is one.
+    fn outlier(&self, other: &Number) -> Option<Outlier> {
+        let apart = other.combined(self, |a, b| a - b, -1.0);
+        let at = decisive_sample(apart.value?, &apart.pulls)?;
+        let count = apart.pulls.len();
+        // To first order, a mean without a sample is lower by its pull over the number of the other samples.
+        let without =
+            |side: &Number| Some(side.value? - side.pulls.get(at).copied().unwrap_or(0.0) / (count - 1) as f64);
+        let name = apart.names.get(at).cloned().unwrap_or_else(|| format!("sample {}", at + 1));
+        Some(Outlier { name, count, without: [without(self)?, without(other)?] })
     }
 
     /// Half width of the confidence interval of the difference; paired samples are compared pair by pair. None if it is
@@ -195,7 +224,8 @@ impl<'r, R> Judge<'r, R> {
     pub fn new(results: &'r R) -> Judge<'r, R> {
         let (comparisons, pairs) = Default::default();
         let (missing, untold, remarks) = Default::default();
-        Judge { results, comparisons, pairs, missing, untold, remarks, ours: Ours::Nothing }
+        let (ours, part, parts) = (Ours::Nothing, Part::default(), 0);
+        Judge { results, comparisons, pairs, missing, untold, remarks, ours, part, parts }
     }
 
     /// Verdict of a weaker statement; None if it compares nothing.
@@ -209,7 +239,7 @@ impl<'r, R> Judge<'r, R> {
         let Judge { comparisons, pairs, missing, untold, remarks, .. } = self;
         let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
         let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
-        let verdict = worst(&comparisons).unwrap_or(least).max(least);
+        let verdict = verdict_of(&comparisons).unwrap_or(least).max(least);
         Finding { verdict, comparisons, pairs, missing, untold, remarks, weaker }
     }
 
@@ -227,6 +257,24 @@ impl<'r, R> Judge<'r, R> {
         let before = std::mem::replace(&mut self.ours, ours);
         compare(self);
         self.ours = before;
+    }
+
+    /// Compares for another part of the claim, which has to hold by itself.
+    pub fn part(&mut self, compare: impl FnOnce(&mut Self)) {
+        self.begin_part(false, compare);
+    }
+
+    /// Compares for a part of the claim that the source says of settings in general.
+    pub fn general_part(&mut self, compare: impl FnOnce(&mut Self)) {
+        self.begin_part(true, compare);
+    }
+
+    fn begin_part(&mut self, is_general: bool, compare: impl FnOnce(&mut Self)) {
+        self.parts += 1;
+        let part = Part { number: self.parts, is_general };
+        let before = std::mem::replace(&mut self.part, part);
+        compare(self);
+        self.part = before;
     }
 
     /// Shows a number that the paper prints beside ours, without judging it.
@@ -263,8 +311,16 @@ impl<'r, R> Judge<'r, R> {
         let sign = if strict { "<" } else { "<=" };
         let text = format!("{} {sign} {}", shown(low), shown(high));
         let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
-        let chance = low.chance(high);
-        let ours = self.ours.clone();
-        self.comparisons.push(Comparison { text, margin: right - left, tolerance, strict, chance, ours });
+        self.comparisons.push(Comparison {
+            text,
+            margin: right - left,
+            tolerance,
+            strict,
+            chance: low.chance(high),
+            ours: self.ours.clone(),
+            part: self.part,
+            is_vacuous: [low, high].iter().all(|side| side.value == Some(0.0) && side.constant().is_none()),
+            outlier: low.outlier(high),
+        });
     }
 }

@@ -11,6 +11,7 @@ mod cells;
 mod formula;
 mod judge;
 mod matrix;
+mod rules;
 mod verdicts;
 mod written;
 
@@ -53,7 +54,7 @@ pub struct Weaker<R> {
 /// Verdict of a claim, with its evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// Verdict of the weakest part.
+    /// Verdict of the weakest part (`rules.rs`).
     pub verdict: Verdict,
     pub comparisons: Vec<Comparison>,
     /// Numbers of the paper beside ours.
@@ -109,6 +110,31 @@ pub struct Comparison {
     /// Half width of the 95 % confidence interval of the margin; None if it is unknown.
     pub chance: Option<f64>,
     pub ours: Ours,
+    /// The part of the claim that it belongs to.
+    pub part: Part,
+    /// True if both sides are measured and exactly 0, so that nothing is compared.
+    pub is_vacuous: bool,
+    /// The sample that decides the direction by itself, if there is one.
+    pub outlier: Option<Outlier>,
+}
+
+/// A part of a claim: comparisons that state one thing for several settings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    pub number: usize,
+    /// True if the source says "generally", so that a share of the comparisons may fail.
+    pub is_general: bool,
+}
+
+/// A sample that makes most of a margin's variance, and without which the comparison goes the other way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outlier {
+    /// Its name, such as `trace 8`.
+    pub name: String,
+    /// Number of all samples.
+    pub count: usize,
+    /// Both sides without it.
+    pub without: [f64; 2],
 }
 
 impl<R> Claim<R> {
@@ -124,23 +150,36 @@ impl<R> Claim<R> {
     }
 }
 
-/// The weakest verdict; None without comparisons.
-fn worst(comparisons: &[Comparison]) -> Option<Verdict> {
-    comparisons.iter().map(Comparison::verdict).max()
-}
-
 impl Comparison {
+    /// Its own verdict; a vacuous comparison cannot be told.
+    ///
+    /// Numbers without random variation are compared exactly. Others have to differ by more than the half width of the
+    /// confidence interval, whichever way they fall; a tolerance moves the bound, not the interval.
     pub fn verdict(&self) -> Verdict {
-        let holds = if self.strict { self.margin > 0.0 } else { self.margin >= -ROUNDING };
-        match holds {
-            true if matches!(self.ours, Ours::Bound(_)) => Verdict::WithinTolerance,
-            true => Verdict::Holds,
-            false if self.tolerance > 0.0 && self.margin >= -self.tolerance - ROUNDING => Verdict::WithinTolerance,
-            false if self.chance.is_some_and(|chance| chance > 0.0 && self.margin + self.tolerance + chance >= 0.0) => {
-                Verdict::CannotBeTold
-            }
-            false => Verdict::DoesNotHold,
+        if self.is_vacuous {
+            return Verdict::CannotBeTold;
         }
+        let tolerated = self.margin + self.tolerance;
+        let (holds, is_tolerated, fails) = match self.interval() {
+            Some(within) => (self.margin > within, tolerated > within, tolerated < -within),
+            None => {
+                let holds = if self.strict { self.margin > 0.0 } else { self.margin >= -ROUNDING };
+                let is_tolerated = self.tolerance > 0.0 && tolerated >= -ROUNDING;
+                (holds, is_tolerated, !holds && !is_tolerated)
+            }
+        };
+        match self.ours {
+            Ours::Bound(_) if holds => Verdict::WithinTolerance,
+            _ if holds => Verdict::Holds,
+            _ if is_tolerated => Verdict::WithinTolerance,
+            _ if fails => Verdict::DoesNotHold,
+            _ => Verdict::CannotBeTold,
+        }
+    }
+
+    /// Half width of the confidence interval; None if the numbers have no random variation, or it is unknown.
+    fn interval(&self) -> Option<f64> {
+        self.chance.filter(|chance| *chance > ROUNDING)
     }
 
     /// Amount by which it fails, with enough digits to differ from zero.
@@ -175,16 +214,24 @@ impl Verdict {
 }
 
 impl Finding {
-    /// The decisive comparisons: all that fail, else all that cannot be told, else the one that needs most of its
-    /// tolerance, else the closest one.
+    /// The decisive comparisons: all that fail, or all that cannot be told if that is the verdict, else the one that
+    /// needs most of its tolerance, else the closest one.
     pub fn evidence(&self) -> Vec<&Comparison> {
         for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
-            let failing: Vec<_> = self.comparisons.iter().filter(|c| c.verdict() == verdict).collect();
+            if verdict < self.verdict {
+                continue;
+            }
+            let failing: Vec<_> = self.measured().filter(|one| one.verdict() == verdict).collect();
             if !failing.is_empty() {
                 return failing;
             }
         }
-        self.comparisons.iter().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
+        self.measured().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
+    }
+
+    /// Comparisons that are not vacuous.
+    fn measured(&self) -> impl Iterator<Item = &Comparison> {
+        self.comparisons.iter().filter(|one| !one.is_vacuous)
     }
 
     /// True if a comparison that names `named` fails, by chance or not. Such a comparison must exist, even if its
@@ -204,6 +251,8 @@ impl Finding {
             let why = match &comparison.ours {
                 Ours::Bound(why) => why,
                 Ours::Slack(why) if comparison.verdict() == Verdict::WithinTolerance => why,
+                // An exception that a general part allows.
+                Ours::Slack(why) if comparison.part.is_general && comparison.verdict() == Verdict::DoesNotHold => why,
                 Ours::Slack(_) | Ours::Nothing => continue,
             };
             if !reasons.contains(&&**why) {
@@ -219,7 +268,10 @@ mod tests {
     use super::*;
 
     fn comparison(margin: f64, ours: Ours) -> Comparison {
-        Comparison { text: String::new(), margin, tolerance: 0.0, strict: true, chance: None, ours }
+        let part = Part::default();
+        let text = String::new();
+        let (tolerance, is_vacuous) = (0.0, false);
+        Comparison { text, margin, tolerance, strict: true, chance: None, ours, part, is_vacuous, outlier: None }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use super::Judge;
 use super::account::{JudgedClaim, said};
-use super::cells::Cells;
+use super::cells::{Cells, Point};
 use super::formula::{Each, Formula, Term};
 use hansa_sim::settings::{
     Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, printable,
@@ -193,12 +193,9 @@ impl Part {
     fn judge(&self, judge: &mut Judge<'_, Cells<'_>>) {
         let compare = |judge: &mut Judge<'_, Cells<'_>>| {
             // Errors were reported when the file was read.
-            for point in judge.results.points(&self.each()).unwrap_or_default() {
-                for formula in &self.compare {
-                    if let Ok(Some((left, right))) = judge.results.sides(&formula.meaning, &point) {
-                        judge.compare(&left, &right, self.slack, formula.meaning.is_strict);
-                    }
-                }
+            let points = judge.results.points(&self.each()).unwrap_or_default();
+            for formula in &self.compare {
+                judge.part(|judge| compare_at(judge, &formula.meaning, &points, self.slack));
             }
         };
         let before = (judge.comparisons.len(), judge.missing.len());
@@ -215,6 +212,15 @@ impl Part {
     /// True if nothing of it is written.
     fn is_empty(&self) -> bool {
         self.each.is_empty() && self.compare.is_empty() && self.ours.is_none() && self.slack == 0.0
+    }
+}
+
+/// Makes a comparison at each of these points; it is left out beyond the last value of an axis.
+fn compare_at(judge: &mut Judge<'_, Cells<'_>>, formula: &Formula, points: &[Point], slack: f64) {
+    for point in points {
+        if let Ok(Some((left, right))) = judge.results.sides(formula, point) {
+            judge.compare(&left, &right, slack, formula.is_strict);
+        }
     }
 }
 
