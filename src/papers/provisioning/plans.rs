@@ -110,6 +110,11 @@ impl<'a> Case<'a> {
     }
 }
 
+/// Seed of the application with this many tasks of this many processors in the mean.
+fn application_seed(tasks: u32, procs: u32) -> u64 {
+    mix(SEED ^ (u64::from(tasks) << 32 | u64::from(procs)))
+}
+
 pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
     let Setting { site, load, moment } = setting;
     let background = logs.background(site, load, extent.history_days(), Estimates::Exact, Extent::seed(moment));
@@ -119,11 +124,10 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
         [trial]
     });
     let sites: [&[SiteTrial]; 2] = [&advertising, &pricing];
-    // One application is submitted at all moments, so that best effort's cost is a constant.
-    let mut seeds = SplitMix64::new(mix(SEED));
-    let mut case = |tasks: u32, procs: u32| {
+    // One application is submitted at all moments and loads, so that best effort's cost is a constant.
+    let case = |tasks: u32, procs: u32| {
         let depth = (f64::from(tasks).sqrt()).round() as u32;
-        let seed = seeds.next_u64();
+        let seed = application_seed(tasks, procs);
         let flow = Parallel { tasks, depth, procs, bytes: 0 }.draw(&mut SplitMix64::new(seed));
         Case::new(&flow, sites, seed)
     };

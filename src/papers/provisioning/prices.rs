@@ -137,8 +137,8 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, number: u32) -> Hist
     for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
         let now = job.submit;
         trial.advance(now);
-        // A reservation is for the requested time of the job.
-        let quote = trial.desk.price(now, job.nodes, job.walltime, WantedStarts::Any).expect("it fits the site");
+        // A reservation is for the run time of the job: only jobs of the queue have inexact estimates.
+        let quote = trial.desk.price(now, job.nodes, job.runtime, WantedStarts::Any).expect("it fits the site");
         let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
         trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
         trial.settle();

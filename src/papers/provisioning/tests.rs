@@ -54,6 +54,36 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     assert!(outcome.summary_csv().lines().count() > 50);
 }
 
+/// The same applications run at every load, so best effort pays the same.
+#[test]
+fn the_cost_of_best_effort_does_not_depend_on_the_load() {
+    let logs = Logs::default();
+    let costs = |place: usize| -> Vec<FigurePoint> {
+        let load = Site::Sdsc.loads()[place];
+        let is_setting = |piece: &&Piece| matches!(piece, Piece::Plans(setting) if (setting.site, setting.load) == (Site::Sdsc, load));
+        let piece = *TINY.pieces().iter().find(is_setting).expect("each load has a piece");
+        let is_cost = |row: &FigurePoint| row.figure == "16 cost" && row.line.ends_with("best effort");
+        TINY.run(&logs, piece).into_iter().filter(is_cost).map(|row| FigurePoint { at: 0, ..row }).collect()
+    };
+    let usual = costs(0);
+    assert_eq!(usual.len(), 4);
+    assert_eq!(usual, costs(1));
+}
+
+/// Fees are for run times: estimates are those of the queue.
+#[test]
+fn reservations_last_their_run_times() {
+    let logs = Logs::default();
+    let fee = |estimates| {
+        let is_setting = |piece: &&Piece| matches!(piece, Piece::Prices(one) if (one.site, one.alpha, one.share, one.estimates) == (Site::Sdsc, Some(0.0), 10, estimates));
+        let piece = *TINY.pieces().iter().find(is_setting).expect("there is one");
+        let rows = TINY.run(&logs, piece);
+        rows.iter().find(|row| row.figure == "30").expect("it has a fee").value
+    };
+    let (exact, inexact) = (fee(Estimates::Exact), fee(Estimates::Inexact));
+    assert!(inexact < 3.0 * exact, "{inexact} is far beyond {exact}");
+}
+
 fn row(figure: Name, line: &str, at: i64, value: f64) -> FigurePoint {
     FigurePoint { figure, line: line.to_owned(), at: 1_000 * at, value }
 }
@@ -124,13 +154,13 @@ fn random_variation_does_not_refute_a_claim() {
         rows.extend(at("SDSC queued", 1.0, at_1));
         rows
     };
-    // More in some histories, less in others; then always more.
-    assert_eq!(finding(&waits([5.0, 3.0, 7.0, 5.0]), 18).verdict, Verdict::CannotBeTold);
+    // More in some histories, less in others: one step of eight does not decide. Then always more.
+    assert_eq!(finding(&waits([5.0, 3.0, 7.0, 5.0]), 18).verdict, Verdict::Holds);
     assert_eq!(finding(&waits([4.0, 5.0, 6.0, 7.1]), 18).verdict, Verdict::DoesNotHold);
     assert_eq!(finding(&waits([2.0, 3.0, 4.0, 5.1]), 18).verdict, Verdict::Holds);
     let outcome = Outcome::of(TINY, false, &waits([5.0, 3.0, 7.0, 5.0]));
     let verdicts = outcome.verdicts();
-    assert!(verdicts.contains("18. cannot be told: ") && verdicts.contains("fails by 0.5000 ±2."), "{verdicts}");
+    assert!(verdicts.contains("7 of 8 comparisons hold, 1 cannot be told"), "{verdicts}");
 }
 
 /// All numbers of sites count, not only neighbours.
@@ -142,13 +172,13 @@ fn flat_means_no_two_numbers_of_sites_are_far_apart() {
     assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
 }
 
-/// Without any numbers nearly no claim can be told: only counts are 0.
+/// Without any numbers no claim can be told, and counts of 0 are vacuous.
 #[test]
 fn no_numbers_tell_nothing() {
     for has_logs in [false, true] {
         let verdicts = Outcome::of(TINY, has_logs, &[]).verdicts();
         let untold = CLAIMS.iter().map(|claim| format!("\n{:>2}. cannot be told: ", claim.number));
-        assert_eq!(untold.filter(|head| verdicts.contains(head)).count(), CLAIMS.len() - 2, "{verdicts}");
+        assert_eq!(untold.filter(|head| verdicts.contains(head)).count(), CLAIMS.len(), "{verdicts}");
     }
 }
 

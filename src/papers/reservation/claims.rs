@@ -163,8 +163,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 3,
-        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W no \
-               more than FF",
+        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W \
+               do not outperform FF",
         says: &[Says::Quote("figure 2", "all other four strategies outperform FF")],
         note: None,
         compare: |judge| {
@@ -176,9 +176,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     judge.below(&judge.a("FF", setting), &judge.a(middle, setting));
                 }
             }
+            let figure = judge.figure(Axis::Umed, Metric::Acceptance);
             judge.part(|judge| {
                 for (setting, last) in Axis::Umed.settings().into_iter().flat_map(|at| [(at, "PE_B"), (at, "Du_W")]) {
-                    judge.at_most(&judge.a(last, setting), &judge.a("FF", setting), 0.0);
+                    judge.not_above(&judge.a(last, setting), &judge.a("FF", setting), &figure);
                 }
             });
         },

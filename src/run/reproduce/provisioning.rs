@@ -37,6 +37,17 @@ pub fn calibrate(extent: Extent, making: &Making) -> Result<(), Failure> {
     out::unless_quiet(&format!("{text}\nall queues in {}\n", making.out.join("calibration.csv").display()))
 }
 
+/// The only name of a log of this machine.
+fn find_log<'n>(names: &'n [String], site: &str) -> Result<&'n String, String> {
+    let is_log = |name: &&String| name.to_uppercase().starts_with(site) && name.contains(".swf");
+    let found: Vec<&String> = names.iter().filter(is_log).collect();
+    match found[..] {
+        [name] => Ok(name),
+        [] => Err(format!("there is no log of {site}: expected {site}*.swf or {site}*.swf.gz")),
+        [one, other, ..] => Err(format!("{one} and {other} are both logs of {site}: expected one of them")),
+    }
+}
+
 /// The logs of both machines, by how their files are called.
 fn read_logs(folder: &Path) -> Result<Logs, Failure> {
     let cannot = |error: std::io::Error| unreadable(folder, &error);
@@ -46,15 +57,9 @@ fn read_logs(folder: &Path) -> Result<Logs, Failure> {
     }
     names.sort_unstable();
     let read = |site: Site| {
-        let name = names.iter().find(|name| name.to_uppercase().starts_with(site.name()) && name.contains(".swf"));
-        let path = match name {
-            Some(name) => folder.join(name).display().to_string(),
-            None => {
-                let (folder, site) = (folder.display(), site.name());
-                let what = format!("{folder}: there is no log of {site}: expected {site}*.swf or {site}*.swf.gz");
-                return Err(Failure::Input(what));
-            }
-        };
+        let name = find_log(&names, site.name());
+        let name = name.map_err(|wrong| Failure::Input(format!("{}: {wrong}", folder.display())))?;
+        let path = folder.join(name).display().to_string();
         let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: this is not a log")))?;
         let jobs = jobs_of(&trace.jobs, site);
         if jobs.is_empty() {
@@ -68,4 +73,18 @@ fn read_logs(folder: &Path) -> Result<Logs, Failure> {
     };
     let [ctc, sdsc] = Site::ALL.map(read);
     Ok(Logs { ctc: Some(ctc?), sdsc: Some(sdsc?) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_logs_of_one_machine_are_refused() {
+        let names = ["CTC-1.swf", "CTC-2.swf.gz", "README", "sdsc.swf.gz"].map(str::to_owned);
+        assert_eq!(find_log(&names, "SDSC").map(String::as_str), Ok("sdsc.swf.gz"));
+        let wrong = "CTC-1.swf and CTC-2.swf.gz are both logs of CTC: expected one of them";
+        assert_eq!(find_log(&names, "CTC").unwrap_err(), wrong);
+        assert!(find_log(&names, "KTH").unwrap_err().contains("expected KTH*.swf"));
+    }
 }

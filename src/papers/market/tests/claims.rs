@@ -140,8 +140,8 @@ fn the_reference_supports_the_claims_that_it_can() {
             // starvation rises before 1.2; SRTF is faster than PVR for the smallest tenth.
             3 | 10 | 12 | 13 | 17 => Verdict::DoesNotHold,
             // FIFO starves more than PV at .9; at .8 to 1.0 others starve fewer than PVR; SRTF starves .052 of the
-            // jobs, and PVR .040; at load 1.1 the third is .0317 below PVR.
-            5 | 15 | 18 => Verdict::DoesNotHold,
+            // jobs, and PVR .040; at load 1.2 the third is .0451 below PVR, and .0328 are allowed.
+            5 | 15 | 18 | 20 => Verdict::DoesNotHold,
             // The reference has no starved jobs by tenth.
             21..=24 => Verdict::CannotBeTold,
             _ => Verdict::WithinTolerance,

@@ -50,7 +50,7 @@ fn the_small_form_is_the_shipped_file() {
         (experiment.name.clone(), runs, experiment.claims.len())
     });
     assert_eq!(command, file);
-    assert_eq!(file.2, 25);
+    assert_eq!(file.2, 24);
 }
 
 /// Every variant of the choices is another workload or another policy.

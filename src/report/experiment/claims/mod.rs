@@ -177,6 +177,11 @@ impl Comparison {
         }
     }
 
+    fn falls_the_wrong_way(&self) -> bool {
+        let tolerated = self.margin + self.tolerance;
+        if self.strict { tolerated <= 0.0 } else { tolerated < -ROUNDING }
+    }
+
     /// Half width of the confidence interval; None if the numbers have no random variation, or it is unknown.
     fn interval(&self) -> Option<f64> {
         self.chance.filter(|chance| *chance > ROUNDING)
@@ -234,14 +239,13 @@ impl Finding {
         self.comparisons.iter().filter(|one| !one.is_vacuous)
     }
 
-    /// True if a comparison that names `named` fails, by chance or not. Such a comparison must exist, even if its
+    /// True if a comparison that names `named` falls the wrong way, by chance or not. Such a comparison must exist, even if its
     /// numbers are missing.
     pub fn fails(&self, named: &str) -> bool {
         let names = |text: &String| text.contains(named);
         let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
         assert!(all.any(names), "no comparison names {named}");
-        let fails = |one: &Comparison| matches!(one.verdict(), Verdict::DoesNotHold | Verdict::CannotBeTold);
-        self.comparisons.iter().any(|comparison| names(&comparison.text) && fails(comparison))
+        self.comparisons.iter().any(|comparison| names(&comparison.text) && comparison.falls_the_wrong_way())
     }
 
     /// Reasons for bounds, and for tolerances that are needed, each once.

@@ -129,6 +129,12 @@ impl<R> Judge<'_, R> {
         self.bound(CLOSE_WORDS, |judge| judge.at_most(&one.distance(other), &most, 0.0));
     }
 
+    /// Compares: a number of a figure is not above another one, or close to it.
+    pub fn not_above(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+        let limit = close_limit(figure).value.unwrap_or(0.0);
+        self.slack(CLOSE_WORDS, |judge| judge.at_most(one, other, limit));
+    }
+
     /// Compares: two numbers of a figure are not close.
     pub fn apart(&mut self, one: &Number, other: &Number, figure: &[Number]) {
         let least = close_limit(figure);
@@ -312,6 +318,12 @@ mod tests {
         judge.apart(&just(1.0), &just(1.09), &[just(0.0), just(2.0)]);
         let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
         assert_eq!(verdicts, [Verdict::WithinTolerance, Verdict::DoesNotHold]);
+        let mut judge = Judge::new(&());
+        for one in [0.9, 1.09, 1.11] {
+            judge.not_above(&just(one), &just(1.0), &[just(0.0), just(2.0)]);
+        }
+        let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
+        assert_eq!(verdicts, [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold]);
     }
 
     #[test]
