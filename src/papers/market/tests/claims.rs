@@ -136,7 +136,7 @@ fn the_reference_supports_the_claims_that_it_can() {
         let finding = findings.finding(number);
         let expected = match number {
             1 | 2 | 4 | 7 | 16 | 19 => Verdict::Holds,
-            // Random beats FIFO at low load, and PVD is .049 above it at 1.2; EDF is first up to saturation, and its
+            // PVD is less than .05 above FIFO at 1.1 and 1.2; EDF is first up to saturation, and its
             // starvation rises before 1.2; SRTF is faster than PVR for the smallest tenth.
             3 | 10 | 12 | 13 | 17 => Verdict::DoesNotHold,
             // FIFO starves more than PV at .9; at .8 to 1.0 others starve fewer than PVR; SRTF starves .052 of the
@@ -155,7 +155,8 @@ fn the_reference_supports_the_claims_that_it_can() {
 fn the_papers_own_words_decide() {
     let finding = claim(3, &reference());
     let against: Vec<&str> = finding.evidence().iter().map(|one| one.text.as_str()).collect();
-    assert!(against.contains(&"value(random, 0.70) = 0.9997 < value(fifo, 0.70) = 0.9990"), "{against:?}");
+    let near = "value(fifo, 1.20) = 0.7573 <= value(pvd, 1.20) - 0.05 = 0.7567";
+    assert!(against.contains(&near), "{against:?}");
     assert!(against.iter().all(|text| !text.contains("(pv,")), "{against:?}");
     let mut results = reference();
     for ((policy, load), cell) in results.iter_mut() {

@@ -219,13 +219,10 @@ impl Verdict {
 }
 
 impl Finding {
-    /// The decisive comparisons: all that fail, or all that cannot be told if that is the verdict, else the one that
+    /// The decisive comparisons: all that fail, else all that cannot be told, else the one that
     /// needs most of its tolerance, else the closest one.
     pub fn evidence(&self) -> Vec<&Comparison> {
         for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
-            if verdict < self.verdict {
-                continue;
-            }
             let failing: Vec<_> = self.measured().filter(|one| one.verdict() == verdict).collect();
             if !failing.is_empty() {
                 return failing;
