@@ -54,7 +54,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     assert!(outcome.summary_csv().lines().count() > 50);
 }
 
-/// The same applications run at every load, so best effort pays the same.
+/// Best effort pays the same at every load, as the applications are equal.
 #[test]
 fn the_cost_of_best_effort_does_not_depend_on_the_load() {
     let logs = Logs::default();

@@ -1,7 +1,7 @@
 //! Conclusions of the thesis, figure by figure.
 //!
-//! Trends are of means, from one point to the next. Where the thesis says "about", "generally" or "most", the bounds are
-//! ours.
+//! Trends are of means, from one point to the next. Where the thesis says "about", "generally" or "most", the bounds
+//! are ours.
 
 mod at_prices;
 mod over_slots;

@@ -236,8 +236,8 @@ impl Finding {
         self.comparisons.iter().filter(|one| !one.is_vacuous)
     }
 
-    /// True if a comparison that names `named` falls the wrong way, by chance or not. Such a comparison must exist, even if its
-    /// numbers are missing.
+    /// True if a comparison that names `named` falls the wrong way, by chance or not. Such a comparison must exist,
+    /// even if its numbers are missing.
     pub fn fails(&self, named: &str) -> bool {
         let names = |text: &String| text.contains(named);
         let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);

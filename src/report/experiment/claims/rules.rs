@@ -2,8 +2,8 @@
 //!
 //! A claim says one thing or several; each is a part, and each part is about several settings. A part fails if one of
 //! its comparisons does: by exact numbers, or by more than the random variation. It holds if no comparison fails and
-//! more than half of them are sure to hold; a comparison within its interval counts neither way, whichever way it falls.
-//! So one near-tie among many settings does not make a claim undecidable, and a claim whose comparisons are mostly ties
+//! more than half of them are sure to hold; a comparison within its interval counts neither way, whichever way it
+//! falls. So one near-tie among many settings does not make a claim undecidable, and a claim whose comparisons are mostly ties
 //! does not hold. Vacuous comparisons are not counted.
 //!
 //! No correction is made for many comparisons: of forty that are ties in truth, one fails by chance.
@@ -36,10 +36,10 @@ const OUTLIER_AMONG_MIN: usize = 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub held: usize,
-    /// Of those that hold, the number that needs a bound or a tolerance of ours.
+    /// Number of those that hold by a bound or a tolerance of ours.
     pub by_ours: usize,
     pub failed: usize,
-    /// Of those that fail, the number whose random variation is known.
+    /// Number of those that fail by more than a known random variation.
     pub significantly: usize,
     pub untold: usize,
     pub vacuous: usize,
