@@ -3,8 +3,8 @@
 //! A claim says one thing or several; each is a part, and each part is about several settings. A part fails if one of
 //! its comparisons does: by exact numbers, or by more than the random variation. It holds if no comparison fails and
 //! more than half of them are sure to hold; a comparison within its interval counts neither way, whichever way it
-//! falls. So one near-tie among many settings does not make a claim undecidable, and a claim whose comparisons are mostly ties
-//! does not hold. Vacuous comparisons are not counted.
+//! falls. So one near-tie among many settings does not make a claim undecidable, and a claim whose comparisons are
+//! mostly ties does not hold. Vacuous comparisons are not counted.
 //!
 //! No correction is made for many comparisons: of forty that are ties in truth, one fails by chance.
 
