@@ -1,4 +1,5 @@
-//! Options of the choices that an experiment's source leaves open: those that a command takes, and the verdicts under all.
+//! Options of the choices that an experiment's source leaves open: those that a command takes, and the verdicts under
+//! all.
 
 use std::path::Path;
 

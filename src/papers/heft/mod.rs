@@ -1,9 +1,9 @@
 //! The experiment of "Network-Aware HEFT Scheduling for Grid" (M. M. Yousaf, M. Welzl): random layered graphs over a
 //! grid of shapes, each with several draws of costs, planned, stretched and improved in 50 rounds.
 //!
-//! The paper prints neither the ranges of its costs nor its seeds. Its groups of sizes and widths are of unequal size, as
-//! its own group means show, so no full grid can match all of its tables at once. Points that it leaves open are choices
-//! ([`Settings`]), with their options and reasons in `experiments/papers/heft.toml`.
+//! The paper prints neither the ranges of its costs nor its seeds. Its groups of sizes and widths are of unequal size,
+//! as its own group means show, so no full grid can match all of its tables at once. Points that it leaves open are
+//! choices ([`Settings`]), with their options and reasons in `experiments/papers/heft.toml`.
 
 mod claims;
 mod figures;
@@ -34,9 +34,9 @@ const FILE: (&str, &str) = ("experiments/papers/heft.toml", include_str!("heft.t
 words! {
     /// Range of run times and of edges; whole numbers.
     Costs {
-        /// From 10 to 40.
+        /// Ten to forty.
         TenToForty = "10-to-40",
-        /// From 1 to 50.
+        /// One to fifty.
         OneToFifty = "1-to-50",
     }
     /// Weight of graphs of 10, 20 and 50 tasks in means.

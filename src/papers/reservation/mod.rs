@@ -42,7 +42,7 @@ const FILE: (&str, &str) = ("experiments/papers/reservation.toml", include_str!(
 words! {
     /// Constants of run times.
     RunTimes {
-        /// Those of the general model.
+        /// Constants of the general model.
         General = "general",
         /// Narrower long ones with more arrivals, which use all classes of durations.
         Spread = "spread",

@@ -8,7 +8,10 @@
 //! [[choice]]                          # choice.rs
 //! name = "bottleneck"
 //! about = "the cables of P2 that transfers share"
-//! option = [{ name = "into-p2", set = { wiring = "into-p2" } }, { name = "both-ways", set = { wiring = "both-ways" } }]
+//! option = [
+//!     { name = "into-p2", set = { wiring = "into-p2" } },
+//!     { name = "both-ways", set = { wiring = "both-ways" } },
+//! ]
 //! ```
 
 use super::choice::{Choices, Selection};

@@ -97,7 +97,8 @@ impl Swept {
 
     /// Judges the claims of the file, and writes their verdicts. None if it has none.
     ///
-    /// If all variants of its choices were run, the verdicts are those of the usual one, and their matrix is written, too.
+    /// If all variants of its choices were run, the verdicts are those of the usual one, and their matrix is written,
+    /// too.
     pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
         let file = self.out.join(VERDICTS);
         let judged = judge_variants(&self.experiment, &self.rows);

@@ -11,8 +11,8 @@ use crate::markup::{Html, html};
 
 /// Verdicts of all claims under all variants. The usual variant is the first one.
 ///
-/// A claim whose verdict differs between two options of a choice is decided by that choice, as far as the experiment can
-/// tell: all other choices are as usual then.
+/// A claim whose verdict differs between two options of a choice is decided by that choice, as far as the experiment
+/// can tell: all other choices are as usual then.
 pub struct ChoiceMatrix<'e> {
     choices: &'e Choices,
     /// Variants with their verdicts.
