@@ -181,7 +181,7 @@ fn who_hands_in_what_is_anothers_is_named() {
 #[test]
 fn a_site_where_tasks_wait_for_another_site_is_not_named() {
     let text = "name = \"waits\"\n[market]\n[[site]]\nname = \"bath\"\ncores = 64\n[[site]]\nname = \"york\"\n\
-                cores = 64\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 2\n";
+                cores = 64\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 64\n";
     let topology = hansa_sim::topology::load("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
     let names = Names::of(&topology);
     let [bath, york, ann] = ["bath", "york", "ann"].map(|name| names.actor(name).unwrap());

@@ -541,6 +541,7 @@ mod tests {
         );
         std::fs::remove_file(&path).unwrap();
         let told = told.unwrap_err().to_string();
-        assert!(told.contains(".swf: expected a log of jobs (SWF), a Batsim workload (JSON) or"), "{told}");
+        let expected = ".swf:1: expected a log of jobs (SWF) or a Batsim workload (JSON), or a SimGrid platform (XML)";
+        assert!(told.contains(expected), "{told}");
     }
 }

@@ -448,7 +448,8 @@ fn messages_say_what_is_expected() {
         ),
         (
             words(&["clock", "--strat", "now", "true"]),
-            "expected one of --start, --until, --wait, --all-cores, or a command; did you mean --start?\n".into(),
+            "expected one of --start, --until, --wait, --all-cores, --in-turn, or a command; did you mean --start?\n"
+                .into(),
         ),
         (
             words(&["clock", "--", &hello]),

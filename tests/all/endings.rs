@@ -186,8 +186,10 @@ fn an_interrupt_is_handled_while_loads_are_under_way() {
 #[test]
 fn a_second_interrupt_leaves_at_once_and_no_results_behind() {
     for signal in ["INT", "HUP"].into_iter().filter(|signal| *signal != "HUP" || hangups_are_heard()) {
-        // The partial results may be there before the second one arrives.
-        let scratch = (0..20).find_map(|_| interrupted_twice(signal)).expect("one of so many was interrupted twice");
+        // The partial results may be there before the second one arrives; the later the first, the longer they take.
+        let waits = [2, 3, 4, 5, 6, 7, 8].map(Duration::from_secs);
+        let interrupted = waits.into_iter().find_map(|wait| interrupted_twice(signal, wait));
+        let scratch = interrupted.expect("one of these was interrupted twice");
         let home = scratch.path("home");
         nothing_but_a_journal(&home);
         // The message is true.
@@ -196,13 +198,14 @@ fn a_second_interrupt_leaves_at_once_and_no_results_behind() {
     }
 }
 
-/// A run that ended at once when it was interrupted again; none if it had ended before.
-fn interrupted_twice(signal: &str) -> Option<Scratch> {
+/// A run that was interrupted after this time, and ended at once when it was interrupted again. None if it had ended
+/// before.
+fn interrupted_twice(signal: &str, wait: Duration) -> Option<Scratch> {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
     let mut launcher = Process::start("the launcher", &mut run(&topology, &scratch.path("home").join("out"), &[]));
     launcher.says(BEGUN);
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(wait);
     let asked = Instant::now();
     launcher.signal(signal);
     // A second signal within a moment, as by `timeout`, does not count as a second request.
@@ -244,15 +247,15 @@ fn a_signal_to_all_processes_of_a_run_is_one_interrupt() {
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
 }
 
-/// A workflow whose planning takes minutes: 1,200 tasks in 40 layers, planned ten thousand times.
+/// A workflow whose planning takes minutes: 6,000 tasks in 100 layers, planned ten thousand times.
 fn planning_for_minutes(scratch: &Scratch) -> PathBuf {
     let mut graph = "digraph layers {\n".to_owned();
-    for task in 0..1200u64 {
+    for task in 0..6000u64 {
         graph += &format!("  {task} [size=\"{}\"]\n", 1_000_000 + task * 7_919 % 99_000_000);
     }
-    for task in 30..1200u64 {
+    for task in 60..6000u64 {
         for input in 0..6 {
-            let from = (task / 30 - 1) * 30 + (task * 7 + input * 5) % 30;
+            let from = (task / 60 - 1) * 60 + (task * 7 + input * 5) % 60;
             graph +=
                 &format!("  {from} -> {task} [size=\"{}\"]\n", 10_000_000 + (task * 6 + input) * 104_729 % 990_000_000);
         }

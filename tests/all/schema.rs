@@ -69,7 +69,10 @@ fn shipped_files_match_the_schema_and_faulty_ones_do_not() {
         let resolved = scratch.file(&name, &text(&hansa_ok(&["show", file.as_str()]).stdout));
         fine.push(resolved.to_str().unwrap().to_owned());
     }
-    let experiments = [toml_files("experiments"), toml_files("experiments/papers")].concat();
+    let mut experiments = [toml_files("experiments"), toml_files("experiments/papers")].concat();
+    // Their runs are made by programs, so they have no topology.
+    experiments.retain(|file| !std::fs::read_to_string(file).unwrap().contains("\nprogram = "));
+    assert!(experiments.len() > 8, "{experiments:?}");
     for verdict in [verdicts(&of_topologies, &fine), verdicts(&of_experiments, &experiments)].concat() {
         assert!(verdict.ends_with(" FINE"), "{verdict}");
     }

@@ -310,9 +310,11 @@ fn read_checked(
 ) -> Result<(Experiment, CheckedExperiment), Failure> {
     let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
-        match is_topology {
-            true => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
-            false => Failure::Input(diagnostics.to_string()),
+        let is_program = input::has_key(path, &["program"]) && !input::has_key(path, &["topology"]);
+        match (is_topology, is_program) {
+            (true, _) => Failure::Input(format!("{path} is a topology: use hansa run {path}")),
+            (_, true) => Failure::Input(format!("{path}: a program makes its runs: use hansa reproduce, see --help")),
+            _ => Failure::Input(diagnostics.to_string()),
         }
     })?;
     let experiment = choosing.apply(experiment)?;

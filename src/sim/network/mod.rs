@@ -8,7 +8,7 @@
 //! its links is full. Rates change only when a flow starts or ends.
 //!
 //! ```
-//! use hansa::network::{Efficiency, Flows, Link, LinkId, Mode};
+//! use hansa_sim::network::{Efficiency, Flows, Link, LinkId, Mode};
 //!
 //! let cable = Link { capacity: 100.0, latency: 1.0, efficiency: Efficiency::None, mode: Mode::Shared };
 //! let mut flows = Flows::new(vec![cable]);
