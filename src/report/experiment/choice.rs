@@ -64,7 +64,7 @@ pub struct Selection(pub Vec<usize>);
 /// A selection that is run beside others, under a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// [`USUAL`], `CHOICE=OPTION`, or the name of a combination.
+    /// `usual`, `CHOICE=OPTION`, or the name of a combination.
     pub name: String,
     pub selection: Selection,
 }
