@@ -6,6 +6,7 @@ mod allocator;
 mod batch;
 mod batsim;
 mod bidder;
+mod choices;
 mod clock;
 mod cluster;
 mod commands;
