@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::load_text;
+use super::{cases, load_text};
 use crate::{Names, Status, Tally};
 use hansa_sim::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, QueueOrder, TaskId};
 use hansa_sim::kernel::{ActorId, Entry, judge};
@@ -569,11 +569,6 @@ fn a_job_that_starts_again_in_another_shape_used_the_nodes_that_it_had() {
         "nodes = \"3\"\nat = \"80 s\"\nfor = \"5 s\"",
     );
     assert_eq!((busy, share, numbers), (550.0, Some(550.0 / 560.0), [550.0, 80.0, 470.0]));
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(asked.unwrap_or(usual))
 }
 
 proptest! {

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::load_text;
 use super::meeting::run;
+use super::{cases, load_text};
 use hansa_sim::grid::{JobId, QueueOrder};
 use hansa_sim::protocol::Record;
 use hansa_sim::roles::queue;
@@ -155,11 +155,6 @@ fn a_job_that_comes_as_another_ends_is_ranked_before_the_next_one_starts() {
         let starts: Vec<u64> = starts(&topology, shift).into_values().map(|start| start / 1_000_000).collect();
         assert_eq!(starts, [0, 15, 10], "{site} s and {user} s");
     }
-}
-
-fn cases(usual: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    ProptestConfig::with_cases(asked.unwrap_or(usual))
 }
 
 proptest! {

@@ -18,6 +18,8 @@ mod sharing;
 mod site_times;
 mod staging;
 
+use proptest::prelude::ProptestConfig;
+
 use hansa_sim::topology::{InvalidInput, Loaded, Override, Rendered, Topology, load, load_prepared};
 
 /// A small and valid topology.
@@ -68,6 +70,12 @@ fn shipped() -> &'static [(&'static str, &'static str)] {
         ("stale-quotes", include_str!("../../../../topologies/stale-quotes.toml")),
         ("far-data", include_str!("../../../../topologies/far-data.toml")),
     ]
+}
+
+/// Number of stories of a random test: the usual one, or what `PROPTEST_CASES` says.
+fn cases(usual: u32) -> ProptestConfig {
+    let wanted = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig::with_cases(wanted.unwrap_or(usual))
 }
 
 fn golden(name: &str, text: &str) {
