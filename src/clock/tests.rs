@@ -2,9 +2,17 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use super::state::{ASLEEP, AWAKE, BORN, FREE, NEVER, Next, ON_DATA, ON_FUTEX, Page, SLOTS};
+use super::state::{ASLEEP, AWAKE, BORN, FREE, MAGIC, NEVER, Next, ON_DATA, ON_FUTEX, Page, SLOTS};
 use super::steps::{Look, Step, Stepper, World};
 use hansa_sim::random::SplitMix64;
+
+/// A page of zeros, as a fresh file is one.
+fn page_of_zeros() -> Box<Page> {
+    // SAFETY: all of a page is atomic numbers, for which zeros are valid. It is too large for the stack of a test.
+    let page = unsafe { Box::<Page>::new_zeroed().assume_init() };
+    page.magic.store(MAGIC, SeqCst);
+    page
+}
 
 #[derive(Clone, Debug)]
 enum Act {
@@ -300,7 +308,7 @@ fn run_under(
     kill_at: Option<u64>,
     set_up: impl Fn(&mut System),
 ) -> (System, Box<Page>, u64) {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let mut system = System::new(&page, scripts, seed);
     set_up(&mut system);
     let mut stepper = Stepper::new(NEVER - 1);
@@ -368,7 +376,7 @@ fn threads_that_take_turns_wake_as_if_each_was_looked_at() {
 #[test]
 fn a_step_looks_at_no_more_threads_if_more_wait_for_data() {
     let looks_of = |waiting: u32| {
-        let page = Page::zeros();
+        let page = page_of_zeros();
         let mut system = System::new(&page, vec![vec![Act::Sleep(1); 5000]], 1);
         system.takes_turns = true;
         for number in 0..waiting {
@@ -416,7 +424,7 @@ fn a_clock_that_does_not_look_overtakes_data() {
 
 #[test]
 fn equal_deadlines_are_met_by_birth() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let root = page.reserve(None, 1).unwrap();
     page.adopt(root, 1, 1);
     let child = page.reserve(Some(root), 1).unwrap();
@@ -438,7 +446,7 @@ fn equal_deadlines_are_met_by_birth() {
 
 #[test]
 fn a_new_image_keeps_the_slot_of_its_process() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let root = page.reserve(None, 1).unwrap();
     page.adopt(root, 10, 10);
     let thread = page.reserve(Some(root), 10).unwrap();
@@ -452,7 +460,7 @@ fn a_new_image_keeps_the_slot_of_its_process() {
 
 #[test]
 fn sleeps_in_handlers_of_signals_nest() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let slot = page.reserve(None, 1).unwrap();
     page.adopt(slot, 1, 1);
     let outer = page.sleep(slot, 100, ON_DATA);
@@ -465,7 +473,7 @@ fn sleeps_in_handlers_of_signals_nest() {
 
 #[test]
 fn timers_expire_once_or_again_and_again() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let slot = page.reserve(None, 1).unwrap();
     page.adopt(slot, 1, 1);
     page.sleep(slot, NEVER, ON_DATA);
@@ -473,7 +481,7 @@ fn timers_expire_once_or_again_and_again() {
     page.arm(once, 20, 0);
     page.arm(often, 8, 8);
     let mut stepper = Stepper::new(30);
-    let mut system = System::new(&Page::zeros(), vec![Vec::new()], 1);
+    let mut system = System::new(&page_of_zeros(), vec![Vec::new()], 1);
     system.is_blind = true;
     let mut times = Vec::new();
     let mut last = Step::Busy;
@@ -489,7 +497,7 @@ fn timers_expire_once_or_again_and_again() {
 
 #[test]
 fn timers_end_with_their_process() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let (first, second) = (page.reserve(None, 1).unwrap(), page.reserve(None, 1).unwrap());
     page.adopt(first, 7, 7);
     page.adopt(second, 7, 8);
@@ -504,7 +512,7 @@ fn timers_end_with_their_process() {
 
 #[test]
 fn there_are_only_so_many_slots() {
-    let page = Page::zeros();
+    let page = page_of_zeros();
     let taken = (0..).take_while(|_| page.reserve(None, 1).is_some()).count();
     assert_eq!(taken, SLOTS);
     page.free(17);

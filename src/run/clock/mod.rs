@@ -12,11 +12,6 @@ mod run;
 mod turns;
 mod world;
 
-// Compiled by `build.rs` for the programs under the clock; listed here only for the formatter.
-#[cfg(any())]
-#[path = "preload/main.rs"]
-mod preload;
-
 pub use args::ClockArgs;
 pub use drive::{ClockAnswer, ClockOrder, ClockedProgram};
 
@@ -26,10 +21,8 @@ use std::time::Duration;
 use rustix::process::{Signal, WaitOptions, kill_process, set_child_subreaper, wait};
 
 use super::{Failure, err, signals};
+use hansa_clock::LIBRARY;
 use world::pid;
-
-/// The preloaded library; empty where it cannot be built.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libhansa_clock.so"));
 
 /// Text below the flags.
 pub const REACH: &str = "\

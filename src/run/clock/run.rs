@@ -28,7 +28,8 @@ use super::args::{ClockArgs, not_run};
 use super::page::MappedPage;
 use super::turns::take_turns;
 use super::world::{Processes, pid};
-use super::{LIBRARY, drive, end_descendants, proc};
+use super::{drive, end_descendants, proc};
+use hansa_clock::LIBRARY;
 use hansa_clock::state::{IN_TURN, NEVER, Page};
 use hansa_clock::steps::{Step, Stepper};
 

@@ -1,5 +1,5 @@
 //! The state that a stepped clock shares with the programs that it runs: one page of memory, mapped by the controller
-//! and by every process. It makes no system calls and uses `core` alone, as the preloaded library is built from it too.
+//! and by every process. It makes no system calls.
 //!
 //! Every thread has a slot. A thread that is about to block marks its slot asleep, with a deadline if it has one, and
 //! marks it awake when it is back. The controller moves the time only while no slot is awake, to the earliest deadline,
@@ -422,16 +422,5 @@ impl Key {
 
     pub fn rank(&self) -> Rank {
         (core::array::from_fn(|level| self.path[level].load(SeqCst)), self.number.load(SeqCst))
-    }
-}
-
-/// Pages of zeros, as a fresh file is one.
-#[cfg(test)]
-impl Page {
-    pub fn zeros() -> Box<Page> {
-        // All of it is atomic, for which zeros are valid; it is too large for the stack of a test.
-        let page = unsafe { Box::<Page>::new_zeroed().assume_init() };
-        page.magic.store(MAGIC, SeqCst);
-        page
     }
 }

@@ -1,11 +1,12 @@
 //! The library's own state: the page, the slot of the calling thread, and how it sleeps.
 
 use core::cell::UnsafeCell;
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::SeqCst;
-use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicUsize};
 
+use crate::eventfds::close_own;
 use crate::state::{IN_TURN, MAGIC, NEVER, ON_DATA, ON_FUTEX, Page, SLOTS};
 use crate::sys::*;
 
@@ -18,26 +19,34 @@ static PAGE: AtomicPtr<Page> = AtomicPtr::new(null_mut());
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 /// Slots reserved for the children of forks under way, plus one, by slot of the thread that forks. Private memory, so
 /// that a child finds the one that was reserved for it.
-pub static UNBORN: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
+static UNBORN: [AtomicU16; SLOTS] = [const { AtomicU16::new(0) }; SLOTS];
 
 /// `pthread_self` of the threads of this process, by slot.
 static SELVES: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
 
 /// `VARIABLE` and `PRELOAD` as this process was given them, to pass on to programs that are started without.
 pub struct Texts(UnsafeCell<[[u8; 1024]; 2]>);
-// Written once, while the process has one thread.
+// SAFETY: it is written once, while the process has one thread.
 unsafe impl Sync for Texts {}
 pub static TEXTS: Texts = Texts(UnsafeCell::new([[0; 1024]; 2]));
 
 impl Texts {
-    pub fn get(&self, which: usize) -> *mut c_char {
-        unsafe { (&raw mut (*self.0.get())[which]).cast() }
+    pub fn get(&self, which: usize) -> &CStr {
+        let texts: *const [u8; 1024] = self.0.get().cast();
+        assert!(which < 2, "there are two texts");
+        // SAFETY: it is one of the two texts, ends with a zero, and is not written to once the page is there.
+        unsafe { CStr::from_ptr(texts.add(which).cast()) }
     }
 
-    fn keep(&self, which: usize, name: &CStr, value: *const c_char) {
-        let value = unsafe { CStr::from_ptr(value) }.to_bytes();
-        let text = unsafe { &mut (*self.0.get())[which] };
+    /// Keeps a text.
+    ///
+    /// # Safety
+    /// The process has one thread, and no result of `get` is in use.
+    unsafe fn keep(&self, which: usize, name: &CStr, value: &CStr) {
         let name = name.to_bytes();
+        let value = value.to_bytes();
+        // SAFETY: as the caller promises, no other reference to the texts exists.
+        let text = unsafe { &mut (*self.0.get())[which] };
         if name.len() + value.len() + 2 > text.len() {
             fail(&[b"the path of the folder for temporary files is too long"]);
         }
@@ -53,56 +62,79 @@ pub fn page() -> &'static Page {
     if page.is_null() {
         begin();
     }
+    // SAFETY: `begin` has put a mapped page there, which stays mapped; all of it is atomic, for which any bytes are valid.
     unsafe { &*PAGE.load(SeqCst) }
 }
 
 const O_RDWR_CLOEXEC: usize = 2 | 0o2000000;
-const READ_WRITE: usize = 3;
-const MAP_SHARED: usize = 1;
+
+/// Maps the page of the clock into this process. None if the system refuses.
+fn map_page(file: usize) -> Option<&'static Page> {
+    const READ_WRITE: usize = 3;
+    const MAP_SHARED: usize = 1;
+    // SAFETY: the system chooses the address, so the mapping replaces no other one.
+    let mapped = unsafe { call(MMAP, 0, size_of::<Page>(), READ_WRITE, MAP_SHARED, file, 0) };
+    if (-4095..0).contains(&mapped) {
+        return None;
+    }
+    // SAFETY: the mapping is as long as a page and is never undone; all of a page is atomic, for which any bytes are valid.
+    Some(unsafe { &*(mapped as *const Page) })
+}
+
+/// A variable of the environment.
+///
+/// # Safety
+/// The process has one thread, and does not change its environment while it uses the result.
+unsafe fn variable<'a>(name: &CStr) -> Option<&'a CStr> {
+    // SAFETY: the name ends with a zero, and as the caller promises, no other thread changes the environment.
+    let value = unsafe { getenv(name.as_ptr()) };
+    // SAFETY: texts of the environment end with a zero, and the caller does not change it.
+    (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
+}
 
 fn begin() {
-    let path = unsafe { getenv(VARIABLE.as_ptr()) };
-    if path.is_null() {
+    // SAFETY: this runs before `main`, while the process has one thread and the environment that `exec` has given it.
+    let (path, preload) = unsafe { (variable(VARIABLE), variable(PRELOAD)) };
+    let Some(path) = path else {
         fail(&[b"HANSA_CLOCK is not set, but the library is loaded: do not change LD_PRELOAD alone"]);
-    }
-    let text = unsafe { CStr::from_ptr(path) }.to_bytes();
-    let file = unsafe { call(OPENAT, -100isize as usize, path as usize, O_RDWR_CLOEXEC, 0, 0, 0) };
+    };
+    let text = path.to_bytes();
+    let file = open_file(path, O_RDWR_CLOEXEC);
     if file < 0 {
         fail(&[b"cannot open ", text, b": the clock has ended, or its folder was removed"]);
     }
-    let mapped = unsafe { call(MMAP, 0, size_of::<Page>(), READ_WRITE, MAP_SHARED, file as usize, 0) };
-    unsafe { call(CLOSE, file as usize, 0, 0, 0, 0, 0) };
-    if (-4095..0).contains(&mapped) {
-        fail(&[b"cannot map ", text]);
-    }
-    let page = mapped as *mut Page;
-    if unsafe { &*page }.magic.load(SeqCst) != MAGIC {
+    let page = map_page(file as usize);
+    close_descriptor(file as c_int);
+    let Some(page) = page else { fail(&[b"cannot map ", text]) };
+    if page.magic.load(SeqCst) != MAGIC {
         fail(&[text, b" is not the page of a clock of this version"]);
     }
     let mut key = 0;
+    // SAFETY: the function at the end of a thread is part of this library, which is never unloaded.
     if unsafe { pthread_key_create(&mut key, Some(thread_ends)) } != 0 {
         fail(&[b"no thread-specific key is left"]);
     }
     KEY.store(key, SeqCst);
-    TEXTS.keep(0, VARIABLE, path);
-    let preload = unsafe { getenv(PRELOAD.as_ptr()) };
-    if preload.is_null() {
-        fail(&[b"LD_PRELOAD is not set any more"]);
+    let Some(preload) = preload else { fail(&[b"LD_PRELOAD is not set any more"]) };
+    // SAFETY: the process has one thread, and the texts are read once the page is there.
+    unsafe {
+        TEXTS.keep(0, VARIABLE, path);
+        TEXTS.keep(1, PRELOAD, preload);
     }
-    TEXTS.keep(1, PRELOAD, preload);
-    PAGE.store(page, SeqCst);
-    let page = unsafe { &*page };
-    let slot = page.claim(process(), unsafe { call(GETPPID, 0, 0, 0, 0, 0, 0) } as u32);
+    PAGE.store(core::ptr::from_ref(page).cast_mut(), SeqCst);
+    let slot = page.claim(process(), parent_process());
     become_thread(slot.unwrap_or_else(|| reserved(page, None)));
-    unsafe { pthread_atfork(Some(crate::processes::before_fork), None, Some(crate::processes::in_child)) };
+    // SAFETY: the functions are part of this library, which is never unloaded.
+    unsafe { pthread_atfork(Some(before_fork), None, Some(in_child)) };
 }
 
-extern "C" fn constructed() {
+/// Runs before the first instruction of the program.
+pub extern "C" fn constructed() {
     page();
 }
 
 /// Marks the end of the process, as far as `exit` comes here; its last output is written after this.
-extern "C" fn destructed() {
+pub extern "C" fn destructed() {
     end(me());
 }
 
@@ -116,13 +148,6 @@ pub fn end(slot: usize) {
     }
 }
 
-#[used]
-#[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = constructed;
-#[used]
-#[unsafe(link_section = ".fini_array")]
-static DESTRUCTOR: extern "C" fn() = destructed;
-
 fn reserved(page: &Page, parent: Option<usize>) -> usize {
     page.reserve(parent, process()).unwrap_or_else(|| fail(&[b"more than 16384 threads at a time"]))
 }
@@ -132,14 +157,12 @@ pub fn become_thread(slot: usize) {
     const POLICY: isize = 0xff;
     const TAKES_TURNS: isize = 2;
     let page = page();
-    if page.turns.load(SeqCst) == IN_TURN
-        && unsafe { call(SCHED_GETSCHEDULER, 0, 0, 0, 0, 0, 0) } & POLICY != TAKES_TURNS
-    {
+    if page.turns.load(SeqCst) == IN_TURN && scheduling_policy() & POLICY != TAKES_TURNS {
         page.leave_turns();
     }
     page.adopt(slot, process(), thread());
-    SELVES[slot].store(unsafe { pthread_self() }, SeqCst);
-    unsafe { pthread_setspecific(KEY.load(SeqCst), (slot + 1) as *const c_void) };
+    SELVES[slot].store(pthread_self(), SeqCst);
+    pthread_setspecific(KEY.load(SeqCst), (slot + 1) as *const c_void);
 }
 
 unsafe extern "C" fn thread_ends(slot: *mut c_void) {
@@ -147,15 +170,14 @@ unsafe extern "C" fn thread_ends(slot: *mut c_void) {
     let page = page();
     let bell = page.slots[slot].bell.swap(-1, SeqCst);
     if bell >= 0 {
-        crate::descriptors::disown(bell);
-        unsafe { call(CLOSE, bell as usize, 0, 0, 0, 0, 0) };
+        close_own(bell);
     }
     end(slot);
 }
 
 /// The slot that the calling thread had at its last call; a child of `fork` still has that of its parent.
-pub fn known_slot() -> Option<usize> {
-    (unsafe { pthread_getspecific(KEY.load(SeqCst)) } as usize).checked_sub(1)
+fn known_slot() -> Option<usize> {
+    (pthread_getspecific(KEY.load(SeqCst)) as usize).checked_sub(1)
 }
 
 /// The slot of the calling thread. A thread that was made in a way that this library does not see gets one here.
@@ -170,6 +192,29 @@ pub fn me() -> usize {
     let slot = reserved(page, known);
     become_thread(slot);
     slot
+}
+
+/// Reserves a slot for the child, if `fork` has not done so.
+extern "C" fn before_fork() {
+    let me = me();
+    if UNBORN[me].load(SeqCst) == 0
+        && let Some(slot) = page().reserve(Some(me), process())
+    {
+        set_unborn(me, Some(slot));
+    }
+}
+
+extern "C" fn in_child() {
+    let Some(parent) = known_slot() else { return };
+    match UNBORN[parent].swap(0, SeqCst) {
+        0 => drop(me()),
+        slot => become_thread(slot as usize - 1),
+    }
+}
+
+/// Notes the slot that is reserved for the child of a fork under way.
+pub fn set_unborn(parent: usize, child: Option<usize>) {
+    UNBORN[parent].store(child.map_or(0, |slot| slot as u16 + 1), SeqCst);
 }
 
 /// Wakes the controller if it has something to do.
@@ -199,7 +244,7 @@ pub fn sleep_until(deadline: u64) -> bool {
             result = futex_wait(word, 0, 0);
         }
         page.wake(me, before);
-        unsafe { pthread_testcancel() };
+        pthread_testcancel();
         let is_over = page.now() >= deadline;
         if is_over || result == -(EINTR as isize) {
             return is_over;
@@ -234,8 +279,9 @@ pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (i
     let own = &page.slots[me].word;
     let theirs =
         WaitV { value: value.into(), address: word.as_ptr() as u64, flags: SIZE_U32 | flags as u32, reserved: 0 };
-    let result =
-        futex_wait_either(&[theirs, WaitV { value: 0, address: own.as_ptr() as u64, flags: SIZE_U32, reserved: 0 }]);
+    let own = WaitV { value: 0, address: own.as_ptr() as u64, flags: SIZE_U32, reserved: 0 };
+    // SAFETY: both addresses are those of words that are borrowed here.
+    let result = unsafe { futex_wait_either(&[theirs, own]) };
     let by_clock = page.wake(me, before);
     (result, by_clock && page.now() >= deadline)
 }
@@ -250,37 +296,4 @@ pub fn blocking<T>(call: impl FnOnce() -> T) -> T {
     page.wake(me, before);
     set_errno(error);
     result
-}
-
-/// A virtual deadline after this long.
-pub fn after(time: u64) -> u64 {
-    page().now().saturating_add(time).min(NEVER - 1)
-}
-
-/// Nanoseconds of a valid time.
-pub fn nanoseconds(time: &Timespec) -> Option<u64> {
-    let is_valid = time.sec >= 0 && (0..1_000_000_000).contains(&time.nsec);
-    is_valid.then(|| (time.sec as u64).saturating_mul(1_000_000_000).saturating_add(time.nsec as u64))
-}
-
-pub fn timespec(time: u64) -> Timespec {
-    Timespec { sec: (time / 1_000_000_000) as i64, nsec: (time % 1_000_000_000) as i64 }
-}
-
-/// A moment of a clock of the program, as a deadline in ns since the start.
-pub fn deadline_of(clock: c_int, time: &Timespec) -> Option<u64> {
-    if !(0..1_000_000_000).contains(&time.nsec) {
-        return None;
-    }
-    let offset = crate::clocks::offset(clock)?;
-    Some(nanoseconds(time).map_or(0, |time| time.saturating_sub(offset)).min(NEVER - 1))
-}
-
-/// Keeps a number for each of the first descriptors.
-pub struct PerDescriptor<T, const N: usize>(pub [T; N]);
-
-impl<const N: usize> PerDescriptor<AtomicU64, N> {
-    pub fn of(&self, fd: c_int) -> Option<&AtomicU64> {
-        usize::try_from(fd).ok().and_then(|fd| self.0.get(fd))
-    }
 }

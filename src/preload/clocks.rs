@@ -3,101 +3,94 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::SeqCst;
 
-use crate::own::{after, deadline_of, nanoseconds, page, sleep_until, timespec};
+use crate::own::{page, sleep_until};
 use crate::state::UPTIME;
 use crate::sys::*;
-
-pub const REALTIME: c_int = 0;
-pub const MONOTONIC: c_int = 1;
-
-/// Value of a clock of the program at the start, in ns. None for clocks of processor time.
-pub fn offset(clock: c_int) -> Option<u64> {
-    match clock {
-        0 | 5 | 8 | 11 => Some(page().start.load(SeqCst)),
-        1 | 4 | 6 | 7 | 9 => Some(UPTIME),
-        _ => None,
-    }
-}
+use crate::times::{MONOTONIC, REALTIME, after, deadline_of, nanoseconds, offset, timespec};
 
 fn show(clock: c_int) -> Option<Timespec> {
     offset(clock).map(|offset| timespec(offset + page().now()))
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
     match show(clock) {
         Some(now) if !time.is_null() => {
-            unsafe { *time = now };
+            // SAFETY: the caller passes a place for the time.
+            unsafe { time.write(now) };
             0
         }
+        // SAFETY: the caller passes a place for the time, and the system refuses addresses that are none.
         _ => returned(unsafe { call(CLOCK_GETTIME, clock as usize, time as usize, 0, 0, 0, 0) }) as c_int,
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut [c_int; 2]) -> c_int {
     let now = timespec(page().start.load(SeqCst) + page().now());
-    if !time.is_null() {
-        unsafe { *time = Timeval { sec: now.sec, usec: now.nsec / 1000 } };
-    }
-    if !zone.is_null() {
-        unsafe { *zone = [0, 0] };
+    // SAFETY: the caller passes places for the time and the zone, or null.
+    unsafe {
+        put(time, Timeval { sec: now.sec, usec: now.nsec / 1000 });
+        put(zone, [0, 0]);
     }
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn time(time: *mut i64) -> i64 {
     let now = timespec(page().start.load(SeqCst) + page().now()).sec;
-    if !time.is_null() {
-        unsafe { *time = now };
-    }
+    // SAFETY: the caller passes a place for the time, or null.
+    unsafe { put(time, now) };
     now
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timespec_get(time: *mut Timespec, base: c_int) -> c_int {
-    match base {
-        1 => unsafe { clock_gettime(REALTIME, time) },
-        2 => unsafe { clock_gettime(MONOTONIC, time) },
+    let clock = match base {
+        1 => REALTIME,
+        2 => MONOTONIC,
         _ => return 0,
     };
+    // SAFETY: the caller passes a place for the time.
+    unsafe { clock_gettime(clock, time) };
     base
 }
 
 /// Clock ticks since the system has started, 100 a second; and the processor time of the process, in `buffer`.
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn times(buffer: *mut c_void) -> i64 {
-    unsafe { real!(times: fn(*mut c_void) -> i64)(buffer) };
+    pass_on!(times(buffer: *mut c_void) -> i64);
     ((UPTIME + page().now()) / 10_000_000) as i64
 }
 
 /// Facts about the system, of which the first is the number of seconds since its start: with the real one, slurmctld
 /// would find that a node has just been started.
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sysinfo(facts: *mut i64) -> c_int {
-    let done = unsafe { real!(sysinfo: fn(*mut i64) -> c_int)(facts) };
+    let done = pass_on!(sysinfo(facts: *mut i64) -> c_int);
     if done == 0 {
+        // SAFETY: the function has just written to the place that the caller has given.
         unsafe { *facts = ((UPTIME + page().now()) / 1_000_000_000) as i64 };
     }
     done
 }
 
 /// Programs cannot change the clock.
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_settime(_: c_int, _: *const Timespec) -> c_int {
     set_errno(EPERM);
     -1
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn settimeofday(_: *const Timeval, _: *const c_void) -> c_int {
     set_errno(EPERM);
     -1
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn nanosleep(time: *const Timespec, left: *mut Timespec) -> c_int {
+    // SAFETY: the caller passes a time, and a place for the rest or null.
     match unsafe { clock_nanosleep(MONOTONIC, 0, time, left) } {
         0 => 0,
         error => {
@@ -107,7 +100,7 @@ pub unsafe extern "C" fn nanosleep(time: *const Timespec, left: *mut Timespec) -
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_nanosleep(
     clock: c_int,
     flags: c_int,
@@ -116,24 +109,26 @@ pub unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     const ABSOLUTE: c_int = 1;
     if offset(clock).is_none() || time.is_null() {
-        let arguments = (clock as usize, flags as usize, time as usize, left as usize);
-        let (clock, flags, time, left) = arguments;
-        return -unsafe { call(CLOCK_NANOSLEEP, clock, flags, time, left, 0, 0) } as c_int;
+        let (time, left) = (time as usize, left as usize);
+        // SAFETY: the caller passes a time, and a place for the rest or null; the system refuses other addresses.
+        return -unsafe { call(CLOCK_NANOSLEEP, clock as usize, flags as usize, time, left, 0, 0) } as c_int;
     }
-    let time = unsafe { &*time };
+    // SAFETY: the caller passes a time. It is copied, as it may be the place for the rest, too.
+    let time = unsafe { time.read() };
     let is_absolute = flags & ABSOLUTE != 0;
-    let deadline = if is_absolute { deadline_of(clock, time) } else { nanoseconds(time).map(after) };
+    let deadline = if is_absolute { deadline_of(clock, &time) } else { nanoseconds(&time).map(after) };
     let Some(deadline) = deadline else { return EINVAL };
     if sleep_until(deadline) {
         return 0;
     }
-    if !is_absolute && !left.is_null() {
-        unsafe { *left = timespec(deadline - page().now()) };
+    if !is_absolute {
+        // SAFETY: the caller passes a place for the rest, or null.
+        unsafe { put(left, timespec(deadline - page().now())) };
     }
     EINTR
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
     if sleep_until(after(u64::from(time) * 1000)) {
         return 0;
@@ -142,7 +137,7 @@ pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
     -1
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     let deadline = after(u64::from(seconds) * 1_000_000_000);
     if sleep_until(deadline) {
@@ -151,8 +146,9 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     (deadline - page().now()).div_ceil(1_000_000_000) as c_uint
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn thrd_sleep(time: *const Timespec, left: *mut Timespec) -> c_int {
+    // SAFETY: the caller passes a time, and a place for the rest or null.
     match unsafe { clock_nanosleep(REALTIME, 0, time, left) } {
         0 => 0,
         EINTR => -1,

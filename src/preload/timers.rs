@@ -2,14 +2,17 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr::null_mut;
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::SeqCst;
-use core::sync::atomic::{AtomicU16, AtomicU64};
 
-use crate::clocks::offset;
-use crate::own::{after, deadline_of, me, nanoseconds, page, timespec};
-use crate::processes::{Bell, on_bell};
+use crate::by_descriptor::{TIMERS, timer_of};
+use crate::data::poll_until;
+use crate::eventfds::{close_own, own_eventfd};
+use crate::own::{me, page, stir};
+use crate::processes::start_own_thread;
 use crate::state::{NEVER, TIMER_FREE};
 use crate::sys::*;
+use crate::times::{after, deadline_of, nanoseconds, offset, timespec, timeval};
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -26,31 +29,6 @@ pub struct Alarm {
 }
 
 const ABSOLUTE: c_int = 1;
-/// Number of descriptors that can have timers.
-const FEW: usize = 4096;
-
-/// Entry of a timerfd, plus one, by descriptor; and its clock.
-static ENTRIES: [AtomicU16; FEW] = [const { AtomicU16::new(0) }; FEW];
-
-fn entry_of(fd: c_int) -> Option<&'static AtomicU16> {
-    usize::try_from(fd).ok().and_then(|fd| ENTRIES.get(fd))
-}
-
-fn timer_of(fd: c_int) -> Option<usize> {
-    (entry_of(fd)?.load(SeqCst) as usize).checked_sub(1)
-}
-
-/// Frees the timer of a descriptor that is closed.
-pub fn closed(fd: c_int) {
-    if let Some(timer) = timer_of(fd) {
-        entry_of(fd).expect("it has a timer").store(0, SeqCst);
-        let page = page();
-        if page.timers[timer].process.load(SeqCst) == process() {
-            page.free_timer(timer);
-        }
-    }
-}
-
 fn set(timer: usize, clock: c_int, flags: c_int, new: &Setting) -> c_int {
     let (Some(period), Some(first)) = (nanoseconds(&new.period), nanoseconds(&new.first)) else { return EINVAL };
     let deadline = match first {
@@ -68,18 +46,18 @@ fn get(timer: usize) -> Setting {
 }
 
 /// An eventfd is read as a timerfd is: it counts expiries, and reading takes them.
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
     if offset(clock).is_none() {
         set_errno(EINVAL);
         return -1;
     }
-    let fd = returned(unsafe { call(EVENTFD2, 0, flags as usize, 0, 0, 0, 0) }) as c_int;
+    let fd = returned(make_eventfd(flags as usize)) as c_int;
     if fd < 0 {
         return fd;
     }
     let page = page();
-    let (Some(entry), Some(timer)) = (entry_of(fd), page.take_timer(me(), process())) else {
+    let (Some(entry), Some(timer)) = (TIMERS.of(fd), page.take_timer(me(), process())) else {
         fail(&[b"too many timers at a time"]);
     };
     let taken = &page.timers[timer];
@@ -91,20 +69,18 @@ pub unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
     fd
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timerfd_settime(fd: c_int, flags: c_int, new: &Setting, old: *mut Setting) -> c_int {
     let Some(timer) = timer_of(fd) else {
         set_errno(EINVAL);
         return -1;
     };
-    if !old.is_null() {
-        unsafe { *old = get(timer) };
-    }
+    // SAFETY: the caller passes a place for the old setting, or null.
+    unsafe { put(old, get(timer)) };
     // Expiries that were not read are those of the old setting.
-    let mut polled = PollFd { fd, events: POLLIN, revents: 0 };
-    let mut expiries = 0u64;
-    if wait_for(&mut polled, 1, AT_ONCE, null_mut()) > 0 {
-        unsafe { call(READ, fd as usize, &raw mut expiries as usize, 8, 0, 0, 0) };
+    let mut polled = [PollFd { fd, events: POLLIN, revents: 0 }];
+    if wait_for(&mut polled, AT_ONCE, None) > 0 {
+        take_count(fd);
     }
     match set(timer, page().timers[timer].signal.load(SeqCst) as c_int, flags, new) {
         0 => 0,
@@ -115,13 +91,14 @@ pub unsafe extern "C" fn timerfd_settime(fd: c_int, flags: c_int, new: &Setting,
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timerfd_gettime(fd: c_int, now: *mut Setting) -> c_int {
     let Some(timer) = timer_of(fd) else {
         set_errno(EINVAL);
         return -1;
     };
-    unsafe { *now = get(timer) };
+    // SAFETY: the caller passes a place for the setting.
+    unsafe { now.write(get(timer)) };
     0
 }
 
@@ -129,7 +106,8 @@ const SIGALRM: u32 = 14;
 
 /// The process's alarm, of which it has one, even after `exec`.
 fn alarm_of_process(is_made: bool) -> Option<usize> {
-    let (page, process) = (page(), process());
+    let page = page();
+    let process = process();
     let is_it = |timer: &usize| {
         let timer = &page.timers[*timer];
         timer.state.load(SeqCst) != TIMER_FREE
@@ -153,12 +131,12 @@ fn set_alarm(first: u64, period: u64) -> (u64, u64) {
     before
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn alarm(seconds: c_uint) -> c_uint {
     set_alarm(u64::from(seconds) * 1_000_000_000, 0).0.div_ceil(1_000_000_000) as c_uint
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn ualarm(first: c_uint, period: c_uint) -> c_uint {
     (set_alarm(u64::from(first) * 1000, u64::from(period) * 1000).0 / 1000) as c_uint
 }
@@ -167,29 +145,26 @@ fn alarm_time(time: &Timeval) -> u64 {
     time.sec as u64 * 1_000_000_000 + time.usec as u64 * 1000
 }
 
-fn timeval(time: u64) -> Timeval {
-    Timeval { sec: (time / 1_000_000_000) as i64, usec: (time % 1_000_000_000 / 1000) as i64 }
-}
-
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn setitimer(which: c_int, new: *const Alarm, old: *mut Alarm) -> c_int {
     if which != 0 {
-        return unsafe { real!(setitimer: fn(c_int, *const Alarm, *mut Alarm) -> c_int)(which, new, old) };
+        return pass_on!(setitimer(which: c_int, new: *const Alarm, old: *mut Alarm) -> c_int);
     }
-    let new = if new.is_null() { Alarm::default() } else { unsafe { *new } };
+    // SAFETY: the caller passes an alarm, or null for none. It is copied, as the old one may have its place.
+    let new = if new.is_null() { Alarm::default() } else { unsafe { new.read() } };
     let (first, period) = set_alarm(alarm_time(&new.first), alarm_time(&new.period));
-    if !old.is_null() {
-        unsafe { *old = Alarm { period: timeval(period), first: timeval(first) } };
-    }
+    // SAFETY: the caller passes a place for the old alarm, or null.
+    unsafe { put(old, Alarm { period: timeval(period), first: timeval(first) }) };
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn getitimer(which: c_int, now: *mut Alarm) -> c_int {
     if which != 0 {
-        return unsafe { real!(getitimer: fn(c_int, *mut Alarm) -> c_int)(which, now) };
+        return pass_on!(getitimer(which: c_int, now: *mut Alarm) -> c_int);
     }
     let (first, period) = alarm_of_process(false).map_or((0, 0), |timer| page().left(timer));
+    // SAFETY: the caller passes a place for the alarm.
     unsafe { *now = Alarm { period: timeval(period), first: timeval(first) } };
     0
 }
@@ -209,6 +184,26 @@ const SEND_SIGNAL: c_int = 0;
 const SEND_NOTHING: c_int = 1;
 const CALL: c_int = 2;
 const SEND_TO_THREAD: c_int = 4;
+
+/// An eventfd, and a wait on it in virtual time.
+struct Bell(c_int);
+
+impl Bell {
+    fn new() -> Bell {
+        Bell(own_eventfd())
+    }
+
+    /// Rings since the last time; waits for one.
+    fn take_rings(&self) -> u64 {
+        let mut polled = [PollFd { fd: self.0, events: POLLIN, revents: 0 }];
+        loop {
+            if let Some(rings) = take_count(self.0) {
+                return rings;
+            }
+            poll_until(&mut polled, NEVER, None);
+        }
+    }
+}
 
 /// A timer of `timer_create`, with a thread of the library that listens for its expiries.
 struct Listener {
@@ -236,9 +231,10 @@ struct Told {
 const BY_TIMER: c_int = -2;
 
 unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
+    // SAFETY: `timer_create` passes a listener, which only this thread frees.
     let listener = unsafe { &*listener.cast::<Listener>() };
     loop {
-        let expiries = listener.bell.heard();
+        let expiries = listener.bell.take_rings();
         if listener.is_deleted.load(SeqCst) != 0 {
             break;
         }
@@ -254,47 +250,52 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
             value: event.value,
             rest: [0; 12],
         };
-        let (own, signal, told) = (process() as usize, event.signal as usize, &raw const told as usize);
+        let own = process() as usize;
+        let signal = event.signal as usize;
+        let told = &raw const told as usize;
         match event.notify {
+            // SAFETY: the program has given this function, to be called with the value by a thread of the library.
             CALL => unsafe {
                 core::mem::transmute::<usize, unsafe extern "C-unwind" fn(u64)>(event.function)(event.value);
             },
             SEND_TO_THREAD => {
                 let thread = event.function & 0xffff_ffff;
+                // SAFETY: the system reads `told`, which is as long as a `siginfo_t`.
                 unsafe { call(RT_TGSIGQUEUEINFO, own, thread, signal, told, 0, 0) };
             }
             _ => {
+                // SAFETY: the system reads `told`, which is as long as a `siginfo_t`.
                 unsafe { call(RT_SIGQUEUEINFO, own, signal, told, 0, 0, 0) };
             }
         }
-        crate::own::stir();
+        stir();
     }
-    crate::descriptors::disown(listener.bell.0);
-    unsafe {
-        call(CLOSE, listener.bell.0 as usize, 0, 0, 0, 0, 0);
-        free(core::ptr::from_ref(listener).cast_mut().cast());
-    }
+    close_own(listener.bell.0);
+    // SAFETY: it is memory of `malloc`, and this is its last use: the program has deleted the timer.
+    unsafe { free(core::ptr::from_ref(listener).cast_mut().cast()) };
     null_mut()
 }
 
 /// Timers of processor time are the C library's; its numbers are small or negative, while ours are addresses.
 fn listener(timer: usize) -> Option<&'static Listener> {
     const LOWEST: isize = 1 << 20;
+    // SAFETY: programs pass numbers that they have got from `timer_create`, and do so until they delete the timer.
     (timer as isize > LOWEST).then(|| unsafe { &*(timer as *const Listener) })
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: *mut usize) -> c_int {
     if offset(clock).is_none() {
-        return unsafe { real!(timer_create: fn(c_int, *const Event, *mut usize) -> c_int)(clock, event, timer) };
+        return pass_on!(timer_create(clock: c_int, event: *const Event, timer: *mut usize) -> c_int);
     }
     let event = if event.is_null() {
         Event { value: 0, signal: SIGALRM as c_int, notify: SEND_SIGNAL, function: 0, attributes: 0 }
     } else {
+        // SAFETY: the caller passes an event where it does not pass null.
         unsafe { event.read() }
     };
     let page = page();
-    let memory = unsafe { malloc(size_of::<Listener>()) }.cast::<Listener>();
+    let memory = malloc(size_of::<Listener>()).cast::<Listener>();
     let taken = page.take_timer(me(), process());
     let (Some(taken), false) = (taken, memory.is_null()) else {
         set_errno(EAGAIN);
@@ -304,26 +305,28 @@ pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: 
     page.timers[taken].bell_age.fetch_add(1, SeqCst);
     page.timers[taken].bell.store(bell.0, SeqCst);
     let is_heard = event.notify != SEND_NOTHING;
-    let zero = || AtomicU64::new(0);
-    unsafe { memory.write(Listener { timer: taken, clock, event, bell, overrun: zero(), is_deleted: zero() }) };
-    if is_heard && !on_bell(listen, memory.cast()) {
+    let overrun = AtomicU64::new(0);
+    let is_deleted = AtomicU64::new(0);
+    // SAFETY: the memory is as long as a listener.
+    unsafe { memory.write(Listener { timer: taken, clock, event, bell, overrun, is_deleted }) };
+    // SAFETY: `listen` takes a listener, which it frees itself.
+    if is_heard && !unsafe { start_own_thread(listen, memory.cast()) } {
         page.free_timer(taken);
         set_errno(EAGAIN);
         return -1;
     }
-    unsafe { *timer = memory as usize };
+    // SAFETY: the caller passes a place for the number of the timer.
+    unsafe { timer.write(memory as usize) };
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_settime(timer: usize, flags: c_int, new: &Setting, old: *mut Setting) -> c_int {
     let Some(ours) = listener(timer) else {
-        let real = real!(timer_settime: fn(usize, c_int, &Setting, *mut Setting) -> c_int);
-        return unsafe { real(timer, flags, new, old) };
+        return pass_on!(timer_settime(timer: usize, flags: c_int, new: &Setting, old: *mut Setting) -> c_int);
     };
-    if !old.is_null() {
-        unsafe { *old = get(ours.timer) };
-    }
+    // SAFETY: the caller passes a place for the old setting, or null.
+    unsafe { put(old, get(ours.timer)) };
     match set(ours.timer, ours.clock, flags, new) {
         0 => 0,
         error => {
@@ -333,40 +336,38 @@ pub unsafe extern "C" fn timer_settime(timer: usize, flags: c_int, new: &Setting
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_gettime(timer: usize, now: *mut Setting) -> c_int {
     match listener(timer) {
-        Some(ours) => unsafe { *now = get(ours.timer) },
-        None => return unsafe { real!(timer_gettime: fn(usize, *mut Setting) -> c_int)(timer, now) },
+        // SAFETY: the caller passes a place for the setting.
+        Some(ours) => unsafe { now.write(get(ours.timer)) },
+        None => return pass_on!(timer_gettime(timer: usize, now: *mut Setting) -> c_int),
     }
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_getoverrun(timer: usize) -> c_int {
     match listener(timer) {
         Some(ours) => ours.overrun.load(SeqCst) as c_int,
-        None => unsafe { real!(timer_getoverrun: fn(usize) -> c_int)(timer) },
+        None => pass_on!(timer_getoverrun(timer: usize) -> c_int),
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_delete(timer: usize) -> c_int {
     let Some(ours) = listener(timer) else {
-        return unsafe { real!(timer_delete: fn(usize) -> c_int)(timer) };
+        return pass_on!(timer_delete(timer: usize) -> c_int);
     };
     page().free_timer(ours.timer);
     if ours.event.notify == SEND_NOTHING {
-        crate::descriptors::disown(ours.bell.0);
-        unsafe {
-            call(CLOSE, ours.bell.0 as usize, 0, 0, 0, 0, 0);
-            free(timer as *mut c_void);
-        }
+        close_own(ours.bell.0);
+        // SAFETY: it is memory of `malloc`, has no thread, and its program uses it no more.
+        unsafe { free(timer as *mut c_void) };
         return 0;
     }
     // Its thread frees it.
     ours.is_deleted.store(1, SeqCst);
-    let one = 1u64;
-    unsafe { call(WRITE, ours.bell.0 as usize, &raw const one as usize, 8, 0, 0, 0) };
+    add_one(ours.bell.0);
     0
 }

@@ -5,10 +5,12 @@ use core::ffi::{c_int, c_long, c_void};
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::clocks::REALTIME;
-use crate::own::{after, blocking, deadline_of, nanoseconds, page, sleep_on, sleep_until, stir};
+use crate::clocks::{clock_gettime, clock_nanosleep};
+use crate::own::{blocking, page, sleep_on, sleep_until, stir};
+use crate::processes::sched_setaffinity;
 use crate::state::NEVER;
 use crate::sys::*;
+use crate::times::{MONOTONIC, REALTIME, after, deadline_of, nanoseconds};
 
 /// Fits into a `pthread_cond_t`; all zeros is one at rest.
 #[repr(C)]
@@ -34,10 +36,14 @@ impl Condition {
         }
     }
 
+    /// Waits until the condition is signalled, or until a deadline.
+    ///
+    /// # Safety
+    /// `mutex` is one of the C library, and the calling thread holds it.
     unsafe fn wait(&self, mutex: *mut c_void, deadline: u64) -> c_int {
         self.waiters.fetch_add(1, SeqCst);
         let seen = self.signals.load(SeqCst);
-        let error = unsafe { real!(pthread_mutex_unlock: fn(*mut c_void) -> c_int)(mutex) };
+        let error = pass_on!(pthread_mutex_unlock(mutex: *mut c_void) -> c_int);
         if error != 0 {
             self.waiters.fetch_sub(1, SeqCst);
             return error;
@@ -54,20 +60,25 @@ impl Condition {
             }
         }
         self.waiters.fetch_sub(1, SeqCst);
+        // SAFETY: the caller answers for the mutex.
         let error = unsafe { pthread_mutex_lock(mutex) };
         // As POSIX requires, a thread that is cancelled in a wait has the mutex.
-        unsafe { pthread_testcancel() };
+        pthread_testcancel();
         if error == 0 && is_late { ETIMEDOUT } else { error }
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_init(condition: *mut Condition, attributes: *const c_void) -> c_int {
-    let (mut clock, mut shared) = (REALTIME, 0);
+    let mut clock = REALTIME;
+    let mut shared = 0;
     if !attributes.is_null() {
+        let get_clock = real!(pthread_condattr_getclock: fn(*const c_void, *mut c_int) -> c_int);
+        let get_sharing = real!(pthread_condattr_getpshared: fn(*const c_void, *mut c_int) -> c_int);
+        // SAFETY: the caller passes attributes of a condition.
         unsafe {
-            real!(pthread_condattr_getclock: fn(*const c_void, *mut c_int) -> c_int)(attributes, &mut clock);
-            real!(pthread_condattr_getpshared: fn(*const c_void, *mut c_int) -> c_int)(attributes, &mut shared);
+            get_clock(attributes, &mut clock);
+            get_sharing(attributes, &mut shared);
         }
     }
     let fresh = Condition {
@@ -76,42 +87,45 @@ pub unsafe extern "C" fn pthread_cond_init(condition: *mut Condition, attributes
         is_shared: AtomicU32::new(shared as u32),
         waiters: AtomicU32::new(0),
     };
+    // SAFETY: the caller passes a place for a `pthread_cond_t`, which is larger.
     unsafe { condition.write(fresh) };
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_destroy(_: *mut Condition) -> c_int {
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_signal(condition: &Condition) -> c_int {
     condition.signal(1);
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_broadcast(condition: &Condition) -> c_int {
     condition.signal(i32::MAX as usize);
     0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_cond_wait(condition: &Condition, mutex: *mut c_void) -> c_int {
+    // SAFETY: the caller holds the mutex that it passes.
     unsafe { condition.wait(mutex, NEVER) }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     condition: &Condition,
     mutex: *mut c_void,
     end: &Timespec,
 ) -> c_int {
+    // SAFETY: the caller holds the mutex that it passes.
     unsafe { pthread_cond_clockwait(condition, mutex, condition.clock.load(SeqCst) as c_int, end) }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     condition: &Condition,
     mutex: *mut c_void,
@@ -119,6 +133,7 @@ pub unsafe extern "C-unwind" fn pthread_cond_clockwait(
     end: &Timespec,
 ) -> c_int {
     match deadline_of(clock, end) {
+        // SAFETY: the caller holds the mutex that it passes.
         Some(deadline) => unsafe { condition.wait(mutex, deadline) },
         None => EINVAL,
     }
@@ -133,31 +148,36 @@ fn of_c11(error: c_int) -> c_int {
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_init(condition: *mut Condition) -> c_int {
+    // SAFETY: the caller passes a place for a condition.
     unsafe { pthread_cond_init(condition, core::ptr::null()) }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_destroy(_: *mut Condition) {}
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_signal(condition: &Condition) -> c_int {
-    unsafe { pthread_cond_signal(condition) }
+    condition.signal(1);
+    0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_broadcast(condition: &Condition) -> c_int {
-    unsafe { pthread_cond_broadcast(condition) }
+    condition.signal(i32::MAX as usize);
+    0
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn cnd_wait(condition: &Condition, mutex: *mut c_void) -> c_int {
+    // SAFETY: the caller holds the mutex that it passes.
     of_c11(unsafe { pthread_cond_wait(condition, mutex) })
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn cnd_timedwait(condition: &Condition, mutex: *mut c_void, end: &Timespec) -> c_int {
+    // SAFETY: the caller holds the mutex that it passes.
     of_c11(unsafe { pthread_cond_clockwait(condition, mutex, REALTIME, end) })
 }
 
@@ -183,7 +203,8 @@ impl Semaphore {
             return 0;
         }
         self.data.fetch_add(WAITER, SeqCst);
-        // The lower half comes first in memory.
+        // SAFETY: the lower half comes first in memory; it is as well aligned as the whole, and as long-lived.
+        // SAFETY: the caller passes the address of a word, which is aligned and stays for as long as it is waited on.
         let word = unsafe { AtomicU32::from_ptr(self.data.as_ptr().cast()) };
         let flags = if self.sharing == 0 { PRIVATE } else { 0 };
         loop {
@@ -192,7 +213,7 @@ impl Semaphore {
             }
             let (result, is_late) = sleep_on(word, 0, flags, deadline);
             let error = if is_late { ETIMEDOUT } else { EINTR };
-            unsafe { pthread_testcancel() };
+            pthread_testcancel();
             if is_late || result == -(EINTR as isize) {
                 if self.try_take(WAITER) {
                     return 0;
@@ -205,17 +226,18 @@ impl Semaphore {
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sem_wait(semaphore: &Semaphore) -> c_int {
     semaphore.wait(NEVER)
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sem_timedwait(semaphore: &Semaphore, end: &Timespec) -> c_int {
+    // SAFETY: the caller passes a semaphore.
     unsafe { sem_clockwait(semaphore, REALTIME, end) }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn sem_clockwait(semaphore: &Semaphore, clock: c_int, end: &Timespec) -> c_int {
     match deadline_of(clock, end) {
         Some(deadline) => semaphore.wait(deadline),
@@ -227,18 +249,18 @@ pub unsafe extern "C-unwind" fn sem_clockwait(semaphore: &Semaphore, clock: c_in
     }
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sem_post(semaphore: *mut c_void) -> c_int {
     stir();
-    unsafe { real!(sem_post: fn(*mut c_void) -> c_int)(semaphore) }
+    pass_on!(sem_post(semaphore: *mut c_void) -> c_int)
 }
 
 macro_rules! locks {
     ($($name:ident, $attempt:ident;)*) => {$(
-        #[unsafe(no_mangle)]
+        #[cfg_attr(preloaded, unsafe(no_mangle))]
         pub unsafe extern "C" fn $name(lock: *mut c_void) -> c_int {
-            match unsafe { real!($attempt: fn(*mut c_void) -> c_int)(lock) } {
-                EBUSY => blocking(|| unsafe { real!($name: fn(*mut c_void) -> c_int)(lock) }),
+            match pass_on!($attempt(lock: *mut c_void) -> c_int) {
+                EBUSY => blocking(|| pass_on!($name(lock: *mut c_void) -> c_int)),
                 result => result,
             }
         }
@@ -272,14 +294,15 @@ fn try_until(deadline: Option<u64>, attempt: impl Fn() -> c_int) -> c_int {
 
 macro_rules! timed_locks {
     ($($timed:ident, $clocked:ident, $attempt:ident;)*) => {$(
-        #[unsafe(no_mangle)]
+        #[cfg_attr(preloaded, unsafe(no_mangle))]
         pub unsafe extern "C" fn $timed(lock: *mut c_void, end: &Timespec) -> c_int {
+            // SAFETY: the caller passes a lock of this kind.
             unsafe { $clocked(lock, REALTIME, end) }
         }
 
-        #[unsafe(no_mangle)]
+        #[cfg_attr(preloaded, unsafe(no_mangle))]
         pub unsafe extern "C" fn $clocked(lock: *mut c_void, clock: c_int, end: &Timespec) -> c_int {
-            try_until(deadline_of(clock, end), || unsafe { real!($attempt: fn(*mut c_void) -> c_int)(lock) })
+            try_until(deadline_of(clock, end), || pass_on!($attempt(lock: *mut c_void) -> c_int))
         }
     )*};
 }
@@ -290,39 +313,47 @@ timed_locks! {
     pthread_rwlock_timedwrlock, pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock;
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_timedjoin_np(thread: usize, result: *mut c_void, end: &Timespec) -> c_int {
-    let join = real!(pthread_tryjoin_np: fn(usize, *mut c_void) -> c_int);
-    try_until(deadline_of(REALTIME, end), || unsafe { join(thread, result) })
+    let join = || pass_on!(pthread_tryjoin_np(thread: usize, result: *mut c_void) -> c_int);
+    try_until(deadline_of(REALTIME, end), join)
 }
 
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_barrier_wait(barrier: *mut c_void) -> c_int {
-    blocking(|| unsafe { real!(pthread_barrier_wait: fn(*mut c_void) -> c_int)(barrier) })
+    blocking(|| pass_on!(pthread_barrier_wait(barrier: *mut c_void) -> c_int))
 }
 
 /// System calls that programs make through the C library's `syscall`: those that wait or read a clock are made virtual.
-#[unsafe(no_mangle)]
+#[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d: usize, e: usize, f: usize) -> c_long {
     let number = number as usize;
     match number {
+        // SAFETY: the caller passes the arguments of this system call.
         FUTEX => returned(unsafe { futex(a, b, c, d, e, f) }) as c_long,
-        CLOCK_GETTIME => unsafe { crate::clocks::clock_gettime(a as c_int, b as *mut Timespec).into() },
-        SCHED_SETAFFINITY => unsafe { crate::processes::sched_setaffinity(a as c_int, b, c as _).into() },
+        // SAFETY: the caller passes a clock and a place for the time.
+        CLOCK_GETTIME => unsafe { clock_gettime(a as c_int, b as *mut Timespec).into() },
+        // SAFETY: the caller passes a process, and a set with its size.
+        SCHED_SETAFFINITY => unsafe { sched_setaffinity(a as c_int, b, c as _).into() },
         CLOCK_NANOSLEEP => {
-            let error = unsafe { crate::clocks::clock_nanosleep(a as c_int, b as c_int, c as _, d as _) };
+            // SAFETY: the caller passes a time, and a place for the rest or null.
+            let error = unsafe { clock_nanosleep(a as c_int, b as c_int, c as _, d as _) };
             returned(-(error as isize)) as c_long
         }
         _ => {
             if [SCHED_SETPARAM, SCHED_SETSCHEDULER, SCHED_SETATTR].contains(&number) {
                 page().leave_turns();
             }
+            // SAFETY: the caller passes the arguments of this system call.
             returned(unsafe { call(number, a, b, c, d, e, f) }) as c_long
         }
     }
 }
 
 /// A futex of the program: waits become sleeps, for as long in virtual time.
+///
+/// # Safety
+/// As the system call demands of its arguments, and a word that is waited on can be read.
 unsafe fn futex(word: usize, operation: usize, value: usize, time: usize, second: usize, third: usize) -> isize {
     const COMMAND: usize = 0x7f;
     const ON_REALTIME: usize = 256;
@@ -331,17 +362,21 @@ unsafe fn futex(word: usize, operation: usize, value: usize, time: usize, second
     let command = operation & COMMAND;
     if command != WAIT && command != WAIT_BITSET {
         stir();
+        // SAFETY: the caller answers for the arguments.
         return unsafe { call(FUTEX, word, operation, value, time, second, third) };
     }
-    let deadline = match (time as *const Timespec, command) {
-        (time, _) if time.is_null() => Some(NEVER),
-        (time, WAIT) => nanoseconds(unsafe { &*time }).map(after),
-        (time, _) => {
-            let clock = if operation & ON_REALTIME != 0 { REALTIME } else { crate::clocks::MONOTONIC };
-            deadline_of(clock, unsafe { &*time })
+    let time = time as *const Timespec;
+    // SAFETY: the caller passes a time, or null for none.
+    let deadline = match (unsafe { time.as_ref() }, command) {
+        (None, _) => Some(NEVER),
+        (Some(time), WAIT) => nanoseconds(time).map(after),
+        (Some(time), _) => {
+            let clock = if operation & ON_REALTIME != 0 { REALTIME } else { MONOTONIC };
+            deadline_of(clock, time)
         }
     };
     let Some(deadline) = deadline else { return -(EINVAL as isize) };
+    // SAFETY: the caller passes the address of a word, which is aligned and stays for as long as it is waited on.
     let word = unsafe { AtomicU32::from_ptr(word as *mut u32) };
     if word.load(SeqCst) != value as u32 {
         return -(EAGAIN as isize);

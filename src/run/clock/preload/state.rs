@@ -1,1 +1,0 @@
-../../../clock/state.rs
