@@ -24,25 +24,29 @@ struct Counting;
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-// All calls go to the system's allocator.
+// SAFETY: all calls go to the system's allocator, which keeps the contract.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
+        // SAFETY: the caller keeps the contract of this function, which is that of the system's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         note(layout.size() as isize);
+        // SAFETY: the caller keeps the contract of this function, which is that of the system's.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
         note(-(layout.size() as isize));
+        // SAFETY: the caller keeps the contract of this function, which is that of the system's.
         unsafe { System.dealloc(place, layout) }
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         note(size as isize - layout.size() as isize);
+        // SAFETY: the caller keeps the contract of this function, which is that of the system's.
         unsafe { System.realloc(place, layout, size) }
     }
 }

@@ -27,7 +27,7 @@ pub fn take_turns() -> std::io::Result<()> {
         return Err(std::io::Error::other("this process cannot be bound to one core"));
     }
     let lowest = SchedParam { priority: 1 };
-    // It reads one structure of this thread's stack.
+    // SAFETY: it reads one structure of this thread's stack.
     match unsafe { sched_setscheduler(0, SCHED_RR, &lowest) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
