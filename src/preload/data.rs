@@ -76,7 +76,7 @@ pub fn poll_until(fds: &mut [PollFd], deadline: u64, mask: Option<&SignalMask>) 
     ready
 }
 
-/// Waits for the entries in `all`, the last of which is the bell of the calling thread `me`, and writes the results to `fds`.
+/// Waits for the entries in `all`, the last of which is the bell of the thread `me`, and writes the results to `fds`.
 fn poll_with_bell(
     me: usize,
     all: &mut [PollFd],

@@ -204,7 +204,6 @@ impl Semaphore {
         }
         self.data.fetch_add(WAITER, SeqCst);
         // SAFETY: the lower half comes first in memory; it is as well aligned as the whole, and as long-lived.
-        // SAFETY: the caller passes the address of a word, which is aligned and stays for as long as it is waited on.
         let word = unsafe { AtomicU32::from_ptr(self.data.as_ptr().cast()) };
         let flags = if self.sharing == 0 { PRIVATE } else { 0 };
         loop {

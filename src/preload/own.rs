@@ -62,7 +62,7 @@ pub fn page() -> &'static Page {
     if page.is_null() {
         begin();
     }
-    // SAFETY: `begin` has put a mapped page there, which stays mapped; all of it is atomic, for which any bytes are valid.
+    // SAFETY: `begin` has put a page there that stays mapped; all of it is atomic, for which any bytes are valid.
     unsafe { &*PAGE.load(SeqCst) }
 }
 
@@ -77,7 +77,7 @@ fn map_page(file: usize) -> Option<&'static Page> {
     if (-4095..0).contains(&mapped) {
         return None;
     }
-    // SAFETY: the mapping is as long as a page and is never undone; all of a page is atomic, for which any bytes are valid.
+    // SAFETY: the mapping is as long as a page and never undone; all of a page is atomic: any bytes are valid.
     Some(unsafe { &*(mapped as *const Page) })
 }
 

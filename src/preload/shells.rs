@@ -169,7 +169,7 @@ unsafe fn run_shell(command: *const c_char) -> c_int {
     let mut children: SignalSet = [0; 16];
     children[0] = bit(SIGCHLD);
     let mut attributes: Attributes = [0; 64];
-    // SAFETY: masks and attributes have the size of those of the C library, or more; the caller answers for the command.
+    // SAFETY: masks and attributes are at least as long as those of the C library; the caller answers for the command.
     let shell = unsafe {
         pthread_sigmask(SIG_BLOCK, &children, &mut mask_before);
         posix_spawnattr_init(&mut attributes);

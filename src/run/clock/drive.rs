@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Failure, thread};
-use super::run::{Keeper, KeeperEnd, Wakers};
+use hansa_clock::keeper::{Keeper, KeeperEnd, Wakers};
 
 /// An order to the keeper of a driven clock.
 #[derive(Debug, Serialize, Deserialize)]

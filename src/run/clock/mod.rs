@@ -6,23 +6,18 @@
 
 mod args;
 mod drive;
-mod page;
-mod proc;
 mod run;
-mod turns;
-mod world;
 
 pub use args::ClockArgs;
 pub use drive::{ClockAnswer, ClockOrder, ClockedProgram};
 
 use std::process::Command;
-use std::time::Duration;
 
-use rustix::process::{Signal, WaitOptions, kill_process, set_child_subreaper, wait};
+use rustix::process::{Signal, kill_process, set_child_subreaper};
 
 use super::{Failure, err, signals};
 use hansa_clock::LIBRARY;
-use world::pid;
+use hansa_clock::proc::{end_descendants, pid};
 
 /// Text below the flags.
 pub const REACH: &str = "\
@@ -73,25 +68,4 @@ fn watch(args: &ClockArgs) -> Result<(), Failure> {
             Err(Failure::Told(Failure::SYSTEM))
         }
     }
-}
-
-/// Kills all descendants of this process, which adopts orphans, and returns how many there were.
-fn end_descendants() -> usize {
-    let own = std::process::id();
-    let mut ended = 0;
-    // A process may make another one while it is killed.
-    for _ in 0..1000 {
-        let left = proc::descendants(own);
-        if left.is_empty() {
-            break;
-        }
-        for process in left.into_iter().filter_map(pid) {
-            let _ = kill_process(process, Signal::KILL);
-        }
-        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
-            ended += 1;
-        }
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
-    ended
 }

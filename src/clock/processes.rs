@@ -8,17 +8,18 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
-    Pid, PidfdFlags, PidfdGetfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_getfd, pidfd_open,
+    PidfdFlags, PidfdGetfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_getfd, pidfd_open,
 };
 use rustix::thread::{futex, sched_yield};
 
-use super::super::err;
-use super::proc::{self, Call, Thread, ThreadState};
-use hansa_clock::state::{AWAKE, BORN, ENDING, FREE, IN_TURN, ON_DATA, PRESUMED, Page};
-use hansa_clock::steps::{Look, Stepper, World};
+use crate::proc::{self, Call, Thread, ThreadState, pid};
+use crate::state::{AWAKE, BORN, ENDING, FREE, IN_TURN, ON_DATA, PRESUMED, Page};
+use crate::steps::{Look, Stepper, World};
 
 pub struct Processes {
     library: PathBuf,
+    /// Shows a warning to the user.
+    warn: fn(&str),
     /// True if all programs share one processor with the keeper.
     is_alone: bool,
     /// Files of threads that are open, at most, and that may be.
@@ -50,10 +51,6 @@ const TURNS: usize = 3;
 /// Time after which a reserved slot is checked that no child has taken.
 const UNTAKEN: Duration = Duration::from_millis(100);
 
-pub fn pid(process: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(process).ok()?)
-}
-
 /// Half of the files that this process may open besides those that it needs anyway.
 fn half_of_files() -> usize {
     const NEEDED: usize = 20;
@@ -68,9 +65,10 @@ fn numbers_in_slots(page: &Page) -> BTreeSet<(u32, u32)> {
 }
 
 impl Processes {
-    pub fn new(library: PathBuf, is_alone: bool) -> Processes {
+    pub fn new(library: PathBuf, is_alone: bool, warn: fn(&str)) -> Processes {
         Processes {
             library,
+            warn,
             is_alone,
             open_files: 0,
             most_files: half_of_files(),
@@ -116,7 +114,7 @@ impl Processes {
 
     fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
         if self.named.insert((process, kind)) {
-            err::warning(&text(&format!("pid {process} ({})", proc::name(process))));
+            (self.warn)(&text(&format!("pid {process} ({})", proc::name(process))));
         }
     }
 
@@ -270,7 +268,7 @@ impl Processes {
         let names: Vec<String> =
             waiting.iter().map(|&process| format!("pid {process} ({})", proc::name(process))).collect();
         if self.named.insert((0, "idle")) {
-            err::warning(&format!("all wait for data or for each other, and none for a time: {}", names.join(", ")));
+            (self.warn)(&format!("all wait for data or for each other, and none for a time: {}", names.join(", ")));
         }
     }
 

@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 /// The states of a thread that matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +227,32 @@ fn maps_library(maps: &str, library: &Path) -> Option<bool> {
     let is_linking =
         has(&|line| line.contains("/ld-")) && !has(&|line| line.contains("/libc.") || line.contains("/libc-"));
     (!maps.is_empty() && !is_linking).then_some(false)
+}
+
+/// Kills all descendants of this process, which adopts orphans, and returns how many there were.
+pub fn end_descendants() -> usize {
+    let own = std::process::id();
+    let mut ended = 0;
+    // A process may make another one while it is killed.
+    for _ in 0..1000 {
+        let left = descendants(own);
+        if left.is_empty() {
+            break;
+        }
+        for process in left.into_iter().filter_map(pid) {
+            let _ = kill_process(process, Signal::KILL);
+        }
+        while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
+            ended += 1;
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    ended
+}
+
+/// Number of a process in the form that system calls take. None if no process can have it.
+pub fn pid(process: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(process).ok()?)
 }
 
 #[cfg(test)]

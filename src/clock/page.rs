@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use hansa_clock::state::{MAGIC, Page};
+use crate::state::{MAGIC, Page};
 
 /// A fresh page of zeros, all slots free.
 pub struct MappedPage {
