@@ -232,8 +232,8 @@ fn check(story: &Story, topology: &Topology) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Story of a timer that outlives its plan: it was set for the start of a booking, which is cancelled, and a shorter job
-/// joins the queue before it fires. A timer's promise is about the jobs that waited when it was set.
+/// Story of a timer that outlives its plan: it was set for the start of a booking, which is cancelled, and a shorter
+/// job joins the queue before it fires. A timer's promise is about the jobs that waited when it was set.
 #[test]
 fn outdated_timers_start_nothing() {
     let story = Story {
