@@ -109,7 +109,8 @@ pub unsafe extern "C" fn clock_nanosleep(
 ) -> c_int {
     const ABSOLUTE: c_int = 1;
     if offset(clock).is_none() || time.is_null() {
-        let (time, left) = (time as usize, left as usize);
+        let time = time as usize;
+        let left = left as usize;
         // SAFETY: the caller passes a time, and a place for the rest or null; the system refuses other addresses.
         return -unsafe { call(CLOCK_NANOSLEEP, clock as usize, flags as usize, time, left, 0, 0) } as c_int;
     }

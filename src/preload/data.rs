@@ -400,7 +400,7 @@ waits! {
 
 const DO_NOT_WAIT: c_int = 0x40;
 
-macro_rules! waits_unless_told {
+macro_rules! waits_by_flags {
     ($($name:ident($fd:ident, $($before:ident: $kind:ty),*; $flags:ident; $($after:ident: $last:ty),*) -> isize, $events:expr, $limits:ident;)*) => {$(
         #[cfg_attr(preloaded, unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name($fd: c_int, $($before: $kind,)* $flags: c_int, $($after: $last),*) -> isize {
@@ -411,7 +411,7 @@ macro_rules! waits_unless_told {
     )*};
 }
 
-waits_unless_told! {
+waits_by_flags! {
     recv(fd, buffer: *mut c_void, length: usize; flags; ) -> isize, POLLIN, RECEIVE_WITHIN;
     __recv_chk(fd, buffer: *mut c_void, length: usize, size: usize; flags; ) -> isize, POLLIN, RECEIVE_WITHIN;
     recvfrom(fd, buffer: *mut c_void, length: usize; flags; from: *mut c_void, size: *mut u32) -> isize, POLLIN, RECEIVE_WITHIN;

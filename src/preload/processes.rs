@@ -348,8 +348,8 @@ pub unsafe extern "C-unwind" fn wait(status: *mut c_int) -> c_int {
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
-pub unsafe extern "C-unwind" fn waitid(kind: c_uint, child: c_uint, told: *mut c_void, options: c_int) -> c_int {
-    let wait = || pass_on!(waitid(kind: c_uint, child: c_uint, told: *mut c_void, options: c_int) -> c_int);
+pub unsafe extern "C-unwind" fn waitid(kind: c_uint, child: c_uint, info: *mut c_void, options: c_int) -> c_int {
+    let wait = || pass_on!(waitid(kind: c_uint, child: c_uint, info: *mut c_void, options: c_int) -> c_int);
     if options & AT_ONCE == 0 { blocking(wait) } else { wait() }
 }
 
@@ -370,12 +370,12 @@ macro_rules! await_signals {
 await_signals! {
     sigsuspend(mask: *const c_void);
     sigwait(set: *const c_void, signal: *mut c_int);
-    sigwaitinfo(set: *const c_void, told: *mut c_void);
+    sigwaitinfo(set: *const c_void, info: *mut c_void);
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
-pub unsafe extern "C-unwind" fn sigtimedwait(set: *const c_void, told: *mut c_void, limit: Option<&Timespec>) -> c_int {
-    let take = |limit: Option<&Timespec>| pass_on!(sigtimedwait(set: *const c_void, told: *mut c_void, limit: Option<&Timespec>) -> c_int);
+pub unsafe extern "C-unwind" fn sigtimedwait(set: *const c_void, info: *mut c_void, limit: Option<&Timespec>) -> c_int {
+    let take = |limit: Option<&Timespec>| pass_on!(sigtimedwait(set: *const c_void, info: *mut c_void, limit: Option<&Timespec>) -> c_int);
     let Some(limit) = limit else { return blocking(|| take(None)) };
     let Some(deadline) = nanoseconds(limit).map(after) else {
         set_errno(EINVAL);

@@ -47,8 +47,9 @@ pub struct Site {
     reckoned: usize,
     /// Timers that are set, by time, each with its promise: it causes no message before that.
     timers: Vec<(Time, Time)>,
-    /// Next time at which something is due here without a message: an end, a start, a decision or an outage.
-    next: Time,
+    /// Next time at which something happens here without a message: an end, a start, a decision or an outage.
+    /// `Time::NEVER` if nothing does. Timers before it are outdated.
+    next_event: Time,
     orders: Vec<Order>,
 }
 
@@ -78,7 +79,7 @@ impl Site {
             serial: 0,
             reckoned: 0,
             timers: Vec::new(),
-            next: Time::ZERO,
+            next_event: Time::ZERO,
             orders: Vec::new(),
         }
     }
@@ -369,11 +370,9 @@ impl Site {
         let wake = self.manager.wake().filter(|wake| *wake > now);
         let wake = if !has_decided || self.manager.has_more(now) { Some(now) } else { wake };
         let change = self.next_change();
-        self.next = due.into_iter().chain(wake).chain(change).min().unwrap_or(Time::NEVER);
-        let next = self.next;
-        if next == Time::NEVER {
-            return;
-        }
+        let next = due.into_iter().chain(wake).chain(change).min();
+        self.next_event = next.unwrap_or(Time::NEVER);
+        let Some(next) = next else { return };
         // Ends that only this site knows are sent when they occur, which may be then.
         let floor = if self.reckoned > 0 { next } else { self.manager.floor(next).min(self.failure_floor(next)) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
@@ -408,7 +407,8 @@ impl Actor<Message, Record> for Site {
         let mut earliest = Time::NEVER;
         // A timer that was set for a plan that has changed since. Its promise is about the jobs of that plan, so others
         // that have come since may not start because of it.
-        let is_outdated = now.time < self.next && batch.iter().all(|event| matches!(event.cause, Cause::Timer(_)));
+        let is_outdated =
+            now.time < self.next_event && batch.iter().all(|event| matches!(event.cause, Cause::Timer(_)));
         if self.is_quiet {
             self.advance_quietly_to(batch, now.time, out);
         } else {
@@ -435,8 +435,11 @@ impl Actor<Message, Record> for Site {
             self.timers.pop();
             earliest = earliest.min(floor);
         }
-        let decides = is_outdated || now.step >= self.manager.decides_from() || !self.manager.has_waiting();
-        if decides && !is_outdated {
+        if is_outdated {
+            return self.come_back(now.time, earliest, true, out);
+        }
+        let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
+        if decides {
             self.manager.decide(now.time, &self.tasks, &mut self.orders);
             self.carry_out(now.time, out);
         }
