@@ -76,7 +76,9 @@ fn log(path: &Path, nodes: u32, name: &str) {
         Some(Timed { submit: job.submit, runtime: job.runs_for().ok()?, need })
     };
     let jobs: Vec<Timed> = trace.jobs.iter().filter_map(timed).collect();
-    let (mut instants, mut most, mut live) = (0_u64, 0, 0);
+    let mut instants = 0_u64;
+    let mut most = 0;
+    let mut live = 0;
     let mut ends = Vec::new();
     let seconds = measured(|| {
         let outcome = run(rules(name), nodes, &jobs, |_, cluster, _| {
@@ -106,7 +108,8 @@ fn mcb8_by_hand(all: &[Need]) -> f64 {
             return 1.0;
         }
         if pack_by_hand(needs, 0.01) {
-            let (mut lo, mut hi) = (0.01, 1.0);
+            let mut lo = 0.01;
+            let mut hi = 1.0;
             while hi - lo > 0.01 {
                 let mid = (lo + hi) / 2.0;
                 if pack_by_hand(needs, mid) { lo = mid } else { hi = mid }
@@ -124,7 +127,8 @@ fn pack_by_hand(needs: &[Need], share: f64) -> bool {
     let (mut cpu_list, mut memory_list): (Vec<_>, Vec<_>) =
         sorted.into_iter().partition(|(need, _)| share * need.cpu > need.memory);
     for _ in 0..NODES {
-        let (mut cpu, mut memory) = (1.0, 1.0);
+        let mut cpu = 1.0;
+        let mut memory = 1.0;
         loop {
             let lists =
                 if memory > cpu + 1e-9 { [&mut memory_list, &mut cpu_list] } else { [&mut cpu_list, &mut memory_list] };

@@ -76,7 +76,9 @@ fn one_link() {
 /// End of the last flow on a link that all share equally.
 fn by_hand(asked: &[(f64, f64)]) -> f64 {
     let mut open: BinaryHeap<Reverse<u64>> = BinaryHeap::new();
-    let (mut now, mut clock, mut next) = (0.0f64, 0.0f64, asked.iter().peekable());
+    let mut now = 0.0f64;
+    let mut clock = 0.0f64;
+    let mut next = asked.iter().peekable();
     loop {
         let end = open.peek().map(|Reverse(end)| {
             let left = f64::from_bits(*end) - clock;
@@ -137,7 +139,8 @@ fn star() -> Network {
 }
 
 fn tree() -> Network {
-    let (up, down) = (2 * HOSTS, 2 * HOSTS + 8);
+    let up = 2 * HOSTS;
+    let down = 2 * HOSTS + 8;
     let routes = pairs(|from, to| match from / 8 == to / 8 {
         true => vec![LinkId(from), LinkId(HOSTS + to)],
         false => vec![LinkId(from), LinkId(up + from / 8), LinkId(down + to / 8), LinkId(HOSTS + to)],
@@ -187,7 +190,8 @@ fn mesh() -> Network {
             }
             level = next;
         }
-        let (mut at, mut way) = (to, Vec::new());
+        let mut at = to;
+        let mut way = Vec::new();
         while at != from {
             let (node, link) = before[at as usize].expect("everybody is reached");
             way.push(link);
@@ -220,7 +224,8 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
     let (seconds, most) = least(rounds, || {
         let mut flows = Flows::new(vec![link; network.links]);
         let routes: Vec<_> = network.routes.iter().map(|route| flows.route(route)).collect();
-        let (mut ended, mut most) = (Vec::new(), 0);
+        let mut ended = Vec::new();
+        let mut most = 0;
         for (number, &(at, route, volume)) in asked.iter().enumerate() {
             // Senders send all flows of an instant before they advance.
             if at > flows.now() {
@@ -250,7 +255,8 @@ fn row(name: &str, network: &Network, count: usize, lie: Lie) {
 fn in_exact_time(links: &[Link], routes: &[Vec<LinkId>], asked: &[(f64, usize, f64)]) -> usize {
     let mut transfers = Transfers::new(links.to_vec());
     let routes: Vec<_> = routes.iter().map(|route| transfers.flows().route(route)).collect();
-    let (mut ended, mut now) = (Vec::new(), Time::ZERO);
+    let mut ended = Vec::new();
+    let mut now = Time::ZERO;
     for &(at, route, volume) in asked {
         let at = Time::from_micros(at as u64);
         if at > now {

@@ -51,7 +51,8 @@ fn rows() -> Vec<Row> {
         std::fs::read_to_string(path).expect("it is shipped")
     };
     let dfrs = "GreedyPM */per/opt=min/minvt=600";
-    let (light, needs) = ("arrival_factor = 0.3\n", "needs = \"quad-core\"\n");
+    let light = "arrival_factor = 0.3\n";
+    let needs = "needs = \"quad-core\"\n";
     // As in most logs: all jobs end early, and thousands of others move in the plan.
     let early = "overestimate = 2.0\n";
     let queue = |name, topology, speed_up| Row { name, topology, waits: 0.02, ratio: Some(2.5), speed_up };
@@ -121,7 +122,8 @@ fn measure(row: &Row, folder: &Path) -> usize {
     let [wall_inline, wall_all] = [0, 2].map(|at| of(at, |run| run.wall));
     let waits = of(1, |run| run.waits as f64);
     let per_job = waits / runs[1][0].jobs as f64;
-    let (ratio, speed_up) = (one / inline, wall_inline / wall_all);
+    let ratio = one / inline;
+    let speed_up = wall_inline / wall_all;
     println!(
         "{:<26} {:>7} {waits:>8} {per_job:>10.4} {inline:>14.3} {one:>9.3} {ratio:>6.2} {all:>10.3} {wall_inline:>16.3} {wall_all:>10.3} {speed_up:>9.2} {:>15.2} {:>9.2} {:>8.3}",
         row.name,

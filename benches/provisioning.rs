@@ -61,7 +61,8 @@ fn cybershake_plan() {
 /// 50 jobs wait: the price of an hour of 16 processors, at every candidate start.
 fn prices() {
     for name in ["slotlist", "conservative-count", "easy-count"] {
-        let (mut desk, procs) = (waiting(50, name), 128);
+        let mut desk = waiting(50, name);
+        let procs = 128;
         let mut ask =
             || desk.price(Time::ZERO, 16, Span::from_minutes(60), WantedStarts::Any).expect("it fits the site");
         ask();
@@ -146,7 +147,8 @@ fn waiting(count: usize, name: &str) -> Desk {
     let mut draw = SplitMix64::new(2);
     let planner = planner::build(name).expect("it is one of them");
     let mut desk = Desk::new(DeskTerms::new(128, PlanningMode::Rebuild), planner, Box::new(History::new()));
-    let (mut number, mut deeds) = (0, Vec::<Deed>::new());
+    let mut number = 0;
+    let mut deeds = Vec::<Deed>::new();
     while desk.jobs().0 < count {
         let job = TaskId { job: JobId(number), index: 0 };
         let ask = Ask {
@@ -225,14 +227,16 @@ fn plain_chance(all: usize, in_time: usize) -> f64 {
         return 0.0;
     }
     let fewer = |q: f64| {
-        let (mut term, mut sum) = (hansa_sim::math::ln(1.0 - q) * all as f64, 0.0);
+        let mut term = hansa_sim::math::ln(1.0 - q) * all as f64;
+        let mut sum = 0.0;
         for k in 0..in_time {
             sum += hansa_sim::math::exp(term);
             term += hansa_sim::math::ln(q / (1.0 - q) * (all - k) as f64 / (k + 1) as f64);
         }
         sum
     };
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut low = 0.0;
+    let mut high = 1.0;
     while high - low > 1e-9 {
         let middle = 0.5 * (low + high);
         if fewer(middle) >= 0.95 {

@@ -50,7 +50,8 @@ fn long_queues() {
     let mut stream = SplitMix64::new(1);
     let mut job = || {
         let walltime = stream.int(600, 60_000);
-        let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(stream.int(60, walltime)));
+        let runtime = Span::from_secs(stream.int(60, walltime));
+        let walltime = Span::from_secs(walltime);
         Rigid { submit: Time::ZERO, nodes: 1 << stream.int(0, 6), walltime, runtime }
     };
     let jobs: Vec<Rigid> = (0..LENGTHS[2]).map(|_| job()).collect();
@@ -69,7 +70,9 @@ fn price_all(jobs: &[Rigid], nodes: u32) {
     for entry in queue::ALL {
         let mut policy = (entry.build)(nodes, &[], QueueOrder::Arrival);
         let now = Time::ZERO;
-        let (mut waiting, mut steps, mut times) = (0, Vec::new(), vec![now]);
+        let mut waiting = 0;
+        let mut steps = Vec::new();
+        let mut times = vec![now];
         let walltime = |job: usize| jobs[job].walltime;
         for (number, job) in jobs.iter().enumerate().filter(|(_, job)| job.nodes <= nodes) {
             let id = TaskId { job: JobId(number as u32), index: 0 };
@@ -217,7 +220,8 @@ fn easy_by_hand(jobs: &[Rigid], nodes: u32) -> Vec<u64> {
             continue;
         }
         let head = jobs[queue[0] as usize].nodes;
-        let (mut there, mut shadow) = (free, now);
+        let mut there = free;
+        let mut shadow = now;
         for limit in &limits {
             if there >= head && limit.0 > shadow {
                 break;

@@ -46,7 +46,8 @@ fn grid(jobs: u32) -> String {
 
 /// Duration of a run without faults, with a journal and without.
 fn journal(topology: &Path, out: &Path) {
-    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut with = Vec::new();
+    let mut without = Vec::new();
     for _ in 0..PAIRS {
         with.push(finish(start(topology, out, &[])));
         without.push(finish(start(topology, out, &["--patience", "0"])));
@@ -54,7 +55,8 @@ fn journal(topology: &Path, out: &Path) {
     let of = |runs: &[Run], what: fn(&Run) -> f64| median(runs.iter().map(what).collect());
     println!("\n              journal   without   ratio (goal: 1.05 or less)");
     for (name, what) in [("run s", (|run| run.seconds) as fn(&Run) -> f64), ("CPU s", |run| run.cpu)] {
-        let (journal, none) = (of(&with, what), of(&without, what));
+        let journal = of(&with, what);
+        let none = of(&without, what);
         println!("{name:<12} {journal:>8.2} {none:>9.2} {:>7.3}", journal / none);
     }
     let spread =
@@ -74,7 +76,8 @@ fn recovery(topology: &Path, out: &Path, inline: &Run) {
         back.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let Back { seconds, replayed } = back[back.len() / 2];
         // Jobs arrive evenly.
-        let (replayed, most) = (replayed / inline.end * inline.seconds, back[back.len() - 1].seconds);
+        let replayed = replayed / inline.end * inline.seconds;
+        let most = back[back.len() - 1].seconds;
         println!("{role:<14} {seconds:>23.2} {most:>7.2} {replayed:>19.2} {:>7.2}", seconds / replayed);
     }
     println!();

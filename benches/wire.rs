@@ -39,7 +39,8 @@ fn measure(peers: usize, rounds: usize) -> (Duration, Duration) {
     let (mut ours, mut bare) = runtime.block_on(async {
         let mut listener = Listener::bind(localhost(), &router, &QuicOptions::default()).unwrap();
         let endpoint = Endpoint::server(server(&router), localhost()).unwrap();
-        let (address, bare_address) = (listener.address(), endpoint.local_addr().unwrap());
+        let address = listener.address();
+        let bare_address = endpoint.local_addr().unwrap();
         let roster = parties.clone();
         // Ends with the process.
         std::thread::spawn(move || leaves(address, bare_address, &roster, &leaf));

@@ -1,5 +1,5 @@
 //! House rules of the text, checked on every source file: the wording of comments, their width, the order of modules in
-//! a crate, and circles of files.
+//! a crate, circles of files, and tuples that bind several names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -103,6 +103,29 @@ fn comments_are_at_most_120_columns_wide() {
         }
     }
     assert!(wide.is_empty(), "comments wider than {WIDTH} columns; break the line:\n{}", wide.join("\n"));
+}
+
+/// One binding a line. A `let` with a tuple on both sides is for a swap, where a bound name stands on the right, too.
+#[test]
+fn tuples_bind_several_names_only_where_names_are_swapped() {
+    let mut found = Vec::new();
+    for (path, text) in sources() {
+        for (at, _) in text.match_indices("let (") {
+            let before = text[..at].trim_end();
+            let Some((pattern, value)) = text[at + 5..].split_once(';').and_then(|(let_, _)| let_.split_once(") = ("))
+            else {
+                continue;
+            };
+            let opens_a_statement = before.ends_with([';', '{', '}']);
+            let is_one_value = !value.ends_with(')') || pattern.contains(['(', '=', '\n']);
+            let mut names = pattern.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| *name != "mut");
+            let is_swap = names.any(|name| !name.is_empty() && value.contains(name));
+            if opens_a_statement && !is_one_value && !is_swap {
+                found.push(format!("{path}:{}: let ({pattern}) = ...", text[..at].matches('\n').count() + 1));
+            }
+        }
+    }
+    assert!(found.is_empty(), "give each name a `let` of its own:\n{}", found.join("\n"));
 }
 
 /// A module of a crate may use only modules to its right in the diagrams of ARCHITECTURE.md, so no circle joins two of
@@ -357,7 +380,8 @@ impl House {
     }
 
     fn reach<'h>(&'h self, file: &String) -> BTreeSet<&'h String> {
-        let (mut seen, mut next) = (BTreeSet::new(), vec![&self.arrows[file]]);
+        let mut seen = BTreeSet::new();
+        let mut next = vec![&self.arrows[file]];
         while let Some(arrows) = next.pop() {
             next.extend(arrows.keys().filter(|other| seen.insert(*other)).map(|other| &self.arrows[other]));
         }
@@ -377,7 +401,8 @@ fn product(text: &str) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
     let mut text = lines.flat_map(|line| [line, "\n"]).collect::<String>();
     while let Some(at) = text.find("#[cfg(test)]") {
-        let (mut depth, mut end) = (0, text.len());
+        let mut depth = 0;
+        let mut end = text.len();
         for (index, c) in text[at..].char_indices() {
             depth += i32::from(c == '{') - i32::from(c == '}');
             if depth == 0 && (c == ';' || c == '}') {
@@ -403,7 +428,8 @@ fn imports_of(text: &str) -> Vec<(bool, &str)> {
 fn expand(tree: &str, before: &[String], take: &mut dyn FnMut(Vec<String>, String)) {
     let tree = tree.trim();
     if let Some(list) = tree.strip_prefix('{') {
-        let (mut depth, mut start) = (0, 0);
+        let mut depth = 0;
+        let mut start = 0;
         let list = list.strip_suffix('}').unwrap_or(list);
         for (index, c) in list.char_indices().chain([(list.len(), ',')]) {
             depth += i32::from(c == '{') - i32::from(c == '}');

@@ -101,7 +101,8 @@ fn grown(what: &str, topology: &Path, (count, jobs): (&str, u64)) {
     let summary = read(&out.join("summary.json"));
     let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).expect("the summary has it");
     let tasks = number("/results/tasks/submitted");
-    let (run, write) = (number("/run/run_seconds"), number("/run/write_seconds"));
+    let run = number("/run/run_seconds");
+    let write = number("/run/write_seconds");
     println!(
         "{what:>8}{jobs:>10}{tasks:>10}{:>9.0}{:>12.0}{run:>12.2}{write:>9.2}{:>11.2}{:>8.2}{wall:>8.2}",
         peak as f64 / 1e6,

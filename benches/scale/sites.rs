@@ -54,7 +54,8 @@ pub fn measure() {
             let (by_hand, slow) = ask_each(policy, sites, &topology);
             assert_eq!(accepted, by_hand, "{policy} on {sites} sites answers as if all were asked");
             let requests = f64::from(requests(sites));
-            let (rate, each) = (requests / seconds, requests / slow);
+            let rate = requests / seconds;
+            let each = requests / slow;
             println!(
                 "{policy:>16} {sites:>8} {requests:>10} {accepted:>10} {rate:>12.0} {each:>13.0} {:>15.1}",
                 rate / each

@@ -265,7 +265,8 @@ mod tests {
             files.iter().map(|file| format!("7f00-7f01 r-xp 00000000 08:01 42      {file}\n")).collect()
         };
         let library = Path::new("/tmp/x/libhansa_clock.so");
-        let (linker, libc) = ("/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "/usr/lib/x86_64-linux-gnu/libc.so.6");
+        let linker = "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2";
+        let libc = "/usr/lib/x86_64-linux-gnu/libc.so.6";
         let has = |files: &[&str]| maps_library(&maps(files), library);
         assert_eq!(has(&[]), None);
         assert_eq!(has(&["/bin/static"]), Some(false));

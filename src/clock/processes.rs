@@ -328,7 +328,8 @@ impl World for Processes {
     fn wake(&mut self, page: &Page, slot: usize) {
         let sleeper = &page.slots[slot];
         if sleeper.kind.load(SeqCst) == ON_DATA {
-            let (process, bell) = (sleeper.process.load(SeqCst), sleeper.bell.load(SeqCst));
+            let process = sleeper.process.load(SeqCst);
+            let bell = sleeper.bell.load(SeqCst);
             self.ring(false, slot, process, bell, sleeper.bell_age.load(SeqCst));
         } else {
             let _ = futex::wake(&sleeper.word, futex::Flags::empty(), 1);
@@ -343,7 +344,8 @@ impl World for Processes {
 
     fn expire(&mut self, page: &Page, timer: usize) {
         let expired = &page.timers[timer];
-        let (process, bell) = (expired.process.load(SeqCst), expired.bell.load(SeqCst));
+        let process = expired.process.load(SeqCst);
+        let bell = expired.bell.load(SeqCst);
         if bell >= 0 {
             self.ring(true, timer, process, bell, expired.bell_age.load(SeqCst));
         } else if let (Some(process), Some(signal)) =

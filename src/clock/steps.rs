@@ -88,7 +88,8 @@ impl Stepper {
     /// Moves the clock to the next deadline, if all threads block. O(slots in use), and if threads do not take turns, a
     /// look at each thread that data may wake.
     pub fn step(&mut self, page: &Page, world: &mut impl World) -> Step {
-        let (activity, stirred) = (page.activity.load(SeqCst), page.stirred.load(SeqCst));
+        let activity = page.activity.load(SeqCst);
+        let stirred = page.stirred.load(SeqCst);
         let are_marked = page.all_marked_asleep();
         if !are_marked && !page.all_asleep() {
             return Step::Busy;

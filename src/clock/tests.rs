@@ -69,7 +69,8 @@ struct System {
 impl System {
     fn new(page: &Page, scripts: Vec<Vec<Act>>, seed: u64) -> System {
         let threads = (0..scripts.len()).map(|_| None).collect();
-        let (chance, messages) = (SplitMix64::new(seed), vec![0; scripts.len()]);
+        let chance = SplitMix64::new(seed);
+        let messages = vec![0; scripts.len()];
         let mut system = System {
             threads,
             scripts,
@@ -89,7 +90,8 @@ impl System {
     fn begin(&mut self, page: &Page, number: usize, slot: usize) {
         page.adopt(slot, 1 + number as u32, 1 + number as u32);
         let script = self.scripts[number].clone();
-        let (log, at) = (Vec::new(), At::Next);
+        let log = Vec::new();
+        let at = At::Next;
         self.threads[number] = Some(Thread { slot, script, done: 0, at, before: None, exists: true, log });
     }
 
@@ -358,7 +360,8 @@ fn no_order_of_instructions_changes_when_threads_wake() {
 
 #[test]
 fn threads_that_take_turns_wake_as_if_each_was_looked_at() {
-    let (mut looks_judged, mut looks_in_turn) = (0, 0);
+    let mut looks_judged = 0;
+    let mut looks_in_turn = 0;
     for seed in 0..SEEDS {
         let (judged, _, steps) = run(scripts(seed), seed, None, false);
         looks_judged += judged.looks;
@@ -392,7 +395,8 @@ fn a_step_looks_at_no_more_threads_if_more_wait_for_data() {
         assert_eq!(stepper.steps, 5000);
         system.looks
     };
-    let (few, many) = (looks_of(8), looks_of(1008));
+    let few = looks_of(8);
+    let many = looks_of(1008);
     // Each is looked at once in a thousand steps.
     assert!(few >= 5000 && many < few + 10 * 1000, "{few} {many}");
 }
@@ -477,7 +481,8 @@ fn timers_expire_once_or_again_and_again() {
     let slot = page.reserve(None, 1).unwrap();
     page.adopt(slot, 1, 1);
     page.sleep(slot, NEVER, ON_DATA);
-    let (once, often) = (page.take_timer(slot, 1).unwrap(), page.take_timer(slot, 1).unwrap());
+    let once = page.take_timer(slot, 1).unwrap();
+    let often = page.take_timer(slot, 1).unwrap();
     page.arm(once, 20, 0);
     page.arm(often, 8, 8);
     let mut stepper = Stepper::new(30);
@@ -498,7 +503,8 @@ fn timers_expire_once_or_again_and_again() {
 #[test]
 fn timers_end_with_their_process() {
     let page = page_of_zeros();
-    let (first, second) = (page.reserve(None, 1).unwrap(), page.reserve(None, 1).unwrap());
+    let first = page.reserve(None, 1).unwrap();
+    let second = page.reserve(None, 1).unwrap();
     page.adopt(first, 7, 7);
     page.adopt(second, 7, 8);
     let timer = page.take_timer(first, 7).unwrap();

@@ -234,7 +234,8 @@ pub fn stir() {
 
 /// Sleeps until a virtual time, in ns since the start. False if a handler of a signal has ended the sleep.
 pub fn sleep_until(deadline: u64) -> bool {
-    let (page, me) = (page(), me());
+    let page = page();
+    let me = me();
     let word = &page.slots[me].word;
     loop {
         let before = page.sleep(me, deadline, ON_FUTEX);
@@ -267,7 +268,8 @@ pub fn wake_to_cancel(thread: usize) {
 /// Waits on a futex of the program while it is `value`, until it is woken, until the deadline, or for a signal. True if
 /// the clock has ended the wait.
 pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (isize, bool) {
-    let (page, me) = (page(), me());
+    let page = page();
+    let me = me();
     if deadline <= page.now() {
         // Other threads get their turn, as they do if a real deadline has passed.
         sleep_until(page.now());
@@ -288,7 +290,8 @@ pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (i
 
 /// Makes a call that may block until data, a child or a lock of another thread come. Its outcome and `errno` are kept.
 pub fn blocking<T>(call: impl FnOnce() -> T) -> T {
-    let (page, me) = (page(), me());
+    let page = page();
+    let me = me();
     let before = page.sleep(me, NEVER, ON_DATA);
     ring(page);
     let result = call();

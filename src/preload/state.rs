@@ -368,7 +368,8 @@ impl Page {
     /// Notes that a timer has expired: it is stopped, or set to its next period.
     pub fn expire(&self, index: usize) {
         let timer = &self.timers[index];
-        let (deadline, period) = (timer.deadline.load(SeqCst), timer.period.load(SeqCst));
+        let deadline = timer.deadline.load(SeqCst);
+        let period = timer.period.load(SeqCst);
         self.arm(index, if period == 0 { NEVER } else { deadline.saturating_add(period) }, period);
     }
 

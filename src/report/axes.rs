@@ -32,7 +32,8 @@ impl Axis {
     /// Linear axis that begins and ends with a tick.
     pub fn around(least: f64, most: f64, parts: f64) -> Axis {
         let step = round_step((most - least) / parts).max(STEP_MIN);
-        let (first, last) = ((least / step + 1e-6).floor(), (most / step - 1e-6).ceil());
+        let first = (least / step + 1e-6).floor();
+        let last = (most / step - 1e-6).ceil();
         Axis { from: first * step, to: last.max(first + 1.0) * step, step: Some(step) }
     }
 
@@ -61,7 +62,8 @@ impl Axis {
         match self.step {
             None => (exponent(self.from)..=exponent(self.to)).map(power_of_ten).collect(),
             Some(step) => {
-                let (first, last) = ((self.from / step - 1e-3).ceil() as i64, (self.to / step + 1e-3).floor() as i64);
+                let first = (self.from / step - 1e-3).ceil() as i64;
+                let last = (self.to / step + 1e-3).floor() as i64;
                 (first..=last).map(|count| count as f64 * step).collect()
             }
         }
@@ -116,10 +118,12 @@ impl PlotArea {
 
     /// Grid lines across, with labels on the left.
     pub fn lines_across(&self, ticks: &[Tick]) -> Html {
-        let (left, right) = (at(self.left), at(self.right));
+        let left = at(self.left);
+        let right = at(self.right);
         let line = |(share, _): &Tick| format!("M{left} {}H{right}", at(self.y(*share)));
         let label = |(share, label): &Tick| {
-            let (x, y) = (at(self.left - 7.0), at(self.y(*share)));
+            let x = at(self.left - 7.0);
+            let y = at(self.y(*share));
             html!("<text x=\"{x}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{label}</text>", x, y, label)
         };
         grid(ticks.iter().map(line)) + ticks.iter().map(label).collect()
@@ -127,7 +131,8 @@ impl PlotArea {
 
     /// Grid lines down, with labels below.
     pub fn lines_down(&self, ticks: &[Tick]) -> Html {
-        let (top, bottom) = (at(self.top), at(self.bottom));
+        let top = at(self.top);
+        let bottom = at(self.bottom);
         grid(ticks.iter().map(|(share, _)| format!("M{} {top}V{bottom}", at(self.x(*share))))) + self.labels(ticks)
     }
 
@@ -140,7 +145,8 @@ impl PlotArea {
     /// Labels below the plot area, except empty ones.
     pub fn labels(&self, ticks: &[Tick]) -> Html {
         let label = |(share, label): &Tick| {
-            let (x, y) = (at(self.x(*share)), at(self.bottom + 18.0));
+            let x = at(self.x(*share));
+            let y = at(self.bottom + 18.0);
             html!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>", x, y, label)
         };
         ticks.iter().filter(|(_, label)| !label.is_empty()).map(label).collect()
@@ -148,13 +154,16 @@ impl PlotArea {
 
     /// The line at the bottom.
     pub fn base(&self) -> Html {
-        let (left, right, y) = (at(self.left), at(self.right), at(self.bottom));
+        let left = at(self.left);
+        let right = at(self.right);
+        let y = at(self.bottom);
         html!("<path class=\"base\" stroke=\"{SOFT}\" d=\"M{left} {y}H{right}\"/>", [SOFT, left, right, y])
     }
 
     /// Name of the horizontal axis.
     pub fn name_below(&self, name: &str) -> Html {
-        let (x, y) = (at((self.left + self.right) / 2.0), at(self.bottom + 38.0));
+        let x = at((self.left + self.right) / 2.0);
+        let y = at(self.bottom + 38.0);
         html!("<text class=\"name\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>", x, y, name)
     }
 

@@ -100,10 +100,12 @@ impl Tally {
     /// wait that have not started: they may wait for others. `programs` names the external program that decides for an
     /// actor.
     pub fn kept_back(&self, owners: &BTreeMap<JobId, Owned>, programs: &BTreeMap<ActorId, String>) -> String {
-        let (mut kept, mut waiting) = (BTreeMap::<Vec<ActorId>, Vec<JobId>>::new(), BTreeMap::new());
+        let mut kept = BTreeMap::<Vec<ActorId>, Vec<JobId>>::new();
+        let mut waiting = BTreeMap::new();
         let mut unstarted = BTreeMap::new();
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
-            let (held, ended) = (self.task_sites(row, false), self.task_sites(row, true));
+            let held = self.task_sites(row, false);
+            let ended = self.task_sites(row, true);
             if self.users_tell_of(row.system) {
                 self.held_between(row).into_iter().for_each(|who| kept.entry(who).or_default().push(job));
                 continue;

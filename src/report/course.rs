@@ -15,7 +15,8 @@ pub struct Course {
 impl Course {
     /// The course of a run, from a tally that keeps all jobs. O(tasks + parts).
     pub fn of(tally: &Tally, window: Window, parts: usize) -> Course {
-        let (mut busy, mut waiting) = (Levels::new(window, parts), Levels::new(window, parts));
+        let mut busy = Levels::new(window, parts);
+        let mut waiting = Levels::new(window, parts);
         tally.each_use(|_, from, to, used| busy.add(from, to, used));
         tally.waiting().for_each(|(_, from, to)| waiting.add(from, to, 1.0));
         let cores: u64 = tally.sites.iter().map(|site| u64::from(site.cores)).sum();

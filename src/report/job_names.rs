@@ -12,7 +12,8 @@ pub(super) struct JobNames(BTreeMap<JobId, (Option<String>, Vec<String>)>);
 
 impl JobNames {
     pub fn of(topology: &Topology) -> JobNames {
-        let (mut names, mut next) = (BTreeMap::new(), 0);
+        let mut names = BTreeMap::new();
+        let mut next = 0;
         for workload in &topology.workloads {
             if let Source::Table(table) = &workload.source {
                 let named =

@@ -173,7 +173,8 @@ impl FieldNames {
 
     /// Site, kind and cores of a task.
     fn place(&self, line: &mut CsvRow<'_>, row: &JobRow, index: usize) {
-        let (task, ran) = (&row.job.tasks[index], &row.tasks[index]);
+        let task = &row.job.tasks[index];
+        let ran = &row.tasks[index];
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
         let site = ran.site.map_or("", |site| &self.sites[site as usize]);
         line.text(site).text(kind).cores(&ran.cores, 0);
@@ -203,9 +204,11 @@ impl<'a> JobSheet<'a> {
 
     /// The row of a job that is its one task.
     fn rigid_row(&mut self, row: &JobRow) {
-        let (task, ran) = (&row.job.tasks[0], &row.tasks[0]);
+        let task = &row.job.tasks[0];
+        let ran = &row.tasks[0];
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
-        let (tally, words) = (self.tally, &self.words);
+        let tally = self.tally;
+        let words = &self.words;
         let mut line = CsvRow(&mut self.text);
         line.number(tally.number(row.job.id));
         match tally.workload(row.job.id) {

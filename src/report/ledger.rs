@@ -59,7 +59,8 @@ impl Store for Vec<u8> {
 
 impl Ledger {
     pub fn new(store: Box<dyn Store>) -> Ledger {
-        let (gathered, runs) = (Vec::new(), Vec::new());
+        let gathered = Vec::new();
+        let runs = Vec::new();
         Ledger { store, run: RUN, gathered, tasks: 0, runs, stored: 0, seen: JobBits::default() }
     }
 
@@ -210,7 +211,8 @@ impl SortedRun {
         self.window.drain(..self.at);
         self.at = 0;
         let left = usize::try_from(self.end - self.next).unwrap_or(usize::MAX);
-        let (kept, more) = (self.window.len(), WINDOW.max(bytes).min(left));
+        let kept = self.window.len();
+        let more = WINDOW.max(bytes).min(left);
         self.window.resize(kept + more, 0);
         ledger.store.read_at(self.next, &mut self.window[kept..])?;
         self.next += more as u64;

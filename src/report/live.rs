@@ -71,7 +71,8 @@ impl LiveFlows {
         errors.sort_by(f64::total_cmp);
         let count = errors.len();
         let sum = |what: fn(&MeasuredTransfer) -> f64| self.rows.iter().map(what).sum::<f64>();
-        let (model, measured) = (sum(|row| row.model), sum(|row| row.measured));
+        let model = sum(|row| row.model);
+        let measured = sum(|row| row.measured);
         LiveFacts {
             speed: self.speed,
             flows: self.rows.len() as u64,
@@ -90,7 +91,8 @@ impl LiveFlows {
             let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
             let mut ends = Vec::new();
             put_ends(&mut ends, edge);
-            let (job, ends) = (edge.job, String::from_utf8_lossy(&ends));
+            let job = edge.job;
+            let ends = String::from_utf8_lossy(&ends);
             writeln!(text, "{job},{ends},{from},{to},{bytes},{released},{model:.6},{measured:.6},{error}")
                 .expect("a string takes all that is written");
         }

@@ -53,7 +53,9 @@ impl LogNumbers {
             if let Source::Rigid(rigids) = &workload.source {
                 numbers.divided |= rigids.deal != Deal::RoundRobin;
                 let Content { jobs, profiles, ids, .. } = &*rigids.content;
-                let (jobs, profiles, ids) = (jobs.clone(), profiles.clone(), ids.clone());
+                let jobs = jobs.clone();
+                let profiles = profiles.clone();
+                let ids = ids.clone();
                 numbers.numbered.push(Numbered { first: next, jobs, profiles, ids });
             }
             next += workload.source.job_source().jobs_in_all() as u32;

@@ -230,7 +230,8 @@ impl<T: Content> From<Option<T>> for Html {
 /// `names`.
 pub const fn has_all(literal: &str, nameless: &[&str], names: &[&str]) -> bool {
     let text = literal.as_bytes();
-    let (mut place, mut used) = (0, 0);
+    let mut place = 0;
+    let mut used = 0;
     while place < text.len() {
         if text[place] != b'{' {
             place += 1;
@@ -320,7 +321,8 @@ mod tests {
 
     #[test]
     fn markup_and_numbers_stay_as_they_are() {
-        let (bold, number) = (html!("<b>{}</b>", 1u64), 2.25);
+        let bold = html!("<b>{}</b>", 1u64);
+        let number = 2.25;
         assert_eq!(html!("{bold} {number:.1} {{}} {}", -3, bold, number).as_str(), "<b>1</b> 2.2 {} -3");
         assert_eq!((Html::from("a\n\tb") + Html::from(7u32)).as_str(), "a\n\tb7");
         assert_eq!(Html::from("ä<ö").as_str(), "ä&lt;ö");

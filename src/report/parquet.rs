@@ -365,7 +365,8 @@ mod tests {
     fn bytes_come_as_groups_are_full() {
         let column = |name: &str, kind| Column { name: name.to_owned(), kind };
         let table = || Writer::new(vec![column("f", Kind::Float), column("t", Kind::Text)], UNPACKED);
-        let (mut whole, mut pieces) = (table(), table());
+        let mut whole = table();
+        let mut pieces = table();
         let mut taken = Vec::new();
         for row in 0..GROUP + 5 {
             let text = row.to_string();

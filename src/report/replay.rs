@@ -22,7 +22,8 @@ pub enum Unreplayable {
 pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> Result<(Tally, String), Unreplayable> {
     let reader = EventReader::new(names);
     let mut recorder = Recorder::new(Tally::new(topology, names));
-    let (mut text, mut line) = (Vec::new(), 0);
+    let mut text = Vec::new();
+    let mut line = 0;
     loop {
         if !next_line(&mut events, &mut text)? {
             let digest = recorder.digest();

@@ -110,7 +110,8 @@ impl Summary {
             [one] => format!("user {one} got no job of the log"),
             _ if users.len() <= IDLE_MAX => format!("users {} got no job of the log", users.join(", ")),
             _ => {
-                let (first, more) = (users[..IDLE_MAX].join(", "), users.len() - IDLE_MAX);
+                let first = users[..IDLE_MAX].join(", ");
+                let more = users.len() - IDLE_MAX;
                 format!("users {first} and {more} more got no job of the log")
             }
         }

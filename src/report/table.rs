@@ -50,7 +50,9 @@ pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
     table.maybe(
         "old view",
         summary.view.filter(Staleness::is_old).map(|view| {
-            let (mean, max, unseen) = (span(view.lag_mean), span(view.lag_max), number(view.unseen / 3600.0));
+            let mean = span(view.lag_mean);
+            let max = span(view.lag_max);
+            let unseen = number(view.unseen / 3600.0);
             let what = if view.by_offers { "free cores are offered" } else { "ends are known" };
             format!("{what} {mean} late, {max} at most; {unseen} core h were idle meanwhile")
         }),
@@ -172,7 +174,8 @@ fn spread(what: &str, wait: Spread) -> String {
 fn facts(run: &RunFacts) -> String {
     // At the router alone, where there are others; if it only hands on what these say, it has none.
     let at_router = if run.hub_waits.is_some() { "router " } else { "" };
-    let (run_seconds, wall_seconds) = (run.run_seconds, run.wall_seconds);
+    let run_seconds = run.run_seconds;
+    let wall_seconds = run.wall_seconds;
     let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s", run.layout);
     if run.write_seconds >= 0.005 {
         words.push_str(&format!(", {:.2} s writing", run.write_seconds));

@@ -105,7 +105,8 @@ impl Tally {
                 trace.thread(pid, lane, &format!("transfers, lane {lane}"))?;
                 last_lane = lane;
             }
-            let (ts, dur) = (active.micros(), ended.since(active).micros());
+            let ts = active.micros();
+            let dur = ended.since(active).micros();
             let way = json(&format!("{from} to {to}"));
             trace.event(format_args!(
                 r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"data {edge}","cat":"transfer","args":{{"bytes":{bytes},"way":{way}}}}}"#
@@ -127,7 +128,8 @@ impl Tally {
             let mut down = Vec::new();
             self.failing.each_of_link(link, self.last, |from, to| down.push((from, to)));
             for (from, to) in down {
-                let (ts, dur) = (from.micros(), to.since(from).micros());
+                let ts = from.micros();
+                let dur = to.since(from).micros();
                 trace.event(format_args!(
                     r#"{{"ph":"X","pid":{pid},"tid":{lane},"ts":{ts},"dur":{dur},"name":"down","cat":"failure"}}"#
                 ))?;
@@ -160,7 +162,8 @@ impl Tally {
     ) -> Result<u32, E> {
         let facts = &self.sites[site];
         trace.process(pid, &format!("site {}", facts.name))?;
-        let (mut lanes, mut busy) = (Lanes::default(), Steps::default());
+        let mut lanes = Lanes::default();
+        let mut busy = Steps::default();
         for (stint, sent, task) in ran {
             let (lane, is_new) = lanes.take(stint.from, stint.to);
             if is_new {
@@ -182,7 +185,8 @@ impl Tally {
         trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         let Stint { from: start, to: end, nodes: cores, share, .. } = *stint;
-        let (index, ts) = (task.index, start.micros());
+        let index = task.index;
+        let ts = start.micros();
         // The number in the log of events.
         let id = task.job.job.id.0;
         let job = self.job_in_trace(task.job.job.id);
@@ -340,7 +344,8 @@ impl<P> TraceWriter<P> {
         let mut level = 0;
         for (at, change) in steps.0.iter().filter(|(_, change)| **change != 0) {
             level += change;
-            let (ts, number) = (at.micros(), level as f64 / MILLION);
+            let ts = at.micros();
+            let number = level as f64 / MILLION;
             self.event(format_args!(
                 r#"{{"ph":"C","pid":{pid},"ts":{ts},"name":"{name}","args":{{"{name}":{number}}}}}"#
             ))?;
@@ -455,7 +460,8 @@ mod tests {
         let trace = trace(&tally);
         assert_eq!(well_formed(&trace), (90 + 90, 0));
         let text = String::from_utf8(trace).unwrap();
-        let (job, user) = (tally.number(JobId(1)), tally.names.of_actor(hansa_sim::kernel::ActorId(10)));
+        let job = tally.number(JobId(1));
+        let user = tally.names.of_actor(hansa_sim::kernel::ActorId(10));
         // Its time has begun, and ends five seconds later with half of it used.
         let booking = format!(
             r#""ts":160000000,"dur":5000000,"name":"booked for job {job}","cat":"booking","args":{{"user":"{user}","processors":2,"used":0.5}}"#

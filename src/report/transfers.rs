@@ -103,13 +103,16 @@ struct RouteLeg {
 
 impl LinkTrouble {
     fn of(row: &FlowRow) -> LinkTrouble {
-        let (active, left) = (row.active, row.bytes);
+        let active = row.active;
+        let left = row.bytes;
         LinkTrouble { legs: Vec::new(), links: None, active, left, stalled: None, done: HeldUp::default() }
     }
 
     /// A stretch of the way is over, with so much left.
     fn pause(&mut self, now: Time, left: u64) {
-        let (links, active, ended) = (self.links.clone(), self.active.min(now), now);
+        let links = self.links.clone();
+        let active = self.active.min(now);
+        let ended = now;
         self.legs.push(RouteLeg { links, active, ended, bytes: self.left - left });
         self.left = left;
     }
@@ -181,7 +184,8 @@ impl RunFlows {
 
     /// Records that it continues, or begins over other links than its own.
     pub fn continued(&mut self, edge: EdgeId, left: u64, via: &[CableId], active: Time) -> Result<(), Inconsistent> {
-        let (from, to) = (self.under_way(edge)?.from as usize, self.under_way(edge)?.to as usize);
+        let from = self.under_way(edge)?.from as usize;
+        let to = self.under_way(edge)?.to as usize;
         let links = match via {
             [] => None,
             via => Some(self.way((from, to), via).ok_or(Inconsistent::NotHeldUp(edge))?),
@@ -206,7 +210,8 @@ impl RunFlows {
 
     /// The links of the route over some cables.
     fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
-        let (cables, own) = (self.cables.as_ref()?, self.paths.as_ref()?.listed(from, to));
+        let cables = self.cables.as_ref()?;
+        let own = self.paths.as_ref()?.listed(from, to);
         let of = cables.by_link();
         // A route given in full may lead over links without ends.
         if own.iter().map(|link| of[link.index()]).eq(via.iter().copied()) {
@@ -331,7 +336,8 @@ impl RunFlows {
     /// Duration of the flow had it been alone, in seconds.
     fn alone(&self, row: &FlowRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;
-        let (from, to) = (row.from as usize, row.to as usize);
+        let from = row.from as usize;
+        let to = row.to as usize;
         let rate = paths.bandwidth(from, to, |link| link.effective(1));
         let seconds = (paths.latency(from, to) + row.bytes as f64 / rate) / 1e6;
         (row.bytes > 0 && seconds > 0.0).then_some(seconds)

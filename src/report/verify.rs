@@ -120,7 +120,8 @@ pub fn first_difference<A: BufRead, B: BufRead>(
     (a_names, a): (&Names, A),
     (b_names, b): (&Names, B),
 ) -> io::Result<Option<Difference>> {
-    let (mut left, mut right) = (LogReader::new(a_names, a), LogReader::new(b_names, b));
+    let mut left = LogReader::new(a_names, a);
+    let mut right = LogReader::new(b_names, b);
     loop {
         let more = (left.advance()?, right.advance()?);
         if left.line != right.line {
@@ -237,7 +238,8 @@ fn words(entry: &Entry<Record>, names: &Names) -> String {
 }
 
 fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
-    let (left, right) = (&a.manifest, &b.manifest);
+    let left = &a.manifest;
+    let right = &b.manifest;
     let mut causes = Vec::new();
     if left.topology_hash != right.topology_hash {
         let names = [&a.summary.results.topology, &b.summary.results.topology];

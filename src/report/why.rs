@@ -179,7 +179,8 @@ impl Tally {
             let these = stays.iter().filter(|stay| stay.end == start && stay.start.is_some_and(|began| began < start));
             these.map(|stay| self.task_label(stay.row, stay.index)).collect()
         });
-        let (waited, ran) = (before(&is_ahead, &leaves_queue), before(&is_running, &|stay| stay.end));
+        let waited = before(&is_ahead, &leaves_queue);
+        let ran = before(&is_running, &|stay| stay.end);
         Ok(Why {
             job: label,
             user: self.names.of_actor(row.user),
@@ -259,7 +260,8 @@ impl Tally {
 
     /// All tasks that were given to a site.
     fn stays(&self, site: u32) -> Vec<Stay<'_>> {
-        let (mut stays, latency) = (Vec::new(), self.sites[site as usize].latency);
+        let mut stays = Vec::new();
+        let latency = self.sites[site as usize].latency;
         for row in self.jobs.values() {
             let there = |(_, task): &(usize, &TaskRow)| task.site == Some(site);
             for (index, task) in row.tasks.iter().enumerate().filter(there) {
@@ -286,7 +288,8 @@ impl Amount {
 
 impl SharedRun {
     pub fn of(task: &TaskRow, end: Time) -> Option<SharedRun> {
-        let (start, stints) = (task.start?, task.stints.as_ref()?);
+        let start = task.start?;
+        let stints = task.stints.as_ref()?;
         let mut run = SharedRun::default();
         let mut used = 0.0;
         for stint in stints.each(end, &task.cores) {
@@ -315,7 +318,10 @@ fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
         changes.push((stay.end.max(own.came), i64::from(stay.cores)));
     }
     changes.sort_by_key(|(time, _)| *time);
-    let (mut free, mut since, mut most, mut enough) = (i64::from(of), own.came, 0, 0);
+    let mut free = i64::from(of);
+    let mut since = own.came;
+    let mut most = 0;
+    let mut enough = 0;
     let mut pass = |free: i64, from: Time, to: Time| {
         let to = to.min(until);
         if to > from {
@@ -483,7 +489,8 @@ impl Why {
             1 => ", 1 loss by a failure".to_owned(),
             many => format!(", {} losses by failures", count(many)),
         };
-        let (pauses, moves) = (counted(pauses, "pause"), counted(moves, "move"));
+        let pauses = counted(pauses, "pause");
+        let moves = counted(moves, "move");
         let breaks = format!("{pauses}, {moves}{lost}; {} off its cores", span(paused));
         line("then", breaks)?;
         line("on its cores", format!("{}, with {} of their processors in the mean", span(on_cores), percent(share)))

@@ -40,7 +40,8 @@ pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: 
             if let Some(run) = folders.iter().find(|folder| !is_sweep(folder)) {
                 // A folder that is neither has a message of its own.
                 files::open(run)?;
-                let (sweep, run) = (sweep.display(), run.display());
+                let sweep = sweep.display();
+                let run = run.display();
                 return Err(Failure::Input(format!(
                     "{sweep} holds the results of an experiment, {run} those of a run: expected results of one kind"
                 )));
@@ -92,7 +93,8 @@ fn check_distinct(folders: &[PathBuf]) -> Result<(), Failure> {
         folders.iter().map(|folder| fs::canonicalize(folder).unwrap_or_else(|_| folder.clone())).collect();
     for (later, folder) in real.iter().enumerate() {
         if let Some(earlier) = real[..later].iter().position(|other| other == folder) {
-            let (one, other) = (folders[earlier].display(), folders[later].display());
+            let one = folders[earlier].display();
+            let other = folders[later].display();
             return Err(Failure::Input(format!("{one} and {other} are the same folder: expected different results")));
         }
     }
@@ -136,7 +138,8 @@ fn window(opened: &[Opened]) -> Window {
 /// The log of a run beside that of the first one.
 fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparison, Failure> {
     let is_live = |side: &Opened| side.summary.run.live.is_some();
-    let (first, here) = (&opened[0], &opened[run]);
+    let first = &opened[0];
+    let here = &opened[run];
     if run == 0 {
         return Ok(LogComparison::Reference);
     }

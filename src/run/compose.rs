@@ -46,7 +46,8 @@ pub fn write(
     let found = |path: &Path| {
         fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot find {}: {error}", path.display())))
     };
-    let (file, home) = (found(file)?, found(home)?);
+    let file = found(file)?;
+    let home = found(home)?;
     let seen = file.strip_prefix(&home).map_or(file.clone(), |below| Path::new(".").join(below));
     if seen.to_str().is_none_or(|path| path.contains(':')) {
         return Err(Failure::Input(format!(

@@ -250,7 +250,8 @@ mod tests {
     }
 
     fn sizes(sites_count: usize, users_count: usize, grouping: Grouping) -> Vec<usize> {
-        let (sites, users) = (sites(sites_count), users(users_count));
+        let sites = sites(sites_count);
+        let users = users(users_count);
         let groups = groups(&sites, &users, &grouping).unwrap();
         assert_eq!(groups.concat(), [sites, users].concat());
         groups.iter().map(Vec::len).collect()
@@ -304,7 +305,8 @@ mod tests {
 
     #[test]
     fn too_many_processes_are_an_error_unless_told_otherwise() {
-        let (none, many) = (users(0), sites(100_001));
+        let none = users(0);
+        let many = sites(100_001);
         assert_eq!(HERE.check(1023, &many[..1023], &none, &Grouping::Each(1)), Ok(()));
         let told = HERE.check(100_001, &many, &none, &Grouping::Each(1)).unwrap_err();
         for word in ["100002 processes", "17.2 GB of memory", "--inline", "force it with --processes 100001"] {
@@ -318,7 +320,8 @@ mod tests {
 
     #[test]
     fn what_is_advised_is_then_accepted() {
-        let (sites, users) = (sites(40), users(3));
+        let sites = sites(40);
+        let users = users(3);
         for files in 0..120 {
             let machine = Machine { files, ..HERE };
             let Err(told) = machine.check(43, &sites, &users, &Grouping::Each(1)) else {

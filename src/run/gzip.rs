@@ -59,7 +59,9 @@ pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
 
 /// Reads a text as a whole; fails if it or one of its lines is too long.
 pub fn read_lines(mut input: impl Read) -> io::Result<Vec<u8>> {
-    let (mut bytes, mut lines, mut begun) = (Vec::new(), 1, 0);
+    let mut bytes = Vec::new();
+    let mut lines = 1;
+    let mut begun = 0;
     loop {
         let old = bytes.len();
         if (&mut input).take(1 << 20).read_to_end(&mut bytes)? == 0 {

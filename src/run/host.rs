@@ -23,7 +23,9 @@ pub fn host() -> Host {
 /// The present time in UTC, such as `2026-01-31T12:00:00Z`.
 pub fn utc_now() -> String {
     let now = OffsetDateTime::now_utc();
-    let (year, month, day) = (now.year(), u8::from(now.month()), now.day());
+    let year = now.year();
+    let month = u8::from(now.month());
+    let day = now.day();
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", now.hour(), now.minute(), now.second())
 }
 

@@ -198,7 +198,8 @@ impl Identity {
         match parties.iter().find(|party| !names.cover(party)) {
             None => Ok(()),
             Some(party) => {
-                let (party, hosts) = (party.clone(), names.hosts().join(", "));
+                let party = party.clone();
+                let hosts = names.hosts().join(", ");
                 Err(IdentityError::Another { folder: folder.to_owned(), party, hosts })
             }
         }

@@ -76,7 +76,8 @@ pub fn run(
     let end = fault.or(end);
     results.record(place.take_log())?;
     progress.clear();
-    let (reached, events) = (place.now().time, place.events());
+    let reached = place.now().time;
+    let events = place.events();
     drop(place);
 
     let outcome = RunOutcome {

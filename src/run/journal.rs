@@ -73,7 +73,9 @@ impl Journal {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = file.map_err(|error| cannot("create the journal", &path, &error))?;
-        let (writer, buffer, written) = (JournalWriter::default(), Vec::with_capacity(BUFFER), Instant::now());
+        let writer = JournalWriter::default();
+        let buffer = Vec::with_capacity(BUFFER);
+        let written = Instant::now();
         let mut journal = Journal { path, file, writer, buffer, written, length: 0, batches: 0 };
         let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
         head.chunks(PIECE_MAX).for_each(|piece| journal.put(Item::Head(piece)));
@@ -90,7 +92,9 @@ impl Journal {
         let Pages { reader, at, batches, .. } = pages;
         let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
         let file = file.map_err(|error| cannot("write the journal", &path, &error))?;
-        let (writer, buffer, written) = (reader.into_writer(), Vec::with_capacity(BUFFER), Instant::now());
+        let writer = reader.into_writer();
+        let buffer = Vec::with_capacity(BUFFER);
+        let written = Instant::now();
         Ok((head, Journal { path, file, writer, buffer, written, length: at, batches }))
     }
 
@@ -199,7 +203,8 @@ impl Pages {
     pub fn head(&mut self) -> Result<Option<Head>, Failure> {
         let mut text = Vec::new();
         loop {
-            let (reader, at) = (self.reader.clone(), self.at);
+            let reader = self.reader.clone();
+            let at = self.at;
             match self.next()? {
                 Some(Item::Head(piece)) => text.extend_from_slice(piece),
                 Some(_) => {

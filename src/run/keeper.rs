@@ -43,7 +43,8 @@ impl WatchedRuntime {
     }
 
     pub fn looking_every(pause: Duration) -> Result<WatchedRuntime, Failure> {
-        let (runtime, state) = (Arc::new(super::runtime()?), Arc::<KeeperState>::default());
+        let runtime = Arc::new(super::runtime()?);
+        let state = Arc::<KeeperState>::default();
         let heart = state.clone();
         runtime.spawn(async move {
             loop {
@@ -51,7 +52,8 @@ impl WatchedRuntime {
                 heart.beats.fetch_add(1, Ordering::Relaxed);
             }
         });
-        let (kept, watched) = (runtime.clone(), state.clone());
+        let kept = runtime.clone();
+        let watched = state.clone();
         let keeper = super::thread("keeper", move || keep(&kept, &watched, pause));
         let keeper = keeper.map_err(|error| Failure::System(error.to_string()))?;
         Ok(WatchedRuntime { runtime, state, keeper: Some(keeper) })

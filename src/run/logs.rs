@@ -131,7 +131,8 @@ impl MarginArgs {
         if let Some((_, why)) = given.into_iter().find(|(given, _)| *given && to != LogFormat::Requests) {
             return Err(Failure::Input(why.to_owned()));
         }
-        let (steps, serial_millionths) = (malleable.unwrap_or(0), serial_fraction.unwrap_or(0));
+        let steps = malleable.unwrap_or(0);
+        let serial_millionths = serial_fraction.unwrap_or(0);
         if steps == 0 && serial_fraction.is_some() {
             let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
             return Err(Failure::Input(why.to_owned()));
@@ -396,7 +397,9 @@ fn requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
         let ready = job.submit + part(margins.ahead);
         let deadline = ready + duration + part(margins.slack);
         let at = |time: Time| time.since(Time::ZERO);
-        let (arrive, ready_at, deadline_at) = (at(job.submit), at(ready), at(deadline));
+        let arrive = at(job.submit);
+        let ready_at = at(ready);
+        let deadline_at = at(deadline);
         let _ = write!(text, "\n[[request]]\narrive = \"{arrive}\"\nready = \"{ready_at}\"\n");
         let request = Request { arrive: job.submit, ready, duration, deadline, nodes };
         let shapes = margins.malleability.shapes(&request, runtime, machine);
@@ -494,7 +497,8 @@ mod tests {
             .of(LogFormat::Requests, 7)
             .unwrap();
         let text = requests(&jobs, 2, &margins);
-        let (ready, deadline) = (seconds(&text, "ready"), seconds(&text, "deadline"));
+        let ready = seconds(&text, "ready");
+        let deadline = seconds(&text, "deadline");
         assert!(text.contains("\nduration = \"100 s\"\n"), "{text}");
         assert!(ready.len() > 100 && ready.iter().all(|ready| *ready < 50) && ready.iter().any(|ready| *ready > 40));
         assert!(deadline.iter().all(|deadline| *deadline < 50 + 100 + 25) && deadline.iter().max() > Some(&140));

@@ -57,7 +57,8 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
         lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).hold()?;
     }
     let ending = stop.clone();
-    let (who, asked) = (label(&membership.parties), AtomicBool::default());
+    let who = label(&membership.parties);
+    let asked = AtomicBool::default();
     let watched = ActorWatch::default();
     let actors = watched.clone();
     on_interrupt(move || {
@@ -107,7 +108,8 @@ fn join_and_play(
         if membership.patience.is_zero() {
             return if finished { Ok(()) } else { Err(failure) };
         }
-        let (who, patience) = (label(&membership.parties), membership.patience.as_secs_f64());
+        let who = label(&membership.parties);
+        let patience = membership.patience.as_secs_f64();
         err::note(&format!("{who}: {failure}; looking for it for {patience} s"));
         // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
         // not wait for another one.
@@ -170,14 +172,16 @@ impl MemberPart<'_> {
         let loads = tokio::spawn(freight::serve(joined.connection.clone()));
         let clocks = ExternalClocks::default();
         let reports = asks.then(|| tokio::spawn(report_clocks(joined.connection.clone(), clocks.clone())));
-        let (kept, names) = (self.kept, &self.roster.names);
+        let kept = self.kept;
+        let names = &self.roster.names;
         let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop, &clocks);
         let end = started.and_then(|(deciders, fault)| {
             let actors = early.map_or_else(|| build(deciders), Ok)?;
             let contract = topology::contract_of_leaves(self.topology, self.roster);
             let leaf = Leaf::new(actors, self.roster.latencies.clone()).with_contract(contract);
             self.watched.watch(leaf.activity(), names);
-            let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+            let sender = &mut joined.sender;
+            let receiver = &mut joined.receiver;
             drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });
         let ending = kept.block_on(leave(joined, end));

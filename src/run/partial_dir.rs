@@ -64,7 +64,8 @@ impl PartialDir {
                 // Another process has taken it for a dead one's before it was locked.
                 Lock::Taken | Lock::Gone => continue,
             };
-            let (stage, resume) = (Mutex::new(PartialState::Making), Mutex::default());
+            let stage = Mutex::new(PartialState::Making);
+            let resume = Mutex::default();
             return Ok(PartialDir(Arc::new(Inner { path, disk, stage, resume, _lock: lock })));
         }
         Err(io::ErrorKind::AlreadyExists.into())

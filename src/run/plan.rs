@@ -99,7 +99,8 @@ fn usual(topology: &Topology) -> Result<PlanningPolicy, Failure> {
     let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
         return Ok(all().next().expect("some policy plans"));
     };
-    let (row, name) = (system.row(), system.plans_by());
+    let row = system.row();
+    let name = system.plans_by();
     let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| PlanningPolicy { row, maker });
     found.ok_or_else(|| {
         let names: Vec<&str> = row.plans.iter().map(|maker| maker.name).collect();

@@ -41,7 +41,8 @@ fn each(
     let (sender, receiver) = channel();
     scope(|scope| {
         for _ in 0..threads.clamp(1, many.max(1)) {
-            let (sender, next) = (sender.clone(), &next);
+            let sender = sender.clone();
+            let next = &next;
             scope.spawn(move || {
                 loop {
                     let place = next.fetch_add(1, Ordering::Relaxed);

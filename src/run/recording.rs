@@ -38,7 +38,8 @@ impl Recording {
     pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
         let (entry, wrong) = self.contradicted.as_ref()?;
         let owners = topology::owners(topology).unwrap_or_default();
-        let (blame, at) = (self.recorder.tally.blame(entry, wrong, &owners), entry.stamp.time);
+        let blame = self.recorder.tally.blame(entry, wrong, &owners);
+        let at = entry.stamp.time;
         Some((at, format!("{blame} at virtual time {at}: {wrong}")))
     }
 

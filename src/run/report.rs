@@ -97,7 +97,9 @@ fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> 
     let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
     let heading = next()?.unwrap_or_default();
     let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(damaged);
-    let (job, number, name) = (column("job")?, column("job_id")?, column("name")?);
+    let job = column("job")?;
+    let number = column("job_id")?;
+    let name = column("name")?;
     let mut numbers = Vec::new();
     while let Some(row) = next()? {
         let whole = |column: usize| row.get(column).and_then(|cell| cell.parse().ok()).ok_or_else(damaged);

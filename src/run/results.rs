@@ -346,7 +346,8 @@ fn many_refused(jobs: &Counts) -> Option<String> {
     let are_many = refused > 0 && (finished == 0 || refused >= submitted.div_ceil(2));
     are_many.then(|| {
         let was = if refused == 1 { "was" } else { "were" };
-        let (all, refused) = (counted(submitted, "job"), count(refused));
+        let all = counted(submitted, "job");
+        let refused = count(refused);
         format!("of {all}, {refused} {was} refused{run}; `hansa validate` lists the jobs that can run at no site")
     })
 }
@@ -376,7 +377,8 @@ fn judge(
 /// The failure of a run that has nothing left to do before all jobs have ended; None if they have.
 fn unfinished(recording: &Recording, reached: Time, topology: &Topology) -> Option<Failure> {
     let tally = &recording.recorder.tally;
-    let (ended, jobs) = (tally.jobs_ended(), topology.jobs());
+    let ended = tally.jobs_ended();
+    let jobs = topology.jobs();
     if ended >= jobs {
         return None;
     }

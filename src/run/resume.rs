@@ -69,9 +69,11 @@ impl Resumable {
 
     /// Moves the journal into the folder of the run that continues.
     pub fn hand_over(self, partial: &Path) -> Result<(), Failure> {
-        let (from, to) = (self.folder.join(JOURNAL), partial.join(JOURNAL));
+        let from = self.folder.join(JOURNAL);
+        let to = partial.join(JOURNAL);
         fs::rename(&from, &to).map_err(|error| {
-            let (from, to) = (from.display(), to.display());
+            let from = from.display();
+            let to = to.display();
             Failure::System(format!("cannot move {from} to {to}: {}", io_reason(&error)))
         })?;
         if self.folder != self.out {

@@ -279,7 +279,8 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     }
     results.told_as(routing.format);
     results.with_parquet(routing.parquet);
-    let (mut written_in, mut inputs) = (loaded.path().to_owned(), inputs(loaded));
+    let mut written_in = loaded.path().to_owned();
+    let mut inputs = inputs(loaded);
     if let Some(path) = &routing.asked {
         let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
@@ -422,7 +423,8 @@ fn freight(
         _ => bytes,
     };
     let live = live.map(|speed| {
-        let (paths, roles) = (topology::paths(topology), roster.roles.clone());
+        let paths = topology::paths(topology);
+        let roles = roster.roles.clone();
         let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
         let site = move |actor: ActorId| match roles[actor.index()] {
             Role::Site(site) => Some(site),

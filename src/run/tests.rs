@@ -129,8 +129,11 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, options).unwrap();
     let play_at = |(at, actor): (usize, Cast)| {
-        let (address, options, there) = (listener.address().to_string(), options.clone(), latencies.clone());
-        let (identity, hello) = (authority.issue(&[party(at)], 1).unwrap(), Hello::new(vec![party(at)], HASH));
+        let address = listener.address().to_string();
+        let options = options.clone();
+        let there = latencies.clone();
+        let identity = authority.issue(&[party(at)], 1).unwrap();
+        let hello = Hello::new(vec![party(at)], HASH);
         std::thread::spawn(move || {
             let kept = WatchedRuntime::looking_every(keepers_look).unwrap();
             let joining = async { quic::connect(&address, &identity, &hello, &options).await.unwrap() };
@@ -139,7 +142,8 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
             tokio::spawn(freight::serve(joined.connection.clone()));
             let leaf = Leaf::new(vec![(ActorId(1 + at as u32), actor)], there);
             let (_words, mut endings) = mpsc::unbounded_channel();
-            let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+            let sender = &mut joined.sender;
+            let receiver = &mut joined.receiver;
             let fault = ProgramFault::default();
             let end = drive_leaf(
                 leaf,
@@ -169,7 +173,8 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     for to in 0..loads {
         freight.see(&[Entry { stamp: Stamp::ZERO, actor: ActorId(0), record: sent(to) }]);
     }
-    let (carried, full) = (freight.passed(), if loads > 0 { u64::from(loads) << 18 } else { 0 });
+    let carried = freight.passed();
+    let full = if loads > 0 { u64::from(loads) << 18 } else { 0 };
     kept.block_on(async {
         while carried.load(Ordering::Relaxed) < full {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -275,7 +280,8 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let _within = kept.enter();
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(([127, 0, 0, 1], 0).into(), &router, &options).unwrap();
-    let (address, there) = (listener.address().to_string(), latencies.clone());
+    let address = listener.address().to_string();
+    let there = latencies.clone();
     let identity = authority.issue(std::slice::from_ref(&party), 1).unwrap();
     let hello = Hello::new(vec![party.clone()], HASH);
     let site = std::thread::spawn(move || {
@@ -286,7 +292,8 @@ fn falling(after: [u64; 3]) -> RunOutcome {
             let actor = Box::new(Faller { after, left, line: joined.connection.clone() }) as Cast;
             let leaf = Leaf::new(vec![(ActorId(1), actor)], there.clone());
             let (_words, mut endings) = mpsc::unbounded_channel();
-            let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+            let sender = &mut joined.sender;
+            let receiver = &mut joined.receiver;
             let fault = ProgramFault::default();
             let stage = LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
             if drive_leaf(leaf, stage).is_ok() {

@@ -118,7 +118,8 @@ pub fn binomial_cdf(n: u32, q: f64, k: u32) -> f64 {
 /// Quantile of the beta distribution for this share, to nine digits; `a` and `b` are at least one.
 pub fn beta_quantile(a: f64, b: f64, share: f64) -> f64 {
     // Newton steps while they stay within the current bracket, else bisection.
-    let (mut low, mut high) = (0.0, 1.0);
+    let mut low = 0.0;
+    let mut high = 1.0;
     let mut x = a / (a + b);
     let scale = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
     for _ in 0..200 {

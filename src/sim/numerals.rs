@@ -48,7 +48,8 @@ impl Digits {
     /// As many decimals as the largest number has alone, more if the smallest would read 0, and none that no number
     /// needs. O(numbers).
     pub fn of(numbers: impl IntoIterator<Item = f64>) -> Digits {
-        let (mut largest, mut smallest) = (0.0, f64::INFINITY);
+        let mut largest = 0.0;
+        let mut smallest = f64::INFINITY;
         let numbers: Vec<f64> = numbers.into_iter().map(f64::abs).filter(|number| number.is_finite()).collect();
         for &number in numbers.iter().filter(|number| **number > 0.0) {
             (largest, smallest) = (f64::max(largest, number), f64::min(smallest, number));

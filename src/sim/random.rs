@@ -71,7 +71,8 @@ pub struct LogUniform {
 
 impl LogUniform {
     pub fn between(least: f64, most: f64) -> LogUniform {
-        let (low, high) = (math::ln(least), math::ln(most));
+        let low = math::ln(least);
+        let high = math::ln(most);
         LogUniform { low, width: high - low }
     }
 

@@ -162,7 +162,9 @@ impl fmt::Display for Time {
             return f.write_str("never");
         }
         let secs = self.0 / 1_000_000;
-        let (days, hours, minutes) = (secs / 86_400, secs / 3_600 % 24, secs / 60 % 60);
+        let days = secs / 86_400;
+        let hours = secs / 3_600 % 24;
+        let minutes = secs / 60 % 60;
         if days > 0 {
             write!(f, "{days}d ")?;
         }
@@ -198,7 +200,8 @@ fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Result {
     if micros == 0 {
         return Ok(());
     }
-    let (mut digits, mut width) = (micros, 6);
+    let mut digits = micros;
+    let mut width = 6;
     while digits % 10 == 0 {
         (digits, width) = (digits / 10, width - 1);
     }

@@ -67,7 +67,8 @@ fn a_sweep_compares_a_program_with_policies() {
     let mut rows = rows.lines().map(|row| row.split(',').map(str::to_owned).collect::<Vec<_>>());
     let head = rows.next().unwrap();
     let column = |name: &str| head.iter().position(|head| head == name).unwrap();
-    let (policy, digest) = (column("reservation.policy"), column("digest"));
+    let policy = column("reservation.policy");
+    let digest = column("digest");
     let rows: Vec<Vec<String>> = rows.collect();
     let of =
         |name: &str| rows.iter().filter(|row| row[policy] == name).map(|row| row[digest].clone()).collect::<Vec<_>>();
@@ -126,7 +127,8 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
     for (script, says) in cases {
         for flags in LAYOUTS {
             let scratch = Scratch::new();
-            let (topology, out) = (scripted(&scratch, &script), scratch.path("out"));
+            let topology = scripted(&scratch, &script);
+            let out = scratch.path("out");
             let mut arguments: Vec<PathBuf> = vec!["run".into(), topology, "--out".into(), out.clone()];
             arguments.extend(flags.iter().map(PathBuf::from));
             let ran = hansa(&arguments);
@@ -146,7 +148,8 @@ fn an_allocator_names_nodes_or_declines() {
         let answer = format!("{{\"type\":\"allocate\",\"ask\":1{rest}}}");
         let script = format!("read q; echo '{{\"type\":\"hello\",\"version\":1}}'; read q; echo '{answer}'; cat");
         let scratch = Scratch::new();
-        let (topology, out) = (scripted(&scratch, &script), scratch.path("out"));
+        let topology = scripted(&scratch, &script);
+        let out = scratch.path("out");
         hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_os_str()]);
         let events = std::fs::read_to_string(out.join("events.jsonl")).unwrap();
         assert!(events.contains(expected), "{events}");

@@ -61,7 +61,8 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
     scratch.file("log.swf", LOG);
     let topology = scratch.file("grid.toml", TOPOLOGY);
     let run = |out: &str, flags: &[&str]| {
-        let (topology, out) = (topology.to_str().unwrap(), scratch.path(out));
+        let topology = topology.to_str().unwrap();
+        let out = scratch.path(out);
         let mut arguments = vec!["run", topology, "--out", out.to_str().unwrap()];
         arguments.extend(flags);
         text(&hansa_ok(&arguments).stdout)
@@ -195,7 +196,9 @@ fn faulty_logs_are_reported_and_strictly_refused() {
 fn logs_are_converted_and_generated() {
     let scratch = Scratch::new();
     let log = scratch.file("log.swf", LOG);
-    let (log, there, back) = (log.to_str().unwrap(), scratch.path("there.json"), scratch.path("back.swf"));
+    let log = log.to_str().unwrap();
+    let there = scratch.path("there.json");
+    let back = scratch.path("back.swf");
     let output = hansa_ok(&["convert", log, "--out", there.to_str().unwrap()]);
     assert!(text(&output.stderr).contains("job 15: its number of processors is unknown"));
     let workload: Value = json(&there);

@@ -83,7 +83,8 @@ fn a_program_is_told_what_it_may_forget() {
         return;
     }
     let scratch = Scratch::new();
-    let (program, counts) = (scratch.file("forgetful.py", FORGETFUL), scratch.path("counts"));
+    let program = scratch.file("forgetful.py", FORGETFUL);
+    let counts = scratch.path("counts");
     let topology = topology(&scratch, &format!("command = [\"python3\", {program:?}, {counts:?}]\nask = \"always\"\n"));
     let ran = run(&topology, scratch.path("out"), &["--inline", "--set", "workload.0.jobs=200"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));

@@ -32,7 +32,8 @@ fn is_there(program: &str) -> bool {
 
 /// Compiles a program in C; None, and the test is skipped, without a compiler.
 fn compiled(scratch: &Scratch, source: &str, flags: &[&str]) -> Option<PathBuf> {
-    let (source, program) = (scratch.file("program.c", source), scratch.path("program"));
+    let source = scratch.file("program.c", source);
+    let program = scratch.path("program");
     let done = Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(&program).arg(source).args(flags).output();
     if done.is_ok_and(|done| done.status.success()) {
         return Some(program);
@@ -522,7 +523,8 @@ fn a_slurm_cluster_runs_in_virtual_time() {
     command.args(["clock", "--", cluster, "4", "bash", "-c", script]).stdin(Stdio::null());
     let scratch = Scratch::new();
     let output = command.env("BEGUN", scratch.path("begun")).env("TZ", "UTC").output().unwrap();
-    let (told, said) = (text(&output.stdout), text(&output.stderr));
+    let told = text(&output.stdout);
+    let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(6), "{told}{said}");
     let begun: u64 = fs::read_to_string(scratch.path("begun")).unwrap().trim().parse().unwrap();
     let seconds = |line: &str, key: &str| -> u64 {
@@ -537,7 +539,8 @@ fn a_slurm_cluster_runs_in_virtual_time() {
         let line =
             told.lines().find(|line| line.starts_with(&format!("JobId={job} "))).unwrap_or_else(|| panic!("{told}"));
         assert!(line.contains(&format!("JobState={state} ")), "{line}");
-        let (started, ended) = (seconds(line, "StartTime"), seconds(line, "EndTime"));
+        let started = seconds(line, "StartTime");
+        let ended = seconds(line, "EndTime");
         // Slurm looks for jobs to end every 30 s.
         assert!((start..start + 15).contains(&started) && (end..end + 60).contains(&ended), "{started} {ended} {line}");
     }

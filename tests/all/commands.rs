@@ -138,12 +138,14 @@ fn a_file_is_not_written_under_the_name_of_another_format() {
 fn json_is_the_same_in_both_layouts_and_verify_speaks_it() {
     let scratch = Scratch::new();
     let run = |out: &str, flags: &[&str]| {
-        let (topology, out) = (shipped("three-sites.toml"), scratch.path(out));
+        let topology = shipped("three-sites.toml");
+        let out = scratch.path(out);
         let mut arguments = vec!["run".into(), topology, "--json".into(), "--out".into(), out];
         arguments.extend(flags.iter().map(Into::into));
         parsed(&hansa_ok(&arguments))
     };
-    let (inline, processes) = (run("inline", &["--inline"]), run("processes", &[]));
+    let inline = run("inline", &["--inline"]);
+    let processes = run("processes", &[]);
     assert_eq!(inline["results"], processes["results"]);
     assert_eq!(inline["results"]["digest"], digest(&scratch.path("inline")));
     assert_eq!(processes["out"], scratch.path("processes").to_str().unwrap());
@@ -172,7 +174,8 @@ fn a_topology_may_come_through_standard_input() {
     let shown = text(&hansa_ok(&[Path::new("show"), &shipped("three-sites.toml")]).stdout);
     let fine = with_input(&["validate", "-"], &shown);
     assert!(fine.status.success() && text(&fine.stdout).starts_with("-: fine\n"), "{}", text(&fine.stderr));
-    let (a, b) = (scratch.path("a"), scratch.path("b"));
+    let a = scratch.path("a");
+    let b = scratch.path("b");
     for (out, flags) in [(&a, &["--inline"][..]), (&b, &[])] {
         let mut arguments = vec!["run", "-", "--out", out.to_str().unwrap()];
         arguments.extend(flags);
@@ -333,7 +336,8 @@ fn a_manual_page_is_read_on_a_terminal() {
 #[test]
 fn an_identity_of_another_party_is_refused_before_any_connection() {
     let scratch = Scratch::new();
-    let (topology, identities) = (shipped("quickstart.toml"), scratch.path("identities"));
+    let topology = shipped("quickstart.toml");
+    let identities = scratch.path("identities");
     hansa_ok(&["certs".into(), topology.clone(), "--out".into(), identities.clone()]);
     let start = |program: &str, identity: &str, more: &[&str]| {
         let mut command = Command::new(program);

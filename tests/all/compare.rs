@@ -49,7 +49,8 @@ fn policies_are_compared_metric_by_metric_and_job_by_job() {
         let rows = table.lines().skip(1).map(|row| row.split(',').collect::<Vec<_>>());
         rows.map(|row| (row[0].to_owned(), row[12].parse().unwrap())).collect()
     };
-    let (ours, theirs) = (turnarounds(&easy), turnarounds(&fcfs));
+    let ours = turnarounds(&easy);
+    let theirs = turnarounds(&fcfs);
     let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(a, b)| b.1 - a.1).collect();
     let count = |of: &dyn Fn(f64) -> bool| differences.iter().filter(|difference| of(**difference)).count();
     let changes = &json["jobs"][1];
@@ -252,7 +253,8 @@ fn sweeps_are_compared_setting_by_setting() {
              workload.0.load = {load}\n[vary]\nseed = [1, 2, 3]\nmarket.policy = [\"fifo\", \"srtf\"]\n",
             market.display()
         );
-        let (file, out) = (scratch.file(&format!("{load}.toml"), &text), scratch.path(load));
+        let file = scratch.file(&format!("{load}.toml"), &text);
+        let out = scratch.path(load);
         hansa_ok(&["sweep".into(), file, "--out".into(), out.clone(), "--quiet".into()]);
         out
     });

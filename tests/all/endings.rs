@@ -71,16 +71,19 @@ fn keys_in(folder: &Path) -> usize {
 fn an_earlier_result_stays_complete_after_a_kill_at_any_moment() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
-    let (home, temporary) = (scratch.path("home"), scratch.path("temporary"));
+    let home = scratch.path("home");
+    let temporary = scratch.path("temporary");
     [&home, &temporary].into_iter().for_each(|folder| fs::create_dir(folder).unwrap());
-    let (good, out) = (scratch.path("good"), home.join("out"));
+    let good = scratch.path("good");
+    let out = home.join("out");
     assert!(run(&topology, &good, &["--inline"]).output().unwrap().status.success());
     let begun = Instant::now();
     assert!(run(&topology, &out, &[]).env("TMPDIR", &temporary).output().unwrap().status.success());
     // What a run takes changes with all else that the machine does, so each run corrects it for the next ones.
     let mut whole_run = begun.elapsed();
 
-    let (mut killed, nest) = (0, temporary.display().to_string());
+    let mut killed = 0;
+    let nest = temporary.display().to_string();
     for (number, part) in spread(96).enumerate() {
         if number >= 24 && killed >= 8 {
             break;
@@ -128,7 +131,8 @@ fn an_earlier_result_stays_complete_after_any_last_system_call() {
     let topology = scratch.file("small.toml", SMALL);
     let home = scratch.path("home");
     fs::create_dir(&home).unwrap();
-    let (good, out) = (scratch.path("good"), home.join("out"));
+    let good = scratch.path("good");
+    let out = home.join("out");
     for out in [&good, &out] {
         assert!(run(&topology, out, &["--inline"]).output().unwrap().status.success());
     }
@@ -170,7 +174,8 @@ fn freight_for_minutes(scratch: &Scratch) -> PathBuf {
 #[test]
 fn an_interrupt_is_handled_while_loads_are_under_way() {
     let scratch = Scratch::new();
-    let (topology, out) = (freight_for_minutes(&scratch), scratch.path("out"));
+    let topology = freight_for_minutes(&scratch);
+    let out = scratch.path("out");
     let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
     launcher.says(BEGUN);
     std::thread::sleep(Duration::from_secs(2));
@@ -423,7 +428,8 @@ fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
     let before_any_job = || {
         let scratch = Scratch::new();
         let topology = scratch.file("small.toml", SMALL);
-        let (good, out) = (scratch.path("good"), scratch.path("out"));
+        let good = scratch.path("good");
+        let out = scratch.path("out");
         for complete in [&good, &out] {
             assert!(run(&topology, complete, &["--inline"]).output().unwrap().status.success());
         }
@@ -559,7 +565,8 @@ fn a_byte_order_mark_is_no_part_of_a_log() {
 fn results_that_differ_are_an_answer_and_no_error() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
-    let (a, b) = (scratch.path("a"), scratch.path("b"));
+    let a = scratch.path("a");
+    let b = scratch.path("b");
     assert!(run(&topology, &a, &["--inline"]).output().unwrap().status.success());
     assert!(run(&topology, &b, &["--inline", "--seed", "2"]).output().unwrap().status.success());
     let verified = hansa(&[Path::new("verify"), &a, &b]);

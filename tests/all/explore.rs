@@ -304,7 +304,8 @@ fn a_sweep_shows_the_values_of_all_lines_at_a_place() {
         "name = \"try\"\ntopology = {topology:?}\nmetrics = [\"value\"]\n[vary]\nworkload.0.jobs = [10, 20, 30]\n\
          market.policy = [\"fifo\", \"srtf\", \"pvr\", \"pv\", \"pvd\", \"edf\", \"lrtf\", \"random\", \"pvdsq\"]\n"
     );
-    let (experiment, out) = (scratch.file("try.toml", &experiment), scratch.path("out"));
+    let experiment = scratch.file("try.toml", &experiment);
+    let out = scratch.path("out");
     hansa_ok(&["sweep".into(), experiment, "--quiet".into(), "--out".into(), out.clone()]);
     let lines = told(
         &chromium,

@@ -189,13 +189,15 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
 fn a_process_that_cannot_be_started_is_reported_once() {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
-    let (program, out) = (scratch.path("hansa"), scratch.path("out"));
+    let program = scratch.path("hansa");
+    let out = scratch.path("out");
     std::fs::copy(HANSA, &program).unwrap();
     let mut launcher =
         Process::start("the launcher", Command::new(&program).arg("run").arg(&topology).arg("--out").arg(&out));
     launcher.says(BEGUN);
     std::fs::remove_file(&program).unwrap();
-    let (id, york) = (launcher.child.id(), child_called(launcher.child.id(), "york"));
+    let id = launcher.child.id();
+    let york = child_called(launcher.child.id(), "york");
     assert!(Command::new("kill").args(["-KILL", &york.to_string()]).status().unwrap().success());
     let (code, said) = launcher.end(SOON);
     assert_eq!(code, Some(7), "{said}");

@@ -92,7 +92,8 @@ impl Process {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.env("RUST_LOG", "hansa=info").spawn().unwrap();
         let said = Arc::new(Mutex::new(String::new()));
-        let (stderr, page) = (child.stderr.take().unwrap(), said.clone());
+        let stderr = child.stderr.take().unwrap();
+        let page = said.clone();
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 page.lock().unwrap().push_str(&(line + "\n"));

@@ -299,7 +299,9 @@ async fn a_flood_of_half_open_connections_keeps_no_member_out() {
         ..QuicOptions::default()
     });
     let terms = world.terms(&[site("york"), site("hull")]);
-    let (york, hull, address) = (world.knock(&[site("york")]), world.knock(&[site("hull")]), world.address);
+    let york = world.knock(&[site("york")]);
+    let hull = world.knock(&[site("hull")]);
+    let address = world.address;
     let leaves = tokio::spawn(async move {
         let york = york.await.unwrap();
         let flood = tokio::task::spawn_blocking(move || half_open(address, 2_000));

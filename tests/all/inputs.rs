@@ -56,7 +56,8 @@ fn a_pipe_without_a_writer_is_not_waited_for() {
     ends(HANSA, &[&"validate", &log], 2, WORDS);
     ends(HANSA, &[&"plan", &"--workflow", &log, &shipped("workflow.toml")], 2, WORDS);
 
-    let (topology, identities) = (shipped("quickstart.toml"), scratch.path("identities"));
+    let topology = shipped("quickstart.toml");
+    let identities = scratch.path("identities");
     for file in ["ca.pem", "cert.pem", "key.pem"] {
         let _ = fs::remove_dir_all(&identities);
         hansa_ok(&["certs".into(), topology.clone(), "--out".into(), identities.clone()]);
@@ -98,7 +99,8 @@ fn help_and_version_that_cannot_be_written_are_an_error() {
         let said = text(&output.stderr);
         assert_eq!((output.status.code(), said.contains("the disk is full")), (Some(7), true), "{flags:?}: {said}");
         let fine = ended(&mut Command::new(program));
-        let (shown, said) = (text(&fine.stdout), text(&fine.stderr));
+        let shown = text(&fine.stdout);
+        let said = text(&fine.stderr);
         assert!(fine.status.success() && !shown.is_empty() && said.is_empty(), "{flags:?}: {shown}{said}");
         assert!(!shown.contains('\x1b'), "{shown}");
     }
@@ -120,7 +122,8 @@ fn with_late_input(arguments: &Words<'_>, input: &str, late: Duration) -> Output
 fn the_duration_of_a_run_includes_reading() {
     let scratch = Scratch::new();
     let shown = text(&hansa_ok(&[Path::new("show"), &shipped("quickstart.toml")]).stdout);
-    let (late, begun) = (Duration::from_millis(700), Instant::now());
+    let late = Duration::from_millis(700);
+    let begun = Instant::now();
     let out = scratch.path("out");
     let output = with_late_input(&[&"run", &"-", &"--inline", &"--json", &"--out", &out], &shown, late);
     let whole = begun.elapsed().as_secs_f64();
@@ -157,7 +160,8 @@ fn logs_and_workflows_may_come_through_standard_input() {
         let arguments: [&dyn AsRef<std::ffi::OsStr>; 5] = [&"plan", &"--json", &"--workflow", workflow, &topology];
         serde_json::from_str(&read(&arguments, input)).unwrap()
     };
-    let (piped, by_name) = (plan(&"-", &mosaic), plan(&shipped("mosaic.json"), ""));
+    let piped = plan(&"-", &mosaic);
+    let by_name = plan(&shipped("mosaic.json"), "");
     assert!(piped["realistic"].as_f64().unwrap() > 0.0);
     assert_eq!((&piped["realistic"], &piped["tasks"]), (&by_name["realistic"], &by_name["tasks"]));
 }
@@ -176,7 +180,8 @@ fn the_ids_of_a_batsim_workload_are_names() {
             "name = \"{name}\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n\
              [[workload]]\nsource = \"batsim\"\nfile = \"{name}.json\"\n"
         );
-        let (grid, out) = (scratch.file(&format!("{name}.toml"), &grid), scratch.path(name));
+        let grid = scratch.file(&format!("{name}.toml"), &grid);
+        let out = scratch.path(name);
         hansa_ok(&["run".into(), grid, "--inline".into(), "--out".into(), out.clone()]);
         let table = fs::read_to_string(out.join("jobs.csv")).unwrap();
         let ends =

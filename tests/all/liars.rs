@@ -210,7 +210,8 @@ fn leave_with(honest: &[&str], close: Close, reason: &str) -> (Option<i32>, Stri
 
 #[test]
 fn what_a_member_says_of_another_is_reported_as_its_own_words() {
-    let (all, lie) = (["york.site", "alice.user", "mallory.user"], "site york violates the protocol");
+    let all = ["york.site", "alice.user", "mallory.user"];
+    let lie = "site york violates the protocol";
     for (honest, close, expected) in [(&all[..], Close::Breach, 5), (&all, Close::Failed, 8), (&[], Close::Failed, 8)] {
         let (code, said) = leave_with(honest, close, lie);
         assert_eq!(code, Some(expected), "{close:?}: {said}");
@@ -284,7 +285,8 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
         let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
-        let (mut out, mut crept) = (Vec::new(), 0);
+        let mut out = Vec::new();
+        let mut crept = 0;
         let mut creep = |honest: Stamp| {
             crept += 1;
             honest.min(Stamp::at(Time::from_micros(crept)))

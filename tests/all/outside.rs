@@ -113,7 +113,8 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
     const HELLO: &str = "read q; echo '{\"type\":\"hello\",\"version\":1}'; read q;";
     let manage = |orders: &str| format!("{HELLO} echo '{{\"type\":\"manage\",\"ask\":1,\"orders\":[{orders}]}}'; cat");
     let plan = |orders: &str| format!("{HELLO} echo '{{\"type\":\"plan\",\"ask\":1,\"orders\":[{orders}]}}'; cat");
-    let (site, user) = ("site york's manager `sh -c ", "user alice's planner `sh -c ");
+    let site = "site york's manager `sh -c ";
+    let user = "user alice's planner `sh -c ";
     let at = ", at virtual time 00:01:00";
     let cases = [
         (true, "exit 3".to_owned(), "has ended before the run was over (exit status: 3)".to_owned()),

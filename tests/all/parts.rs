@@ -116,7 +116,8 @@ fn missing_incomplete_and_foreign_shares_are_named() {
     let out = sweeps.scratch.path("elsewhere").display().to_string();
     hansa_ok(&["sweep", &changed, "--out", &out, "--part", "2/3"]);
     let foreign = sweeps.scratch.path("elsewhere.parts").display().to_string();
-    let (first, third) = (sweeps.share("1-of-3").display().to_string(), sweeps.share("3-of-3").display().to_string());
+    let first = sweeps.share("1-of-3").display().to_string();
+    let third = sweeps.share("3-of-3").display().to_string();
     let told = sweeps.refused(&["--gather", &first, &third, &foreign]);
     assert!(told.contains("elsewhere.parts/2-of-3 holds share 2/3 of an earlier version of this experiment"), "{told}");
     let refused = sweeps.sweep(&changed, &["--part=1/3"]);
@@ -129,7 +130,8 @@ fn a_folder_of_shares_may_be_given_with_one_of_them() {
     let sweeps = Sweeps::new();
     sweeps.ok(&["--part=1/1"]);
     let parts = sweeps.scratch.path("out.parts");
-    let (parts, copy) = (parts.display().to_string(), sweeps.scratch.path("copy"));
+    let parts = parts.display().to_string();
+    let copy = sweeps.scratch.path("copy");
     sweeps.ok(&["--gather", &parts, &sweeps.share("1-of-1").display().to_string()]);
     std::fs::create_dir(&copy).unwrap();
     for file in ["runs.csv", "sweep.json"] {
@@ -183,7 +185,8 @@ fn reproductions_have_shares_too() {
             let out = out.to_string_lossy();
             hansa(&[&["reproduce"], paper, &["--out", &out], flags].concat())
         };
-        let (whole, out) = (scratch.path("whole"), scratch.path("out"));
+        let whole = scratch.path("whole");
+        let out = scratch.path("out");
         assert!(reproduce(&whole, &[]).status.success());
         assert!(reproduce(&out, &["--part=1/2"]).status.success());
         let missing = reproduce(&out, &["--gather"]);

@@ -38,7 +38,8 @@ impl World {
 
     /// The digest that all of them must have.
     pub fn untouched(&self) -> String {
-        let (topology, out) = (self.scratch.path("grid.toml"), self.scratch.path("untouched"));
+        let topology = self.scratch.path("grid.toml");
+        let out = self.scratch.path("untouched");
         hansa_ok(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_os_str()]);
         digest(&out)
     }
@@ -201,7 +202,8 @@ fn gets_on(world: &World) {
         let journal = left(&world.scratch.path("out")).map(|folder| folder.join("journal"));
         journal.and_then(|journal| std::fs::metadata(journal).ok()).map_or(0, |file| file.len())
     };
-    let (begun, goal) = (Instant::now(), length() + 20_000);
+    let begun = Instant::now();
+    let goal = length() + 20_000;
     while length() < goal {
         assert!(begun.elapsed() < SOON, "the run does not get on");
         std::thread::sleep(Duration::from_millis(5));
@@ -436,7 +438,8 @@ fn a_router_whose_program_was_lost_goes_on_where_it_was() {
             command.arg("run").arg(world.scratch.path(topology)).args(["--set", size, "--out"]).arg(out).args(flags);
             command
         };
-        let (untouched, out) = (world.scratch.path("untouched"), world.scratch.path("out"));
+        let untouched = world.scratch.path("untouched");
+        let out = world.scratch.path("out");
         assert!(command(&untouched, &["--inline"]).output().unwrap().status.success());
         let expected = digest(&untouched);
         let starts: Vec<Command> = (0..rounds(3)).map(|_| command(&out, &[])).collect();

@@ -34,7 +34,8 @@ fn signal(id: u32, signal: &str) {
 
 fn untouched(world: &World, setting: &str) -> String {
     let out = world.scratch.path("untouched");
-    let (topology, inline) = (world.scratch.path("grid.toml"), ["--inline", "--set", setting, "--out"]);
+    let topology = world.scratch.path("grid.toml");
+    let inline = ["--inline", "--set", setting, "--out"];
     let ran = Command::new(HANSA).arg("run").arg(topology).args(inline).arg(&out).output().unwrap();
     assert!(ran.status.success());
     digest(&out)
@@ -48,7 +49,8 @@ fn a_router_that_is_killed_when_all_others_have_left_needs_no_member() {
     for many in MANY {
         let mut launcher = world.launch("out", &["--set", many]);
         launcher.says(BEGUN);
-        let (id, router) = (launcher.child.id(), router_of(&launcher).unwrap());
+        let id = launcher.child.id();
+        let router = router_of(&launcher).unwrap();
         poll(|| matches!(children(id)[..], [] | [_]).then_some(()));
         kill(router);
         let (code, said) = launcher.end(SOON);
@@ -140,7 +142,8 @@ fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
 
     let mut launcher = world.launch("out", &[]);
     launcher.says(BEGUN);
-    let (router, journal) = (router_of(&launcher).unwrap(), has_a_journal(&out).join("journal"));
+    let router = router_of(&launcher).unwrap();
+    let journal = has_a_journal(&out).join("journal");
     signal(router, "STOP");
     fs::File::options().write(true).open(&journal).unwrap().set_len(100).unwrap();
     kill(router);
@@ -183,7 +186,8 @@ fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
 #[test]
 fn a_router_that_is_killed_when_the_results_are_in_their_place_has_done_its_work() {
     let world = World::new(43);
-    let (out, expected) = (world.scratch.path("out"), world.untouched());
+    let out = world.scratch.path("out");
+    let expected = world.untouched();
     let folder = || fs::metadata(&out).map(|found| found.ino()).ok();
     let mut hit = 0;
     for _ in 0..8 {

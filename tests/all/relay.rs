@@ -128,8 +128,12 @@ impl Way {
         }
         self.sent += 1;
         for chance in &chance[5..6 + usize::from(is_twice)] {
-            let (socket, to, sky) = (self.socket.clone(), self.to, self.sky.clone());
-            let (number, arrived, datagram) = (self.sent, self.arrived.clone(), datagram.clone());
+            let socket = self.socket.clone();
+            let to = self.to;
+            let sky = self.sky.clone();
+            let number = self.sent;
+            let arrived = self.arrived.clone();
+            let datagram = datagram.clone();
             let late = late.mul_f64(*chance);
             tokio::spawn(async move {
                 sleep(late).await;

@@ -61,7 +61,8 @@ fn names_with_line_ends_are_read_back_from_tables() {
     );
     let grid = "name = \"g\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n\
                 [[workload]]\nsource = \"batsim\"\nfile = \"w.json\"\n";
-    let (grid, out) = (scratch.file("g.toml", grid), scratch.path("out"));
+    let grid = scratch.file("g.toml", grid);
+    let out = scratch.path("out");
     hansa_ok(&[
         "run".into(),
         grid,

@@ -7,7 +7,8 @@ use crate::grid::{Scratch, hansa_ok, json};
 /// Rows of all requests of a run, and its totals.
 fn reserved(text: &str) -> (Vec<String>, serde_json::Value) {
     let scratch = Scratch::new();
-    let (topology, out) = (scratch.file("grid.toml", text), scratch.path("out"));
+    let topology = scratch.file("grid.toml", text);
+    let out = scratch.path("out");
     let [run, inline, to] = ["run", "--inline", "--out"].map(Path::new);
     hansa_ok(&[run, inline, &topology, to, &out]);
     let table = std::fs::read_to_string(out.join("reservations.csv")).unwrap();

@@ -31,7 +31,8 @@ fn is_resumed_to_the_end(out: &Path, expected: &str) {
 #[test]
 fn a_journal_that_cannot_be_written_is_no_fault_of_a_member() {
     let scratch = Scratch::new();
-    let (untouched, out) = (scratch.path("untouched"), scratch.path("out"));
+    let untouched = scratch.path("untouched");
+    let out = scratch.path("out");
     assert!(run(&mut Command::new(HANSA), &untouched, &["--inline"]).status.success());
     let expected = digest(&untouched);
     // Blocks of 512 bytes.
@@ -49,7 +50,8 @@ fn a_journal_that_cannot_be_written_is_no_fault_of_a_member() {
 #[test]
 fn a_full_disk_is_no_fault_of_a_member() {
     let scratch = Scratch::new();
-    let (untouched, disk) = (scratch.path("untouched"), scratch.path("disk"));
+    let untouched = scratch.path("untouched");
+    let disk = scratch.path("disk");
     assert!(run(&mut Command::new(HANSA), &untouched, &["--inline"]).status.success());
     let expected = digest(&untouched);
     std::fs::create_dir(&disk).unwrap();

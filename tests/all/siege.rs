@@ -76,7 +76,8 @@ fn processes_with_expired_or_foreign_certificates_are_turned_away_and_the_run_go
     assert_eq!(code, Some(2), "{said}");
     assert!(said.contains("york") && said.contains("alice"), "{said}");
 
-    let (now, day) = (OffsetDateTime::now_utc(), time::Duration::days(1));
+    let now = OffsetDateTime::now_utc();
+    let day = time::Duration::days(1);
     let expired = machines.scratch.path("expired");
     let authority = Authority::new("small").unwrap();
     authority.issue_between(&[site("york")], now - 2 * day, now - day).unwrap().save(&expired).unwrap();
@@ -342,9 +343,12 @@ fn shares_that_were_tampered_with_are_refused_or_gathered_without_a_panic() {
 #[test]
 fn crafted_paths_in_manifests_lead_nowhere() {
     let scratch = Scratch::new();
-    let (topology, out, victim) = (scratch.file("small.toml", SMALL), scratch.path("out"), scratch.path("victim.txt"));
+    let topology = scratch.file("small.toml", SMALL);
+    let out = scratch.path("out");
+    let victim = scratch.path("victim.txt");
     let at = |path: &Path| path.display().to_string();
-    let (topology, out_text) = (at(&topology), at(&out));
+    let topology = at(&topology);
+    let out_text = at(&out);
     fs::write(&victim, "precious").unwrap();
     hansa_ok(&["run", "--inline", &topology, "--out", &out_text]);
     hansa_ok(&["run", "--inline", &topology, "--out", &at(&scratch.path("twin"))]);

@@ -47,8 +47,11 @@ fn rows(out: &Path) -> BTreeMap<u32, (String, f64, f64, String)> {
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
     let column = |name: &str| header.iter().position(|column| *column == name).unwrap();
-    let (job, state, start) = (column("job"), column("final_state"), column("starting_time"));
-    let (end, on) = (column("finish_time"), column("allocated_resources"));
+    let job = column("job");
+    let state = column("final_state");
+    let start = column("starting_time");
+    let end = column("finish_time");
+    let on = column("allocated_resources");
     let number = |text: &str| text.parse::<f64>().unwrap_or(f64::NAN);
     lines
         .map(|row| {

@@ -30,7 +30,8 @@ fn ctrl_c_works_while_processes_start() {
 #[test]
 fn more_processes_than_a_machine_can_hold_are_an_error_before_any_starts() {
     let scratch = Scratch::new();
-    let (topology, out) = (scratch.file("crowd.toml", &crowd(100_000)), scratch.path("out"));
+    let topology = scratch.file("crowd.toml", &crowd(100_000));
+    let out = scratch.path("out");
     let run = |flags: &[&str]| {
         let mut arguments = vec!["run".into(), topology.clone(), "--out".into(), out.clone()];
         arguments.extend(flags.iter().map(Into::into));

@@ -31,7 +31,8 @@ fn runs(out: &Path) -> String {
 fn rows_are_equal_with_any_number_of_threads() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 40, "[1, 2, 3, 4]");
-    let (one, two) = (scratch.path("one"), scratch.path("two"));
+    let one = scratch.path("one");
+    let two = scratch.path("two");
     assert!(sweep(&experiment, &one, &["--threads", "1"]).status.success());
     assert!(sweep(&experiment, &two, &["--threads", "2"]).status.success());
     assert_eq!(runs(&one), runs(&two));
@@ -87,7 +88,8 @@ fn claims_of_the_file_are_judged() {
 fn a_row_has_the_digest_of_its_run() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 40, "[9]");
-    let (out, run) = (scratch.path("sweep"), scratch.path("run").to_string_lossy().into_owned());
+    let out = scratch.path("sweep");
+    let run = scratch.path("run").to_string_lossy().into_owned();
     assert!(sweep(&experiment, &out, &[]).status.success());
     let topology = shipped("market-40.toml").to_string_lossy().into_owned();
     hansa_ok(&["run", "--inline", &topology, "--seed", "9", "--set", "market.policy=srtf", "--out", &run]);
@@ -101,7 +103,8 @@ fn a_row_has_the_digest_of_its_run() {
 fn an_interrupted_sweep_continues_where_it_was() {
     let scratch = Scratch::new();
     let experiment = experiment(&scratch, 600, "[1, 2, 3, 4, 5, 6, 7, 8]");
-    let (out, whole) = (scratch.path("out"), scratch.path("whole"));
+    let out = scratch.path("out");
+    let whole = scratch.path("whole");
     let mut child = start(&experiment, &out);
     let begun = Instant::now();
     while std::fs::read_to_string(out.join("runs.csv")).map_or(0, |rows| rows.lines().count()) < 4 {
@@ -144,7 +147,8 @@ fn an_interrupt_is_no_fault_of_a_run_whose_program_is_still_waited_for() {
         ),
     );
     let experiment = scratch.file("try.toml", "name = \"try\"\ntopology = \"silent.toml\"\n[vary]\nseed = [1, 2]\n");
-    let (out, here) = (scratch.path("out"), scratch.path("here"));
+    let out = scratch.path("out");
+    let here = scratch.path("here");
     let mut command = Command::new(HANSA);
     command.arg("sweep").arg(&experiment).args(["--threads", "1", "--out"]).arg(&out).env("HERE", &here);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -210,7 +214,8 @@ fn a_finished_sweep_is_not_run_again_and_another_one_is_refused() {
 #[test]
 fn an_experiment_that_has_grown_runs_only_what_is_new() {
     let scratch = Scratch::new();
-    let (out, whole) = (scratch.path("out"), scratch.path("whole"));
+    let out = scratch.path("out");
+    let whole = scratch.path("whole");
     let vary = |rest: &str| {
         let topology = shipped("market-40.toml");
         let text = format!("name = \"try\"\ntopology = {topology:?}\n{rest}");
@@ -318,7 +323,8 @@ fn a_dry_run_writes_nothing_and_estimates() {
                  source = \"table\"\njob = [{ arrive = \"1 min\", tasks = [{ runtime = \"10 min\", cores = 1 }] }]\n";
     scratch.file("table.toml", table);
     let seeds = scratch.file("seeds.toml", "name = \"seeds\"\ntopology = \"table.toml\"\n[vary]\nseed = [1, 2]\n");
-    let (seeds, out) = (seeds.to_string_lossy().into_owned(), scratch.path("seeds"));
+    let seeds = seeds.to_string_lossy().into_owned();
+    let out = scratch.path("seeds");
     let said = sweep(&seeds, &out, &[]);
     assert!(text(&said.stdout).contains("1 of 2 runs only repeat another run"), "{}", text(&said.stdout));
     let dry = text(&sweep(&seeds, &out, &["--dry-run"]).stdout);
@@ -395,8 +401,10 @@ fn a_folder_of_something_else_is_left_alone() {
 #[test]
 fn runs_and_experiments_are_not_taken_for_each_other() {
     let scratch = Scratch::new();
-    let (experiment, topology) = (experiment(&scratch, 40, "[1]"), shipped("market-40.toml"));
-    let (of_many, of_one) = (scratch.path("of-many"), scratch.path("of-one"));
+    let experiment = experiment(&scratch, 40, "[1]");
+    let topology = shipped("market-40.toml");
+    let of_many = scratch.path("of-many");
+    let of_one = scratch.path("of-one");
     let run = |out: &Path| {
         hansa(&["run".as_ref(), topology.as_os_str(), "--inline".as_ref(), "--out".as_ref(), out.as_ref()])
     };

@@ -32,7 +32,8 @@ fn read(folder: &Path, file: &str) -> String {
 fn all_systems_get_equal_jobs() {
     let scratch = Scratch::new();
     let file = small(&scratch);
-    let (whole, shares) = (scratch.path("whole"), scratch.path("shares"));
+    let whole = scratch.path("whole");
+    let shares = scratch.path("shares");
     let [whole_dir, shares_dir] = [&whole, &shares].map(|folder| folder.to_string_lossy().into_owned());
     let said = told(&["tournament", &file, "--out", &whole_dir]);
     assert!(said.contains("dfrs") && said.contains("stretch_mean") && said.contains("(3 runs each)"), "{said}");
@@ -104,9 +105,11 @@ fn write_log(scratch: &Scratch) -> String {
     let mut submit = 0;
     for number in 1..=700u64 {
         submit += next(14_400);
-        let (cores, runtime) = (1 + next(32), 60 + next(14_000));
+        let cores = 1 + next(32);
+        let runtime = 60 + next(14_000);
         let asked = if number % 9 == 0 { runtime / 2 } else { runtime * 2 };
-        let (user, group) = (next(4), next(2));
+        let user = next(4);
+        let group = next(2);
         log.push_str(&format!(
             "{number} {submit} -1 {runtime} {cores} -1 -1 {cores} {asked} -1 1 {user} {group} -1 -1 -1 -1 -1\n"
         ));
@@ -123,7 +126,9 @@ fn counted_jobs(folder: &Path) -> Vec<(String, String, f64)> {
     let mut rows = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let heading = rows.next().unwrap();
     let column = |name: &str| heading.iter().position(|column| *column == name).unwrap();
-    let (number, state, turnaround) = (column("job_id"), column("final_state"), column("turnaround_time"));
+    let number = column("job_id");
+    let state = column("final_state");
+    let turnaround = column("turnaround_time");
     let counted = heading.iter().position(|column| *column == "counted");
     let counts = |row: &Vec<&str>| counted.is_none_or(|column| row[column] == "1");
     rows.filter(counts)

@@ -22,7 +22,8 @@ const MEMBERS: &[&str] = &["york.site", "durham.site", "leeds.site", "alice.user
 
 fn agrees(topology: &str, members: &[&str], weather: Weather) {
     let scratch = Scratch::new();
-    let (file, inline) = (scratch.file("grid.toml", topology), scratch.path("inline"));
+    let file = scratch.file("grid.toml", topology);
+    let inline = scratch.path("inline");
     hansa_ok(&["run".as_ref(), "--inline".as_ref(), file.as_os_str(), "--out".as_ref(), inline.as_os_str()]);
 
     let mut machines = Machines::router(topology, &[]);

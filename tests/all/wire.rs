@@ -151,8 +151,10 @@ async fn a_router_that_dies_before_its_welcome_is_looked_for_again() {
 async fn a_router_that_dies_during_the_handshake_is_looked_for_again() {
     let mut world = World::new();
     let terms = world.terms(&[site("york")]);
-    let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
-    let (options, router) = (world.options.clone(), deaf_to_the_first(world.address).await);
+    let identity = world.identity(&[site("york")]);
+    let hello = Hello::new(vec![site("york")], TOPOLOGY);
+    let options = world.options.clone();
+    let router = deaf_to_the_first(world.address).await;
     let begun = Instant::now();
     let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
     world.listener.admit(terms).await.unwrap();
@@ -166,8 +168,10 @@ async fn deaf_to_the_first(router: SocketAddr) -> SocketAddr {
     let inside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = outside.local_addr().unwrap();
     tokio::spawn(async move {
-        let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
-        let (mut first, mut last) = (None, None);
+        let mut there = vec![0; 65_536];
+        let mut back = vec![0; 65_536];
+        let mut first = None;
+        let mut last = None;
         loop {
             tokio::select! {
                 Ok((length, from)) = outside.recv_from(&mut there) => {
@@ -212,7 +216,8 @@ async fn an_address_without_a_port_is_no_address() {
 async fn two_peers_that_write_longest_frames_to_each_other_do_not_deadlock() {
     let mut world = World::new();
     let (mut peers, mut leaves) = world.gather(&[&[site("york")]]).await;
-    let (mut peer, mut leaf) = (peers.remove(0), leaves.remove(0));
+    let mut peer = peers.remove(0);
+    let mut leaf = leaves.remove(0);
     let mut out = Vec::new();
     append(&vec![5; FRAME_MAX], &mut out).unwrap();
 
@@ -227,7 +232,9 @@ async fn a_member_that_is_lost_before_the_run_begins_may_join_again() {
     let mut world = World::new();
     let roster = [site("york"), site("hull")];
     let terms = world.terms(&roster);
-    let (york, again, hull) = (world.knock(&roster[..1]), world.knock(&roster[..1]), world.knock(&roster[1..]));
+    let york = world.knock(&roster[..1]);
+    let again = world.knock(&roster[..1]);
+    let hull = world.knock(&roster[1..]);
     let log = world.log.clone();
     let leaves = tokio::spawn(async move {
         let york = york.await.unwrap();
@@ -266,8 +273,10 @@ async fn a_peer_that_falls_silent_is_noticed() {
 async fn a_tenth_of_all_packets_may_be_lost() {
     let mut world = World::new();
     let terms = world.terms(&[site("york")]);
-    let (identity, hello) = (world.identity(&[site("york")]), Hello::new(vec![site("york")], TOPOLOGY));
-    let (options, router) = (world.options.clone(), lossy(world.address, Duration::from_millis(2)).await);
+    let identity = world.identity(&[site("york")]);
+    let hello = Hello::new(vec![site("york")], TOPOLOGY);
+    let options = world.options.clone();
+    let router = lossy(world.address, Duration::from_millis(2)).await;
     let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
     let peer = world.listener.admit(terms).await.unwrap().remove(0);
     tokio::spawn(echo(peer));
@@ -286,8 +295,10 @@ async fn lossy(router: SocketAddr, latency: Duration) -> SocketAddr {
     let inside = Arc::new(UdpSocket::bind("127.0.0.1:0").await.unwrap());
     let address = outside.local_addr().unwrap();
     tokio::spawn(async move {
-        let (mut there, mut back) = (vec![0; 65_536], vec![0; 65_536]);
-        let (mut leaf, mut count) = (None, 0u64);
+        let mut there = vec![0; 65_536];
+        let mut back = vec![0; 65_536];
+        let mut leaf = None;
+        let mut count = 0u64;
         loop {
             let (socket, to, packet) = tokio::select! {
                 Ok((length, from)) = outside.recv_from(&mut there) => {

@@ -57,8 +57,10 @@ fn the_papers_examples_run_as_planned() {
         ("ten-tasks", "network-heft", "ideal", 91.0),
         ("ten-tasks", "network-heft", "tcp-parallel", 1223.0 / 12.0),
     ] {
-        let (topology, table) = (shipped(&format!("{name}.toml")), shipped(&format!("{name}.json")));
-        let (policy, model) = (format!("workflow.policy={policy}"), format!("network.model={model}"));
+        let topology = shipped(&format!("{name}.toml"));
+        let table = shipped(&format!("{name}.json"));
+        let policy = format!("workflow.policy={policy}");
+        let model = format!("network.model={model}");
         let settings = ["--set", &policy, "--set", &model];
         let planned = plan(&settings, &table, &topology)["realistic"].as_f64().unwrap();
         assert!((0.0..5e-6).contains(&(planned - expected + 1e-6)), "{name} {policy} {model}: {planned}");
@@ -198,7 +200,8 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
 #[test]
 fn plans_for_negotiating_users_are_shown_and_drawn() {
     let scratch = Scratch::new();
-    let (workflow, topology) = (shipped("layers.json"), shipped("provisioning.toml"));
+    let workflow = shipped("layers.json");
+    let topology = shipped("provisioning.toml");
     let svg = scratch.path("plans.svg");
     let flags = [
         "--policy=moga",
@@ -209,7 +212,8 @@ fn plans_for_negotiating_users_are_shown_and_drawn() {
         svg.to_str().unwrap(),
     ];
     let planned = plan(&flags, &workflow, &topology);
-    let (plans, chosen) = (planned["plans"].as_array().unwrap(), planned["chosen"].as_u64().unwrap());
+    let plans = planned["plans"].as_array().unwrap();
+    let chosen = planned["chosen"].as_u64().unwrap();
     assert!(plans.len() > 1 && (chosen as usize) < plans.len(), "{planned}");
     assert_eq!(planned["tasks"].as_array().unwrap().len(), 24);
     let picture = std::fs::read_to_string(&svg).unwrap();

@@ -61,7 +61,8 @@ impl World {
         identity: Identity,
         hello: Hello,
     ) -> impl Future<Output = Result<Joined, JoinError>> + use<> {
-        let (address, options) = (self.address.to_string(), self.options.clone());
+        let address = self.address.to_string();
+        let options = self.options.clone();
         async move { connect(&address, &identity, &hello, &options).await }
     }
 

@@ -51,7 +51,8 @@ struct Session<'g> {
 impl<'g> Session<'g> {
     /// Each member in its own process.
     fn of(grid: &'g Grid) -> Session<'g> {
-        let (topology, plan) = (&grid.topology, grid.plan.clone());
+        let topology = &grid.topology;
+        let plan = grid.plan.clone();
         let members: Vec<ActorId> = plan
             .all()
             .into_iter()
@@ -242,7 +243,8 @@ fn lies_are_found_out(grid: &Grid, seeds: u64) {
         for seed in 0..seeds {
             let mut session = Session::of(grid);
             session.liar = Some(leaf);
-            let (me, name) = (session.members[leaf], session.label(leaf));
+            let me = session.members[leaf];
+            let name = session.label(leaf);
             let everybody = grid.plan.roles.len() as u32;
             let mut liar = Liar::new(mix(seed ^ mix(leaf as u64)), &heard, heard.frames[leaf], everybody);
             let (end, most) = memory::most(|| {
@@ -280,7 +282,8 @@ fn who_withholds_its_messages_is_named_alone() {
             for from in [0, 1, all / 4, all / 2, all * 3 / 4] {
                 let mut session = Session::of(&grid);
                 session.liar = Some(leaf);
-                let (name, mut frames) = (session.label(leaf), 0);
+                let name = session.label(leaf);
+                let mut frames = 0;
                 let end = session.run(&mut |who, mut frame, _| {
                     frames += u64::from(who == leaf);
                     if who == leaf && frames > from {

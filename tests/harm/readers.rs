@@ -124,7 +124,8 @@ pub fn experiment(bytes: &[u8]) {
 pub fn events(bytes: &[u8]) {
     let topology = load(GRID, &[]).expect("this one is in order");
     let names = Names::of(&topology);
-    let (reader, writer) = (EventReader::new(&names), EventWriter::new(&names));
+    let reader = EventReader::new(&names);
+    let writer = EventWriter::new(&names);
     for line in bytes.split(|byte| *byte == b'\n') {
         match reader.read(line) {
             Ok(entry) => {
@@ -199,7 +200,8 @@ fn obeyed(asked: Time, advice: Advice) {
     let site = Tasks::new(8);
     let mut orders = Vec::new();
     for job in 0..4 {
-        let (walltime, runtime) = (Span::from_secs(20), Span::from_secs(10));
+        let walltime = Span::from_secs(20);
+        let runtime = Span::from_secs(10);
         let entrust = Entrust { job: JobId(job), nodes: 2, walltime, runtime, losses: 0 };
         managed.hear(asked, ActorId(0), Message::Entrust(entrust), &site, &mut orders);
     }

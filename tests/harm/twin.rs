@@ -123,7 +123,8 @@ impl Router {
 }
 
 fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (JournalReader, usize) {
-    let (mut reader, mut at) = (JournalReader::default(), 0);
+    let mut reader = JournalReader::default();
+    let mut at = 0;
     while let Next::Record(length) = reader.next(&bytes[at..]) {
         tell(parse_record(&bytes[at..at + length]));
         at += length;
@@ -355,7 +356,9 @@ fn a_contract_changes_no_log() {
         Some(seed) => seed..seed + 1,
         None => 0..number("HANSA_TWINS").unwrap_or(if cfg!(unoptimised) { 40 } else { 400 }),
     };
-    let (mut ahead, mut foretold, mut neither) = (0, 0, 0);
+    let mut ahead = 0;
+    let mut foretold = 0;
+    let mut neither = 0;
     for seed in seeds {
         let grid = grids::random_with_contract(seed);
         let contract = topology::contract(&grid.topology, &grid.plan);

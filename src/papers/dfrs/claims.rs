@@ -540,7 +540,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             let at = |judge: &Judge<'_, Outcome>, period| {
                 judge.bandwidth("mean", Group::High, &with_period(period), |spread| spread.mean)
             };
-            let (usual, hour) = (at(judge, PERIODS[0]), at(judge, 3_600));
+            let usual = at(judge, PERIODS[0]);
+            let hour = at(judge, 3_600);
             let times = usual.value.zip(hour.value).map(|(usual, hour)| usual / hour);
             let times = Number::new("bandwidth at 600 s / at 3600 s".to_owned(), times);
             judge.beside(times.name.clone(), "about 4", &times);

@@ -38,7 +38,8 @@ fn by_load(outcome: &Outcome) -> Figure {
         PlotLine { style, label, points: (1..=9).filter_map(point).collect(), ..PlotLine::default() }
     };
     let lines = LINES.into_iter().enumerate().map(line).collect();
-    let (x, y) = (PlotAxis::linear("Offered load", 1.0), PlotAxis::log("Mean degradation"));
+    let x = PlotAxis::linear("Offered load", 1.0);
+    let y = PlotAxis::log("Mean degradation");
     let title = "Figure 1: degradation from bound, by load";
     let below = format!("Scaled traces: {}", outcome.extent.words());
     let panel = Panel { title: "", x, y, lines, lowest: None };

@@ -203,7 +203,8 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
 /// Algorithms of tables 2 and 3, the recommended one with each period and with the paper's virtual time; with `all`,
 /// all others too.
 fn algorithms(all: bool) -> Vec<Algorithm> {
-    let (second, third) = (published::TABLE_2.iter().map(|row| row.0), published::TABLE_3.iter().map(|row| row.0));
+    let second = published::TABLE_2.iter().map(|row| row.0);
+    let third = published::TABLE_3.iter().map(|row| row.0);
     let names: BTreeSet<String> =
         second.chain(third).chain([RUNNING_ON]).map(str::to_owned).chain(all_periods().map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();

@@ -204,7 +204,8 @@ impl Outcome {
                 row.moves.migrated,
             ];
             let numbers = numbers.map(|number| number.to_string());
-            let (number, jobs) = (row.number.to_string(), row.jobs.to_string());
+            let number = row.number.to_string();
+            let jobs = row.jobs.to_string();
             let head = [set.as_str(), &number, &row.algorithm, &jobs];
             text.push_str(&rows::line(head.into_iter().chain(numbers.iter().map(String::as_str))));
         }

@@ -348,7 +348,8 @@ pub const CLAIMS: &[Claim<Results>] = &[
              equal weight. With costs from 1 to 50 the full form has 29.75 % and 17.82 % under equal sharing.",
         ),
         compare: |judge| {
-            let (increase, decrease) = (STRETCHED / ORIGINAL - 1.0, 1.0 - BEST / STRETCHED);
+            let increase = STRETCHED / ORIGINAL - 1.0;
+            let decrease = 1.0 - BEST / STRETCHED;
             judge.show("planned", ALL, ORIGINAL, |means| means.original);
             judge.show("increase", ALL, increase, Means::increase);
             judge.show("decrease", ALL, decrease, Means::decrease);

@@ -195,7 +195,8 @@ fn examples(settings: Settings) -> Vec<LawLine> {
             improve(&problem, settings.improvement())
         })
     };
-    let (six, ten) = (improved(&six()), improved(&ten()));
+    let six = improved(&six());
+    let ten = improved(&ten());
     let line = |table, what: &str, paper: &str, from: &[Improved; 2], of: fn(&Improved) -> f64| LawLine {
         table,
         what: what.to_owned(),

@@ -111,7 +111,8 @@ impl Outcome {
     /// Evaluates rows of one variant, with a section of a page on choices; None if they are not of this experiment.
     pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow], choices: Html) -> Option<Outcome> {
         let table = Table::of(experiment);
-        let (policy, load) = (table.axis(POLICY)?, table.axis(LOAD)?);
+        let policy = table.axis(POLICY)?;
+        let load = table.axis(LOAD)?;
         let mut samples: BTreeMap<(String, Load, &'static str), Vec<f64>> = BTreeMap::new();
         for row in rows {
             let load = (row.values[load].parse::<f64>().ok()? * 100.0).round() as Load;
@@ -156,7 +157,8 @@ impl Outcome {
         for ((policy, load, metric), estimate) in &self.estimates {
             let load = (f64::from(*load) / 100.0).to_string();
             let within = estimate.within.map_or(String::new(), |within| within.to_string());
-            let (mean, count) = (estimate.mean.to_string(), estimate.count.to_string());
+            let mean = estimate.mean.to_string();
+            let count = estimate.count.to_string();
             text.push_str(&rows::line([policy, load.as_str(), metric, &mean, &within, &count].into_iter()));
         }
         text

@@ -122,7 +122,8 @@ impl Demand {
 pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
     let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
     let job = |job: rigid::Rigid| {
-        let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+        let nodes = job.allocated.or(job.requested)?;
+        let runtime = job.runtime?;
         let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
         let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();
         let submit = Time::ZERO + job.submit.since(first);
@@ -156,7 +157,8 @@ impl Demand {
                 .generate()
                 .iter()
                 .filter_map(|job| {
-                    let (nodes, runtime) = (job.allocated.or(job.requested)?, job.runtime?);
+                    let nodes = job.allocated.or(job.requested)?;
+                    let runtime = job.runtime?;
                     let fits = (1..=procs).contains(&nodes) && !runtime.is_zero();
                     fits.then_some(Rigid { submit: job.submit, nodes, walltime: runtime, runtime })
                 })

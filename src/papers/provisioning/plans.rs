@@ -75,7 +75,8 @@ impl<'a> Case<'a> {
         for _ in 0..self.application.tasks() {
             let mut quotes = Vec::new();
             for wish in greedy.wishes(now) {
-                let (part, wanted) = (wish.part, WantedStarts::From(wish.part.start));
+                let part = wish.part;
+                let wanted = WantedStarts::From(wish.part.start);
                 let quote = sites[wish.site].desk.price(now, part.procs, part.span, wanted).ok()?;
                 quotes.push((wish.site, quote));
             }
@@ -225,7 +226,8 @@ pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
         };
         SEVERAL.iter().enumerate().map(site).collect()
     };
-    let (advertising, pricing) = (sites(PlanningMode::Exact), sites(PlanningMode::Rebuild));
+    let advertising = sites(PlanningMode::Exact);
+    let pricing = sites(PlanningMode::Rebuild);
     // 1,000 Gb per edge.
     let shape = Parallel { tasks: TASKS, depth: 10, procs: 14, bytes: 125_000_000_000 };
     let seed = mix(SEED ^ 0xF19);

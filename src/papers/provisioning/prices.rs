@@ -133,7 +133,8 @@ fn history(extent: &Extent, logs: &Logs, setting: &Setting, number: u32) -> Hist
 
     let mut trial = trial(site, PlanningMode::Rebuild, planner, queue.into());
     let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
-    let (mut fees, mut waits) = (Vec::new(), Vec::new());
+    let mut fees = Vec::new();
+    let mut waits = Vec::new();
     for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
         let now = job.submit;
         trial.advance(now);

@@ -80,7 +80,8 @@ fn reservations_last_their_run_times() {
         let rows = TINY.run(&logs, piece);
         rows.iter().find(|row| row.figure == "30").expect("it has a fee").value
     };
-    let (exact, inexact) = (fee(Estimates::Exact), fee(Estimates::Inexact));
+    let exact = fee(Estimates::Exact);
+    let inexact = fee(Estimates::Inexact);
     assert!(inexact < 3.0 * exact, "{inexact} is far beyond {exact}");
 }
 

@@ -311,7 +311,8 @@ impl Outcome {
 
     /// Difference of two policies, workload by workload.
     pub fn paired(&self, a: &'static str, b: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
-        let (a, b) = (self.samples.get(&(a, setting, metric))?, self.samples.get(&(b, setting, metric))?);
+        let a = self.samples.get(&(a, setting, metric))?;
+        let b = self.samples.get(&(b, setting, metric))?;
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         Estimate::of(&differences)
     }
@@ -390,7 +391,8 @@ impl Outcome {
             let Some(estimate) = self.estimate(policy, setting, metric) else { continue };
             let within = estimate.within.map_or(String::new(), |within| within.to_string());
             let [umed, arrival, flexibility] = columns(setting);
-            let (mean, count) = (estimate.mean.to_string(), estimate.count.to_string());
+            let mean = estimate.mean.to_string();
+            let count = estimate.count.to_string();
             let cells = [policy, &umed, &arrival, &flexibility, metric.name(), &mean, &within, &count];
             text.push_str(&rows::line(cells.into_iter()));
         }
@@ -468,7 +470,8 @@ pub fn runs_csv(rows: &[PolicyRun]) -> String {
         let [umed, arrival, flexibility] = columns(*setting);
         let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
         let [seed, valid, accepted] = &counts;
-        let (acceptance, slowdown) = (number(trial.acceptance()), number(trial.slowdown));
+        let acceptance = number(trial.acceptance());
+        let slowdown = number(trial.slowdown);
         let cells = [*policy, &umed, &arrival, &flexibility, seed, valid, accepted, &acceptance, &slowdown];
         text.push_str(&rows::line(cells.into_iter()));
     }

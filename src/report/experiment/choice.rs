@@ -160,7 +160,8 @@ impl Choices {
             let Some((choice, option)) = text.split_once('=') else {
                 return Err(format!("{text}: expected CHOICE=OPTION{}", self.example()));
             };
-            let (choice, option) = (choice.trim(), option.trim());
+            let choice = choice.trim();
+            let option = option.trim();
             let Some(index) = self.all.iter().position(|one| one.name == choice) else {
                 return Err(self.no_choice(choice));
             };

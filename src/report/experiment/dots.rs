@@ -66,7 +66,9 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -
             svg += drawn(dot, range, &x, middle + DOT * below);
         }
         if let ([dot], 1) = (&row.dots[..], most) {
-            let (x, y, mean) = (at(width - RIGHT + 14.0), at(middle), digits.show(dot.estimate.mean));
+            let x = at(width - RIGHT + 14.0);
+            let y = at(middle);
+            let mean = digits.show(dot.estimate.mean);
             svg += html!("<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>", x, y, mean);
         }
     }
@@ -79,7 +81,8 @@ fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
     let y = at(y);
     let mut svg = Html::default();
     if let Some((from, to)) = range.interval(estimate) {
-        let (from, to) = (at(x(from)), at(x(to)));
+        let from = at(x(from));
+        let to = at(x(to));
         svg += html!(
             "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>",
             [from, y, to, colour]

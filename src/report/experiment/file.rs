@@ -253,9 +253,11 @@ struct FileKeys {
 impl FileKeys {
     fn usual() -> FileKeys {
         let metrics = metrics::all().collect();
-        let (name, topology) = (String::new(), String::new());
+        let name = String::new();
+        let topology = String::new();
         let choices = Choices::default();
-        let (entrants, claims) = (Vec::new(), Vec::new());
+        let entrants = Vec::new();
+        let claims = Vec::new();
         FileKeys { name, about: None, topology, metrics, entrants, choices, claims, repeats: false }
     }
 

@@ -104,7 +104,8 @@ const MARKED: usize = 100;
 type Point = (f64, f64);
 
 pub fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
-    let (size, wide) = (panel_size(panels), columns(panels));
+    let size = panel_size(panels);
+    let wide = columns(panels);
     let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
     let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
     let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
@@ -119,7 +120,8 @@ pub fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
     text(&mut svg, title, (EDGE, 26.0), 16, INK);
     text(&mut svg, below, (EDGE, 49.0), 11, SOFT);
     for (number, panel) in panels.iter().enumerate() {
-        let (x, y) = (at(EDGE / 2.0 + size.0 * (number % wide) as f64), at(HEAD + size.1 * (number / wide) as f64));
+        let x = at(EDGE / 2.0 + size.0 * (number % wide) as f64);
+        let y = at(HEAD + size.1 * (number / wide) as f64);
         svg += html!("<g transform=\"translate({x} {y})\" font-size=\"12\">\n", x, y);
         draw_panel(&mut svg, size, panel);
         svg += html!("</g>\n");
@@ -163,7 +165,8 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
     let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
     let area = PlotArea { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
     let place = |point: &Point| (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)));
-    let (across, up) = (xs.ticks(short), ys.ticks(short));
+    let across = xs.ticks(short);
+    let up = ys.ticks(short);
     let mut axes = format!("M{LEFT} {top}V{}H{}", area.bottom, area.right);
     axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(area.x(*share)), area.bottom)));
     axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(area.y(*share)))));
@@ -205,7 +208,8 @@ fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
     let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
     lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
     for (row, line) in lines.into_iter().enumerate() {
-        let (x, y) = (left + 4.0, HEAD + 28.0 + row as f64 * 24.0);
+        let x = left + 4.0;
+        let y = HEAD + 28.0 + row as f64 * 24.0;
         if !line.is_scatter {
             let dash = DASHES[line.style % DASHES.len()];
             stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
@@ -216,7 +220,8 @@ fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
 }
 
 fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {
-    let (x, y) = (at(x), at(y));
+    let x = at(x);
+    let y = at(y);
     *svg += html!(
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\">{text}</text>\n",
         [x, y, size, colour, text]
@@ -234,7 +239,8 @@ fn stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option
 }
 
 fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) {
-    let (x, y) = (at(x), at(y));
+    let x = at(x);
+    let y = at(y);
     *svg += html!(
         "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
         [x, y, radius, fill, colour]
@@ -331,7 +337,8 @@ mod tests {
     fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
         let points = vec![(0.0, 10.0), (1.0, 0.0), (2.0, 100.0)];
         let lines = vec![PlotLine { points, ..PlotLine::default() }];
-        let (x, y) = (PlotAxis::linear("", 1.0), PlotAxis::log(""));
+        let x = PlotAxis::linear("", 1.0);
+        let y = PlotAxis::log("");
         let svg: String = draw("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
         let dash = DASHES[0].expect("lines of the first style are dashed");
         // One stroke from the first point to the last, and the sample in the legend.

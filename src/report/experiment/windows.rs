@@ -48,7 +48,10 @@ struct WindowSeries {
 
 impl Default for WindowSeries {
     fn default() -> WindowSeries {
-        let (length, from, warm_up, cool_down) = (Span::ZERO, Span::ZERO, Span::ZERO, Span::ZERO);
+        let length = Span::ZERO;
+        let from = Span::ZERO;
+        let warm_up = Span::ZERO;
+        let cool_down = Span::ZERO;
         WindowSeries { windows: 1, length, from, every: None, warm_up, cool_down }
     }
 }
@@ -185,7 +188,8 @@ mod tests {
     #[test]
     fn windows_that_share_counted_jobs_are_reported() {
         let series = |every: u64, warm_up: u64| -> Vec<LogWindow> {
-            let (every, warm_up) = (Some(days(every)), days(warm_up));
+            let every = Some(days(every));
+            let warm_up = days(warm_up);
             WindowSeries { windows: 3, length: days(14), every, warm_up, ..WindowSeries::default() }.windows().collect()
         };
         assert_eq!(overlap_note(&series(14, 0)), None);

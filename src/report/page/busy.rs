@@ -35,12 +35,14 @@ impl Page<'_> {
         let tall = (360.0 / shown.len() as f64).clamp(4.0, 14.0);
         let mut body = Html::default();
         for (line, (site, levels)) in shown.iter().zip(&levels).enumerate() {
-            let (site, top) = (&sites[*site], TOP + line as f64 * tall);
+            let site = &sites[*site];
+            let top = TOP + line as f64 * tall;
             let shares: Vec<f64> = levels.means().iter().map(|mean| mean / f64::from(site.cores.max(1))).collect();
             body += html!("<g><title>{}, {}</title>", site.name, counted(site.cores.into(), "core"));
             if tall >= 9.0 {
                 let name = short(&site.name, 12);
-                let (x, y) = (at(LEFT - 6.0), at(top + tall / 2.0));
+                let x = at(LEFT - 6.0);
+                let y = at(top + tall / 2.0);
                 body += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>", x, y, name);
             }
             put_shades(&mut body, &shares, top, tall - 0.5);
@@ -78,9 +80,13 @@ fn put_shades(body: &mut Html, shares: &[f64], top: f64, tall: f64) {
     let x = |part: usize| across(part as f64 / PARTS as f64);
     let mut part = 0;
     for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
-        let (left, right) = (x(part), x(part + alike.len()));
+        let left = x(part);
+        let right = x(part + alike.len());
         if let Some(shade) = shade(alike[0]) {
-            let (left, top, wide, tall) = (at(left), at(top), at(right - left), at(tall));
+            let wide = at(right - left);
+            let left = at(left);
+            let top = at(top);
+            let tall = at(tall);
             *body += html!(
                 "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>",
                 [shade, left, top, wide, tall]

@@ -97,15 +97,18 @@ impl Levels {
     }
 
     pub fn add(&mut self, from: Time, to: Time, amount: f64) {
-        let (from, to) = (from.max(self.window.from), to.min(self.window.to));
+        let from = from.max(self.window.from);
+        let to = to.min(self.window.to);
         if from >= to {
             return;
         }
         let parts = self.partial.len();
         let width = self.window.micros() as f64 / parts as f64;
         let place = |time: Time| time.since(self.window.from).micros() as f64 / width;
-        let (start, end) = (place(from), place(to));
-        let (first, last) = ((start as usize).min(parts - 1), (end as usize).min(parts - 1));
+        let start = place(from);
+        let end = place(to);
+        let first = (start as usize).min(parts - 1);
+        let last = (end as usize).min(parts - 1);
         if first == last {
             self.partial[first] += amount * (end - start);
         } else {
@@ -166,7 +169,8 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
     let days = || round_step(window.micros() as f64 / (11 * DAY) as f64).max(1.0) as u64;
     let (unit, name, step) =
         steps.find(|(_, _, step)| window.micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
-    let (from, to) = (window.from.micros(), window.from.micros() + window.micros());
+    let from = window.from.micros();
+    let to = window.from.micros() + window.micros();
     let tick = |count: u64| {
         let share = (count * step - from) as f64 / window.micros() as f64;
         (share, (count * step / unit).to_string())
@@ -230,7 +234,8 @@ pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
 fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
     let mut drawn: Option<(String, String)> = None;
     for (from, to, height) in steps {
-        let (to, height) = (at(to), at(height));
+        let to = at(to);
+        let height = at(height);
         match &mut drawn {
             Some((end, level)) if *level == height => *end = to,
             Some((end, level)) => {
@@ -255,7 +260,8 @@ pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) 
         let (left, width) = column_at(column, columns.len());
         let mut below = 0.0;
         for (class, value, words) in parts.iter().filter(|(_, value, _)| *value > 0.0) {
-            let (bottom, top) = (scale.y(below), scale.y(below + value));
+            let bottom = scale.y(below);
+            let top = scale.y(below + value);
             svg += html!(
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>\n",
                 at(left),

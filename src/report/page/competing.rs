@@ -168,7 +168,8 @@ impl Page<'_> {
             if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
         };
         let digits = |of: fn(&Fared) -> Option<f64>| Digits::of(rows.iter().filter_map(|row| of(&row.fared)));
-        let (means, worst) = (digits(Fared::stretch), digits(Fared::worst));
+        let means = digits(Fared::stretch);
+        let worst = digits(Fared::worst);
         let cells = rows.iter().map(|row| {
             let about = &row.about;
             cells![

@@ -14,8 +14,10 @@ pub fn lines((left, top): (f64, f64), (width, height): (f64, f64)) -> String {
     let mut path = String::new();
     let mut across = APART;
     while across < width + height {
-        let (from, to) = (across.min(height), across.min(width));
-        let (x, y) = (left + across - from, top + from);
+        let from = across.min(height);
+        let to = across.min(width);
+        let x = left + across - from;
+        let y = top + from;
         let _ = write!(path, "M{} {}L{} {}", at(x), at(y), at(left + to), at(top + across - to));
         across += APART;
     }

@@ -9,7 +9,8 @@ use hansa_sim::settings::counted;
 
 impl Page<'_> {
     pub(super) fn facts(&self) -> Html {
-        let (run, manifest) = (&self.summary.run, self.manifest);
+        let run = &self.summary.run;
+        let manifest = self.manifest;
         let host = &manifest.host;
         // In one process there are no members to wait for.
         let joined = match run.hub_waits {

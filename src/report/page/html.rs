@@ -30,7 +30,8 @@ pub const SCRIPT: &str = include_str!("explore.js");
 
 /// A whole page, which loads nothing.
 pub fn document(title: &str, body: Html) -> String {
-    let (style, script) = (super::style(), Html::constant(SCRIPT));
+    let style = super::style();
+    let script = Html::constant(SCRIPT);
     let page = html!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\

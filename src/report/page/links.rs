@@ -58,9 +58,13 @@ impl Page<'_> {
         let levels = self.levels(&lanes, &flows);
         let names = link_names(self.topology);
         let cables = self.topology.cables.iter().flat_map(Cables::by_link).collect::<Vec<_>>();
-        let (mut body, mut told, mut top, mut legend) = (Html::default(), Vec::new(), TOP, Vec::new());
+        let mut body = Html::default();
+        let mut told = Vec::new();
+        let mut top = TOP;
+        let mut legend = Vec::new();
         for (link, levels) in lanes.iter().zip(levels) {
-            let (name, words) = (&names[*link], self.words(&loads[*link], links[*link].capacity));
+            let name = &names[*link];
+            let words = self.words(&loads[*link], links[*link].capacity);
             let full = full(&links[*link], &levels);
             body += lane(&short(name, 60), &words, &levels, full, top);
             let down = cables.get(*link).map_or_else(Html::default, |cable| self.down(*cable, name, top, lanes.len()));
@@ -125,9 +129,11 @@ impl Page<'_> {
         });
         all.sort_by_key(|(from, to)| (std::cmp::Reverse(to.since(*from)), *from));
         all.truncate(MOST / lanes);
-        let (mut svg, upper) = (Html::default(), top + CAPTION);
+        let mut svg = Html::default();
+        let upper = top + CAPTION;
         for (from, to) in all {
-            let (left, right) = (window.x(from.max(window.from)), window.x(to));
+            let left = window.x(from.max(window.from));
+            let right = window.x(to);
             let width = (right - left).max(0.6);
             svg += html!(
                 "<g class=\"down\"><title>{name}: down from {from} until {to}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" \
@@ -182,7 +188,8 @@ fn full(link: &Link, levels: &[f64]) -> f64 {
 }
 
 fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
-    let (upper, bottom) = (top + CAPTION, top + CAPTION + LANE);
+    let upper = top + CAPTION;
+    let bottom = top + CAPTION + LANE;
     let y = |level: f64| bottom - if full > 0.0 { (level / full).clamp(0.0, 1.0) * LANE } else { 0.0 };
     let mut svg = Html::default();
     svg += html!(

@@ -164,7 +164,8 @@ impl Page<'_> {
 /// The style sheet, with the colours that all pictures share.
 fn style() -> Html {
     let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
-    let (light, dark) = (variables(&ON_LIGHT), variables(&ON_DARK));
+    let light = variables(&ON_LIGHT);
+    let dark = variables(&ON_DARK);
     html!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n", light, dark)
         + Html::constant(STYLE)
 }

@@ -42,7 +42,8 @@ impl Page<'_> {
         for (column, group) in groups.iter().enumerate() {
             let (left, width) = column_at(column, groups.len());
             let middle = left + width / 2.0;
-            let (slr, censored) = (finite(group.slr), finite(group.slr_censored));
+            let slr = finite(group.slr);
+            let censored = finite(group.slr_censored);
             if let Some(censored) = censored {
                 let y = scale.y(censored);
                 body += html!(

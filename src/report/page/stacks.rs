@@ -100,8 +100,10 @@ fn stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
             // A constant stretch is one rectangle.
             let alike = |next: &usize| at(levels[*next]) == at(levels[step]) && at(below[*next]) == at(below[step]);
             let end = (step + 1..STEPS).find(|next| !alike(next)).unwrap_or(STEPS);
-            let (left, right) = (at(x(step)), at(x(end)));
-            let (low, high) = (at(bottom - below[step]), at(bottom - below[step] - levels[step]));
+            let left = at(x(step));
+            let right = at(x(end));
+            let low = at(bottom - below[step]);
+            let high = at(bottom - below[step] - levels[step]);
             let _ = write!(path, "M{left} {low}V{high}H{right}V{low}z");
             step = end;
         }

@@ -209,7 +209,8 @@ fn queued(topology: &Topology, waits: &[u64]) -> Tally {
     let minute = |minutes| Time::ZERO + Span::from_minutes(minutes);
     let mut add = |at, actor, record| tally.add(&Entry { stamp: Stamp::at(minute(at)), actor, record }).unwrap();
     for (id, wait) in (0..).zip(waits) {
-        let (job, cores) = (JobId(id), NodeSet::parse("1").unwrap());
+        let job = JobId(id);
+        let cores = NodeSet::parse("1").unwrap();
         let tasks = vec![Task::new(Span::from_minutes(1), 1, Kind(0))];
         let asked =
             Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None, times: None };
@@ -297,7 +298,9 @@ fn columns_of_few_jobs_are_not_called_tenths() {
 
 #[test]
 fn a_live_run_has_no_digest_and_one_process_waits_for_no_member() {
-    let (manifest, topology, tally) = (manifest(), topology(), tally(&story()));
+    let manifest = manifest();
+    let topology = topology();
+    let tally = tally(&story());
     let page_of = |run: RunFacts| {
         let results = tally.summary(1, Status::Complete, "0123456789abcdef".to_owned());
         String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap()
@@ -361,7 +364,8 @@ fn who_shares_nodes_had_no_more_of_them_than_its_share() {
     let mut add = |at, actor, record| tally.add(&Entry { stamp: hour(at), actor, record }).unwrap();
     let needs = Needs { cpu: 0.5, memory: 0.25 };
     for (id, user) in [(0, ANN), (1, BOB)] {
-        let (job, cores) = (JobId(id), NodeSet::parse("0-1").unwrap());
+        let job = JobId(id);
+        let cores = NodeSet::parse("0-1").unwrap();
         let tasks = vec![Task::new(Span::from_minutes(60), 2, Kind(0))];
         let asked =
             Job { id: job, arrive: Time::ZERO, first_task: id, tasks, edges: Vec::new(), worth: None, times: None };
@@ -483,13 +487,15 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
     for id in 0..jobs {
         let submitted = Time::from_micros(u64::from(draw(1_000_000_000)) * 1000);
         let task = Task::new(Span::from_secs(u64::from(draw(50_000))), cores_of_task, Kind(0));
-        let (id, tasks) = (JobId(id), vec![task; 5]);
+        let id = JobId(id);
+        let tasks = vec![task; 5];
         let job =
             Job { id, arrive: submitted, first_task: id.0 * 5, tasks, edges: Vec::new(), worth: None, times: None };
         let mut add = |time, actor, record| tally.add(&Entry { stamp: Stamp::at(time), actor, record }).unwrap();
         add(submitted, ActorId(0), Record::Arrived { job: Arc::new(job), user: ActorId(1 + sites + draw(100)) });
         for index in 0..5 {
-            let (task, start) = (TaskId { job: id, index }, submitted + Span::from_secs(u64::from(draw(90_000))));
+            let task = TaskId { job: id, index };
+            let start = submitted + Span::from_secs(u64::from(draw(90_000)));
             let first = draw(cores - 2 * cores_of_task);
             let cores: Vec<String> = (0..cores_of_task).map(|core| (first + 2 * core).to_string()).collect();
             let site = ActorId(1 + draw(sites));
@@ -530,7 +536,10 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
     let second = |at: u32| Time::ZERO + Span::from_secs(u64::from(at));
     let hour = Span::from_minutes(60);
     for number in 0..jobs {
-        let (id, now, site, user) = (JobId(number), 100 * number, ActorId(number % 9), ActorId(9 + number % 100));
+        let id = JobId(number);
+        let now = 100 * number;
+        let site = ActorId(number % 9);
+        let user = ActorId(9 + number % 100);
         let task = Task::new(hour, 1 + number % 7, Kind(0));
         let job = Job {
             id,
@@ -542,7 +551,8 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
             times: None,
         };
         let part = Part { procs: 1 + number % 7, start: second(now + 60), span: hour };
-        let (rate, fee) = (Rate::ONE, Area::of(number % 3, hour));
+        let rate = Rate::ONE;
+        let fee = Area::of(number % 3, hour);
         let slot = Slot {
             start: second(now),
             procs: 3,

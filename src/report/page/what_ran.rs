@@ -88,7 +88,8 @@ impl Page<'_> {
         };
         // A job that fits no site is not counted as load.
         let fits_nowhere = |fate: &Fate| matches!(fate, Fate::Refused | Fate::Rejected(_));
-        let (all, refused) = (sum(&|fate| !fits_nowhere(fate)), sum(&fits_nowhere));
+        let all = sum(&|fate| !fits_nowhere(fate));
+        let refused = sum(&fits_nowhere);
         let _ = write!(text, "; {} of work arrived", core_time(all / 1e6));
         if let Some(during) = self.results.arriving().filter(|during| *during > 0.0) {
             let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);

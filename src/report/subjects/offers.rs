@@ -95,7 +95,9 @@ impl Account for OfferAccount<'_> {
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.offers.sums;
         let age_mean = if sums.given == 0 { 0.0 } else { sums.ages as f64 / sums.given as f64 / 1e6 };
-        let (offers, given, age_max) = (sums.offers, sums.given, sums.age_max as f64 / 1e6);
+        let offers = sums.offers;
+        let given = sums.given;
+        let age_max = sums.age_max as f64 / 1e6;
         summary.put(&Offers { offers, given, age_mean, age_max });
     }
 }

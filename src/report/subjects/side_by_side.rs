@@ -145,7 +145,8 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             return format!("{}: no jobs", one.name);
         }
         let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::span(wait)));
-        let (hours, share) = (numerals::number(one.busy / 3600.0), one.share.map_or("–".to_owned(), numerals::percent));
+        let hours = numerals::number(one.busy / 3600.0);
+        let share = one.share.map_or("–".to_owned(), numerals::percent);
         format!(
             "{}: {} of {} jobs finished; {hours} core h = {share}{wait}",
             one.name,

@@ -127,7 +127,8 @@ impl Tally {
         let kind = |kind: usize| kinds.get(kind).map_or("", String::as_str);
         for offer in offers {
             let site = self.site_of[&offer.site] as usize;
-            let (kind, site) = (kind(self.sites[site].kind.0.into()), &sites[site]);
+            let kind = kind(self.sites[site].kind.0.into());
+            let site = &sites[site];
             BidRow { auction, time, kind, site, cores: offer.cores }.put_offer(&mut rows);
         }
         for ((bid, task), place) in bids.iter().zip(tasks).zip(1..) {

@@ -41,7 +41,8 @@ impl Tally {
         if self.tells_of_own_jobs(by.actor) {
             self.told_of(by, task.job)?;
         }
-        let (site, by_user) = (self.site(*site)?, self.tells_of_own_jobs(by.actor));
+        let site = self.site(*site)?;
+        let by_user = self.tells_of_own_jobs(by.actor);
         let row = self.task(*task)?;
         if row.start.is_some() && !row.is_lost() {
             return Err(Inconsistent::Again(*task, "started"));
@@ -130,7 +131,8 @@ impl Tally {
         if *saved > self.given(*task, site)?.ran_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
         }
-        let (needs, sites) = (self.needs_of(task.job), &self.sites);
+        let needs = self.needs_of(task.job);
+        let sites = &self.sites;
         let row = self.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
         let since_loss = |worked, (stint, more): (Stint<'_>, Span)| match stint.is_lost() {
             true => Span::ZERO,
@@ -182,7 +184,8 @@ impl Tally {
 
     /// Checks a site's report that these cores fail, or are back: it has them, and they were up, or down.
     fn is_outage(&self, site: usize, cores: &NodeSet, is_up: bool) -> Result<(), Inconsistent> {
-        let (facts, down) = (&self.sites[site], &self.down[site]);
+        let facts = &self.sites[site];
+        let down = &self.down[site];
         let is_there = cores.runs().last().is_some_and(|run| run.1 < facts.cores);
         let fits = if is_up { down.contains(cores) } else { !down.meets(cores) };
         if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
@@ -290,7 +293,9 @@ impl Tally {
         if row.answered.is_some() {
             return Err(Inconsistent::Answered(*job));
         }
-        let (ready, deadline, answer) = (*ready, *deadline, answer.clone());
+        let ready = *ready;
+        let deadline = *deadline;
+        let answer = answer.clone();
         let is_accepted = matches!(answer, ReserveAnswer::Accepted { .. });
         row.answered = Some(AnsweredRow { ready, deadline, answer, moved: 0, until: None, broken: None });
         if is_accepted {

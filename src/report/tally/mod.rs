@@ -137,7 +137,9 @@ impl Tally {
 
     /// A tally that keeps all.
     pub fn new(topology: &Topology, names: &Names) -> Tally {
-        let (mut sites, mut first_core, mut first_user) = (Vec::new(), 0, ActorId(u32::MAX));
+        let mut sites = Vec::new();
+        let mut first_core = 0;
+        let mut first_user = ActorId(u32::MAX);
         for (actor, role) in (0..).map(ActorId).zip(Roster::of(topology).roles) {
             match role {
                 Role::Site(site) => {
@@ -245,7 +247,8 @@ impl Tally {
 
     /// Tasks of the critical path of a job, ascending; among equal ones, the path of the first tasks.
     pub(super) fn critical_tasks(&self, row: &JobRow) -> Vec<usize> {
-        let (job, system) = (&row.job, &self.systems[row.system as usize]);
+        let job = &row.job;
+        let system = &self.systems[row.system as usize];
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let ranks = ranks(job, &graph, system);
         let next = |task: &usize| {
@@ -489,8 +492,10 @@ impl Reckoning {
         let row = system.row();
         let is_linked = topology.cables.is_some() && system.counts_transfers();
         let lone = is_linked.then(|| lone_times(topology, number));
-        let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
-        let (has_queues, is_central) = (row.traits.is_rigid, row.service.is_some());
+        let tick = system.tick();
+        let ccr_millionths = system.ccr_millionths();
+        let has_queues = row.traits.is_rigid;
+        let is_central = row.service.is_some();
         Reckoning { key: row.key, tick, ccr_millionths, lone, has_queues, is_central, gives: row.gives }
     }
 

@@ -82,7 +82,8 @@ impl Tally {
     /// service has received the offer, sent at that time.
     pub fn offered(&mut self, by: Reporter, idle: &u32, waiting: &u32, received: &u64) -> CountResult {
         let site = self.site(by.actor)?;
-        let (facts, down) = (&self.sites[site as usize], self.down[site as usize].len());
+        let facts = &self.sites[site as usize];
+        let down = self.down[site as usize].len();
         let offer = SiteOffer { idle: *idle, waiting: *waiting, received: *received };
         let is_seen = self.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer, by.now));
         let is_true = |offers: &&mut OfferBook| {

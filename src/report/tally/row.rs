@@ -201,7 +201,8 @@ impl TaskRow {
         needs: Option<Needs>,
         sites: &'a [SiteFacts],
     ) -> impl Iterator<Item = (Stint<'a>, Span)> + 'a {
-        let (mut before, mut held) = (None::<Stint<'a>>, Time::ZERO);
+        let mut before = None::<Stint<'a>>;
+        let mut held = Time::ZERO;
         self.stints(now).map(move |stint| {
             let site = stint.site.or(self.site).map(|site| &sites[site as usize]);
             let left = before.as_ref().and_then(|before| before.left);

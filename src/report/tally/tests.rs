@@ -86,7 +86,8 @@ proptest! {
 
 #[test]
 fn the_critical_path_is_the_one_that_the_market_reckons_with() {
-    let (share, tick) = (900_000, Span::from_minutes(1));
+    let share = 900_000;
+    let tick = Span::from_minutes(1);
     let market = Market { ccr_millionths: share, tick, ..Market::default() };
     let grid = Topology { systems: vec![Service::new(market.clone())], ..topology() };
     let task = |kind| Task::new(Span::from_secs(61), 1, Kind(kind));
@@ -123,7 +124,8 @@ fn what_is_over_leaves_memory_and_is_still_known() {
 fn a_task_is_where_its_stints_were() {
     let at =
         |minute: u64, record| Entry { stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)), actor: YORK, record };
-    let (task, cores) = (TaskId { job: JobId(0), index: 0 }, |text| NodeSet::parse(text).unwrap());
+    let task = TaskId { job: JobId(0), index: 0 };
+    let cores = |text| NodeSet::parse(text).unwrap();
     let told = |entries: &[Entry<Record>]| {
         let mut tally = Tally::new(&topology(), &names());
         story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)

@@ -10,11 +10,13 @@ pub fn golden(name: &str, found: &[u8]) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, found).unwrap();
     }
-    let (expected, found) = (std::fs::read_to_string(&path).unwrap_or_default(), String::from_utf8_lossy(found));
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let found = String::from_utf8_lossy(found);
     if expected == found {
         return;
     }
-    let (before, now): (BTreeSet<&str>, BTreeSet<&str>) = (expected.lines().collect(), found.lines().collect());
+    let before: BTreeSet<&str> = expected.lines().collect();
+    let now: BTreeSet<&str> = found.lines().collect();
     let only = |sign: &str, text: &str, other: &BTreeSet<&str>| {
         let lines = text.lines().filter(|line| !other.contains(line)).take(20);
         lines.map(|line| format!("{sign} {line}\n")).collect::<String>()

@@ -60,10 +60,8 @@ pub fn story() -> Vec<Entry<Record>> {
     let at = |minutes: u64, actor, record| Entry { stamp: Stamp::at(minute(minutes)), actor, record };
     let task = |job, index| TaskId { job: JobId(job), index };
     let cores = |text| NodeSet::parse(text).unwrap();
-    let (assigned, started) = (
-        |job, index, site| Record::Assigned { task: task(job, index), site },
-        |job, index, text| Record::Started { task: task(job, index), cores: cores(text) },
-    );
+    let assigned = |job, index, site| Record::Assigned { task: task(job, index), site };
+    let started = |job, index, text| Record::Started { task: task(job, index), cores: cores(text) };
     let arrived = |job: Job, user| Record::Arrived { job: Arc::new(job), user };
     let finished = |job, index| Record::Finished { task: task(job, index) };
     let mut late = at(70, ROUTER, Record::Completed { job: JobId(2), value: Some(0.0) });
@@ -125,7 +123,9 @@ pub fn tally(entries: &[Entry<Record>]) -> Tally {
 
 /// Hands over all lines of the events and gives the digest of the entries.
 pub fn write_events(entries: &[Entry<Record>], mut put: impl FnMut(&[u8])) -> String {
-    let (mut text, mut digest, mut encoded) = (Vec::new(), Digest::new(), Vec::new());
+    let mut text = Vec::new();
+    let mut digest = Digest::new();
+    let mut encoded = Vec::new();
     for entry in entries {
         EventWriter::new(&names()).write(entry, &mut text);
         encoded.clear();

@@ -57,7 +57,8 @@ impl Tally {
     fn hold_slice(&self, hold: &HoldSpan) -> Slice {
         let HoldSpan { user, hold, part, since, over, fate, .. } = *hold;
         let user = json(&self.names.of_actor(user));
-        let (start, lasts) = (part.start.micros(), part.span.micros());
+        let start = part.start.micros();
+        let lasts = part.span.micros();
         Slice {
             from: since,
             to: over,
@@ -95,7 +96,8 @@ impl<P> TraceWriter<P> {
             if is_new {
                 self.thread(pid, tid, &format!("{what}, lane {lane}"))?;
             }
-            let (ts, dur) = (from.micros(), to.since(from).micros());
+            let ts = from.micros();
+            let dur = to.since(from).micros();
             self.event(format_args!(
                 r#"{{"ph":"X","pid":{pid},"tid":{tid},"ts":{ts},"dur":{dur},"name":"{name}","cat":"{category}","args":{{{args}}}}}"#
             ))?;

@@ -105,7 +105,8 @@ impl Model {
                     ENDS => {
                         ended += 1;
                         let task = &self.tasks[number as usize];
-                        let (cluster, delay) = (usize::from(task.cluster), task.delay);
+                        let cluster = usize::from(task.cluster);
+                        let delay = task.delay;
                         free[cluster] += task.cores;
                         let (from, to) = task.successors;
                         for at in from..to {

@@ -49,7 +49,8 @@ pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<GridLoad, Failure> 
         }
         best.ok_or_else(|| Failure::Internal("no round was run".to_owned()))
     };
-    let (inline, processes) = (best(true)?, best(false)?);
+    let inline = best(true)?;
+    let processes = best(false)?;
     if inline["results"]["digest"] != processes["results"]["digest"] {
         return Err(Failure::Internal("the two layouts of the measured grid disagree".to_owned()));
     }

@@ -71,7 +71,8 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
     line!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)")?;
     for pending in [100, 10_000] {
         let rates = engine::measure(pending, effort.events, effort.rounds);
-        let (heap, engine) = (rates.heap / 1e6, rates.engine / 1e6);
+        let heap = rates.heap / 1e6;
+        let engine = rates.engine / 1e6;
         line!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap)?;
     }
 

@@ -54,7 +54,8 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
     let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
     let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
     let (_words, mut endings) = mpsc::unbounded_channel();
-    let (sender, receiver) = (&mut joined.sender, &mut joined.receiver);
+    let sender = &mut joined.sender;
+    let receiver = &mut joined.receiver;
     let fault = ProgramFault::default();
     drive_leaf(leaf, LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
     kept.block_on(async {

@@ -340,7 +340,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let topology = &loaded.topology;
     let members = topology.sites.len() + topology.users.len();
     if let Some(processes) = args.processes.map(|processes| processes as usize).filter(|many| *many > members) {
-        let (processes, members) = (count(processes as u64), count(members as u64));
+        let processes = count(processes as u64);
+        let members = count(members as u64);
         err::note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
     let grouping = match (args.processes, args.per_process) {
@@ -351,7 +352,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
         (None, None) => usual_grouping(topology),
     };
     if let (Grouping::Processes(processes), None) = (&grouping, args.processes) {
-        let (processes, members) = (count(*processes as u64), count(members as u64));
+        let processes = count(*processes as u64);
+        let members = count(members as u64);
         err::note(&format!(
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
         ));
@@ -416,7 +418,8 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
 /// Flags that a launcher passes on to its router: how the run is watched and reported.
 fn watching(args: &RunArgs) -> Vec<String> {
     let micros = |time: Duration| format!("{}us", time.as_micros());
-    let (stall_after, patience) = (micros(args.stall_after), micros(args.patience));
+    let stall_after = micros(args.stall_after);
+    let patience = micros(args.patience);
     let mut flags = vec!["--stall-after".to_owned(), stall_after, "--patience".to_owned(), patience];
     flags.extend(args.results.json.then(|| "--json".to_owned()));
     flags.extend(args.results.keep.then(|| "--keep".to_owned()));

@@ -161,7 +161,8 @@ fn account(virtual_time: u64, real: Duration, steps: u64) -> String {
 
 /// Nanoseconds for people: `1 d 2 h 3 min 4.5 s`.
 fn in_words(time: u64) -> String {
-    let (seconds, rest) = (time / 1_000_000_000, time % 1_000_000_000);
+    let seconds = time / 1_000_000_000;
+    let rest = time % 1_000_000_000;
     let mut words = String::new();
     for (count, unit) in [(seconds / 86400, "d"), (seconds / 3600 % 24, "h"), (seconds / 60 % 60, "min")] {
         if count > 0 || !words.is_empty() {

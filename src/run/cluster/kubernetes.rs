@@ -125,7 +125,8 @@ impl<'a> ObjectFrame<'a> {
 
     /// The files, and the claim if it is its own.
     fn objects(&self, many_write: bool) -> Vec<Value> {
-        let (mut text, mut bytes) = (Map::new(), Map::new());
+        let mut text = Map::new();
+        let mut bytes = Map::new();
         for (number, content) in self.bundle.files.values().enumerate() {
             match std::str::from_utf8(content) {
                 Ok(content) => drop(text.insert(key(number), content.into())),
@@ -164,7 +165,8 @@ impl<'a> ObjectFrame<'a> {
 
     /// The job of one role of a run.
     fn part(&self, party: &Party, spread: &MachineSpread<'_>) -> Value {
-        let (role, is_router) = (party.slug(), *party == Party::Router);
+        let role = party.slug();
+        let is_router = *party == Party::Router;
         let mut container = self.container(&self.call(party, spread), is_router);
         container["volumeMounts"]
             .as_array_mut()
@@ -300,7 +302,8 @@ mod tests {
 
     #[test]
     fn names_are_those_of_hosts_and_stay_different() {
-        let (a, b) = (object_name(&"x".repeat(63), "site-york"), object_name(&"x".repeat(63), "site-durham"));
+        let a = object_name(&"x".repeat(63), "site-york");
+        let b = object_name(&"x".repeat(63), "site-durham");
         assert!(a.len() <= LABEL_MAX && b.len() <= LABEL_MAX && a != b, "{a} {b}");
         assert_eq!(object_name("quickstart", "site-york"), "hansa-quickstart-site-york");
         assert!(!object_name("quickstart", "site-york-").ends_with('-'));

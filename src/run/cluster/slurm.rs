@@ -92,7 +92,8 @@ pub fn spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
 fn head(spread: &MachineSpread<'_>) -> String {
     let MachineSpread { topology, file, results, program, nodes, cpus, .. } = spread;
     let name = &topology.name;
-    let (sites, users) = (topology.sites.len(), topology.users.len());
+    let sites = topology.sites.len();
+    let users = topology.users.len();
     format!(
         "#!/bin/bash
 # Written by `hansa cluster slurm`: one run of {name}, its router, {sites} sites and {users} users on {nodes} nodes.

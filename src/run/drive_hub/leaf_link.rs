@@ -421,9 +421,11 @@ mod tests {
     fn who_creeps_may_send_only_so_much_of_what_is_to_come() {
         const MAX: usize = 1 << 20;
         let stamp = |micros| Stamp::at(Time::from_micros(micros));
-        let (task, later) = (TaskId { job: JobId(0), index: 0 }, stamp(1 << 40));
+        let task = TaskId { job: JobId(0), index: 0 };
+        let later = stamp(1 << 40);
         let ended = Message::Ended(Ended { task, started: Time::ZERO });
-        let (from, to) = (ActorId(1), ActorId(0));
+        let from = ActorId(1);
+        let to = ActorId(0);
         let mail = |number| Envelope { arrival: later, from, to, number, message: ended.clone() };
         let entry = Entry { stamp: later, actor: from, record: Record::Killed { task } };
         for tells in [false, true] {
@@ -495,7 +497,8 @@ mod tests {
         fn costs<T: serde::Serialize>(element: T) {
             let mut bytes = Vec::new();
             codec::encode(&element, &mut bytes).unwrap();
-            let (memory, encoded) = (size_of::<T>(), bytes.len());
+            let memory = size_of::<T>();
+            let encoded = bytes.len();
             assert!(memory <= LIST_FACTOR * encoded, "{}: {memory}, {encoded}", std::any::type_name::<T>());
         }
         let part = Part { procs: 0, start: Time::ZERO, span: Span::ZERO };

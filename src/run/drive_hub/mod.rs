@@ -245,7 +245,8 @@ impl HubDriver<'_, '_, '_> {
         loop {
             self.miss(hub, links)?;
             self.keep_pace(hub, links)?;
-            let (mut looked, mut batches) = (Instant::now(), BATCHES_PER_LOOK);
+            let mut looked = Instant::now();
+            let mut batches = BATCHES_PER_LOOK;
             while self.advance(hub, links, batches)? {
                 if looked.elapsed() < LOOK_EVERY {
                     continue;
@@ -397,7 +398,9 @@ impl HubDriver<'_, '_, '_> {
 
     /// Writes the frames of the hub.
     async fn send(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink], turn: Turn) -> Result<(), Halt> {
-        let (mut problem, mut silent, batches) = (None, true, hub.batches());
+        let mut problem = None;
+        let mut silent = true;
+        let batches = hub.batches();
         let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
         let mut say = |leaf: usize, down: Down<Message>| {
             if let Some(journal) = journal.as_mut().filter(|_| silent) {
@@ -452,7 +455,8 @@ impl HubDriver<'_, '_, '_> {
             Ok(up) => up,
             Err(error) => return Err(self.lost(hub, links, leaf, error)),
         };
-        let (mut next, before) = (Some(first), links[leaf].bytes_up);
+        let mut next = Some(first);
+        let before = links[leaf].bytes_up;
         while let Some(up) = next {
             let journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
             let journaled = journal.map(|journal| journal.up(hub.batches(), leaf, &links[leaf].last));

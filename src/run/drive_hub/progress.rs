@@ -34,7 +34,8 @@ impl Reached {
     /// True if the run has progressed since `before`, which is this long ago. Frames without news do not count, nor
     /// does virtual time that creeps without events.
     pub fn is_beyond(&self, before: &Reached, after: Duration) -> bool {
-        let (run, then) = (&self.run, &before.run);
+        let run = &self.run;
+        let then = &before.run;
         if run.events > then.events || run.leaves_finished > then.leaves_finished || self.carried > before.carried {
             return true;
         }
@@ -61,7 +62,8 @@ pub(super) fn lost(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, 
     if let LinkError::TooMuch { .. } = error {
         // The frame that exceeds the bound may be that of an honest member.
         let most = links.iter().max_by_key(|link| link.unmoved.kept).unwrap_or(&links[leaf]);
-        let (label, kept) = (&most.label, most.unmoved.kept);
+        let label = &most.label;
+        let kept = most.unmoved.kept;
         return Failure::Breach(format!(
             "{label} floods the router at virtual time {}: {error}, and it has sent {kept} of them",
             hub.now()

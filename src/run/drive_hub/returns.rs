@@ -121,7 +121,8 @@ impl HubDriver<'_, '_, '_> {
         let Some(returns) = self.watch.returns.as_mut().filter(|returns| returns.goes_on) else { return Ok(()) };
         let since = Instant::now();
         let mut pages = returns.journal.read()?;
-        let (mut rehearsal, mut items) = (Rehearsal::default(), 0);
+        let mut rehearsal = Rehearsal::default();
+        let mut items = 0;
         while let Some(item) = pages.next()? {
             let played = rehearsal.play(hub, item);
             // Without an answer of its program, the router does not repeat what it did.
@@ -195,7 +196,8 @@ impl HubDriver<'_, '_, '_> {
             let repeated = kept.block_on(self.catch_up(hub, links, &back, &mut lost))?;
             for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
                 let seconds = since.elapsed().as_secs_f64();
-                let (who, frames) = (&links[*leaf].label, repeated[leaf]);
+                let who = &links[*leaf].label;
+                let frames = repeated[leaf];
                 err::note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
             }
         }
@@ -268,7 +270,8 @@ impl HubDriver<'_, '_, '_> {
         leaf: usize,
         failure: &Failure,
     ) -> Result<tokio::time::Instant, Failure> {
-        let (link, returns) = (&links[leaf], self.watch.returns.as_ref().expect(MAY_RETURN));
+        let link = &links[leaf];
+        let returns = self.watch.returns.as_ref().expect(MAY_RETURN);
         link.connection.close(Close::Dropped, "");
         returns.door.expect(&link.parties, &link.connection);
 

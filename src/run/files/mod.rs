@@ -240,7 +240,8 @@ impl ResultFolder {
         // A file has been put into it at the last moment.
         let (path, told) = self.free_name()?;
         self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
-        let (asked, told) = (self.asked.display(), told.display());
+        let asked = self.asked.display();
+        let told = told.display();
         err::warning(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
         Ok(())
     }

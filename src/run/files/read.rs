@@ -88,7 +88,8 @@ pub fn name_of(folder: &Path) -> String {
 }
 
 pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
-    let (path, mut bytes) = (folder.join(name), Vec::new());
+    let path = folder.join(name);
+    let mut bytes = Vec::new();
     part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
     serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
 }

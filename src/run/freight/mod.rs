@@ -182,7 +182,9 @@ impl Freight {
         self.under_way.insert(flow, Trip { edge, from, to, began: Instant::now() });
         let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
         let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
-        let (turns, passed, done) = (self.turns.clone(), self.passed.clone(), self.done.0.clone());
+        let turns = self.turns.clone();
+        let passed = self.passed.clone();
+        let done = self.done.0.clone();
         tokio::spawn(async move {
             let outcome = match homes {
                 [Some(from), Some(to)] => {
@@ -228,7 +230,8 @@ impl Freight {
                 if passed > before {
                     continue;
                 }
-                let (first, patience) = (self.describe(first), PATIENCE.as_secs());
+                let first = self.describe(first);
+                let patience = PATIENCE.as_secs();
                 let text = format!("{first} has not arrived: no load has made progress for {patience} s");
                 return Err(Failure::Breach(text));
             };
@@ -268,7 +271,8 @@ async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: A
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site no longer answers".to_owned();
     let (data, verdict) = {
-        let ((data, waits), (said, verdict)) = (oneshot::channel(), oneshot::channel());
+        let (data, waits) = oneshot::channel();
+        let (said, verdict) = oneshot::channel();
         from.mailbox.lock().expect("no code panics while it holds mail").data.insert(label.flow, data);
         to.mailbox.lock().expect("no code panics while it holds mail").verdicts.insert(label.flow, said);
         (waits, verdict)
@@ -299,7 +303,8 @@ async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: A
 
 /// Passes a load on, and gives its sender new credit for the bytes passed.
 async fn relay(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -> std::io::Result<u64> {
-    let (mut hasher, mut block) = (Xxh3::new(), vec![0; BLOCK]);
+    let mut hasher = Xxh3::new();
+    let mut block = vec![0; BLOCK];
     loop {
         let count = AsyncReadExt::read(&mut from, &mut block).await?;
         if count == 0 {

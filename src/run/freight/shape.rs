@@ -133,7 +133,8 @@ pub(super) async fn relay(
     let size = shaper.block(route);
     let (into, mut last) = mpsc::channel(BETWEEN);
     for &link in route {
-        let (shaper, (out, next)) = (shaper.clone(), mpsc::channel(BETWEEN));
+        let shaper = shaper.clone();
+        let (out, next) = mpsc::channel(BETWEEN);
         let mut blocks: mpsc::Receiver<Vec<u8>> = std::mem::replace(&mut last, next);
         tokio::spawn(async move {
             let mut own = Bucket { flows: 1, free: Instant::now() };

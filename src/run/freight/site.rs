@@ -41,7 +41,8 @@ async fn send(connection: &Connection, label: LoadLabel, mut credits: RecvStream
     let mut out = connection.open_uni().await?;
     out.write_all(&LoadHeader::Data(label).to_bytes()).await?;
     let mut content = LoadContent::new(label.seed, label.bytes);
-    let (mut left, mut credit) = (label.bytes, 0);
+    let mut left = label.bytes;
+    let mut credit = 0;
     let mut block = vec![0; BLOCK];
     while left > 0 {
         while credit < left.min(BLOCK as u64) {

@@ -80,8 +80,11 @@ impl LoadHeader {
 /// Reads a load to its end and compares it with its expected content.
 pub async fn check(label: LoadLabel, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadVerdict> {
     let mut content = LoadContent::new(label.seed, label.bytes);
-    let (mut hasher, mut arrived, mut right) = (Xxh3::new(), 0u64, true);
-    let (mut found, mut wanted) = (vec![0; BLOCK], vec![0; BLOCK]);
+    let mut hasher = Xxh3::new();
+    let mut arrived = 0u64;
+    let mut right = true;
+    let mut found = vec![0; BLOCK];
+    let mut wanted = vec![0; BLOCK];
     loop {
         let mut filled = 0;
         while filled < BLOCK {
@@ -107,7 +110,8 @@ mod tests {
 
     fn load(label: LoadLabel) -> Vec<u8> {
         let mut content = LoadContent::new(label.seed, label.bytes);
-        let (mut all, mut block) = (Vec::new(), [0; 64]);
+        let mut all = Vec::new();
+        let mut block = [0; 64];
         loop {
             match content.next(&mut block) {
                 0 => return all,

@@ -405,7 +405,8 @@ impl<'a> Starting<'a> {
     /// Starts a lost process again.
     async fn start_again(&mut self, member: usize) -> Result<(), Failure> {
         let Member { parties, restarts, .. } = &self.started[member];
-        let (parties, restarts) = (parties.clone(), restarts + 1);
+        let parties = parties.clone();
+        let restarts = restarts + 1;
         let started = start_member(parties, self.meeting, self.exits.clone()).await?;
         self.started[member] = Member { restarts, ..started };
         Ok(())

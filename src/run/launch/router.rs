@@ -291,7 +291,8 @@ async fn first_line(
     end: &mut EarlyEnd,
     quiet: Duration,
 ) -> Result<String, Failure> {
-    let (mut looks, mut pulse) = (tokio::time::interval(LOOK_EVERY), Pulse::new());
+    let mut looks = tokio::time::interval(LOOK_EVERY);
+    let mut pulse = Pulse::new();
     let mut killed_at = None;
     let mut first = String::new();
     let mut reading = Box::pin(lines.read_line(&mut first));

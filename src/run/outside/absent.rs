@@ -33,8 +33,10 @@ const SCRIPTS: &[&str] = &["py", "sh", "rb", "pl", "js", "mjs", "lua", "jar", "j
 
 /// Looks for the programs of a topology as a run would.
 pub fn look_for(loaded: &Loaded) -> Absent {
-    let (topology, written_in) = (&loaded.topology, loaded.path());
-    let (mut absent, mut missed) = (Absent::default(), BTreeSet::new());
+    let topology = &loaded.topology;
+    let written_in = loaded.path();
+    let mut absent = Absent::default();
+    let mut missed = BTreeSet::new();
     for (_, wanted) in wanted(topology, &Roster::of(topology)) {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
             absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));

@@ -23,7 +23,8 @@ pub fn greet(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<E
         ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
     let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
-    let (ask, winner) = (foreign.ask.word(), foreign.winner.word());
+    let ask = foreign.ask.word();
+    let winner = foreign.winner.word();
     let facts = BidderFacts { ask, winner, tick: seconds(tick.micros()), sites };
     let bidder = BidderProgram {
         winner: match foreign.winner {

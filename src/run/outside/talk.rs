@@ -61,7 +61,9 @@ impl Talk {
         thread("questions", move || send(stdin, &to_send))
             .and_then(|_| thread("answers", move || hear(BufReader::new(stdout), &heard)))
             .map_err(|error| cannot_start(&who, &words[0], &error))?;
-        let (running, questions, stop) = (Some(running), Some(questions), stop.clone());
+        let running = Some(running);
+        let questions = Some(questions);
+        let stop = stop.clone();
         Ok(Talk { who, running, stop, questions, answers, timeout, caller: None })
     }
 
@@ -81,7 +83,9 @@ impl Talk {
         let (heard, answers) = sync_channel(1);
         let calling = caller.clone();
         thread("caller", move || call(&calling, &to_send, &heard)).map_err(|error| format!("{who}: {error}"))?;
-        let (questions, caller, stop) = (Some(questions), Some(caller), stop.clone());
+        let questions = Some(questions);
+        let caller = Some(caller);
+        let stop = stop.clone();
         Ok(Talk { who, running, stop, questions, answers, timeout, caller })
     }
 

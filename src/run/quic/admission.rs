@@ -338,7 +338,8 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
             // It asks again by itself, and there may be a place by then.
             incoming.ignore();
         } else if let Ok(place) = places.clone().try_acquire_owned() {
-            let (endpoint, door) = (endpoint.clone(), door.clone());
+            let endpoint = endpoint.clone();
+            let door = door.clone();
             tokio::spawn(async move {
                 hear(incoming, endpoint, &door).await;
                 drop(place);

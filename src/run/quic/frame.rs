@@ -241,7 +241,8 @@ mod tests {
     }
 
     fn mail(small: bool, count: u32) -> Vec<Envelope<Message>> {
-        let (from, to) = (ActorId(1), ActorId(0));
+        let from = ActorId(1);
+        let to = ActorId(0);
         let letter = |number| Envelope {
             arrival: Stamp::ZERO,
             from,

@@ -219,7 +219,8 @@ impl<E: Into<WireError>> From<E> for Greeting {
 async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting> {
     connection.trust();
     let (send, receive) = connection.quic.open_bi().await?;
-    let (mut sender, mut receiver) = (FrameSender::new(send, &connection), FrameReceiver::new(receive, FRAME_MAX));
+    let mut sender = FrameSender::new(send, &connection);
+    let mut receiver = FrameReceiver::new(receive, FRAME_MAX);
     let answer = async {
         // A refusal may come before the hello is out; it is read with its reason.
         let _ = sender.write(hello).await;

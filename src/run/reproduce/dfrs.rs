@@ -21,7 +21,8 @@ pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Resul
     let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
     let Some(rows) = all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
     let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
-    let (tables, verdicts) = (outcome.tables_text(), outcome.verdicts());
+    let tables = outcome.tables_text();
+    let verdicts = outcome.verdicts();
     let told = format!("{tables}\n{verdicts}");
     let files =
         [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts), (PAGE, outcome.page())];

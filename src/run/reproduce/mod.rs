@@ -120,7 +120,8 @@ impl<S: Clone + Debug + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
         let variants = choosing.variants(&file.choices)?;
         let count = pieces.len();
         if variants.len() > 1 {
-            let (variants, total) = (variants.len(), variants.len() * count);
+            let variants = variants.len();
+            let total = variants * count;
             err::note(&format!("note: {variants} variants of {count} {what} each, {total} in all"));
         }
         let settings: Vec<S> = variants.iter().map(|variant| file.settings(&variant.selection)).collect();
@@ -167,16 +168,19 @@ impl PieceRun<'_> {
         pieces: Vec<(usize, &P)>,
         work: impl Fn(&P) -> R + Sync,
     ) -> Result<Vec<R>, Failure> {
-        let (folder, count) = (self.folder.display(), pieces.len());
+        let folder = self.folder.display();
+        let count = pieces.len();
         let (mut file, mut done) = KeptPieces::open::<R>(self.folder, self.fingerprint, self.making.fresh)?;
         let lacking: Vec<&(usize, &P)> = pieces.iter().filter(|(number, _)| !done.contains_key(number)).collect();
         if lacking.len() < count {
-            let (there, what) = (count - lacking.len(), self.what);
+            let there = count - lacking.len();
+            let what = self.what;
             err::note(&format!("note: {there} of {count} {what} are in {folder} already (--fresh makes them again)"));
         }
         let threads =
             self.making.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let (mut progress, mut failure) = (ItemCounter::new(self.what, count, count - lacking.len()), None);
+        let mut progress = ItemCounter::new(self.what, count, count - lacking.len());
+        let mut failure = None;
         let failed = AtomicBool::new(false);
         let stopped = || self.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
         in_parallel(&lacking, threads, &stopped, &|(number, piece)| (*number, work(piece)), &mut |result| {

@@ -145,7 +145,8 @@ impl<'a> SweepBook<'a> {
         }
         let made = made.unwrap_or_default();
         if made.grown {
-            let (there, left_out) = (made.rows.len(), made.left_out());
+            let there = made.rows.len();
+            let left_out = made.left_out();
             let left_out = if left_out.is_empty() { left_out } else { format!("; {left_out}") };
             err::note(&format!(
                 "note: the experiment has changed: {there} of {} are in {} already{left_out}",
@@ -335,7 +336,8 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
             None if number == 0 && line == table.header() => {}
             None if !line.ends_with('\n') => {}
             None => {
-                let (path, line) = (path.display(), number + 1);
+                let path = path.display();
+                let line = number + 1;
                 return Err(Failure::Input(format!(
                     "{path}:{line}: this is not a row of the experiment; fix it, or start over with --fresh"
                 )));

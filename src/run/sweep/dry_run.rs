@@ -106,7 +106,8 @@ fn trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usiz
     let began = Instant::now();
     let made = std::thread::scope(|scope| {
         let (over, ended) = channel::<()>();
-        let (stop, interrupted) = (&stop, &interrupted);
+        let stop = &stop;
+        let interrupted = &interrupted;
         scope.spawn(move || {
             while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
                 if interrupted.load(Ordering::Relaxed) || began.elapsed() >= TRIAL_MAX {

@@ -39,7 +39,8 @@ pub fn gather(
         let share = SweepWork { part: Some(part), ..*work };
         let read = read_rows(&folder, &share)?;
         if read.len() < share.count() {
-            let (read, count) = (read.len(), share.count());
+            let read = read.len();
+            let count = share.count();
             let folder = folder.display();
             return Err(Failure::Input(format!("{folder} claims to be complete, but has only {read} of {count} runs")));
         }
@@ -89,7 +90,8 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
         for (folder, state) in shares_in(folder)? {
             let part = share_of(label, &folder, &state)?;
             if let Some((other, _)) = found.get(&part).filter(|(other, _)| *other != folder) {
-                let (folder, other) = (folder.display(), other.display());
+                let folder = folder.display();
+                let other = other.display();
                 return Err(Failure::Input(format!(
                     "share {part} is in both {other} and {folder}: leave one of them out"
                 )));
@@ -155,7 +157,9 @@ fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, SweepState)>, Failure> {
 
 fn share_of(label: Label<'_>, folder: &Path, state: &SweepState) -> Result<SweepPart, Failure> {
     let foreign = || {
-        let (folder, what, name) = (folder.display(), state.of_what(label), label.experiment);
+        let folder = folder.display();
+        let what = state.of_what(label);
+        let name = label.experiment;
         Failure::Input(format!(
             "{folder} holds {what}: expected a share of the current version of the experiment {name}"
         ))

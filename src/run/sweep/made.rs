@@ -129,12 +129,15 @@ impl MadeRuns {
             wanted.entry(work.inputs_of(&run)).or_default().push(run);
         }
         let mut made = MadeRuns::default();
-        let (mut others, mut belonging, mut bytes) = (BTreeSet::new(), false, 0);
+        let mut others = BTreeSet::new();
+        let mut belonging = false;
+        let mut bytes = 0;
         for (place, line) in text.split_inclusive('\n').enumerate().filter(|(_, line)| line.ends_with('\n')) {
             bytes += line.len() as u64;
             let read: Option<MadeRun> = serde_json::from_str(line).ok();
             let Some(run) = read.filter(|run| run.digest.len() == DIGEST) else {
-                let (path, line) = (path.display(), place + 1);
+                let path = path.display();
+                let line = place + 1;
                 return Err(Failure::Input(format!(
                     "{path}:{line}: this is not a run with its inputs, metrics and digest; delete the line to have its \
                      run made again, or start over with --fresh"

@@ -88,7 +88,8 @@ pub struct Swept {
 impl Swept {
     /// The number of runs and their place, in words.
     pub fn told(&self) -> String {
-        let (runs, path) = (counted(self.rows.len() as u64, "run"), self.out.join(RUNS));
+        let runs = counted(self.rows.len() as u64, "run");
+        let path = self.out.join(RUNS);
         match self.part {
             Some(part) => format!("share {part}: {runs} in {}\n", path.display()),
             None => format!("{runs} in {}\n", path.display()),
@@ -399,7 +400,8 @@ fn run_missing(
     });
     progress.clear();
 
-    let (done, count) = (book.rows.len(), work.count());
+    let done = book.rows.len();
+    let count = work.count();
     if end.is_ok() && done < count {
         let out = book.out.display();
         end = Err(Failure::Interrupted(format!(

@@ -93,7 +93,9 @@ impl Job {
     fn check_edges(&self) -> Result<(), JobError> {
         let mut before = None;
         for edge in &self.edges {
-            let (from, to, tasks) = (edge.from, edge.to, self.tasks.len());
+            let from = edge.from;
+            let to = edge.to;
+            let tasks = self.tasks.len();
             if from.max(to) as usize >= tasks {
                 return Err(JobError::Dangling { from, to, tasks });
             }

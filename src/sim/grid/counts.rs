@@ -435,10 +435,14 @@ mod tests {
         let mut stream = SplitMix64::new(3);
         let mut blocks = 0;
         for _ in 0..200 {
-            let (mut counts, mut table, mut placed) = (Counts::default(), Table(vec![0; SECONDS as usize]), Vec::new());
-            let (mut now, longest) = (0, stream.int(2, 50));
+            let mut counts = Counts::default();
+            let mut table = Table(vec![0; SECONDS as usize]);
+            let mut placed = Vec::new();
+            let mut now = 0;
+            let longest = stream.int(2, 50);
             for _ in 0..80 {
-                let (from, count) = (now + stream.int(0, 60 - now.min(60)), stream.int(1, 4) as u32);
+                let from = now + stream.int(0, 60 - now.min(60));
+                let count = stream.int(1, 4) as u32;
                 let until = (from + stream.int(1, longest)).min(SECONDS - 1);
                 match stream.int(0, 6) {
                     0 | 1 if placed.len() > 3 => {

@@ -54,7 +54,8 @@ impl Curve {
         let all = std::iter::once((initial, 1.0)).chain(inner).chain(std::iter::once((final_, 0.0)));
         let mut vertices: Vec<Vertex> = all.map(|(slr, value)| Vertex { slr, value, area: 0.0 }).collect();
         for left in (0..vertices.len() - 1).rev() {
-            let (here, next) = (vertices[left], vertices[left + 1]);
+            let here = vertices[left];
+            let next = vertices[left + 1];
             vertices[left].area = next.area + (next.slr - here.slr) * (here.value + next.value) / 2.0;
         }
         Ok(Curve { vertices })
@@ -111,7 +112,8 @@ impl Curve {
     /// Rounding must not take the line below its end, or the fraction would rise there by a tiny amount.
     fn between(&self, slr: f64) -> (f64, &Vertex) {
         let ahead = self.vertices.partition_point(|vertex| vertex.slr <= slr);
-        let (low, high) = (&self.vertices[ahead - 1], &self.vertices[ahead]);
+        let low = &self.vertices[ahead - 1];
+        let high = &self.vertices[ahead];
         let factor = low.value + (slr - low.slr) / (high.slr - low.slr) * (high.value - low.value);
         (factor.max(high.value), high)
     }
@@ -279,9 +281,11 @@ mod tests {
             let curve = Curve::new(2.0, 6.0, &points).unwrap();
             ages.sort_by(f64::total_cmp);
             for pair in ages.windows(2) {
-                let (young, old) = (pair[0], pair[1]);
+                let young = pair[0];
+                let old = pair[1];
                 prop_assert!(curve.factor(old) <= curve.factor(young));
-                let (lost, width) = (curve.remaining(young) - curve.remaining(old), old - young);
+                let lost = curve.remaining(young) - curve.remaining(old);
+                let width = old - young;
                 prop_assert!(lost <= width * curve.factor(young) + 1e-12);
                 prop_assert!(lost >= width * curve.factor(old) - 1e-12);
             }

@@ -138,9 +138,11 @@ impl Drawn {
 /// Probability that none of `width` nodes is among the `struck` ones of all; a fraction of a node counts
 /// proportionally. O(min(struck, width)), and at most about six times the root of all.
 fn spared(all: u64, struck: u64, width: f64) -> f64 {
-    let (whole, part) = (width.floor() as u64, width.fract());
+    let whole = width.floor() as u64;
+    let part = width.fract();
     let of = |width: u64| {
-        let (dealt, others) = (width.min(struck), width.max(struck));
+        let dealt = width.min(struck);
+        let others = width.max(struck);
         let mut spared = 1.0;
         for number in 0..dealt {
             let left = all - number;
@@ -168,7 +170,8 @@ mod tests {
         for all in 1..=8 {
             for (struck, width) in (1..=all).flat_map(|struck| (1..=all).map(move |width| (struck, width))) {
                 let choices = choices(all, struck);
-                let (its, count) = ((1_u32 << width) - 1, choices.len() as f64);
+                let its = (1_u32 << width) - 1;
+                let count = choices.len() as f64;
                 let expected = choices.into_iter().filter(|bits| bits & its == 0).count() as f64 / count;
                 let found = spared(all.into(), struck.into(), width.into());
                 assert!((found - expected).abs() < 1e-12, "{width} of {all}, {struck}: {found} {expected}");

@@ -51,7 +51,8 @@ impl NodeSet {
         let mut set = NodeSet::default();
         for run in text.split(' ').filter(|_| !text.is_empty()) {
             let (first, last) = run.split_once('-').unwrap_or((run, run));
-            let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+            let first = first.parse().ok()?;
+            let last = last.parse().ok()?;
             let follows = set.runs.last().is_none_or(|&(_, before)| before < first && first - before > 1);
             if first > last || !follows {
                 return None;
@@ -212,7 +213,8 @@ impl NodeSet {
     }
 
     fn merge(&mut self, other: &NodeSet) {
-        let (mut a, mut b) = (self.runs.as_slice(), other.runs.as_slice());
+        let mut a = self.runs.as_slice();
+        let mut b = other.runs.as_slice();
         let mut merged: SmallVec<[(u32, u32); 2]> = SmallVec::with_capacity(a.len() + b.len());
         loop {
             let mine = b.first().is_none_or(|b| a.first().is_some_and(|a| a.0 <= b.0));
@@ -234,7 +236,8 @@ impl NodeSet {
             if from == to {
                 continue;
             }
-            let (low, high) = (self.runs[from].0, self.runs[to - 1].1);
+            let low = self.runs[from].0;
+            let high = self.runs[to - 1].1;
             let left = (low < first).then(|| (low, first - 1));
             let right = (last < high).then(|| (last + 1, high));
             match (left, right) {
@@ -360,7 +363,8 @@ mod tests {
                 prop_assert_eq!(a.meets(&b), !many.is_disjoint(&other));
                 prop_assert_eq!(a.contains(&b), many.is_superset(&other));
                 prop_assert_eq!(members(&a.intersection(&b)), &many & &other);
-                let (mut union, mut rest) = (a.clone(), a.clone());
+                let mut union = a.clone();
+                let mut rest = a.clone();
                 union.unite(&b);
                 rest.subtract(&b);
                 prop_assert_eq!(&union, &set_of(&(&many | &other)));

@@ -85,7 +85,8 @@ pub struct CheckpointSchedule {
 
 impl Default for Recovery {
     fn default() -> Recovery {
-        let (killed, bookings) = (Killed::default(), Bookings::default());
+        let killed = Killed::default();
+        let bookings = Bookings::default();
         Recovery {
             killed,
             attempts: 100,

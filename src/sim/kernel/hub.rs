@@ -597,12 +597,15 @@ impl<M: Message, R> Hub<M, R> {
         if let Some(answer) = self.foretold[envelope.from.index()].front()
             && answer.to == envelope.to
         {
-            let (foretold, sent) = (Some(answer.describe()), Some(envelope.describe()));
+            let foretold = Some(answer.describe());
+            let sent = Some(envelope.describe());
             return Err(Breach::Answer { leaf: Some(leaf), actor: envelope.from, foretold, sent });
         }
         let earliest = promised.after(self.place.latency(envelope.from, envelope.to));
         if envelope.arrival < earliest {
-            let (from, message, arrival) = (envelope.from, envelope.message.name(), envelope.arrival);
+            let from = envelope.from;
+            let message = envelope.message.name();
+            let arrival = envelope.arrival;
             return Err(Breach::Early { leaf, from, message, promised, arrival });
         }
         if envelope.arrival.time > Time::LATEST {

@@ -229,7 +229,8 @@ impl<M: Message, R> Place<M, R> {
     /// Runs the next batch of a track: all events of one actor at one stamp.
     pub(super) fn step(&mut self, track: Track) -> Result<(), Breach> {
         let Some(first) = self.tracks[track as usize].agenda.pop() else { return Ok(()) };
-        let (now, to) = (first.stamp, first.to);
+        let now = first.stamp;
+        let to = first.to;
         if now.step > STEPS_MAX {
             return Err(Breach::Livelock { actor: to, stamp: now, cause: first.name() });
         }

@@ -234,7 +234,8 @@ impl Wires {
         self.hub.advance(batches)?;
         if self.draw(2) == 0 {
             let contact = if self.draw(2) == 0 { Contact::All } else { Contact::Blockers };
-            let (down, chance) = (&mut self.down, &mut self.chance);
+            let down = &mut self.down;
+            let chance = &mut self.chance;
             self.hub.flush(contact, &mut |leaf, frame| {
                 down[leaf].extend(pieces(frame, chance, &Down::cut));
                 moved = true;
@@ -278,7 +279,8 @@ impl Wires {
         let counted = |status: LeafStatus| (status.messages_down, status.messages_up);
         assert_eq!(self.hub.leaf_statuses().into_iter().map(counted).collect::<Vec<_>>(), self.letters);
         let received = self.letters.iter().map(|letters| letters.1).sum::<u64>() + self.records as u64;
-        let (events, leaves_finished) = (self.hub.events(), self.hub.leaves());
+        let events = self.hub.events();
+        let leaves_finished = self.hub.leaves();
         assert_eq!(self.hub.progress(), Progress { safe: Stamp::NEVER, events, received, leaves_finished });
         assert!(self.leaves.iter().all(|leaf| leaf.finished() && !leaf.stopped()));
         assert_eq!(leaves_finished, self.leaves.len());
@@ -597,7 +599,8 @@ fn a_frame_can_be_split_down_to_single_entries() {
         let before = Promise { floor: stamp(1), done: stamp(0) };
         let up =
             Up { acked: 3, floor: stamp(9), done: stamp(8), finished: true, mail: mail(letters), log: log(records) };
-        let (mut whole, mut found) = (vec![up.clone()], Vec::new());
+        let mut whole = vec![up.clone()];
+        let mut found = Vec::new();
         while let Some(up) = whole.pop() {
             match up.clone().cut(before) {
                 Some((first, rest)) => whole.extend([rest, first]),
@@ -613,7 +616,8 @@ fn a_frame_can_be_split_down_to_single_entries() {
         assert_eq!(found.iter().flat_map(|piece| piece.log.clone()).collect::<Vec<_>>(), up.log);
 
         let down = Down { grant: stamp(9), then: Instruction::Report, mail: mail(letters) };
-        let (mut whole, mut found) = (vec![down.clone()], Vec::new());
+        let mut whole = vec![down.clone()];
+        let mut found = Vec::new();
         while let Some(down) = whole.pop() {
             match down.clone().cut() {
                 Some((first, rest)) => whole.extend([rest, first]),

@@ -65,7 +65,8 @@ impl LoneTimes {
         if sender == receiver {
             return Span::ZERO;
         }
-        let (from, to) = (from as u32, to as u32);
+        let from = from as u32;
+        let to = to as u32;
         let at = job.edges.partition_point(|edge| (edge.from, edge.to) < (from, to));
         let edge = job.edges.get(at).filter(|edge| (edge.from, edge.to) == (from, to));
         self.least(sender, receiver, edge.map_or(0, |edge| edge.data))

@@ -33,7 +33,8 @@ impl AdjacencyMap {
 
     /// True if usable links lead from one place to another.
     pub fn reaches(&self, from: usize, to: usize, may_use: impl Fn(LinkId) -> bool) -> bool {
-        let (mut seen, mut open) = (vec![false; self.out.len()], vec![from]);
+        let mut seen = vec![false; self.out.len()];
+        let mut open = vec![from];
         seen[from] = true;
         while let Some(at) = open.pop() {
             for hop in self.out[at].iter().filter(|hop| may_use(hop.link)) {
@@ -103,7 +104,8 @@ struct ReachedPlace {
 impl PathTree {
     /// Shortest path to a site; None if there is none.
     pub fn way(&self, to: usize) -> Option<Vec<LinkId>> {
-        let (mut at, mut way) = (to, Vec::new());
+        let mut at = to;
+        let mut way = Vec::new();
         while at != self.from {
             let ReachedPlace { before, link, .. } = self.reached[at]?;
             way.push(link);

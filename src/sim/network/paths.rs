@@ -28,7 +28,8 @@ impl Paths {
     pub fn new(links: Vec<Link>, routes: Vec<Vec<Vec<LinkId>>>) -> Paths {
         let sites = routes.len();
         assert!(routes.iter().all(|row| row.len() == sites), "there is a route for every pair of sites");
-        let (mut starts, mut crossed) = (Vec::with_capacity(sites * sites + 1), Vec::new());
+        let mut starts = Vec::with_capacity(sites * sites + 1);
+        let mut crossed = Vec::new();
         for route in routes.into_iter().flatten() {
             starts.push(crossed.len() as u32);
             crossed.extend(route);

@@ -57,7 +57,8 @@ impl Stager {
     /// Duration of the input's transfer without other traffic. Under the law of parallel TCP flows a little less may do
     /// beside others, as a link yields more to several flows than to one.
     pub fn alone(&self, staging: &Staging, site: ActorId) -> Span {
-        let (from, to) = (staging.home as usize, self.number(site) as usize);
+        let from = staging.home as usize;
+        let to = self.number(site) as usize;
         let paths = self.carrier.paths();
         let rate = paths.bandwidth(from, to, |link| link.effective(1));
         Span::from_micros((paths.latency(from, to) + staging.volumes.input as f64 / rate).ceil() as u64)

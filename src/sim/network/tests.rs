@@ -94,7 +94,8 @@ fn a_flow_waits_for_its_latency_and_needs_a_volume_to_need_time() {
 fn a_flow_that_is_stopped_leaves_its_share_to_the_others() {
     let mut flows = Flows::new(vec![link(10.0, Efficiency::None)]);
     let route = flows.route(&[LinkId(0)]);
-    let (stays, goes) = (flows.start(0.0, route, 30.0), flows.start(0.0, route, 30.0));
+    let stays = flows.start(0.0, route, 30.0);
+    let goes = flows.start(0.0, route, 30.0);
     let mut ended = Vec::new();
     flows.advance(2.0, &mut ended);
     assert_eq!(flows.stop(goes), 20.0);
@@ -106,12 +107,15 @@ fn a_flow_that_is_stopped_leaves_its_share_to_the_others() {
 #[test]
 fn flows_that_end_together_are_reported_in_the_order_of_starts() {
     let mut flows = Flows::new(vec![link(10.0, Efficiency::None)]);
-    let (route, nowhere) = (flows.route(&[LinkId(0)]), flows.route(&[]));
-    let (first, second) = (flows.start(0.0, route, 10.0), flows.start(0.0, route, 30.0));
+    let route = flows.route(&[LinkId(0)]);
+    let nowhere = flows.route(&[]);
+    let first = flows.start(0.0, route, 10.0);
+    let second = flows.start(0.0, route, 30.0);
     let mut ended = Vec::new();
     flows.advance(2.0, &mut ended);
     // It reuses the first flow's number, and ends with the second flow.
-    let (third, fourth) = (flows.start(2.0, route, 20.0), flows.start(6.0, nowhere, 1.0));
+    let third = flows.start(2.0, route, 20.0);
+    let fourth = flows.start(6.0, nowhere, 1.0);
     assert_eq!(third, first);
     flows.advance(9.0, &mut ended);
     let ends: Vec<_> = ended.into_iter().map(|ended| (ended.flow, ended.at)).collect();
@@ -155,7 +159,9 @@ fn a_flow_in_any_state_can_be_stopped_and_the_others_go_on() {
 fn per_flow_links_limit_each_but_none_takes_from_another() {
     let own = Link { mode: Mode::PerFlow, ..link(4.0, Efficiency::Tcp) };
     let mut flows = Flows::new(vec![own, link(10.0, Efficiency::None)]);
-    let (alone, both, other) = (flows.route(&ids(&[0])), flows.route(&ids(&[0, 1])), flows.route(&ids(&[1])));
+    let alone = flows.route(&ids(&[0]));
+    let both = flows.route(&ids(&[0, 1]));
+    let other = flows.route(&ids(&[1]));
     let started = [alone, alone, both, other].map(|route| flows.start(0.0, route, 1.0));
     assert_eq!(started.map(|flow| flows.rate(flow)), [3.0, 3.0, 3.0, 7.0]);
 }
@@ -163,8 +169,10 @@ fn per_flow_links_limit_each_but_none_takes_from_another() {
 #[test]
 fn an_infinite_link_needs_no_time() {
     let mut flows = Flows::new(vec![link(f64::INFINITY, Efficiency::Tcp), link(2.0, Efficiency::None)]);
-    let (fast, slow) = (flows.route(&ids(&[0])), flows.route(&ids(&[0, 1])));
-    let (first, second) = (flows.start(3.0, fast, 1e9), flows.start(3.0, slow, 4.0));
+    let fast = flows.route(&ids(&[0]));
+    let slow = flows.route(&ids(&[0, 1]));
+    let first = flows.start(3.0, fast, 1e9);
+    let second = flows.start(3.0, slow, 4.0);
     let mut ended = Vec::new();
     flows.advance(9.0, &mut ended);
     assert_eq!(ended, [EndedFlow { flow: first, at: 3.0 }, EndedFlow { flow: second, at: 5.0 }]);
@@ -189,7 +197,8 @@ fn whole_microseconds_round_each_end_up_and_nothing_else() {
 /// Ends of flows that are released at whole microseconds after `offset`, in microseconds after it.
 fn whole_ends(links: &[Link], offset: Time, story: &[(u64, Vec<usize>, u64)]) -> Vec<u64> {
     let mut transfers = Transfers::new(links.to_vec());
-    let (mut ends, mut flows) = (vec![0; story.len()], BTreeMap::new());
+    let mut ends = vec![0; story.len()];
+    let mut flows = BTreeMap::new();
     let mut order: Vec<usize> = (0..story.len()).collect();
     order.sort_by_key(|flow| story[*flow].0);
     let mut order = order.into_iter().peekable();

@@ -153,7 +153,8 @@ fn item(body: &[u8]) -> Option<Item<'_>> {
             Item::Down { leaf, frame: rest }
         }
         UP => {
-            let (after, leaf) = (take()?, usize::try_from(take()?).ok()?);
+            let after = take()?;
+            let leaf = usize::try_from(take()?).ok()?;
             Item::Up { after, leaf, frame: rest }
         }
         turn => {

@@ -48,7 +48,9 @@ fn items() -> impl Strategy<Value = Vec<Owned>> {
 
 /// All items that a reader finds, and their end.
 fn read(bytes: &[u8]) -> (Vec<Owned>, usize, JournalReader) {
-    let (mut found, mut at, mut reader) = (Vec::new(), 0, JournalReader::default());
+    let mut found = Vec::new();
+    let mut at = 0;
+    let mut reader = JournalReader::default();
     while let Next::Record(length) = reader.next(&bytes[at..]) {
         found.push(Owned::of(parse_record(&bytes[at..at + length])));
         at += length;
@@ -57,7 +59,9 @@ fn read(bytes: &[u8]) -> (Vec<Owned>, usize, JournalReader) {
 }
 
 fn write(items: &[Owned]) -> (Vec<u8>, Vec<usize>) {
-    let (mut writer, mut bytes, mut ends) = (JournalWriter::default(), Vec::new(), vec![0]);
+    let mut writer = JournalWriter::default();
+    let mut bytes = Vec::new();
+    let mut ends = vec![0];
     for item in items {
         writer.write(item.item(), &mut bytes);
         ends.push(bytes.len());
@@ -115,7 +119,8 @@ proptest! {
         if let Some(wrong) = wrong {
             sent[wrong].push(7);
         }
-        let (mut known, mut sent) = (had.iter(), sent.iter());
+        let mut known = had.iter();
+        let mut sent = sent.iter();
         let mut repeats = Repeats::default();
         let mut different = None;
         for known_first in order.into_iter().chain([true; 12]).chain([false; 16]) {

@@ -186,7 +186,10 @@ impl InvalidInput {
     pub fn rendered(&self) -> Vec<Rendered> {
         let list = self.0.list.borrow();
         // Errors are sorted by location, so each text is scanned only once.
-        let (mut source, mut at, mut line, mut column) = (usize::MAX, 0, 1, 1);
+        let mut source = usize::MAX;
+        let mut at = 0;
+        let mut line = 1;
+        let mut column = 1;
         let tell = |Diagnostic { location, key, message, hints, .. }: &Diagnostic| {
             let SourceText { path, text, .. } = &self.0.sources[location.source()];
             if location.source() != source {
@@ -257,7 +260,8 @@ impl Diagnostics {
         let margin = " ".repeat(number.len());
         writeln!(out, "{margin}{blue}-->{off} {}", self.locate(*location))?;
         if let Some(Spot { shown, indent, width, .. }) = &spot {
-            let (before, carets) = (" ".repeat(*indent), "^".repeat(*width));
+            let before = " ".repeat(*indent);
+            let carets = "^".repeat(*width);
             writeln!(out, "{margin} {blue}|{off}")?;
             writeln!(out, "{blue}{number} |{off} {shown}")?;
             writeln!(out, "{margin} {blue}|{off} {before}{red}{carets}{off}")?;

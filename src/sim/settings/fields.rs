@@ -158,7 +158,8 @@ impl<'a> Field<'a> {
             Value::Text(text) => {
                 let text = text.trim();
                 let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-                let (number, unit) = (&text[..end], text[end..].trim());
+                let number = &text[..end];
+                let unit = text[end..].trim();
                 match (number.parse::<f64>().is_ok(), unit.chars().all(char::is_alphabetic)) {
                     (true, true) if unit.is_empty() => Some(format!("write it without quotes: {number}")),
                     (true, true) => Some(format!("write a plain number, without quotes and unit: {number}")),
@@ -466,7 +467,8 @@ impl<'a> Field<'a> {
         'a: 's,
     {
         let Value::Table(table) = &self.node.value else { return self.wrong(expected) };
-        let (asked, anything) = (RefCell::default(), Cell::new(false));
+        let asked = RefCell::default();
+        let anything = Cell::new(false);
         Some(Fields {
             table,
             location: self.node.location,

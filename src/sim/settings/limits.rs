@@ -46,7 +46,10 @@ mod tests {
             times: SiteTimes::new((0..TASKS_MAX as usize).map(row).collect()),
         };
         let actor = ActorId(u32::MAX);
-        let (site, kind, think, needs) = (Some(actor), Some(Kind(u16::MAX)), Some(Span::MAX), Some(Needs::NODE));
+        let site = Some(actor);
+        let kind = Some(Kind(u16::MAX));
+        let think = Some(Span::MAX);
+        let needs = Some(Needs::NODE);
         let volumes = Volumes { input: u64::MAX, output: u64::MAX };
         let staging = Some(Staging { volumes, home: u32::MAX });
         let message = Message::Enqueue(Enqueue { job: job.into(), site, kind, think, needs, staging });

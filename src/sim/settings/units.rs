@@ -214,7 +214,8 @@ const BYTES: [(&str, u64); 5] =
 /// Reads `1.5 kB` as a whole number of bytes.
 pub fn bytes(text: &str) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-    let (number, unit) = (&text[..split], text[split..].trim_start());
+    let number = &text[..split];
+    let unit = text[split..].trim_start();
     let (_, size) = BYTES.iter().find(|(name, _)| *name == unit)?;
     exact(number, *size).ok()
 }

@@ -75,9 +75,16 @@ pub struct Key {
 
 /// Creates a key; `about` is the comment beside it in a resolved topology.
 pub fn key(name: &'static str, about: &'static str) -> Key {
-    let (need, usual, unfit) = (None, None, None);
-    let (aside, by_name, may_be_elsewhere, holds_the_rest) = (false, false, false, false);
-    let (means, expects, each) = ("", "", "");
+    let need = None;
+    let usual = None;
+    let unfit = None;
+    let aside = false;
+    let by_name = false;
+    let may_be_elsewhere = false;
+    let holds_the_rest = false;
+    let means = "";
+    let expects = "";
+    let each = "";
     Key { name, about, means, need, usual, unfit, expects, each, aside, may_be_elsewhere, holds_the_rest, by_name }
 }
 

@@ -214,7 +214,8 @@ pub(super) fn submit(
         }
     }
     for (job, &user) in jobs.into_iter().zip(turns.iter().cycle()) {
-        let (arrive, submit) = (job.arrive, Message::Submit(Submit { job: Arc::new(job) }));
+        let arrive = job.arrive;
+        let submit = Message::Submit(Submit { job: Arc::new(job) });
         submissions[user].timed.push((arrive, grid.hub(), submit));
     }
     Ok(())

@@ -92,7 +92,8 @@ fn any_record() -> impl Strategy<Value = Record> {
         (any::<u32>(), prop::option::of(value)).prop_map(|(job, value)| Record::Completed { job: JobId(job), value }),
         any::<u32>().prop_map(|job| Record::Removed { job: JobId(job) }),
         (any::<u32>(), any::<(u32, u32)>(), any_answer()).prop_map(|(job, (ready, slack), answer)| {
-            let (ready, deadline) = (Time::from_micros(ready.into()), Time::from_micros(slack.into()));
+            let ready = Time::from_micros(ready.into());
+            let deadline = Time::from_micros(slack.into());
             Record::Answered { job: JobId(job), ready, deadline, answer }
         }),
         any::<u32>().prop_map(|job| Record::Cancelled { job: JobId(job) }),
@@ -110,8 +111,8 @@ fn any_record() -> impl Strategy<Value = Record> {
             Record::Sent { edge, from: ActorId(from), to: ActorId(to), bytes, active }
         }),
         (any_edge(), any::<[u8; 3]>(), any::<u64>(), any::<u32>()).prop_map(|(edge, ends, bytes, active)| {
-            let ([user, from, to], active) =
-                (ends.map(|end| ActorId((end % 6).into())), Time::from_micros(active.into()));
+            let [user, from, to] = ends.map(|end| ActorId((end % 6).into()));
+            let active = Time::from_micros(active.into());
             Record::Shipped { user, edge, from, to, bytes, active }
         }),
         any_edge().prop_map(|edge| Record::Delivered { edge }),

@@ -74,7 +74,9 @@ impl BuildError {
 
 impl Roster {
     pub fn of(topology: &Topology) -> Roster {
-        let (mut names, mut roles, mut latencies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut names = Vec::new();
+        let mut roles = Vec::new();
+        let mut latencies = Vec::new();
         let mut add = |name: &str, role, latency| {
             names.push(name.to_owned());
             roles.push(role);
@@ -204,7 +206,8 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let told = |(workload, distributed): (usize, &Distributed)| {
         let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
-        let (jobs, will) = (counted((*jobs).into(), "job"), if *misfits == 1 { "it is" } else { "they are" });
+        let jobs = counted((*jobs).into(), "job");
+        let will = if *misfits == 1 { "it is" } else { "they are" };
         first.map(|first| {
             format!(
                 "workload.{workload}: of {jobs}, {misfits} can run at no site, from job {first} on; {will} turned away"
@@ -340,7 +343,8 @@ fn planned(
 ) -> Result<PlannedUser, ActorError> {
     let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Plans>>().ok());
     let decider = *decider.ok_or(ActorError::NoDecider)?;
-    let (mut jobs, mut rest) = (Vec::new(), Vec::new());
+    let mut jobs = Vec::new();
+    let mut rest = Vec::new();
     let is_for_queues = |jobs: &StreamedJobs| matches!(jobs.peek(), Some((_, Message::Enqueue(_))));
     let (queued, streamed): (Vec<StreamedJobs>, Vec<StreamedJobs>) = streamed.into_iter().partition(is_for_queues);
     for (time, to, message) in timed.into_iter().chain(queued.into_iter().flatten()) {

@@ -128,7 +128,9 @@ impl Cables {
         }
         let map = self.map(sites.len());
         let links = self.directed();
-        let (mut crossed, mut lost, mut first_lost) = (0, 0, None);
+        let mut crossed = 0;
+        let mut lost = 0;
+        let mut first_lost = None;
         let mut routes = Vec::with_capacity(sites.len());
         for from in 0..sites.len() {
             let mut row: Vec<_> = (0..sites.len()).map(|to| written[from * sites.len() + to].take()).collect();
@@ -164,7 +166,8 @@ impl Cables {
 
     /// The links of a path from a site over some cables; None if the cables are not connected.
     pub fn way(&self, from: usize, via: &[CableId]) -> Option<Vec<LinkId>> {
-        let (numbers, mut at) = (self.numbers(), End::Site(from));
+        let numbers = self.numbers();
+        let mut at = End::Site(from);
         let mut way = Vec::with_capacity(via.len());
         for cable in via {
             let Cable { duplex, between, .. } = self.links.get(cable.0 as usize)?;
@@ -230,7 +233,10 @@ impl Cables {
         let mut map = AdjacencyMap::new(sites, self.switches.len());
         for (&cable, name) in by_name.iter().zip(0..) {
             let Cable { latency, duplex, between: Some([a, b]), .. } = &self.links[cable] else { continue };
-            let (a, b, latency, there) = (a.place(sites), b.place(sites), latency.micros(), numbers[cable]);
+            let a = a.place(sites);
+            let b = b.place(sites);
+            let latency = latency.micros();
+            let there = numbers[cable];
             map.lay(a, Hop { to: b, link: LinkId(there), name, latency });
             match duplex {
                 Duplex::Full => map.lay(b, Hop { to: a, link: LinkId(there + 1), name, latency }),
@@ -296,7 +302,8 @@ pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
 pub fn has_way_around(topology: &Topology) -> bool {
     let Some(cables) = &topology.cables else { return false };
     let sites = topology.sites.len();
-    let (map, of) = (cables.map(sites), cables.by_link());
+    let map = cables.map(sites);
+    let of = cables.by_link();
     topology.failing_links().into_iter().any(|link| {
         let is_reached = |from: usize, to: usize| map.reaches(from, to, |other| of[other.index()].0 as usize != link);
         match cables.links[link].between {

@@ -42,7 +42,8 @@ pub(super) fn check(
 
     let link_names: NameIndex<'_> =
         cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
-    let (mut fails, mut recovery) = (Vec::new(), Recovery::default());
+    let mut fails = Vec::new();
+    let mut recovery = Recovery::default();
     let known =
         failures::FailureScope { sites: &sites, names: &site_names, links: &link_names, systems: &rows, attached };
     failures::walk(&mut fails, &mut recovery, &known, w);

@@ -275,7 +275,8 @@ pub fn attach(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &
         Some(WrittenNode { value: Value::List(tables), .. }) => &tables[..],
         _ => &[],
     };
-    let (workloads, failures) = (list("workload"), list("failure"));
+    let workloads = list("workload");
+    let failures = list("failure");
     for (table, jobs) in workloads.iter().zip(prepared) {
         attached.jobs.extend(jobs.as_deref().map(|jobs| (table.location, jobs.into())));
     }

@@ -20,7 +20,8 @@ pub fn keys() -> Vec<Listed> {
         walk_systems(&mut services, false, w);
         sites::walk(&mut Vec::new(), &Described::usual(), &sites, w);
         cables::walk(&mut cables::usual(), &[], w);
-        let (attached, links) = (Context::unknown().attached, [].into_iter().collect());
+        let attached = Context::unknown().attached;
+        let links = [].into_iter().collect();
         let fragile = failures::FailureScope { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
         failures::walk(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
         let people = users::UserScope { systems: &rows, sites: &nobody, names: Some(&names), idle: false };

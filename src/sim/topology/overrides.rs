@@ -86,11 +86,13 @@ pub(super) struct Setting {
 /// Parses overrides into steps and values with their locations.
 pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
-        let (path, value) = (&text[..*equals], &text[equals + "=".len()..]);
+        let path = &text[..*equals];
+        let value = &text[equals + "=".len()..];
         if let Some(WrittenSetting { file, steps, value: span }) = written {
             let source = diagnostics.add_source(Some(file.path.clone()), file.text.clone());
             let at = |span: &Range<usize>| Location::of(source, span.clone());
-            let (whole, location) = (at(steps.last().expect("a path has a step")), at(span));
+            let whole = at(steps.last().expect("a path has a step"));
+            let location = at(span);
             // A quoted step may contain several keys.
             let locations = steps.iter().map(at).chain(std::iter::repeat(whole));
             let path = path.split('.').map(str::to_owned).zip(locations).collect();
@@ -98,7 +100,8 @@ pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec
         }
 
         let shown = format!("{FLAG}{text}");
-        let (start, end) = (FLAG.len(), shown.len());
+        let start = FLAG.len();
+        let end = shown.len();
         let source = diagnostics.add_source(None, shown);
         let mut at = start;
         let steps = path.split('.').map(|step| {
@@ -154,7 +157,8 @@ pub(super) fn note_vain(root: &Table, overrides: &[Override], diagnostics: &Diag
 /// Error about a setting whose step number `at` does not exist.
 fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
     let steps: Vec<&str> = setting.path.iter().map(|(step, _)| step.as_str()).collect();
-    let (key, before) = (steps.join("."), steps[..at].join("."));
+    let key = steps.join(".");
+    let before = steps[..at].join(".");
     let (step, location) = &setting.path[at];
     match known {
         Alternatives::Names(names) => {

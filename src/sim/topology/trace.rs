@@ -95,7 +95,8 @@ fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
 /// Shifts times by `from`, and merges overlapping outages.
 fn merge(mut written: OutagesByComponent, from: u64) -> OutageTrace {
     let mut traced = Vec::new();
-    let (mut merged, mut first_merged) = (0, usize::MAX);
+    let mut merged = 0;
+    let mut first_merged = usize::MAX;
     for (component, outages) in &mut written {
         outages.sort_unstable();
         let mut open: Option<(u64, u64)> = None;

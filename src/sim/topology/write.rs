@@ -49,7 +49,8 @@ impl Topology {
         }
         let rows: Vec<&'static SystemRow> = self.systems.iter().map(|system| system.row()).collect();
         self.write_failures(&rows, w);
-        let (sites, names) = (site_names(&self.sites), names::TakenNames::default());
+        let sites = site_names(&self.sites);
+        let names = names::TakenNames::default();
         let people = users::UserScope { systems: &rows, sites: &sites, names: Some(&names), idle: false };
         users::walk(&mut self.users.clone(), &users::usual(), &people, w);
         workload::write(&self.workloads, &workload::WorkloadScope::of(&self.parts()), w);
@@ -59,7 +60,9 @@ impl Topology {
     fn write_failures(&self, systems: &[&'static SystemRow], w: &mut dyn Walk) {
         let links: NameIndex<'_> =
             self.cables.iter().flat_map(|cables| &cables.links).map(|link| link.name.as_str()).collect();
-        let (sites, names, attached) = (&self.sites[..], &site_names(&self.sites), Context::unknown().attached);
+        let sites = &self.sites[..];
+        let names = &site_names(&self.sites);
+        let attached = Context::unknown().attached;
         let known = failures::FailureScope { sites, names, links: &links, systems, attached };
         failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
     }

@@ -148,7 +148,8 @@ impl JobSource for Generator {
     fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number)?;
-            let (tasks, edges) = (self.train.tasks(number, &workflow, self.kind), workflow.edges);
+            let tasks = self.train.tasks(number, &workflow, self.kind);
+            let edges = workflow.edges;
             Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
         };
         self.train.arrivals().map(job).collect()
@@ -163,7 +164,8 @@ impl Generator {
     fn check(&self, fields: &Fields<'_>) {
         let longest = self.costs.runtime.1.micros();
         self.train.check(u128::from(longest) * u128::from(self.shape.tasks), fields);
-        let (edges, data) = (self.shape.edges_max(), self.costs.data(longest));
+        let edges = self.shape.edges_max();
+        let data = self.costs.data(longest);
         let heaviest = data.map_or(f64::INFINITY, |data| data as f64 * edges);
         if edges <= EDGES_MAX as f64 && heaviest <= DATA_MAX as f64 {
             return;
@@ -257,7 +259,8 @@ impl Shape {
                 for _ in 0..wanted.min(before) as u32 {
                     let back = (1.0 + stream.unit() * f64::from(self.jump)).floor() as usize;
                     let from = level.saturating_sub(back);
-                    let (first, size) = (levels[from], levels[from + 1] - levels[from]);
+                    let first = levels[from];
+                    let size = levels[from + 1] - levels[from];
                     let drawn = (stream.unit() * f64::from(size)) as u32;
                     let parent = (0..size).map(|next| first + (drawn + next) % size).find(|p| !taken[*p as usize]);
                     if let Some(parent) = parent {

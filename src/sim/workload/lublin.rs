@@ -244,7 +244,8 @@ impl Lublin {
             Types::One => (ALIKE, ALIKE),
         };
         // A first batch job is drawn even if there are none.
-        let (batch_habits, other_habits) = (self.fit(batch), self.fit(other));
+        let batch_habits = self.fit(batch);
+        let other_habits = self.fit(other);
         let mut batch = Arrivals::new(&batch_habits, &mut uniform);
         let mut others = Arrivals::new(&other_habits, &mut uniform);
 
@@ -276,7 +277,8 @@ impl Lublin {
     /// Parameters for this machine, with the workload's overrides.
     fn fit(&self, habits: Habits) -> Habits {
         let shift = math::log2(f64::from(self.nodes)) - NODES_LOG2;
-        let (sizes, times) = (&self.sizes, &self.times);
+        let sizes = &self.sizes;
+        let times = &self.times;
         let low = sizes.low.unwrap_or(habits.low);
         let med = sizes.med.unwrap_or((habits.med + shift).max(low));
         Habits {
@@ -429,7 +431,8 @@ mod tests {
     use super::*;
 
     fn model(types: Types, stream: Stream, jobs: u32) -> Lublin {
-        let (sizes, times) = (Sizes::default(), Times::default());
+        let sizes = Sizes::default();
+        let times = Times::default();
         Lublin { seed: 1, jobs, nodes: 128, types, stream, sizes, times, rate_millionths: 1_000_000 }
     }
 
@@ -462,7 +465,9 @@ mod tests {
     #[test]
     fn our_own_stream_has_the_same_moments() {
         let means = |types| {
-            let (mut gap, mut size, mut serial) = (0.0, 0.0, 0.0);
+            let mut gap = 0.0;
+            let mut size = 0.0;
+            let mut serial = 0.0;
             for seed in 1..=10 {
                 let jobs = Lublin { seed, ..model(types, Stream::Own, 10_000) }.generate();
                 gap += jobs.last().unwrap().submit.micros() as f64 / 1e10 / 10.0;

@@ -72,10 +72,12 @@ impl Malleability {
     fn shape(&self, own: &JobShape, nodes: u32) -> JobShape {
         // The time on n nodes is in proportion to (s n + 1 - s) / n.
         let weight = |nodes: u32| {
-            let (serial, million) = (u128::from(self.serial_millionths), u128::from(MILLION));
+            let serial = u128::from(self.serial_millionths);
+            let million = u128::from(MILLION);
             serial * u128::from(nodes) + (million - serial)
         };
-        let (over, under) = (weight(nodes) * u128::from(own.nodes), weight(own.nodes) * u128::from(nodes));
+        let over = weight(nodes) * u128::from(own.nodes);
+        let under = weight(own.nodes) * u128::from(nodes);
         let scaled = |span: Span| {
             // What exceeds 128 bits is too long for any deadline.
             let seconds = u128::from(span.micros()).saturating_mul(over).div_ceil(under * u128::from(SECOND));
@@ -92,7 +94,8 @@ mod tests {
     use crate::time::Time;
 
     fn shapes(steps: u32, serial_millionths: u64, nodes: u32, widest: u32) -> Vec<(u32, u64, u64)> {
-        let (arrive, duration) = (Time::ZERO, Span::from_secs(1_200));
+        let arrive = Time::ZERO;
+        let duration = Span::from_secs(1_200);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive + duration, nodes };
         let shapes = Malleability { steps, serial_millionths }.shapes(&request, Span::from_secs(600), widest);
         let seconds = |span: Span| span.micros() / SECOND;

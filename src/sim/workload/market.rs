@@ -209,7 +209,8 @@ impl TotalRuntime {
     }
 
     fn ticks(&self, field: &Field<'_>) -> Option<u64> {
-        let (span, tick) = (field.positive_span()?, self.tick);
+        let span = field.positive_span()?;
+        let tick = self.tick;
         if !span.micros().is_multiple_of(tick.micros()) {
             return field.wrong(format_args!("whole ticks of the market, which last {tick}"));
         }
@@ -260,9 +261,12 @@ impl Generator {
     ) -> Result<(Vec<Job>, Option<Rest>), E> {
         let mut master = SplitMix64::new(self.seed);
         let mut jobs = Vec::with_capacity(most.min(self.jobs as usize));
-        let (mut offer, mut gaps, mut places) =
-            (OfferedWork::default(), Vec::with_capacity(self.jobs as usize), Vec::new());
-        let (mut elapsed, mut wrong, mut taken) = (0.0, None, Ok(()));
+        let mut offer = OfferedWork::default();
+        let mut gaps = Vec::with_capacity(self.jobs as usize);
+        let mut places = Vec::new();
+        let mut elapsed = 0.0;
+        let mut wrong = None;
+        let mut taken = Ok(());
         for _ in 0..self.jobs {
             let drawn = self.draw(&mut SplitMix64::new(master.next_u64()));
             offer.add(&drawn.tasks);

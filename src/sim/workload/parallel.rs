@@ -65,7 +65,8 @@ impl Generator {
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
         self.train.check(u128::from(self.tasks) * u128::from(Parallel::LONGEST.micros()), fields);
         if self.shape().depth > self.tasks {
-            let (depth, tasks) = (self.shape().depth, self.tasks);
+            let depth = self.shape().depth;
+            let tasks = self.tasks;
             fields.complain(format!(
                 "expected at most as many layers as tasks, found a depth of {depth} for {tasks} tasks"
             ));
@@ -116,7 +117,8 @@ impl JobSource for Generator {
     fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number);
-            let (tasks, edges) = (self.train.tasks(number, &workflow, self.kind), workflow.edges);
+            let tasks = self.train.tasks(number, &workflow, self.kind);
+            let edges = workflow.edges;
             Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
         };
         Ok(self.train.arrivals().map(job).collect())

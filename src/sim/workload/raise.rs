@@ -26,7 +26,8 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
         let mut stream = SplitMix64::new(seed);
         let mut jobs = Vec::new();
         for job in log.iter().filter(|job| job.submit() < end) {
-            let (kept, copied) = (stream.unit() < 1.0 + more, stream.unit() < more);
+            let kept = stream.unit() < 1.0 + more;
+            let copied = stream.unit() < more;
             jobs.extend(kept.then(|| job.clone()));
             jobs.extend(copied.then(|| job.later(WEEK)));
         }
@@ -34,7 +35,8 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
         jobs.sort_by_key(Bulk::submit);
         jobs
     };
-    let (mut low, mut high) = (-1.0, 1.0);
+    let mut low = -1.0;
+    let mut high = 1.0;
     for _ in 0..30 {
         let middle = 0.5 * (low + high);
         if utilisation(&with(middle), procs) < target {

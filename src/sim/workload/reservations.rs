@@ -225,7 +225,8 @@ impl JobSource for RequestList {
 
 impl ListedRequest {
     fn usual() -> ListedRequest {
-        let (arrive, duration) = (Time::ZERO, Span::ZERO);
+        let arrive = Time::ZERO;
+        let duration = Span::ZERO;
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
         let shapes = Vec::new();
         ListedRequest { request, runtime: duration, cancel: None, volumes: Volumes::NOTHING, shapes }
@@ -287,7 +288,8 @@ impl ListedRequest {
         w.set(key("deadline", "the latest end").usual(slack), deadline, Moment);
         let nodes_key = key("nodes", "").need("the number of nodes needed, or shapes");
         w.set(rigid(nodes_key), nodes, 0..=CORES_MAX);
-        let (longest, arrive) = (*duration, *arrive);
+        let longest = *duration;
+        let arrive = *arrive;
         let within = POSITIVE_SPAN.that("a time within the requested duration", |time: &Span| *time <= longest);
         let really = key("runtime", "the real run time of the job").usual("`duration`");
         w.set(rigid(really), runtime, Unless(within, Span::ZERO));

@@ -485,7 +485,8 @@ mod tests {
             let mut jobs: Vec<Rigid> = Vec::new();
             for (number, &(submit, micros, nodes)) in numbers.iter().enumerate() {
                 let submit = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_secs(submit);
-                let (runtime, requested) = (Some(Span::from_micros(micros)), (nodes > 0).then_some(nodes));
+                let runtime = Some(Span::from_micros(micros));
+                let requested = (nodes > 0).then_some(nodes);
                 jobs.push(Rigid { number: number as u64 + 1, submit, runtime, requested, ..Rigid::default() });
             }
             let trace = Trace { jobs: jobs.into_iter().collect(), ..Trace::default() };

@@ -68,7 +68,8 @@ fn slurm_runs_the_shares_of_an_experiment_and_one_run_on_its_nodes() {
     case.has_rows_of_one_machine(&rows);
 
     for name in ["quickstart", "stale-quotes"] {
-        let (topology, out) = (case.at(&format!("{name}.toml")), case.at("out-slurm"));
+        let topology = case.at(&format!("{name}.toml"));
+        let out = case.at("out-slurm");
         let script = case.write("slurm", &topology, &["--nodes", "1", "--results", &out, "--seed", "7"]);
         let log = case.at("slurm.log");
         let ended = slurm.call("sbatch", &["--wait", "--output", &log, &script]);
@@ -89,7 +90,9 @@ fn members_of_a_slurm_job_live_and_end_with_its_router() {
         Err(why) => return skip(&why),
     };
     let case = Case::new();
-    let (topology, once, log) = (case.at("quickstart.toml"), case.at("once"), case.at("slurm.log"));
+    let topology = case.at("quickstart.toml");
+    let once = case.at("once");
+    let log = case.at("slurm.log");
     let submit = |wrapper: &str, out: &str| {
         let program = case.scratch.file("wrapper", &format!("#!/bin/sh\n{wrapper}\nexec {HANSA} \"$@\"\n"));
         std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -139,7 +142,8 @@ fn a_papers_experiment_is_run_in_shares_too() {
     let at = |name: &str| scratch.path(name).display().to_string();
     let words = ["reservation", "--requests", "60", "--workloads", "2"];
     hansa_ok(&[&["reproduce"], &words[..], &["--out", &at("whole")]].concat());
-    let (file, rows) = (at("submit.toml"), at("rows"));
+    let file = at("submit.toml");
+    let rows = at("rows");
     let told = words.join(" ");
     let wish = ["--parts", "3", "--results", &rows, "--out", &file];
     hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &told], &wish[..]].concat());
@@ -177,7 +181,8 @@ fn a_folder_of_logs_is_written_as_a_whole_path() {
         let mut command = Command::new(HANSA);
         command.args(["cluster", "slurm", "--reproduce", told]).current_dir(scratch.path(""));
         let output = command.stdin(Stdio::null()).output().unwrap();
-        let (script, error) = (text(&output.stdout), text(&output.stderr));
+        let script = text(&output.stdout);
+        let error = text(&output.stderr);
         assert!(script.contains(&format!("reproduce {written} --out")), "{script}{error}");
         assert!(script.contains("--job-name=reproduce-dfrs "), "{script}");
     }
@@ -263,7 +268,8 @@ fn errors_of_submissions_are_reported_in_one_message() {
     ];
     for (words, told) in refused {
         let output = hansa(&[&["cluster"][..], words].concat());
-        let (said, error) = (text(&output.stdout), text(&output.stderr));
+        let said = text(&output.stdout);
+        let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
         assert!(said.is_empty() && error.contains(told) && error.matches("error:").count() == 1, "{words:?}: {error}");
     }

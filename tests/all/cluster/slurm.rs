@@ -51,7 +51,8 @@ impl Slurm {
         wait_for("munged", || Path::new(&at("socket")).exists())?;
 
         let host = text(&Command::new("hostname").output().unwrap().stdout).trim().to_owned();
-        let (one, two) = (free_port(), free_port());
+        let one = free_port();
+        let two = free_port();
         let here = self.scratch.path("");
         let configuration = self.scratch.file(
             "slurm.conf",

@@ -225,8 +225,10 @@ fn claims_fail_of_results_that_contradict_them() {
     let swapped = |a: &str, b: &str| {
         let mut results = reference();
         for load in LOADS {
-            let (a, b) = ((a.to_owned(), load), (b.to_owned(), load));
-            let (of_a, of_b) = (results[&a], results[&b]);
+            let a = (a.to_owned(), load);
+            let b = (b.to_owned(), load);
+            let of_a = results[&a];
+            let of_b = results[&b];
             results.extend([(a, of_b), (b, of_a)]);
         }
         results

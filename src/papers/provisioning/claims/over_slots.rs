@@ -167,8 +167,10 @@ pub const BY_LOAD: Claim<Results> = Claim {
     compare: |judge| {
         for site in Site::ALL {
             let line = |procs: u32| format!("{} {procs} procs", site.name());
-            let (loads, widths) = (loads(site), widths(site));
-            let (least, most) = (loads[0], loads[loads.len() - 1]);
+            let loads = loads(site);
+            let widths = widths(site);
+            let least = loads[0];
+            let most = loads[loads.len() - 1];
             judge.generally(|judge| {
                 widths.iter().for_each(|procs| judge.ratio_falls("16 makespan", &line(*procs), &loads));
             });
@@ -183,7 +185,8 @@ pub const BY_LOAD: Claim<Results> = Claim {
             let gain = |procs: u32| {
                 judge.ratio("16 makespan", &line(procs), least).minus(&judge.ratio("16 makespan", &line(procs), most))
             };
-            let (small, large) = (gain(widths[0]), gain(widths[3]));
+            let small = gain(widths[0]);
+            let large = gain(widths[3]);
             judge.at_most(&small, &large, 0.0);
         }
     },

@@ -124,7 +124,8 @@ pub const NOTICE: Claim<Results> = Claim {
     compare: |judge| {
         for (nodes, length) in shapes() {
             let fee = |ahead: u64| judge.mean("38", &line("AR", nodes, length), ahead as f64).alone();
-            let (soon, late) = (fee(AHEAD[0]), fee(AHEAD[2]));
+            let soon = fee(AHEAD[0]);
+            let late = fee(AHEAD[2]);
             judge.bound("\"much dearer\" is read as twice the fee at eight hours' notice", |judge| {
                 judge.at_most(&late.times(2.0), &soon, 0.0);
             });

@@ -77,7 +77,8 @@ fn reservations_among_jobs_of_a_queue_fare_in_a_grid_as_at_a_desk() {
             .map(|(figure, what)| outcome.mean(figure, &format!("{name} {what}"), alpha));
         let found = in_grid(&usual);
         for (found, expected) in found.into_iter().zip(expected) {
-            let (found, expected) = (found.expect("there are jobs"), expected.expect("there is a point"));
+            let found = found.expect("there are jobs");
+            let expected = expected.expect("there is a point");
             // Means of equal samples in another order.
             let apart = (found - expected).abs();
             assert!(apart <= 1e-9 * expected, "{name} alpha {alpha}: {found} in a grid, {expected} at a desk");

@@ -147,7 +147,9 @@ fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)>
     let tables: Vec<BTreeMap<JobKey, &JobOutcome>> =
         rest.iter().map(|run| run.jobs.iter().map(|job| (key(job), job)).collect()).collect();
     let mut common = Vec::new();
-    let (mut matched, mut unlike, mut others) = (0u64, 0u64, 0u64);
+    let mut matched = 0u64;
+    let mut unlike = 0u64;
+    let mut others = 0u64;
     for job in &first.jobs {
         let found: Vec<&JobOutcome> = tables.iter().filter_map(|table| table.get(&key(job)).copied()).collect();
         let is_everywhere = found.len() == rest.len();

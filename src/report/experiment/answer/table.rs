@@ -150,7 +150,8 @@ impl NamedTable {
             let block: Vec<usize> = labels.iter().copied().chain(rest.drain(..count)).collect();
             let line = |row: usize| {
                 let cells = block.iter().map(|column| {
-                    let (cell, width) = (&columns[*column][row], width(*column));
+                    let cell = &columns[*column][row];
+                    let width = width(*column);
                     if is_label(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
                 });
                 format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())

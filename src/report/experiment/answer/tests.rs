@@ -197,8 +197,9 @@ proptest! {
                 let jobs = repetitions.iter().flatten().filter(|job| job.counts && job.fates[contender].2 == end);
                 jobs.count() as u64
             };
-            let (finished, killed, refused) =
-                (counts(JobEnd::Finished), counts(JobEnd::Killed), counts(JobEnd::Refused));
+            let finished = counts(JobEnd::Finished);
+            let killed = counts(JobEnd::Killed);
+            let refused = counts(JobEnd::Refused);
             let submitted = finished + killed + refused;
             let expected = Counts { submitted, finished, killed, refused, ..Counts::default() };
             prop_assert_eq!(sum.jobs, expected);
@@ -239,7 +240,9 @@ fn the_answer_names_who_wins_significantly() {
     let all = answered(&noisy, None).unwrap();
     assert!(all.verdict.ends_with("but it does not differ significantly from c0."), "{}", all.verdict);
     // One row per contender, marked, in the text, the page and the JSON.
-    let (text, page, json) = (all.text(true), String::from(all.head_html()), all.json().to_string());
+    let text = all.text(true);
+    let page = String::from(all.head_html());
+    let json = all.json().to_string();
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert!(page.contains("<strong>") && json.contains("\"mark\":\"best\""), "{page} {json}");
 }

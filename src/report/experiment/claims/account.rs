@@ -102,7 +102,8 @@ impl Findings {
             table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
         );
         for claim in &self.all {
-            let (number, finding) = (claim.number, &claim.finding);
+            let number = claim.number;
+            let finding = &claim.finding;
             let verdict = marked(finding.verdict);
             let text = capital(&claim.text);
             html += html!("<h3 id=\"claim-{number}\">{number}. {text}: {verdict}</h3>\n", number, text, verdict);
@@ -268,7 +269,8 @@ impl Comparison {
         let outlier = self.outlier.as_ref()?;
         let sign = if self.strict { "<" } else { "<=" };
         let [left, right] = outlier.without.map(|side| (side * 1e4).round() / 1e4);
-        let (name, count) = (&outlier.name, outlier.count);
+        let name = &outlier.name;
+        let count = outlier.count;
         Some(format!("{name}, one of {count}, decides: {}; without it {left} {sign} {right}", self.text))
     }
 }

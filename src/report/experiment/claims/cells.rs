@@ -60,7 +60,8 @@ impl<'e> Cells<'e> {
                     (name, Some(axis), values, self.axes[axis].1.len() - 1)
                 }
                 Each::Numbers(name, first, last) => {
-                    let (first, last) = (*first as usize, *last as usize);
+                    let first = *first as usize;
+                    let last = *last as usize;
                     (name.clone(), None, (first..=last).collect(), last)
                 }
             };
@@ -87,7 +88,8 @@ impl<'e> Cells<'e> {
 
     /// Both sides of a comparison; None if one of them is beyond the last value of an axis.
     pub fn sides(&self, formula: &Formula, point: &Point) -> Result<Option<(Number, Number)>, String> {
-        let (left, right) = (self.number(&formula.left, point)?, self.number(&formula.right, point)?);
+        let left = self.number(&formula.left, point)?;
+        let right = self.number(&formula.right, point)?;
         Ok(left.zip(right))
     }
 
@@ -239,7 +241,8 @@ impl<'e> Cells<'e> {
     fn choose(&self, choice: &Choice) -> Result<(usize, Vec<usize>), String> {
         let labels = || (0..self.axes.len()).map(|axis| self.label(axis));
         let Some(axis) = self.axis(&choice.axis) else {
-            let (all, name) = (labels().collect::<Vec<_>>().join(", "), &choice.axis);
+            let all = labels().collect::<Vec<_>>().join(", ");
+            let name = &choice.axis;
             let meant = did_you_mean(nearest(name, labels()));
             return Err(match (name.ends_with("seed"), all.is_empty()) {
                 (true, _) => format!("{name}: claims are about means over seeds"),
@@ -251,7 +254,8 @@ impl<'e> Cells<'e> {
         for value in choice.conditions.iter().flat_map(|condition| condition.named()) {
             if !all.iter().any(|one| is_equal(one, value)) {
                 let meant = did_you_mean(nearest(value, all.iter().map(String::as_str)));
-                let (axis, rule) = (&choice.axis, "values are separated by spaces, and quoted by ' if they have any");
+                let axis = &choice.axis;
+                let rule = "values are separated by spaces, and quoted by ' if they have any";
                 return Err(format!("{axis} has no value '{value}'{meant}; {rule}"));
             }
         }

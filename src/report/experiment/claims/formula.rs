@@ -137,7 +137,8 @@ impl Each {
 /// First and last number of `1 to 10`.
 fn range(words: &[Token]) -> Option<(u32, u32)> {
     let [first, to, last] = words else { return None };
-    let (first, last) = (first.text.parse().ok()?, last.text.parse().ok()?);
+    let first = first.text.parse().ok()?;
+    let last = last.text.parse().ok()?;
     (to.is("to") && first <= last && last - first < NUMBERS_MAX).then_some((first, last))
 }
 
@@ -357,7 +358,8 @@ impl<'t> Parser<'t> {
                 self.needs(")").map(|()| Term::Absolute(Box::new(term)))
             }
             "largest" | "smallest" => {
-                let (rank, of) = (self.product()?, self.needs(",").and_then(|()| self.factor())?);
+                let rank = self.product()?;
+                let of = self.needs(",").and_then(|()| self.factor())?;
                 self.needs(")")?;
                 match (rank, of) {
                     (Term::Number(rank), Term::Metric(_)) if rank > f64::from(u32::MAX) => {

@@ -188,7 +188,8 @@ impl Number {
 
 /// A name as an operand: in parentheses if it is made of several.
 fn grouped(name: &str) -> String {
-    let (mut depth, mut is_in_bars) = (0, false);
+    let mut depth = 0;
+    let mut is_in_bars = false;
     let is_made = name.char_indices().any(|(at, letter)| {
         match letter {
             '(' => depth += 1,
@@ -224,7 +225,9 @@ impl<'r, R> Judge<'r, R> {
     pub fn new(results: &'r R) -> Judge<'r, R> {
         let (comparisons, pairs) = Default::default();
         let (missing, untold, remarks) = Default::default();
-        let (ours, part, parts) = (Ours::Nothing, Part::default(), 0);
+        let ours = Ours::Nothing;
+        let part = Part::default();
+        let parts = 0;
         Judge { results, comparisons, pairs, missing, untold, remarks, ours, part, parts }
     }
 

@@ -271,7 +271,8 @@ mod tests {
     fn comparison(margin: f64, ours: Ours) -> Comparison {
         let part = Part::default();
         let text = String::new();
-        let (tolerance, is_vacuous) = (0.0, false);
+        let tolerance = 0.0;
+        let is_vacuous = false;
         Comparison { text, margin, tolerance, strict: true, chance: None, ours, part, is_vacuous, outlier: None }
     }
 

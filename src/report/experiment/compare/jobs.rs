@@ -212,7 +212,8 @@ impl JobTable {
     /// The least and the largest number, in words; None without jobs.
     pub fn numbers(&self) -> Option<String> {
         let numbers = || self.jobs.iter().map(|job| job.log.1);
-        let (least, largest) = (numbers().min()?, numbers().max()?);
+        let least = numbers().min()?;
+        let largest = numbers().max()?;
         Some(if least == largest { least.to_string() } else { format!("{least} to {largest}") })
     }
 

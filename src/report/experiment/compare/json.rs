@@ -32,7 +32,8 @@ impl Comparison {
     }
 
     fn metric(&self, row: &MetricRow) -> Value {
-        let (runs, others) = (0..self.sides.len(), 1..self.sides.len());
+        let runs = 0..self.sides.len();
+        let others = 1..self.sides.len();
         let digits = ratio_digits(self);
         let better = match row.metric.better {
             Better::More => "more",

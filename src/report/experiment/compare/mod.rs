@@ -144,7 +144,8 @@ pub fn compare(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Com
     let texts: Vec<&str> = sides.iter().map(|side| side.manifest.topology.as_str()).collect();
     let settings = settings::differing(&texts);
     let notes = notes(&sides, &changes, &matching);
-    let (mut rows, mut absent) = (Vec::new(), Vec::new());
+    let mut rows = Vec::new();
+    let mut absent = Vec::new();
     for metric in metrics::all() {
         let of = |side: &Side| metric.of(&side.summary.results).filter(|value| value.is_finite());
         let values: Vec<Option<f64>> = sides.iter().map(of).collect();
@@ -200,7 +201,8 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
             inputs.entry(path).or_default().push(letter(run));
         }
         if side.manifest.version != first.version {
-            let (version, other) = (&side.manifest.version, &first.version);
+            let version = &side.manifest.version;
+            let other = &first.version;
             notes.push(format!("{} was made by Hansa {version}, A by Hansa {other}", named(run)));
         }
     }
@@ -232,12 +234,15 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
     for (run, changes) in (1..).zip(changes) {
         let lacking = [(0, changes.only_first), (run, changes.only_here)];
         for (run, count) in lacking.into_iter().filter(|(_, count)| *count > 0) {
-            let (jobs, letter) = (counted(count, "job"), letter(run));
+            let jobs = counted(count, "job");
+            let letter = letter(run);
             let other = if run == 0 { self::letter(changes.run) } else { self::letter(0) };
             notes.push(format!("{jobs} of {letter} {} not in {other}", if count == 1 { "is" } else { "are" }));
         }
         if changes.unlike > 0 {
-            let (both, unlike, letter) = (counted(changes.matched, "job"), count(changes.unlike), letter(run));
+            let both = counted(changes.matched, "job");
+            let unlike = count(changes.unlike);
+            let letter = letter(run);
             notes.push(match changes.are_of_the_same_jobs() {
                 true => format!("of {both} in both A and {letter}, {unlike} differ in user, size, worth or times"),
                 false => format!(
@@ -292,7 +297,8 @@ impl Comparison {
 
     /// Sentence on a result against the first one.
     fn verdict(&self, run: usize) -> String {
-        let (side, changes) = (&self.sides[run], &self.changes[run - 1]);
+        let side = &self.sides[run];
+        let changes = &self.changes[run - 1];
         if side.log == LogComparison::Same {
             return self.same_events(run);
         }

@@ -151,7 +151,8 @@ impl Comparison {
             return Html::default();
         }
         let most = courses.iter().flat_map(|(_, course)| &course.waiting).copied().fold(0.0, f64::max);
-        let (busy, waiting) = (Scale::new(105.0, PANEL), Scale::new(most, PANEL));
+        let busy = Scale::new(105.0, PANEL);
+        let waiting = Scale::new(most, PANEL);
         let below = PANEL - BOTTOM + 8.0;
         let mut body = busy.axis("busy cores, %");
         let drawn = |run: usize, levels: &[f64], path: String| {
@@ -260,7 +261,8 @@ impl Comparison {
         let mut html = Html::default();
         for changes in compared {
             let letter = letter(changes.run);
-            let (here, difference) = (format!("#{letter}"), format!("#{letter} − A"));
+            let here = format!("#{letter}");
+            let difference = format!("#{letter} − A");
             for Division { name, groups } in &changes.divisions {
                 let heads = [&capital(name), "#Jobs", "Better", "Worse", "#A", &here, &difference];
                 let row = |group: &Group| {
@@ -332,11 +334,14 @@ impl Comparison {
                     at(y(at_share(&changes.sorted, share)))
                 )
             });
-            let (class, letter, path) = (line(changes.run), letter(changes.run), path.collect::<String>());
+            let class = line(changes.run);
+            let letter = letter(changes.run);
+            let path = path.collect::<String>();
             body += html!("<path class=\"{class}\" d=\"{path}\"><title>{letter}</title></path>\n", class, path, letter);
         }
         let all = |changes: &&&JobChanges| {
-            let (letter, sorted) = (letter(changes.run), &changes.sorted);
+            let letter = letter(changes.run);
+            let sorted = &changes.sorted;
             let ends = [sorted[0], sorted[sorted.len() - 1]].map(|end| shown(&signed_span(end)));
             format!("{letter}: from {} to {}", ends[0], ends[1])
         };
@@ -419,7 +424,8 @@ impl Comparison {
         }
         if !self.absent.is_empty() {
             let absent = self.absent.iter().map(|name| html!("<code>{name}</code>", name));
-            let (absent, metrics) = (Html::joined(absent, ", "), counted(self.absent.len() as u64, "metric"));
+            let absent = Html::joined(absent, ", ");
+            let metrics = counted(self.absent.len() as u64, "metric");
             html += html!(
                 "<details><summary>{metrics} that no run has</summary><p>{absent}</p></details>\n",
                 [metrics, absent]
@@ -440,7 +446,8 @@ impl Comparison {
                 }
                 LogComparison::Differs(difference) => {
                     let words = |event: &Option<String>| event.clone().unwrap_or("(the log ends)".to_owned());
-                    let (line, what) = (count(difference.line), &difference.what);
+                    let line = count(difference.line);
+                    let what = &difference.what;
                     html += html!(
                         "<p>{letter} differs from A on line {line} of events.jsonl ({what}):</p>\n",
                         [letter, line, what]

@@ -129,12 +129,15 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
     for (place, theirs) in by_values.iter().enumerate().skip(1) {
         let common = runs[0].iter().filter(|run| theirs.contains_key(&run.values[..])).count();
         if common == 0 {
-            let (first, other) = (&first.name, &sweeps[place].name);
+            let first = &first.name;
+            let other = &sweeps[place].name;
             return Err(format!("{first} and {other} have no run in common: expected equal values of what varies"));
         }
         if common < runs[0].len().max(runs[place].len()) {
-            let (ours, others) = (count(runs[0].len() as u64), count(runs[place].len() as u64));
-            let (common, letter) = (counted(common as u64, "run"), letter(place));
+            let ours = count(runs[0].len() as u64);
+            let others = count(runs[place].len() as u64);
+            let common = counted(common as u64, "run");
+            let letter = letter(place);
             notes
                 .push(format!("{common} of {ours} in A and {others} in {letter} are in both; only these are compared"));
         }
@@ -368,7 +371,8 @@ impl Sweeps {
                 let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown(&cell) };
                 row.into_iter().enumerate().map(cell).map(Html::from).collect()
             });
-            let (title, about) = (axis_name(name, unit), capital(about));
+            let title = axis_name(name, unit);
+            let about = capital(about);
             let table = html::table(&heads, rows);
             body += html!(
                 "<section><h2 id=\"{name}\">{title}</h2>\n<p>{about}{}.</p>\n{table}</section>\n",

@@ -88,7 +88,8 @@ fn second() -> Side {
     let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
     let topology = "seed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"fcfs\"\n";
     let mut second = side("out/b", topology, &rows, summary(4, Some(1.2), Some(0.75)));
-    let (a, b) = (Some("one".to_owned()), Some("other".to_owned()));
+    let a = Some("one".to_owned());
+    let b = Some("other".to_owned());
     second.log = LogComparison::Differs(Difference { line: 2, a, b, what: "its time".to_owned() });
     second
 }

@@ -265,7 +265,8 @@ impl Comparison {
                 LogComparison::Live => writeln!(f, "\nNo event of {letter} is compared: a run was live.")?,
                 LogComparison::Differs(difference) => {
                     let words = |event: &Option<String>| event.clone().unwrap_or_else(|| "(the log ends)".to_owned());
-                    let (line, what) = (count(difference.line), &difference.what);
+                    let line = count(difference.line);
+                    let what = &difference.what;
                     let head =
                         format!("First event of {letter} that differs from A: line {line} of events.jsonl ({what})");
                     writeln!(f, "\n{}", wrapped(&head))?;

@@ -96,14 +96,17 @@ fn drawn(
     let colour = curve.style % COLOURS;
     let is_second = curve.style >= COLOURS;
     let second = if is_second { " dashed" } else { "" };
-    let (mut path, mut bars, mut dots) = (String::new(), String::new(), Html::default());
+    let mut path = String::new();
+    let mut bars = String::new();
+    let mut dots = Html::default();
     let mut is_drawing = false;
     for &value in order {
         let Some(estimate) = curve.points[value] else {
             is_drawing = false;
             continue;
         };
-        let (middle, height) = (at(x(value)), at(y(estimate.mean)));
+        let middle = at(x(value));
+        let height = at(y(estimate.mean));
         let _ = write!(path, "{}{middle} {height}", if is_drawing { 'L' } else { 'M' });
         is_drawing = true;
         if !across.has_dots {

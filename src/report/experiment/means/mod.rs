@@ -120,7 +120,8 @@ pub fn csv(means: &Means) -> String {
         for (metric, cell) in means.metrics.iter().zip(cells) {
             let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
             let count = cell.map_or(0, |estimate| estimate.count).to_string();
-            let (mean, within) = (exact(cell.map(|it| it.mean)), exact(cell.and_then(|it| it.within)));
+            let mean = exact(cell.map(|it| it.mean));
+            let within = exact(cell.and_then(|it| it.within));
             let values = means.axes.iter().zip(&picks).map(|(axis, pick)| axis.values[*pick].as_str());
             text.push_str(&line(values.chain([metric.name, &count, &mean, &within])));
         }

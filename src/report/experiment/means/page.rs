@@ -52,7 +52,9 @@ pub fn page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings
 
     body += findings.map_or_else(Html::default, Findings::html);
 
-    let (mut absent, mut constant, mut shown_metrics) = (Vec::new(), Vec::new(), Vec::new());
+    let mut absent = Vec::new();
+    let mut constant = Vec::new();
+    let mut shown_metrics = Vec::new();
     for (metric, what) in means.metrics.iter().enumerate() {
         let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
         match known.first() {
@@ -186,7 +188,9 @@ impl<'m> Layout<'m> {
     /// Section of a metric.
     fn section(&self, metric: usize) -> Html {
         let what = &self.means.metrics[metric];
-        let (name, about, better) = (what.name, capital(what.about), words(what.better));
+        let name = what.name;
+        let about = capital(what.about);
+        let better = words(what.better);
         let mut html = html!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n", name, about, better);
         // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
@@ -218,8 +222,10 @@ impl<'m> Layout<'m> {
     }
 
     fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> Html {
-        let (across, lines) = (self.across(), self.lines());
-        let (about, axis) = (what.about, axis_name(what.name, what.unit));
+        let across = self.across();
+        let lines = self.lines();
+        let about = what.about;
+        let axis = axis_name(what.name, what.unit);
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
         if let Some(numbers) = &self.numbers {
             let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
@@ -260,7 +266,8 @@ impl<'m> Layout<'m> {
         let Some(lines) = self.lines() else { return Html::default() };
         let mut html = html!("<ul class=\"legend\"><li><code>{}</code></li>", &lines.key);
         for (line, value) in lines.values.iter().enumerate() {
-            let (colour, dashed) = (line % COLOURS, line >= COLOURS);
+            let colour = line % COLOURS;
+            let dashed = line >= COLOURS;
             let style =
                 dashed.then(|| html!(" style=\"background:none;border:1.5px dashed var(--c{colour})\"", colour));
             let class = if dashed { " dashed" } else { "" };

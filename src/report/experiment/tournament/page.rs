@@ -128,7 +128,8 @@ fn picture(standings: &Standings, panel: &Panel, metric: usize, column: &Column,
     let rows: Vec<dots::DotRow> = known
         .iter()
         .filter_map(|(entrant, cell)| {
-            let (name, estimate) = (&standings.entrants[*entrant].name, cell.estimate?);
+            let name = &standings.entrants[*entrant].name;
+            let estimate = cell.estimate?;
             let told = format!("{name}: {}", shown(estimate.mean));
             let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, told };
             Some(dots::DotRow { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })

@@ -98,8 +98,10 @@ pub fn csv(standings: &Standings) -> String {
             for (metric, cell) in standings.metrics.iter().zip(row) {
                 let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
                 let count = cell.estimate.map_or(0, |estimate| estimate.count).to_string();
-                let (mean, within) = (cell.estimate.map(|it| it.mean), cell.estimate.and_then(|it| it.within));
-                let (by, by_within) = (cell.difference.map(|it| it.mean), cell.difference.and_then(|it| it.within));
+                let mean = cell.estimate.map(|it| it.mean);
+                let within = cell.estimate.and_then(|it| it.within);
+                let by = cell.difference.map(|it| it.mean);
+                let by_within = cell.difference.and_then(|it| it.within);
                 let numbers = [exact(mean), exact(within), exact(by), exact(by_within)];
                 let best = if cell.is_best { "1" } else { "0" };
                 let fixed = panel.settings.iter().map(|(_, value)| value.as_str());

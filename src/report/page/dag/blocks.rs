@@ -60,7 +60,8 @@ impl Blocks {
         layered.critical.iter().for_each(|task| blocks.entry(key(*task)).or_default().critical += 1);
         let mut lines: BTreeMap<(Key, Key), u64> = BTreeMap::new();
         for edge in &layered.row.job.edges {
-            let (from, to) = (key(edge.from as usize), key(edge.to as usize));
+            let from = key(edge.from as usize);
+            let to = key(edge.to as usize);
             if from.0 < to.0 {
                 *lines.entry((from, to)).or_default() += 1;
             }

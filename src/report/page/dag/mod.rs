@@ -114,7 +114,8 @@ impl Page<'_> {
     }
 
     fn workflow(&self, place: usize, layered: &Layered<'_>) -> Html {
-        let (row, tally) = (layered.row, self.tally);
+        let row = layered.row;
+        let tally = self.tally;
         let name = tally.job_name(row.job.id).map_or(String::new(), |name| format!(" ({})", short(name, 60)));
         let size = format!(
             "{} in {} with {}",

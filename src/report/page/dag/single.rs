@@ -72,7 +72,8 @@ impl Single {
 
     fn task(&self, task: usize, layered: &Layered<'_>, tally: &Tally) -> Html {
         let row = layered.row;
-        let (needed, ran) = (&row.job.tasks[task], &row.tasks[task]);
+        let needed = &row.job.tasks[task];
+        let ran = &row.tasks[task];
         let (left, middle) = self.places[task];
         let is_critical = layered.critical.binary_search(&task).is_ok();
         let site = ran.site.map_or(String::new(), |site| format!(" at {}", tally.sites[site as usize].name));
@@ -102,7 +103,9 @@ impl Single {
         let number = task.to_string();
         let label = tally.job_names.task(row.job.id, task).unwrap_or(&number);
         if self.height >= LABELLED && (letters > 4 || label.chars().count() <= letters) {
-            let (x, y, label) = (at(left + self.width / 2.0), at(middle), short(label, letters));
+            let x = at(left + self.width / 2.0);
+            let y = at(middle);
+            let label = short(label, letters);
             svg += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\">{label}</text>", x, y, label);
         }
         svg + html!("</g>\n")

@@ -28,11 +28,13 @@ pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let mut left_to_draw = MOST;
     for (_, site, down) in all {
         let band = &bands[band_of(bands, site.first_core)];
-        let (left, right) = (window.x(down.from.max(window.from)), window.x(down.to));
+        let left = window.x(down.from.max(window.from));
+        let right = window.x(down.to);
         let mut body = Html::default();
         for &(first, last) in down.nodes.runs().iter().take(left_to_draw) {
             let top = band.y(site.first_core + u64::from(first));
-            let (width, height) = ((right - left).max(0.6), f64::from(last - first + 1) * band.core_height());
+            let width = (right - left).max(0.6);
+            let height = f64::from(last - first + 1) * band.core_height();
             body += html!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/>",
                 at(left),

@@ -120,8 +120,10 @@ impl HeatMap {
 
 /// The parts that an interval covers, each with the covered share of it.
 fn parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f64)> {
-    let (from, to) = (from.max(0.0), to.min(count as f64));
-    let (first, end) = (from as usize, (to.ceil() as usize).min(count));
+    let from = from.max(0.0);
+    let to = to.min(count as f64);
+    let first = from as usize;
+    let end = (to.ceil() as usize).min(count);
     (first..end).map(move |part| (part, (to.min((part + 1) as f64) - from.max(part as f64)).max(0.0)))
 }
 

@@ -210,8 +210,11 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand],
     for (job, index, task) in held {
         let Some(site) = task.site else { continue };
         for stint in task.stints(tally.last) {
-            let (start, end, cores) = (stint.from, stint.to, stint.nodes);
-            let (left, right) = (window.x(start), window.x(end));
+            let start = stint.from;
+            let end = stint.to;
+            let cores = stint.nodes;
+            let left = window.x(start);
+            let right = window.x(end);
             let width = (right - left).max(0.6);
             let first_core = tally.sites[stint.site.unwrap_or(site) as usize].first_core;
             let band = &bands[band_of(bands, first_core)];

@@ -17,9 +17,11 @@ pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: W
     let mut svg = Html::default();
     for (site, reserved, (first, last)) in all.take(MOST) {
         let band = &bands[band_of(bands, site.first_core)];
-        let (left, right) = (window.x(reserved.from), window.x(reserved.until));
+        let left = window.x(reserved.from);
+        let right = window.x(reserved.until);
         let top = band.y(site.first_core + u64::from(first));
-        let (width, height) = (right - left, f64::from(last - first + 1) * band.core_height());
+        let width = right - left;
+        let height = f64::from(last - first + 1) * band.core_height();
         svg += html!(
             "<g class=\"reserved\"><title>nodes {} of {}: reserved from {} until {}</title>\
              <rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/></g>\n",

@@ -77,7 +77,8 @@ impl User {
 
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
-        let (users, all) = (vec![User::default(); known.users.len()], Bargaining::default());
+        let users = vec![User::default(); known.users.len()];
+        let all = Bargaining::default();
         Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
     }
 
@@ -182,7 +183,8 @@ impl Account for Accounts<'_> {
             all.stale += user.stale;
             all.given_up += user.given_up;
         }
-        let (settled, known) = (self.tally.bargains.settled(), self.together);
+        let settled = self.tally.bargains.settled();
+        let known = self.together;
         let Verdicts { whole, broken, torn, .. } = settled;
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
@@ -200,7 +202,8 @@ impl Accounts<'_> {
     /// Computes the income of each site, and compares it with the payments of users: sites charge at the booking, users
     /// count a booking when it is over.
     fn settle_revenue(&mut self) {
-        let (mut earned, mut given) = (Area::ZERO, Area::ZERO);
+        let mut earned = Area::ZERO;
+        let mut given = Area::ZERO;
         for site in self.tally.sites_of(&self.known.systems) {
             let facts = &self.tally.sites[site];
             let takings = self.tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default();
@@ -214,7 +217,8 @@ impl Accounts<'_> {
             let one = Earned { site, earned, queue, rents, fees, charges, penalties, compensation, bookings };
             self.all.sites.push(one);
         }
-        let (mut paid, mut got) = (self.tally.bargains.pending(), Area::ZERO);
+        let mut paid = self.tally.bargains.pending();
+        let mut got = Area::ZERO;
         for (at, user) in self.users.iter().enumerate() {
             let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
             paid += user.area.saturating_sub(counts.used) + counts.rents + counts.fees + counts.penalties;

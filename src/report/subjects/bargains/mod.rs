@@ -305,7 +305,8 @@ impl Strategies {
     fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
         let known = |user: &hansa_sim::topology::User| {
             let entry = hansa_sim::systems::provisioning::strategy::find(&user.approach.strategy);
-            let (ahead, deadline) = (user.approach.ahead, user.approach.deadline);
+            let ahead = user.approach.ahead;
+            let deadline = user.approach.deadline;
             let pads = entry.is_some_and(|entry| entry.pads);
             KnownUser {
                 name: user.name.clone(),

@@ -36,11 +36,15 @@ impl<'a> FailureAccount<'a> {
 
     /// Effects of failed links; `None`, if none fails.
     fn links(&self) -> Option<FailingLinks> {
-        let (tally, (from, to)) = (self.tally, self.window());
+        let tally = self.tally;
+        let (from, to) = self.window();
         let lasts = u128::from(to.since(from).micros());
-        let (mut links, mut all_down, mut link_failures) = (Vec::new(), 0, 0);
+        let mut links = Vec::new();
+        let mut all_down = 0;
+        let mut link_failures = 0;
         for link in tally.failing.links() {
-            let (mut down, mut failures) = (0, 0);
+            let mut down = 0;
+            let mut failures = 0;
             tally.failing.each_of_link(link, to, |since, until| {
                 if from < until {
                     failures += 1;
@@ -48,7 +52,8 @@ impl<'a> FailureAccount<'a> {
                 }
             });
             (all_down, link_failures) = (all_down + down, link_failures + failures);
-            let (name, availability) = (tally.names.of_link(link), share(lasts - down, lasts));
+            let name = tally.names.of_link(link);
+            let availability = share(lasts - down, lasts);
             links.push(FailingLink { name, failures, down: down as f64 / 1e6, availability });
         }
         let there = lasts * links.len() as u128;
@@ -70,9 +75,11 @@ impl<'a> FailureAccount<'a> {
         let tally = self.tally;
         let (from, to) = self.window();
         let lasts = u128::from(to.since(from).micros());
-        let (mut all, mut all_down) = (0, 0);
+        let mut all = 0;
+        let mut all_down = 0;
         for (number, site) in tally.sites.iter().enumerate() {
-            let (mut down, mut failures) = (0, 0);
+            let mut down = 0;
+            let mut failures = 0;
             tally.failing.each(number, to, |one| {
                 if from < one.to {
                     failures += u64::from(one.nodes.len());

@@ -227,7 +227,8 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             "links",
             format!("{}, up for {} of their time", counted(*link_failures, "failure"), share(network.availability)),
         ));
-        let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
+        let held_up = span(network.held_up);
+        let again = volume(network.bytes_again as f64);
         lines.push((
             "data",
             format!(

@@ -49,7 +49,9 @@ fn come(tally: &mut Tally, job: u32) -> TaskId {
 fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
     let mut tally = failing();
     let core = |number: u32| NodeSet::run(number, number);
-    let (killed, again, whole) = (come(&mut tally, 0), come(&mut tally, 1), come(&mut tally, 2));
+    let killed = come(&mut tally, 0);
+    let again = come(&mut tally, 1);
+    let whole = come(&mut tally, 2);
     let mut say = |at: u64, actor: ActorId, record: Record| add(&mut tally, at, actor, record).unwrap();
     say(0, YORK, Record::Started { task: killed, cores: core(0) });
     say(0, YORK, Record::Started { task: again, cores: core(1) });

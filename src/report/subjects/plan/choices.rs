@@ -13,7 +13,9 @@ use hansa_sim::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
 pub(super) fn table(of: &Choices) -> String {
     let mut text = format!("{}\n", printable(&headline(of)));
     let site = |site: &PlanningSite| {
-        let (name, cores, slots) = (&site.name, site.cores, site.slots);
+        let name = &site.name;
+        let cores = site.cores;
+        let slots = site.slots;
         let busy = match (site.running, site.waiting) {
             (0, 0) => "idle".to_owned(),
             (running, waiting) => format!("{running} run, {waiting} wait"),

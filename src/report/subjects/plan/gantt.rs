@@ -208,9 +208,12 @@ fn draw(svg: &mut Html, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
         [LEFT, top, height]
     );
     for bar in &lane.bars {
-        let (from, to) = (x(bar.start), x(bar.end));
-        let (y, width) = (top + bar.row as f64 * lane.height, (to - from).max(0.5));
-        let (class, tip) = (&bar.class, &bar.tip);
+        let from = x(bar.start);
+        let to = x(bar.end);
+        let y = top + bar.row as f64 * lane.height;
+        let width = (to - from).max(0.5);
+        let class = &bar.class;
+        let tip = &bar.tip;
         *svg += html!(
             "<rect class=\"{class}\" x=\"{from:.2}\" y=\"{:.1}\" width=\"{width:.2}\" height=\"{:.1}\"",
             y + f64::min(1.0, lane.height / 8.0),

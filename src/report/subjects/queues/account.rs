@@ -123,7 +123,8 @@ impl<'a> Queueing<'a> {
     fn step(&mut self, row: &JobRow) {
         let task = &row.tasks[0];
         let Some(site) = task.site else { return };
-        let (nodes, end) = (usable(row) as i64, task.end.or(row.given_up()).unwrap_or(self.tally.last));
+        let nodes = usable(row) as i64;
+        let end = task.end.or(row.given_up()).unwrap_or(self.tally.last);
         let steps = &mut self.steps[site as usize];
         steps.push((row.job.arrive, nodes));
         steps.push((end.max(row.job.arrive), -nodes));

@@ -231,7 +231,8 @@ mod tests {
         let topology = Topology { systems, ..topology() };
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
-        let (batch, task) = (ActorId(0), TaskId { job: JobId(0), index: 0 });
+        let batch = ActorId(0);
+        let task = TaskId { job: JobId(0), index: 0 };
         let arrived = |id| {
             let tasks = vec![Task::new(Span::from_secs(9), 1, Kind(0))];
             let job = Job {

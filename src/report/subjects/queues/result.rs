@@ -88,7 +88,8 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
 pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     let logged = tally.log_numbers.rigid(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
-    let (task, fared) = (row.job.tasks[0], QueuedTimes::of(tally, row));
+    let task = row.job.tasks[0];
+    let fared = QueuedTimes::of(tally, row);
     let site = row.tasks[0].site.filter(|_| tally.sites.len() > 1).map(|site| site + 1);
     // Only the run knows the user of a model's job. Users come after the sites and the actors at the router.
     let is_logged = tally.log_numbers.is_logged(row.job.id);

@@ -44,7 +44,8 @@ const SITES_MAX: usize = 40;
 
 pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
     let Some(schedule) = page.results.part::<Schedule>() else { return Html::default() };
-    let (tally, window) = (page.tally, page.window);
+    let tally = page.tally;
+    let window = page.window;
     let sites = known.sites(tally);
     let groups = sites.len().min(COLOURS);
     let mut fared: Vec<Vec<QueuedTimes>> = vec![Vec::new(); sites.len()];
@@ -73,7 +74,8 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
     let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
     let (brought, seconds) = tally.transfers.brought(is_queued);
     if brought > 0 {
-        let (inputs, mean) = (counted(brought, "input"), span(seconds / brought as f64));
+        let inputs = counted(brought, "input");
+        let mean = span(seconds / brought as f64);
         html += html!(
             "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on \
              average: waits, and numbers of waiting jobs, include this.</p>\n",
@@ -214,9 +216,11 @@ fn by_class(
 fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(String, String)], percent: f64) -> Html {
     let room = (WIDTH - LEFT - RIGHT) / CLASSES as f64;
     let left = LEFT + room * (place as f64 + 0.15);
-    let (mut svg, mut below) = (Html::default(), 0.0);
+    let mut svg = Html::default();
+    let mut below = 0.0;
     for (group, jobs) in jobs.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
-        let (low, high) = (scale.y(below), scale.y(below + *jobs as f64));
+        let low = scale.y(below);
+        let high = scale.y(below + *jobs as f64);
         svg += html!(
             "<rect class=\"f{group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>\n",
             at(left),

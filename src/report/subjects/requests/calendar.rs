@@ -112,7 +112,8 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
     };
     let facts = &tally.sites[site];
     let parts = (rows * ruling.cells) as usize;
-    let (mut reserved, mut kept) = (Levels::new(window, parts), Levels::new(window, parts));
+    let mut reserved = Levels::new(window, parts);
+    let mut kept = Levels::new(window, parts);
     for booking in booked.iter().filter(|booking| booking.site == site) {
         reserved.add(booking.start, booking.end, f64::from(booking.nodes));
         kept.add(booking.start, booking.freed, f64::from(booking.nodes));
@@ -120,12 +121,14 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
     let share = |levels: Vec<f64>| -> Vec<f64> {
         levels.into_iter().map(|level| (level / f64::from(facts.cores)).clamp(0.0, 1.0)).collect()
     };
-    let (reserved, kept) = (share(reserved.means()), share(kept.means()));
+    let reserved = share(reserved.means());
+    let kept = share(kept.means());
 
     let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
     let mut body = headings(&ruling, first, rows, width) + html!("<g class=\"sheet\">");
     for (part, shares) in reserved.into_iter().zip(kept).enumerate() {
-        let (row, cell) = (part as u64 / ruling.cells, part as u64 % ruling.cells);
+        let row = part as u64 / ruling.cells;
+        let cell = part as u64 % ruling.cells;
         let corner = (LEFT + cell as f64 * width, TOP + HEAD + row as f64 * CELL);
         put_cell(&mut body, shares, corner, (width - 2.0, CELL - 2.0));
     }
@@ -155,7 +158,8 @@ fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> Html {
     let mut svg = html!("<g class=\"axis\">");
     for cell in 0..ruling.cells {
         let x = at(LEFT + (cell as f64 + 0.5) * width);
-        let (y, name) = (at(TOP + 8.0), (ruling.cell_name)(cell));
+        let y = at(TOP + 8.0);
+        let name = (ruling.cell_name)(cell);
         svg += html!("<text class=\"middle\" x=\"{x}\" y=\"{y}\">{name}</text>", x, y, name);
     }
     for row in 0..rows {
@@ -199,7 +203,8 @@ fn put_cell(body: &mut Html, (reserved, kept): (f64, f64), (x, y): (f64, f64), (
             STRIP
         );
     }
-    let (reserved, kept) = (percent(reserved), percent(kept));
+    let reserved = percent(reserved);
+    let kept = percent(kept);
     *body += html!("<title>{reserved} reserved, {kept} kept until its end</title></g>\n", reserved, kept);
 }
 

@@ -213,7 +213,8 @@ impl Requests {
 impl SubjectReport for Requests {
     fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         let text = tables.then(|| RESERVATIONS.header(&[]));
-        let (systems, sum) = (&self.systems, Reservations::default());
+        let systems = &self.systems;
+        let sum = Reservations::default();
         Box::new(RequestAccount { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() })
     }
 
@@ -357,7 +358,8 @@ fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let asked = |all: &Reservations| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0;
     let Some(all) = summary.part::<Reservations>().filter(asked) else { return Vec::new() };
     let share = all.acceptance.map_or("–".to_owned(), html::percent);
-    let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
+    let accepted = count(all.accepted);
+    let valid = count(all.accepted + all.declined);
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
     let small = format!("mean; those that finished gave {} node hours back early", html::number(all.released / 3600.0));
     let mut cards = vec![
@@ -387,7 +389,8 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {
-        let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), &all);
+        let given = number(all.compensation / 3600.0);
+        let Reservations { moved, shortened, broken, .. } = &all;
         let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
         ("promises", told)
     });
@@ -414,7 +417,8 @@ fn slowdown(row: &JobRow, answered: &AnsweredRow, end: Time) -> f64 {
 fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
     let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
     let booked = || {
-        let (site, Request { duration, nodes, .. }) = (tally.site_index(site)?, request(row, answered)?);
+        let site = tally.site_index(site)?;
+        let Request { duration, nodes, .. } = request(row, answered)?;
         Some(start + tally.failing.stretched(site, tally.sites[site].speed.time(duration), nodes))
     };
     answered.until.or_else(booked)
@@ -467,11 +471,13 @@ pub(crate) mod tests {
         let nodes = || NodeSet::all(2);
         let mut ask = |id: u32, answer: ReserveAnswer| {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
-            let (job, arrive) = (JobId(id), minute(u64::from(id)));
+            let job = JobId(id);
+            let arrive = minute(u64::from(id));
             let asked =
                 Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
             add(u64::from(id), ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
-            let (ready, deadline) = (minute(10), minute(60));
+            let ready = minute(10);
+            let deadline = minute(60);
             add(u64::from(id), ROUTER, Record::Answered { job, ready, deadline, answer });
         };
         let accepted = |start: u64| ReserveAnswer::Accepted { site: YORK, start: minute(start), nodes: nodes() };
@@ -512,7 +518,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_job_is_its_one_task() {
-        let (jobs, tasks) = (table(&tally(), "jobs.csv"), table(&tally(), "tasks.csv"));
+        let jobs = table(&tally(), "jobs.csv");
+        let tasks = table(&tally(), "tasks.csv");
         let row: Vec<&str> = jobs.lines().nth(1).unwrap().split(',').collect();
         assert_eq!((&row[2..6], &row[14], tasks.as_str()), (&["rigid", "0", "2", "600"][..], &"0-1", ""));
         assert_eq!(&row[17..23], ["0", "bob", "york", "cpu", "0-1", "600"]);
@@ -547,9 +554,11 @@ pub(crate) mod tests {
         };
         let shapes = vec![shape(2, 10, 4), shape(1, 20, 8)];
         let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(4), 2, Kind(0)) };
-        let (id, arrive) = (JobId(0), minute(0));
+        let id = JobId(0);
+        let arrive = minute(0);
         let job = Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
-        let (node, own) = (NodeSet::parse("3").unwrap(), TaskId { job: id, index: 0 });
+        let node = NodeSet::parse("3").unwrap();
+        let own = TaskId { job: id, index: 0 };
         let answer = ReserveAnswer::Accepted { site: YORK, start: minute(10), nodes: node.clone() };
         let malleable = Record::Malleable { job: id, shapes: shapes.clone() };
         let before = [(0, ROUTER, Record::Arrived { job: Arc::new(job), user: BOB }), (0, ROUTER, malleable)];
@@ -637,7 +646,8 @@ pub(crate) mod tests {
         let asked = [(10, 12, "0-1"), (30, 33, "0-1"), (10, 12, "2-3")];
         for (id, (start, _, nodes)) in (0..).zip(asked) {
             let task = Task { walltime: Span::from_minutes(10), ..Task::new(Span::from_minutes(9), 2, Kind(0)) };
-            let (job, arrive) = (JobId(id), minute(0));
+            let job = JobId(id);
+            let arrive = minute(0);
             let asked =
                 Job { id: job, arrive, first_task: id, tasks: vec![task], edges: Vec::new(), worth: None, times: None };
             add(0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB });
@@ -648,7 +658,8 @@ pub(crate) mod tests {
         add(8, YORK, Record::Down { cores: NodeSet::all(2), since: minute(8) });
         add(12, YORK, Record::Up { cores: NodeSet::all(2), since: minute(12) });
         for (id, at) in [(0, 12), (2, 12), (1, 33)] {
-            let (task, cores) = (TaskId { job: JobId(id), index: 0 }, NodeSet::parse(asked[id as usize].2).unwrap());
+            let task = TaskId { job: JobId(id), index: 0 };
+            let cores = NodeSet::parse(asked[id as usize].2).unwrap();
             add(at, YORK, Record::Started { task, cores });
             if id == 2 {
                 for id in [0, 2] {

@@ -102,9 +102,10 @@ impl<'a> Accounting<'a> {
         let bound = few.and_then(|jobs| bound_within(PAIRS_MAX, facts.cores, jobs));
         let counted = sum.counted.len();
         let Moves { preemptions, migrations, .. } = sum.moves;
-        let (paused_gb, migrated_gb) =
-            (sum.moves.paused * self.gigabytes(site), sum.moves.migrated * self.gigabytes(site));
-        let (paused, moved) = (preemptions as f64, migrations as f64);
+        let paused_gb = sum.moves.paused * self.gigabytes(site);
+        let migrated_gb = sum.moves.migrated * self.gigabytes(site);
+        let paused = preemptions as f64;
+        let moved = migrations as f64;
         SiteShared {
             name: facts.name.clone(),
             scheduler: self.sites.schedulers[site].clone(),

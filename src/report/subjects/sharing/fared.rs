@@ -43,7 +43,8 @@ fn need_of(row: &JobRow) -> Option<Need> {
 impl SharedJob {
     /// `None` for a job that has not ended, or was killed.
     pub fn of(row: &JobRow) -> Option<SharedJob> {
-        let (asked, task) = (row.job.tasks.first()?, row.tasks.first()?);
+        let asked = row.job.tasks.first()?;
+        let task = row.tasks.first()?;
         let end = task.end.filter(|_| !task.killed)?;
         let timed = Timed { submit: row.job.arrive, runtime: asked.runtime, need: need_of(row)? };
         Some(SharedJob { timed, end })

@@ -88,10 +88,12 @@ fn side_by_side(sharing: &Sharing) -> Html {
 
 /// Mean yield of the jobs on nodes.
 fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
-    let (tally, window) = (page.tally, page.window);
+    let tally = page.tally;
+    let window = page.window;
     let groups = shared.len().min(COLOURS);
     let empty = || vec![Levels::new(window, PARTS); groups];
-    let (mut given, mut there) = (empty(), empty());
+    let mut given = empty();
+    let mut there = empty();
     for (group, stint) in stints(tally, shared) {
         given[group.min(groups - 1)].add(stint.0, stint.1, stint.2);
         there[group.min(groups - 1)].add(stint.0, stint.1, 1.0);
@@ -99,7 +101,8 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
     let scale = Scale::new(1.08, CHART);
     let mut body = scale.axis("mean yield");
     for (group, (given, there)) in given.iter().zip(&there).enumerate() {
-        let (given, there) = (given.means(), there.means());
+        let given = given.means();
+        let there = there.means();
         let x = |part: usize| across(part as f64 / PARTS as f64);
         let mut path = String::new();
         let mut is_drawn = false;
@@ -195,7 +198,8 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
         area.name_below("work of the job, node seconds")
     );
     for (group, work, stretch) in dots.iter().step_by(every) {
-        let (x, y) = (at(area.x(works.share(*work))), at(area.y(stretches.share(*stretch))));
+        let x = at(area.x(works.share(*work)));
+        let y = at(area.y(stretches.share(*stretch)));
         body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
     let all = if every == 1 { "One dot per job".to_owned() } else { format!("One dot per {every} jobs") };

@@ -93,7 +93,8 @@ impl Tally {
     ) -> CountResult {
         let open = self.close_booking(by, *booking)?;
         let Part { procs, .. } = open.receipt.part;
-        let (rest, rent) = (Area::of(procs, open.receipt.part.end().since(by.now)), *refund + *penalty);
+        let rest = Area::of(procs, open.receipt.part.end().since(by.now));
+        let rent = *refund + *penalty;
         let counts = self.bargains.of(open.user);
         counts.handed_back += 1;
         counts.charge(&open, *used);
@@ -172,7 +173,10 @@ impl Tally {
         if let (true, Some(&site)) = (self.bargains.keeps && start < by.now, self.site_of.get(&by.actor)) {
             let area = receipt.part.area();
             let share = if area.is_zero() { 0.0 } else { used.seconds() / area.seconds() };
-            let (from, until, worked, used) = (start, by.now, Some(used), Some(share.min(1.0)));
+            let from = start;
+            let until = by.now;
+            let worked = Some(used);
+            let used = Some(share.min(1.0));
             let booking = BookingSpan { site, user, job, from, until, procs, used, worked, was_held, is_revoked };
             self.bargains.seen.push(NegotiationData::Booking(booking));
         }
@@ -181,7 +185,8 @@ impl Tally {
     /// Records a task that is taken back while it waits for its work, for the page.
     pub(in crate::tally) fn see_idled(&mut self, by: Reporter, task: TaskId) {
         let Some(row) = self.jobs.get(&task.job).filter(|_| self.bargains.keeps) else { return };
-        let (index, user) = (task.index as usize, row.user);
+        let index = task.index as usize;
+        let user = row.user;
         if let TaskRow { site: Some(site), start: Some(from), .. } = row.tasks[index] {
             let procs = row.job.tasks[index].cores;
             self.bargains.seen.push(NegotiationData::Idled(Idled { site, user, task, from, until: by.now, procs }));
@@ -239,7 +244,8 @@ impl Tally {
 
     /// A site has accepted a task of a user, which has assigned it there before.
     pub fn entered(&mut self, by: Reporter, user: &ActorId, task: &TaskId) -> CountResult {
-        let (site, name) = (self.site(by.actor)?, self.names.of_actor(by.actor));
+        let site = self.site(by.actor)?;
+        let name = self.names.of_actor(by.actor);
         if self.open(task.job)?.user != *user {
             return Err(Inconsistent::NotItsJob(task.job, self.names.of_actor(*user)));
         }
@@ -257,7 +263,8 @@ impl Tally {
 
     /// The run is senseless now, with either of the two at fault.
     pub fn accused(&mut self, by: Reporter, site: &ActorId, fault: &Fault) -> CountResult {
-        let (user, site) = (self.names.of_actor(by.actor), self.names.of_actor(*site));
+        let user = self.names.of_actor(by.actor);
+        let site = self.names.of_actor(*site);
         Err(Inconsistent::Accused(user, site, tell(*fault)))
     }
 

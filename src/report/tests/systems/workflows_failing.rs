@@ -37,7 +37,8 @@ proptest! {
         let mut read = |_: &str| Ok(text.clone().into_bytes());
         let mut topology = load("grid.toml", &[], &mut read).unwrap().topology;
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
-        let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(20));
+        let mtbf = Span::from_secs(mtbf);
+        let mttr = Span::from_secs(20);
         let pattern = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per: Per::Node, share_millionths: 1_000_000 });
         let nodes = |site, count| FailureTarget::Nodes { site, nodes: NodeSet::all(count) };
         topology.failures = [nodes(0, 5), nodes(1, 4)]
@@ -59,7 +60,8 @@ proptest! {
         }
         let mut on: BTreeMap<TaskId, (Time, ActorId, NodeSet)> = BTreeMap::new();
         let mut whole: BTreeMap<TaskId, Span> = BTreeMap::new();
-        let (mut arrived, mut over) = (0, 0);
+        let mut arrived = 0;
+        let mut over = 0;
         for Entry { stamp, actor, record } in &log {
             match record {
                 Record::Arrived { .. } => arrived += 1,

@@ -278,10 +278,8 @@ fn jobs_have_needs_of_nodes() {
         let told = load_text(&bare.replace("[batch]", system), &["workload.0.source=\"table\"", &job]);
         told.map(|_| ()).map_err(|faults| faults.to_string())
     };
-    let (needs, asks) = (
-        "tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5",
-        "tasks = [{ runtime = \"1 s\", walltime = \"2 s\", cores = 1 }]",
-    );
+    let needs = "tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5";
+    let asks = "tasks = [{ runtime = \"1 s\", walltime = \"2 s\", cores = 1 }]";
     for system in ["[market]", "[provisioning]"] {
         let told = told(system, needs).unwrap_err();
         assert!(told.contains("only sites under a [batch] table can share nodes"), "{system}: {told}");

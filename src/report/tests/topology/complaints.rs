@@ -210,8 +210,10 @@ fn of_settings() {
 #[test]
 fn of_files() {
     let including = |name: &str| FINE.replace("source = \"market\"", &format!("include = \"{name}\""));
-    let (twice, missing, circle, self_) =
-        (including("bad.toml"), including("none.toml"), including("x/a.toml"), including("./grid.toml"));
+    let twice = including("bad.toml");
+    let missing = including("none.toml");
+    let circle = including("x/a.toml");
+    let self_ = including("./grid.toml");
     let long = format!("name = \"{}\" \"\n", "long".repeat(100));
     let grids: [(&str, &[u8]); 23] = [
         ("not TOML", b"name = \"grid\nseed = = 1\n[site\n"),
@@ -323,7 +325,8 @@ fn check_faults(name: &str, faults: &[Fault]) {
 /// Checks that programs get the same errors as people.
 fn check_told(diagnostics: &InvalidInput) {
     let read = diagnostics.to_string();
-    let (mut headings, mut places) = (Vec::new(), Vec::new());
+    let mut headings = Vec::new();
+    let mut places = Vec::new();
     for line in read.lines() {
         headings.extend(line.strip_prefix("error: "));
         places.extend(line.trim_start().strip_prefix("--> "));

@@ -90,7 +90,8 @@ fn story() -> impl Strategy<Value = Story> {
                 failures,
                 recovery,
             )| {
-                let ((latencies, report_every), (fails, failures)) = (rest, failures);
+                let (latencies, report_every) = rest;
+                let (fails, failures) = failures;
                 Story {
                     policies: (york, bath),
                     orders: (order, other),
@@ -170,7 +171,8 @@ impl Story {
             None => "",
         };
         for (number, (name, cores)) in SITES.iter().enumerate() {
-            let (latency, report_every) = (self.latencies[number], self.report_every[number]);
+            let latency = self.latencies[number];
+            let report_every = self.report_every[number];
             let system = match number {
                 0 => format!("[\"batch\", \"reservation\"{others}{lets}]"),
                 1 => format!("[\"batch\", \"reservation\"{lets}]"),
@@ -192,7 +194,8 @@ impl Story {
             }
             let reserved = if number == 0 { self.reserved() } else { Vec::new() };
             let kept = reserved.iter().map(|(from, until, nodes)| {
-                let (from, until) = (from.seconds(), until.seconds());
+                let from = from.seconds();
+                let until = until.seconds();
                 format!("{{ from = \"{from} s\", until = \"{until} s\", nodes = \"{nodes}\" }}")
             });
             let kept: Vec<String> = kept.collect();
@@ -229,7 +232,8 @@ impl Story {
         )
         .unwrap();
         let (bookings, killed, attempts, every) = self.recovery;
-        let (bookings, killed) = (Bookings::ALL[bookings].0, Killed::ALL[killed].0);
+        let bookings = Bookings::ALL[bookings].0;
+        let killed = Killed::ALL[killed].0;
         writeln!(
             text,
             "[recovery]\nbookings = \"{bookings}\"\nkilled = \"{killed}\"\nattempts = {attempts}\ncompensation = 0.25"
@@ -268,7 +272,8 @@ impl Story {
         asked.sort_by_key(|request| request.0);
         write!(text, "[[workload]]\nsource = \"requests\"\nusers = [\"{user}\"]\n{home}").unwrap();
         for (arrive, ahead, duration, slack, runtime, nodes, cancel, input) in asked {
-            let (ready, runtime) = (arrive + ahead, runtime.min(duration));
+            let ready = arrive + ahead;
+            let runtime = runtime.min(duration);
             writeln!(
                 text,
                 "[[workload.request]]\narrive = \"{arrive} s\"\nready = \"{ready} s\"\ndeadline = \"{} s\"",
@@ -357,8 +362,17 @@ fn stints(log: &[Entry<Record>]) -> Result<Vec<Stint>, TestCaseError> {
         let now = stamp.time;
         match record {
             Record::Started { task, cores } => {
-                let (task, site, nodes, is_first) = (*task, *actor, cores.clone(), ran.insert(*task));
-                let stint = Stint { task, site, nodes, from: now, to: Time::NEVER, is_first, lost: false };
+                let is_first = ran.insert(*task);
+                let task = *task;
+                let stint = Stint {
+                    task,
+                    site: *actor,
+                    nodes: cores.clone(),
+                    from: now,
+                    to: Time::NEVER,
+                    is_first,
+                    lost: false,
+                };
                 prop_assert!(on.insert(task, stint).is_none(), "{} runs twice", task);
             }
             Record::Moved { task, cores } => {
@@ -454,7 +468,9 @@ fn check_promises(
         let (_, _, duration, _, _, nodes, ..) = *request(job);
         shapes(nodes, duration)[chosen.get(job).copied().unwrap_or(0)]
     };
-    let (mut answered, mut broken, mut ends) = (BTreeSet::new(), BTreeSet::new(), BTreeMap::new());
+    let mut answered = BTreeSet::new();
+    let mut broken = BTreeSet::new();
+    let mut ends = BTreeMap::new();
     for Entry { stamp, record, .. } in log {
         match record {
             Record::Shaped { job, shape } => {

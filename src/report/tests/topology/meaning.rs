@@ -679,7 +679,8 @@ fn generated_requests_may_be_malleable() {
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         topology.workloads[0].source.requests(&mut Numbering::default()).unwrap()
     };
-    let (rigid, malleable) = (asks(&[]), asks(&["workload.0.malleable=2", "workload.0.serial_fraction=0.1"]));
+    let rigid = asks(&[]);
+    let malleable = asks(&["workload.0.malleable=2", "workload.0.serial_fraction=0.1"]);
     for ((job, one), (other, several)) in rigid.iter().zip(&malleable) {
         assert_eq!((job, one.request, one.runtime), (other, several.request, several.runtime));
         assert!(one.shapes.is_empty() && JobShape::are_of(&several.shapes, other));

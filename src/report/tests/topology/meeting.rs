@@ -146,8 +146,11 @@ fn systems_are_separated() {
     // The first 150 jobs are the queue's. By system: ended jobs, and core microseconds by site, york first.
     let system = |job: JobId| usize::from(job.0 >= 150);
     let roles = Roster::of(&topology).roles;
-    let (mut over, mut busy, mut started) = ([0, 0], [[0u128; 2]; 2], BTreeMap::new());
-    let (mut wanted, mut waits) = (BTreeMap::new(), [(0.0, 0.0); 2]);
+    let mut over = [0, 0];
+    let mut busy = [[0u128; 2]; 2];
+    let mut started = BTreeMap::new();
+    let mut wanted = BTreeMap::new();
+    let mut waits = [(0.0, 0.0); 2];
     for entry in &log {
         match &entry.record {
             Record::Completed { job, .. } => over[system(*job)] += 1,
@@ -260,7 +263,9 @@ fn a_queue_and_reservations_share_a_site_and_keep_their_promises() {
         let mut started: BTreeMap<JobId, (Time, NodeSet)> = BTreeMap::new();
         let mut answered = BTreeSet::new();
         let mut running: BTreeMap<(u32, TaskId), NodeSet> = BTreeMap::new();
-        let (mut over, mut accepted, mut queued) = (0, 0, 0);
+        let mut over = 0;
+        let mut accepted = 0;
+        let mut queued = 0;
         let log = run(&topology);
         // The tally agrees.
         let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -451,7 +456,8 @@ bookings = "move"
 #[test]
 fn a_moved_request_gets_another_shape_at_its_site_before_another_site() {
     let topology = load_text(AT_HOME, &[]).unwrap();
-    let (log, names) = (run(&topology), Names::of(&topology));
+    let log = run(&topology);
+    let names = Names::of(&topology);
     let starts = |entry: &Entry<Record>| match &entry.record {
         Record::Started { task, cores } if task.job == JobId(2) => {
             let site = &names.actors[entry.actor.index()];
@@ -468,7 +474,8 @@ fn a_moved_request_gets_another_shape_at_its_site_before_another_site() {
 /// starts at its time on its nodes, no node runs two tasks, no actor breaks a promise, and every job ends.
 #[test]
 fn a_site_that_lets_its_time_serves_all_others_too() {
-    let (mut moved, mut booked) = (0, 0);
+    let mut moved = 0;
+    let mut booked = 0;
     // With these seeds, replanning at each arrival in the queue would advance the starts of others.
     let slotlist = [1, 7, 16, 17, 19, 22, 28].map(|seed| (seed, "slotlist"));
     for (seed, planner) in (2..).zip(queue::ALL.iter().map(|entry| entry.name)).chain(slotlist) {
@@ -478,7 +485,8 @@ fn a_site_that_lets_its_time_serves_all_others_too() {
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         log.iter().for_each(|entry| tally.add(entry).unwrap());
         assert_eq!(tally.jobs_ended(), topology.jobs(), "{planner} {seed}");
-        let (mut promised, mut running) = (BTreeMap::new(), BTreeMap::<TaskId, NodeSet>::new());
+        let mut promised = BTreeMap::new();
+        let mut running = BTreeMap::<TaskId, NodeSet>::new();
         let mut started = BTreeMap::new();
         for Entry { stamp, actor, record } in log {
             let is_york = Roster::of(&topology).names[actor.index()] == "york";

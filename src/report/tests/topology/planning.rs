@@ -35,7 +35,10 @@ fn make_within(
     let (row, entry) = rows().find(|(_, entry)| entry.name == policy).unwrap();
     let at = Time::ZERO + Span::from_minutes(60 * hours);
     let look = |context: &hansa_sim::topology::PlanningContext<'_>| {
-        let (service, grid, links, load) = (&context.service, &context.grid, context.links.clone(), &context.load[..]);
+        let service = &context.service;
+        let grid = &context.grid;
+        let links = context.links.clone();
+        let load = &context.load[..];
         let name = "fork.json";
         let policy = entry.name;
         (entry.make)(&Order { policy, service, grid, links, work, name, alpha, budget, deadline, at, load })
@@ -101,7 +104,8 @@ fn alpha_chooses_from_undominated_plans() {
         let all = [0.0, 0.5, 1.0].map(|alpha| choices(&busy(), policy, &fork(4, 60), alpha, 6));
         for of in &all {
             assert!(of.sites.iter().any(|site| site.running > 0 && site.slots > 1), "{:?}", of.sites);
-            let (plans, chosen) = (&of.plans, of.plans[of.chosen]);
+            let plans = &of.plans;
+            let chosen = of.plans[of.chosen];
             let better = plans.iter().filter(|plan| !plan.dominated);
             assert!(
                 better.clone().zip(better.skip(1)).all(|(a, b)| a.cost < b.cost && a.makespan > b.makespan),
@@ -161,7 +165,9 @@ fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
             Err(error) => Err(error.to_string()),
         }
     };
-    let (cheap, fast, mixed) = ((12.0, 3.0), (36.0, 2.0), (20.0, 2.0));
+    let cheap = (12.0, 3.0);
+    let fast = (36.0, 2.0);
+    let mixed = (20.0, 2.0);
     assert_eq!(within("moga", 1.0, 0, 0), Ok((vec![cheap, fast], 0, None)));
     assert_eq!(within("moga", 1.0, 0, 2), Ok((vec![fast], 0, Some(1))));
     assert_eq!(within("moga", 0.0, 35, 0), Ok((vec![cheap], 0, Some(1))));

@@ -98,7 +98,8 @@ impl Story {
             )
             .unwrap();
         }
-        let (latency, patience) = (self.latencies[2], self.patience);
+        let latency = self.latencies[2];
+        let patience = self.patience;
         write!(
             text,
             "[[user]]\nname = \"ann\"\nlatency = \"{latency} s\"\n\

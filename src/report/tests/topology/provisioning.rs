@@ -75,7 +75,8 @@ fn defaults_of_all_users_leave_the_wanted_start_open() {
         let topology = load_text(&text, settings).unwrap();
         topology.users.iter().map(|user| user.approach.ahead.map(Span::micros)).collect::<Vec<_>>()
     };
-    let (hours, one) = (Some(4 * 3_600_000_000), Some(3_600_000_000));
+    let hours = Some(4 * 3_600_000_000);
+    let one = Some(3_600_000_000);
     assert_eq!(ahead(&["user.bob.strategy=\"reserve\""]), [hours, None]);
     assert_eq!(ahead(&["user.bob.strategy=\"reserve\"", "defaults.user.ahead=\"1 h\""]), [one, one]);
 }
@@ -116,7 +117,8 @@ fn a_share_of_the_jobs_of_a_workload_follows_another_strategy() {
         arrived
     };
     let both = "workload.0.users=[\"alice\", \"bob\"]";
-    let (alone, mixed) = (jobs(&[]), jobs(&[both, "workload.0.shares=[9, 1]", "user.bob.strategy=\"reserve\""]));
+    let alone = jobs(&[]);
+    let mixed = jobs(&[both, "workload.0.shares=[9, 1]", "user.bob.strategy=\"reserve\""]);
     assert!(alone.iter().zip(&mixed).all(|((one, _), (other, _))| one == other));
     let bobs = mixed.iter().filter(|(_, user)| *user != alone[0].1).map(|(job, _)| job.id.0);
     assert_eq!(bobs.collect::<Vec<_>>(), [5, 15, 25]);
@@ -271,7 +273,8 @@ users = ["alice"]
             let log = log.into_iter().filter(|entry| runs(&entry.record));
             log.map(|entry| (entry.stamp.time, format!("{:?}", entry.record))).collect::<BTreeSet<_>>()
         };
-        let (together, apart) = (ran("alice"), ran("bob"));
+        let together = ran("alice");
+        let apart = ran("bob");
         assert_eq!(together, apart, "{habit}");
         let taken_back = together.iter().filter(|(_, told)| told.starts_with("Withdrawn")).count();
         assert_eq!(taken_back > 10, habit.contains("resubmit"), "{taken_back}");
@@ -353,8 +356,9 @@ fn tasks_of_workflows_request_more_than_their_run_times() {
             let source = &topology.workloads[0].source;
             source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default()).unwrap()
         };
-        let (exact, twice, spread) =
-            (jobs(""), jobs("\noverestimate = [2.0, 2.0]"), jobs("\noverestimate = [1.0, 5.0]"));
+        let exact = jobs("");
+        let twice = jobs("\noverestimate = [2.0, 2.0]");
+        let spread = jobs("\noverestimate = [1.0, 5.0]");
         let ratios = |other: &[Job]| -> Vec<f64> {
             let pairs = exact.iter().zip(other).flat_map(|(one, other)| {
                 assert_eq!(one.edges, other.edges);
@@ -518,7 +522,8 @@ impl Actor<Message, Record> for Mallory {
 #[test]
 fn a_user_that_sends_data_of_others_is_named() {
     let topology = load_text(SHARED, &[]).unwrap();
-    let (roster, names) = (Roster::of(&topology), Names::of(&topology));
+    let roster = Roster::of(&topology);
+    let names = Names::of(&topology);
     let [mallory, network] = ["mallory", "network"].map(|name| names.actor(name).unwrap());
     let task = Task::new(Span::from_minutes(60), 1, Kind(0));
     let job = Job {
@@ -760,7 +765,8 @@ fn started_at(topology: &Topology) -> Vec<(u32, u32, usize)> {
 #[test]
 fn tasks_run_where_there_are_cores_of_their_kind() {
     let task = |kind: &str| format!("{{ runtime = \"100 s\", cores = 1, kind = \"{kind}\" }}");
-    let (cpu, gpu) = (task("cpu"), task("gpu"));
+    let cpu = task("cpu");
+    let gpu = task("gpu");
     let graph = format!("[[workload.job]]\ntasks = [{cpu}, {gpu}, {gpu}]\nedges = [[0, 1], [0, 2]]\n");
     for strategy in ["best-effort", "greedy", "moga"] {
         let text = format!("{KINDS}{graph}[provisioning]\n");

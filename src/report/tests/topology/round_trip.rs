@@ -250,7 +250,8 @@ fn draw(shape: &Shape, random: &mut SplitMix64) -> String {
         Shape::Flag => ["true", "false"][pick(random, 2)].to_owned(),
         Shape::Whole { least, most } => random.int(*least, (*most).min(least.saturating_add(63))).to_string(),
         Shape::Number { least, most, above, .. } => {
-            let (least, most) = (least.max(-10.0), most.min(10.0));
+            let least = least.max(-10.0);
+            let most = most.min(10.0);
             // Four decimals are valid everywhere.
             let number = least + (1.0 - random.unit()) * (most - least);
             let number = (number * 1e4).floor() / 1e4;
@@ -305,7 +306,8 @@ fn with_prepared_jobs(text: &str, jobs: &[Option<Vec<u8>>]) -> Result<Topology, 
 fn prepared_jobs_that_are_damaged_are_reported() {
     let text = grid("[batch]", "source = \"swf\"\nfile = \"log.swf\"");
     let topology = read(&text, &[]).unwrap();
-    let (text, mut jobs) = (topology.to_toml(), topology.prepared_jobs());
+    let text = topology.to_toml();
+    let mut jobs = topology.prepared_jobs();
     assert_eq!(with_prepared_jobs(&text, &jobs), Ok(topology));
     let bytes = jobs[0].as_mut().expect("a log is prepared");
     bytes.truncate(bytes.len() - 1);

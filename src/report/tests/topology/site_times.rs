@@ -101,7 +101,8 @@ fn the_start_up_cost_of_a_transfer_is_the_latency_of_its_route() {
 #[test]
 fn ten_tasks_take_91_seconds() {
     let heft = "workflow.policy=heft";
-    let (alone, tcp) = (["link.into-p2.mode=per-flow", "link.out-of-p2.mode=per-flow"], "network.model=tcp-parallel");
+    let alone = ["link.into-p2.mode=per-flow", "link.out-of-p2.mode=per-flow"];
+    let tcp = "network.model=tcp-parallel";
     assert_eq!(makespan(TEN, &[&[heft], &alone[..]].concat()), 80.0);
     assert_eq!(makespan(TEN, &[heft]), 102.0);
     assert_eq!(ran(TEN, &[heft])[8..], [(2, 78.5, 90.5), (2, 95.0, 102.0)]);

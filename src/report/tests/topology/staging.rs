@@ -192,7 +192,8 @@ fn an_impatient_user_gets_a_job_back_when_its_data_has_arrived() {
 /// s.
 fn reserved(system: &str, requests: &str) -> String {
     let site = |name: &str, rest: &str| format!("[[site]]\nname = \"{name}\"\n{rest}\n{system}");
-    let (york, bath) = (site("york", "cores = 1"), site("bath", "cores = 8\nlatency = \"1 s\""));
+    let york = site("york", "cores = 1");
+    let bath = site("bath", "cores = 8\nlatency = \"1 s\"");
     format!(
         "name = \"staged\"\n{}[reservation]\npolicy = \"ff\"\n{york}{bath}{WIRE}[[workload]]\nsource = \"requests\"\n\
          home = \"york\"\ninput = \"6 MB\"\n{requests}",

@@ -84,7 +84,9 @@ fn made(disk: &Arc<MortalDisk>, out: &Path, jobs: &str) -> ResultFolder {
 fn whenever_the_process_is_killed_the_old_result_or_the_new_one_is_whole() {
     for exchanges in [true, false] {
         for keep in [true, false] {
-            let (mut killed, mut old, mut new) = (0, 0, 0);
+            let mut killed = 0;
+            let mut old = 0;
+            let mut new = 0;
             loop {
                 let scratch = TempDir::new().unwrap();
                 let out = scratch.path().join("out");
@@ -136,8 +138,10 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
             let out = scratch.path().join("out");
             result(&out, "old");
             let mut disk = MortalDisk::new(exchanges, usize::MAX);
-            let (partial, lifeline) = (Arc::new(Mutex::new(None::<PartialDir>)), Arc::new(Mutex::new(None)));
-            let (to_clear, thread) = (partial.clone(), lifeline.clone());
+            let partial = Arc::new(Mutex::new(None::<PartialDir>));
+            let lifeline = Arc::new(Mutex::new(None));
+            let to_clear = partial.clone();
+            let thread = lifeline.clone();
             // Runs the thread that notices the launcher's end, as far as it gets between two calls.
             disk.between = Some(Box::new(move |number| {
                 if number == at {
@@ -161,7 +165,8 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
 #[test]
 fn a_power_cut_finds_the_new_result_on_the_disk_before_the_old_one_goes() {
     let scratch = TempDir::new().unwrap();
-    let (home, out) = (scratch.path().file_name().unwrap().to_string_lossy().into_owned(), scratch.path().join("out"));
+    let home = scratch.path().file_name().unwrap().to_string_lossy().into_owned();
+    let out = scratch.path().join("out");
     result(&out, "old");
     let disk = Arc::new(MortalDisk::new(true, usize::MAX));
     let folder = made(&disk, &out, "new");

@@ -153,7 +153,8 @@ fn what_turns_up_during_the_run_is_not_overwritten() {
 #[test]
 fn a_link_stays_a_link() {
     let scratch = TempDir::new().unwrap();
-    let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
+    let real = scratch.path().join("real");
+    let link = scratch.path().join("link");
     result(&real, "old");
     std::os::unix::fs::symlink(&real, &link).unwrap();
     result(&link, "new");
@@ -226,7 +227,8 @@ fn root_gives_results_away() {
         return;
     }
     let scratch = TempDir::new().unwrap();
-    let (topology, mounted) = (scratch.path().join("topology.toml"), scratch.path().join("mounted"));
+    let topology = scratch.path().join("topology.toml");
+    let mounted = scratch.path().join("mounted");
     fs::write(&topology, "").unwrap();
     fs::create_dir(&mounted).unwrap();
     chown(&topology, Some(1234), Some(1235)).unwrap();

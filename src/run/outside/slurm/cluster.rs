@@ -296,7 +296,8 @@ impl Cluster {
 /// Errors in the output of a daemon, in terms of the user's file. Those that end it and those about its conf take
 /// precedence over others, of which the last is shown.
 fn complaints(said: &str, conf: &Conf) -> String {
-    let (mut grave, mut last) = (Vec::new(), String::new());
+    let mut grave = Vec::new();
+    let mut last = String::new();
     for line in said.lines() {
         let Some(at) = ["error: ", "fatal: "].iter().filter_map(|kind| line.find(kind)).min() else { continue };
         let line = brief(&line[at..]);

@@ -127,7 +127,9 @@ fn key(line: &str) -> Option<&str> {
 
 fn lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
     let nodes = site.program.slurm.node_count(site.cores);
-    let (cores, first, last) = (site.cores / nodes.max(1), ground.port + 1, ground.port + nodes);
+    let cores = site.cores / nodes.max(1);
+    let first = ground.port + 1;
+    let last = ground.port + nodes;
     let Ground { folder, host, user, port } = ground;
     [
         "ClusterName=hansa",

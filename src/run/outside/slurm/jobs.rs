@@ -86,7 +86,8 @@ impl Jobs {
     /// Takes the nodes that are down, and returns those that failed and those that came back.
     pub fn set_down(&mut self, now: Time, down: NodeSet) -> (NodeSet, NodeSet) {
         self.quiet_since = now;
-        let (mut failed, mut back) = (down.clone(), self.down.clone());
+        let mut failed = down.clone();
+        let mut back = self.down.clone();
         failed.subtract(&self.down);
         back.subtract(&down);
         self.down = down;
@@ -177,7 +178,8 @@ fn parse_nodes(list: &str) -> Option<Vec<u32>> {
     let mut nodes = Vec::new();
     for run in list.split(',') {
         let (first, last) = run.split_once('-').unwrap_or((run, run));
-        let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+        let first: u32 = first.parse().ok()?;
+        let last: u32 = last.parse().ok()?;
         if last > 1 << 16 {
             return None;
         }

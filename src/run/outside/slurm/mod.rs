@@ -273,7 +273,8 @@ fn cancel(name: &str) -> Command {
 /// The command that sets nodes, which have one core each, to a state. None if there are none.
 fn set_nodes(nodes: &NodeSet, state: &str) -> Option<Command> {
     let runs: Vec<String> = nodes.runs().iter().map(|(first, last)| format!("{first}-{last}")).collect();
-    let (list, state) = (format!("NodeName=n[{}]", runs.join(",")), format!("State={state}"));
+    let list = format!("NodeName=n[{}]", runs.join(","));
+    let state = format!("State={state}");
     (!runs.is_empty()).then(|| words(&["scontrol", "update", &list, &state, "Reason=failure"]).collect())
 }
 

@@ -80,7 +80,8 @@ impl Calendar {
     pub fn insert(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.check(start, end, nodes)?;
         with!(&mut self.kept, tree => {
-            let (start, set) = (start.max(tree.first_start()), Set::of(nodes));
+            let start = start.max(tree.first_start());
+            let set = Set::of(nodes);
             if start >= end {
                 return Ok(());
             }
@@ -97,7 +98,8 @@ impl Calendar {
     pub fn remove(&mut self, start: Time, end: Time, nodes: &NodeSet) -> Result<(), Clash> {
         self.check(start, end, nodes)?;
         with!(&mut self.kept, tree => {
-            let (start, set) = (start.max(tree.first_start()), Set::of(nodes));
+            let start = start.max(tree.first_start());
+            let set = Set::of(nodes);
             if start >= end {
                 return Ok(());
             }
@@ -270,7 +272,8 @@ fn earliest<S: Set>(
     let ahead = held.map_or(Time::NEVER, |held| held.start);
     loop {
         let start = counts.earliest_ahead(starts.clone(), span, limit, ahead)?;
-        let (end, apart) = (start + span, (start + span).min(ahead));
+        let end = start + span;
+        let apart = (start + span).min(ahead);
         let mut busy = S::default();
         if let Some(held) = held {
             busy = gathered(tree, ahead, end);

@@ -81,7 +81,8 @@ impl<const W: usize> Set for Bits<W> {
     fn of(nodes: &NodeSet) -> Self {
         let mut bits = Self::default();
         for &(first, last) in nodes.runs() {
-            let (low, high) = (first as usize / 64, last as usize / 64);
+            let low = first as usize / 64;
+            let high = last as usize / 64;
             for (word, bits) in bits.words.iter_mut().enumerate().take(high + 1).skip(low) {
                 let from = if word == low { u64::MAX << (first % 64) } else { u64::MAX };
                 let to = if word == high { u64::MAX >> (63 - last % 64) } else { u64::MAX };
@@ -94,7 +95,8 @@ impl<const W: usize> Set for Bits<W> {
     fn nodes(&self) -> NodeSet {
         let mut nodes = NodeSet::default();
         for (word, &bits) in self.words.iter().enumerate() {
-            let (mut rest, base) = (bits, word as u32 * 64);
+            let mut rest = bits;
+            let base = word as u32 * 64;
             while rest != 0 {
                 let first = rest.trailing_zeros();
                 let length = (rest >> first).trailing_ones();
@@ -174,8 +176,10 @@ mod tests {
 
     /// Results of all operations, as runs.
     fn answers<S: Set>(one: &NodeSet, other: &NodeSet, count: u32) -> Answers {
-        let (one, other) = (S::of(one), S::of(other));
-        let (mut more, mut less) = (one.clone(), one.clone());
+        let one = S::of(one);
+        let other = S::of(other);
+        let mut more = one.clone();
+        let mut less = one.clone();
         more.add(&other);
         less.take(&other);
         let sets = [&one, &more, &less, &one.common(&other)].map(Set::nodes);
@@ -199,7 +203,8 @@ mod tests {
     proptest! {
         #[test]
         fn all_kinds_of_sets_say_the_same(one in numbers(), other in numbers(), count in 0u32..100) {
-            let (nodes, others) = (set(&one), set(&other));
+            let nodes = set(&one);
+            let others = set(&other);
             let expected = answers::<NodeSet>(&nodes, &others, count);
             prop_assert_eq!(answers::<Bits<3>>(&nodes, &others, count), expected.clone());
             prop_assert_eq!(answers::<Bits<16>>(&nodes, &others, count), expected);

@@ -49,7 +49,8 @@ impl Judge {
     ) {
         let wish = RectangleQuery { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
         let bounds = Bounds { floor: at(self.now), ceiling: at(ceiling) };
-        let (mut short, mut long) = (Vec::new(), Vec::new());
+        let mut short = Vec::new();
+        let mut long = Vec::new();
         calendar.rectangles(&wish, None, &mut |found| short.push(found));
         calendar.rectangles(&wish, Some(bounds), &mut |found| long.push(found));
         let earliest = self.earliest(from, span, width, latest).map(|(start, _)| at(start));
@@ -64,7 +65,8 @@ impl Judge {
         }
         for (short, long) in short.into_iter().zip(long) {
             let start = short.start;
-            let (begin, end) = (start.micros(), start.micros() + span);
+            let begin = start.micros();
+            let end = start.micros() + span;
             let free = self.set(&self.over(begin, end)).complement(self.nodes);
             assert!(free.len() >= width && start <= at(latest));
             assert_eq!(short, Rectangle { start, width: free.len(), begin: start, end: at(end) });
@@ -135,7 +137,8 @@ fn check(nodes: u32, steps: u32, seed: u64) {
         // Some are longer than everything below a high branch.
         let longest = if random.int(0, 7) == 0 { 150 } else { random.int(1, 41) };
         let widest = random.int(1, u64::from(nodes));
-        let (span, width) = (random.int(1, longest), random.int(1, widest) as u32);
+        let span = random.int(1, longest);
+        let width = random.int(1, widest) as u32;
         match random.int(0, 10) {
             0..5 => {
                 let latest = from + random.int(0, SECONDS - from - 1);
@@ -269,7 +272,8 @@ fn a_tree_shrinks_when_records_are_released() {
             gone.reverse();
         }
         gone.into_iter().for_each(|number| calendar.remove(spans[number].0, spans[number].1, &node).unwrap());
-        let (records, depth) = (calendar.records().len(), calendar.check_tree());
+        let records = calendar.records().len();
+        let depth = calendar.check_tree();
         assert!(depth <= records.ilog2(), "{records} records are {depth} deep");
     }
 }

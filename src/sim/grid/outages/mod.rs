@@ -119,7 +119,8 @@ impl Outages {
     pub fn advance(&mut self, to: Time) -> Vec<Change> {
         let mut changes = Vec::new();
         while let Some(at) = self.next().filter(|at| *at <= to) {
-            let (mut touched, mut before) = (NodeSet::default(), NodeSet::default());
+            let mut touched = NodeSet::default();
+            let mut before = NodeSet::default();
             while let Some(&Reverse((time, number))) = self.due.peek()
                 && time == at
             {
@@ -134,7 +135,8 @@ impl Outages {
             }
             let mut down = NodeSet::default();
             touched.each().filter(|node| self.depth.contains_key(node)).for_each(|node| down.push(node, node));
-            let (mut back, mut failed) = (before.clone(), down.clone());
+            let mut back = before.clone();
+            let mut failed = down.clone();
             back.subtract(&down);
             failed.subtract(&before);
             for (nodes, is_up) in [(back, true), (failed, false)] {
@@ -209,7 +211,8 @@ impl Outages {
 
 /// The first of ever longer times after `down` that is later than now.
 fn guess(down: Time, usually: Span, now: Time) -> Time {
-    let (mut step, mut guess) = (usually.micros().max(1), down);
+    let mut step = usually.micros().max(1);
+    let mut guess = down;
     while guess <= now && guess < Time::NEVER {
         guess = guess + Span::from_micros(step);
         step = step.saturating_mul(2);

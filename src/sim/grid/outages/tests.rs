@@ -22,7 +22,8 @@ fn drawn(nodes: &str, mtbf: u64, mttr: u64, per: Per, share_millionths: u64) -> 
     let law = |kind, shape| Law { kind, shape };
     let between = law(Distribution::Weibull, 0.7);
     let repair = law(Distribution::Lognormal, 1.0);
-    let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
+    let mtbf = Span::from_secs(mtbf);
+    let mttr = Span::from_secs(mttr);
     failure(nodes, FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }))
 }
 
@@ -76,7 +77,8 @@ fn random_outages_have_the_requested_means_and_shares() {
     let all = [drawn("0-99", 10_000, 500, Per::Node, 1_000_000)];
     let mut outages = Outages::of_site(SITE, &all, 5).unwrap();
     let end = 2_000_000;
-    let (mut down, mut failures) = (0.0, 0);
+    let mut down = 0.0;
+    let mut failures = 0;
     for Change { at, nodes, is_up } in outages.advance(second(end)) {
         let left = (second(end) - at).micros() as f64 / 1e6 * f64::from(nodes.len());
         down += if is_up { -left } else { left };

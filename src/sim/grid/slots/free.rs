@@ -122,7 +122,8 @@ impl FreeList {
     pub fn find(&mut self, procs: u32, span: Span, earliest: Time, limit: Time) -> Option<Time> {
         let FreeList { list, lasting, touched } = self;
         lasting.clear();
-        let (mut sum, mut first_end) = (0u64, Time::NEVER);
+        let mut sum = 0u64;
+        let mut first_end = Time::NEVER;
         let mut next = 0;
         loop {
             // Nearly all are too short.

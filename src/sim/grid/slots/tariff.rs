@@ -95,7 +95,8 @@ impl Tariff {
 
     /// The pieces of a span of at most a day that begins at a time of day, each at one price.
     fn pieces(&self, from: Span, span: Span) -> impl Iterator<Item = (Span, Rate)> {
-        let (mut at, mut left) = (from, span);
+        let mut at = from;
+        let mut left = span;
         std::iter::from_fn(move || {
             if left.is_zero() {
                 return None;
@@ -177,7 +178,8 @@ mod tests {
             let steps: Vec<(Span, Rate)> =
                 starts.iter().map(|at| (Span::from_minutes(*at), Rate(random.int(0, 3) as u32 * 700))).collect();
             let tariff = Tariff::by_day(steps.clone());
-            let (start, minutes) = (random.int(0, 4_000), random.int(1, 4_000));
+            let start = random.int(0, 4_000);
+            let minutes = random.int(1, 4_000);
             let of = |start: u64, minutes: u64| {
                 let start = Time::ZERO + Span::from_minutes(start);
                 tariff.weight(&Part { procs: 3, start, span: Span::from_minutes(minutes) })

@@ -169,7 +169,9 @@ proptest! {
                 judge.iter_mut().for_each(|free| free.start = free.start.max(now));
                 judge_normalise(&mut judge);
             }
-            let (procs, length, earliest) = (draw.int(1, 5) as u32, span(draw.int(0, 7)), hours(draw.int(0, 20)));
+            let procs = draw.int(1, 5) as u32;
+            let length = span(draw.int(0, 7));
+            let earliest = hours(draw.int(0, 20));
             let start = list.place(procs, length, earliest);
             prop_assert_eq!(start, judge_place(&mut judge, procs, length, earliest));
             prop_assert_eq!(list.all(), &judge);

@@ -109,7 +109,8 @@ impl Loop {
         let Loop { desks, workers, sources, seed } = *self;
         let first = desks + workers;
         let actor = |number: u32| -> BoxedActor<Word, u64> {
-            let (id, state) = (ActorId(number), mix(seed ^ mix(number.into())));
+            let id = ActorId(number);
+            let state = mix(seed ^ mix(number.into()));
             match number {
                 _ if number < desks => Box::new(Desk { id, sources: first, desks, state, is_swayed, answers }),
                 _ if number < first => Box::new(Worker { state }),

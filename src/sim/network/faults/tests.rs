@@ -103,7 +103,9 @@ fn play(
     let mut faults = Faults::new(rule, fragile.collect(), detours);
 
     let mut transfers = Transfers::new(laid.links.clone());
-    let (mut ends, mut flows, mut told) = (vec![0; sent.len()], BTreeMap::new(), Vec::new());
+    let mut ends = vec![0; sent.len()];
+    let mut flows = BTreeMap::new();
+    let mut told = Vec::new();
     let mut order: Vec<usize> = (0..sent.len()).collect();
     order.sort_by_key(|flow| sent[*flow].0);
     let mut order = order.into_iter().peekable();
@@ -150,7 +152,8 @@ fn a_worked_example() {
     assert_eq!(ends(Interrupted::Reroute), [157]);
 
     let told = play(&triangle(), &outages, Interrupted::Reroute, &one).1;
-    let (cable, flow) = (CableId(0), FlowId::of(0));
+    let cable = CableId(0);
+    let flow = FlowId::of(0);
     let via = vec![CableId(1), CableId(2)];
     assert_eq!(
         told,
@@ -171,7 +174,8 @@ fn a_flow_stopped_on_a_detour_takes_its_own_route_if_that_is_up_again() {
     // Both are back at once: 40 microseconds on its own route, after a latency of 4.
     let (ends, told) = play(100);
     assert_eq!(ends, [144]);
-    let (flow, via) = (FlowId::of(0), vec![CableId(0)]);
+    let flow = FlowId::of(0);
+    let via = vec![CableId(0)];
     assert_eq!(told.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
     // Only the detour is back: 80 microseconds on it, without any latency.
     let (ends, told) = play(300);

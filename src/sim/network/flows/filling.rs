@@ -57,7 +57,8 @@ impl<T: FlowTime> Flows<T> {
     /// capacity left on each of these links.
     fn visit(&mut self) {
         self.round += 1;
-        let (round, floor) = (self.round, self.changed.floor);
+        let round = self.round;
+        let floor = self.changed.floor;
         let Scratch { links, picks, limits, levels } = &mut self.scratch;
         links.clear();
         limits.clear();
@@ -86,7 +87,8 @@ impl<T: FlowTime> Flows<T> {
             let mut picked = 0;
             // The outcome is as good as random, so the loop has no branch to mispredict.
             for &(which, _) in &link.bundles {
-                let (rate, count) = (self.rates[which as usize], self.counts[which as usize]);
+                let rate = self.rates[which as usize];
+                let count = self.counts[which as usize];
                 let fast = rate >= floor;
                 // Slow bundles keep their rates, which are subtracted from the link before it is shared.
                 link.left -= if fast { 0.0 } else { rate * f64::from(count) };
@@ -227,7 +229,8 @@ mod tests {
     fn bundles_slower_than_all_changes_keep_their_rates() {
         let link = |capacity| Link { capacity, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
         let mut flows = Flows::new(vec![link(1.0), link(100.0)]);
-        let (slow, fast) = (flows.route(&[LinkId(0), LinkId(1)]), flows.route(&[LinkId(1)]));
+        let slow = flows.route(&[LinkId(0), LinkId(1)]);
+        let fast = flows.route(&[LinkId(1)]);
         let first = [slow, fast].map(|route| flows.start(0.0, route, 1e6));
         assert_eq!(first.map(|flow| flows.rate(flow)), [1.0, 99.0]);
 

@@ -65,7 +65,8 @@ impl FlowMoment {
 
     /// First whole microsecond at or after this moment; a fraction of up to `forgiven` microseconds is rounded down.
     pub fn round_up(self, forgiven: f64) -> Time {
-        let (whole, part) = ((self.0 >> 64) as u64, self.0 as u64);
+        let whole = (self.0 >> 64) as u64;
+        let part = self.0 as u64;
         Time::from_micros(whole.saturating_add(u64::from(part as f64 > forgiven * MICRO)))
     }
 }

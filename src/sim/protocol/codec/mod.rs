@@ -128,7 +128,9 @@ mod tests {
     #[test]
     fn a_job_ends_with_its_value_or_its_times() {
         let task = Task::new(Span::from_secs(1), 1, Kind(0));
-        let (id, arrive, edges) = (JobId(7), Time::from_micros(300), vec![Edge::new(0, 1)]);
+        let id = JobId(7);
+        let arrive = Time::from_micros(300);
+        let edges = vec![Edge::new(0, 1)];
         let plain = Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: None, times: None };
         let worth = Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8)]).unwrap() };
         let time = |site, secs| SiteTime { site: ActorId(site), runtime: Span::from_secs(secs) };
@@ -137,7 +139,9 @@ mod tests {
         for worth in [None, Some(worth)] {
             for times in [None, times.clone()] {
                 let job = Job { worth: worth.clone(), times: times.clone(), ..plain.clone() };
-                let (mut bytes, mut packed, mut before) = (Vec::new(), Vec::new(), Vec::new());
+                let mut bytes = Vec::new();
+                let mut packed = Vec::new();
+                let mut before = Vec::new();
                 encode(&job, &mut bytes).unwrap();
                 pack(&job, &mut packed).unwrap();
                 assert_eq!(bytes, packed);
@@ -155,14 +159,18 @@ mod tests {
         let worth = Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() };
         let task = Task::new(Span::from_minutes(6), 3, Kind(1));
         let edges = vec![Edge::new(0, 1)];
-        let (id, arrive) = (JobId(7), Time::from_micros(u64::MAX / 3));
+        let id = JobId(7);
+        let arrive = Time::from_micros(u64::MAX / 3);
         let job =
             Arc::new(Job { id, arrive, first_task: 9, tasks: vec![task; 2], edges, worth: Some(worth), times: None });
-        let (user, site, task) = (ActorId(4), ActorId(1), TaskId { job: id, index: 1 });
+        let user = ActorId(4);
+        let site = ActorId(1);
+        let task = TaskId { job: id, index: 1 };
         let cores = NodeSet::try_from(vec![(0, 3), (7, 7), (9, u32::MAX)]).unwrap();
         let accepted = ReserveAnswer::Accepted { site, start: arrive, nodes: cores.clone() };
         let part = Part { procs: 3, start: arrive, span: Span::MAX };
-        let (rate, fee) = (Rate(1_500), Area::from_micros(9));
+        let rate = Rate(1_500);
+        let fee = Area::from_micros(9);
         let slot = Slot { start: arrive, procs: 3, span: Span::MAX, rate, fee, divisible: true, extensible: false };
         let receipt = Receipt { booking: BookingId(9), part, rent: fee, fee };
         let hold = HoldId { request: 7, attempt: 1, leg: 2 };

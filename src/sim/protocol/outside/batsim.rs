@@ -59,7 +59,8 @@ fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
     for (_, happened) in happened {
         match happened {
             SiteEvent::Submitted { job, nodes, walltime, runtime } => {
-                let (id, profile) = (id(*job), job.0.to_string());
+                let id = id(*job);
+                let profile = job.0.to_string();
                 let data = json!({
                     "job_id": id,
                     "job": {
@@ -208,7 +209,8 @@ fn resources(text: &str) -> Option<NodeSet> {
         // `parse` alone would take a sign.
         let number = |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|c| c.is_ascii_digit()));
         let (first, last) = interval.split_once('-').unwrap_or((interval, interval));
-        let (first, last) = (number(first)?, number(last)?);
+        let first = number(first)?;
+        let last = number(last)?;
         if first > last || last == u32::MAX {
             return None;
         }

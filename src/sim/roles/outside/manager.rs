@@ -117,7 +117,8 @@ impl Managed {
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
             self.waiting.insert(job, ManagedJob { sender, nodes, walltime, runtime, losses });
-            let (walltime, runtime) = (self.stretched(walltime, nodes), self.stretched(runtime, nodes));
+            let walltime = self.stretched(walltime, nodes);
+            let runtime = self.stretched(runtime, nodes);
             self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
         }
     }
@@ -204,7 +205,8 @@ impl Managed {
             },
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {
-                let (at, now) = (seconds(at.micros()), seconds(now.micros()));
+                let at = seconds(at.micros());
+                let now = seconds(now.micros());
                 return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
             }
         }
@@ -307,7 +309,8 @@ impl Manager for Managed {
         let RunningJobs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
         self.free.unite(&on);
         let nodes = work.nodes;
-        let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
+        let walltime = left_of(work.walltime, saved);
+        let runtime = left_of(work.runtime, saved);
         let waits = (!lost.loss.is_told).then(|| {
             self.waiting.insert(job, ManagedJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
             self.stretched(walltime, nodes)

@@ -121,7 +121,8 @@ impl PlannedUser {
             for (to, enqueue) in first.remove() {
                 let task = enqueue.job.tasks[0];
                 let name = |site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone()));
-                let (job, site) = (enqueue.job.id, enqueue.site.and_then(name));
+                let job = enqueue.job.id;
+                let site = enqueue.site.and_then(name);
                 self.heard.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
                 self.held.insert(job, HeldJob { to, enqueue, is_known: false });
             }

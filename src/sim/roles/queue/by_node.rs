@@ -84,7 +84,8 @@ impl<S: Set> ByNode<S> {
             self.ends.iter().map(|end| end.0).chain(self.reserved_ends.iter().copied()).collect();
         times.sort_unstable();
         times.dedup();
-        let (mut free, mut count) = (self.free.clone(), self.free_count);
+        let mut free = self.free.clone();
+        let mut count = self.free_count;
         let mut ended = 0;
         // Unless more nodes become free, a reservation rules out all starts before its end.
         let mut blocked_before = Time::ZERO;

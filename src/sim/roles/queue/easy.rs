@@ -206,7 +206,8 @@ impl<S: NodePool> Policy for Easy<S> {
         let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|waiting| (waiting.ask.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
         places.sort_unstable_by_key(|place| plan[*place].0);
-        let (mut now, mut steps) = (now, Vec::new());
+        let mut now = now;
+        let mut steps = Vec::new();
         loop {
             future.pass(now, &mut steps);
             for step in steps.drain(..) {

@@ -121,7 +121,8 @@ fn numbers(reserved: &Reserved) -> Vec<u32> {
 
 fn held(reserved: &Reserved) -> Held {
     let seconds = |micros: u64| micros / 1_000_000;
-    let (from, until) = (seconds(reserved.from.micros()), seconds(reserved.until.micros()));
+    let from = seconds(reserved.from.micros());
+    let until = seconds(reserved.until.micros());
     Held { job: usize::MAX, from, until, nodes: numbers(reserved) }
 }
 
@@ -136,7 +137,8 @@ fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 
         if !lasts(&list[at]) {
             continue;
         }
-        let (mut need, mut taken) = (nodes, Vec::new());
+        let mut need = nodes;
+        let mut taken = Vec::new();
         for other in (0..=at).rev().filter(|other| lasts(&list[*other])) {
             let take = list[other].2.min(need);
             taken.push((list[other], take));
@@ -183,7 +185,8 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let submit = |job: usize| seconds(jobs[job].submit.micros());
     let sort = |queue: &mut Vec<Held>, now: u64| {
         queue.sort_by(|a, b| {
-            let (a, b) = (a.job, b.job);
+            let a = a.job;
+            let b = b.job;
             let by_rank = match order {
                 QueueOrder::Arrival => Ordering::Equal,
                 QueueOrder::Shortest => walltime(a).cmp(&walltime(b)),

@@ -109,12 +109,15 @@ mod tests {
         /// In any story, to the last tick, a search from a bound finds the same place as a full one.
         #[test]
         fn bounds_skip_no_place(events in prop::collection::vec(event(), 1..80)) {
-            let (mut counts, mut no_sooner, mut now) = (Counts::default(), NoSooner::default(), 0);
+            let mut counts = Counts::default();
+            let mut no_sooner = NoSooner::default();
+            let mut now = 0;
             let mut placed: Vec<(u64, u64, u32)> = Vec::new();
             for event in events {
                 match event {
                     Event::Insert(start, length, nodes) => {
-                        let (start, end) = (start.max(now), start.max(now) + length);
+                        let start = start.max(now);
+                        let end = start + length;
                         if counts.most(at(start), at(end)) + nodes <= NODES {
                             counts.insert(at(start), at(end), nodes);
                             placed.push((start, end, nodes));

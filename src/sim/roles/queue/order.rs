@@ -53,7 +53,8 @@ impl Ranking {
         if count == 0 || self.drifts() || precedes(count - 1) {
             return count;
         }
-        let (mut low, mut high) = (0, count - 1);
+        let mut low = 0;
+        let mut high = count - 1;
         while low < high {
             let middle = low.midpoint(high);
             if precedes(middle) {

@@ -168,7 +168,8 @@ impl NodePlan for Counted {
     }
 
     fn is_in_way(&self, place: &PlannedJob<u32>, booking: &Reserved) -> bool {
-        let (from, until) = (place.start.max(booking.from), place.end().min(booking.until));
+        let from = place.start.max(booking.from);
+        let until = place.end().min(booking.until);
         from < until && !self.has(from, until, &booking.nodes.len())
     }
 

@@ -93,7 +93,8 @@ impl<P: NodePlan> QueuePlanner<P> {
         // A job that moves ahead leaves room, which jobs ahead of it in the queue use the next time.
         let mut left_to = Time::ZERO;
         for planned in &mut self.queue {
-            let (start, end) = (planned.start, planned.end());
+            let start = planned.start;
+            let end = planned.end();
             if self.places.place_anew(now, self.freed_to.max(left_to), planned) && start < Time::NEVER {
                 left_to = left_to.max(end);
             }
@@ -270,7 +271,8 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
             if planned.start > now {
                 return true;
             }
-            let (until, job) = (planned.end(), planned.ask().job);
+            let until = planned.end();
+            let job = planned.ask().job;
             let nodes = places.take(&planned.room, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));

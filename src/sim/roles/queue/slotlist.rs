@@ -50,9 +50,11 @@ impl SlotList {
     fn new(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> SlotList {
         let mut labels = Labels::new(nodes);
         reserved.iter().for_each(|booking| labels.book(booking));
-        let (list, booked) = (FreeList::default(), reserved.to_vec());
+        let list = FreeList::default();
+        let booked = reserved.to_vec();
         let ranking = Ranking::new(order);
-        let (queue, running) = (Vec::new(), Vec::new());
+        let queue = Vec::new();
+        let running = Vec::new();
         let mut site = SlotList { nodes, list, ranking, queue, booked, running, labels, stale: true };
         site.freshen(Time::ZERO);
         site
@@ -155,7 +157,8 @@ impl Policy for SlotList {
             if *start > now {
                 return true;
             }
-            let (until, job) = (now + ask.walltime, ask.job);
+            let until = now + ask.walltime;
+            let job = ask.job;
             let nodes = labels.take(ask.nodes, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let at = running.partition_point(|running| (running.until, running.job) < (until, job));

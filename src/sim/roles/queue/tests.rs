@@ -137,7 +137,8 @@ fn has_room(
     if !counting {
         return !running.iter().filter(overlaps).any(meets);
     }
-    let (from, until) = (wanted.from.micros() / 1_000_000, wanted.until.micros() / 1_000_000);
+    let from = wanted.from.micros() / 1_000_000;
+    let until = wanted.until.micros() / 1_000_000;
     (from..until).map(second).all(|at| {
         let busy = running.iter().chain(booked).filter(|other| other.from <= at && at < other.until);
         busy.map(|other| other.nodes.len()).sum::<u32>() + wanted.nodes.len() <= story.nodes
@@ -225,7 +226,9 @@ fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     }
     let as_judged = |(change, booking): &(usize, Reserved)| {
         let seconds = |time: Time| time.micros() / 1_000_000;
-        let (from, until, nodes) = (seconds(booking.from), seconds(booking.until), numbers(&booking.nodes));
+        let from = seconds(booking.from);
+        let until = seconds(booking.until);
+        let nodes = numbers(&booking.nodes);
         (*change, super::judge::JudgedBooking { from, until, nodes })
     };
     prop_assert_eq!(booked.iter().map(as_judged).collect::<Vec<_>>(), verdict.booked, "{}: bookings", name);
@@ -332,7 +335,8 @@ fn reservations(width: u32) -> impl Strategy<Value = Vec<Reserved>> {
         let mut kept = Vec::new();
         for (from, length, first, count) in list {
             let nodes = NodeSet::run(first, (first + count - 1).min(width - 1));
-            let (from, until) = (second(from), second(from + length));
+            let until = second(from + length);
+            let from = second(from);
             if calendar.insert(from, until, &nodes).is_ok() {
                 kept.push(Reserved { from, until, nodes });
             }
@@ -476,7 +480,8 @@ proptest! {
         };
         for name in ["easy", "fcfs", "conservative", "conservative-rebuild"] {
             let ends = |factor: u32| {
-                let (nodes, jobs) = (8 * factor, widen(factor));
+                let nodes = 8 * factor;
+                let jobs = widen(factor);
                 let mut policy = (find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
                 let ran = play(&mut *policy, nodes, &jobs);
                 ran.iter().map(|ran| ran.as_ref().map(|ran| (ran.start, ran.nodes.len() / factor))).collect::<Vec<_>>()
@@ -575,7 +580,8 @@ fn every_policy_survives_the_end_of_time() {
     for (row, seed) in ALL.iter().flat_map(|row| (0..40).map(move |seed| (row, seed))) {
         let mut stream = crate::random::SplitMix64::new(seed);
         let mut policy = (row.build)(5, &[], QueueOrder::Arrival);
-        let (now, policy) = (late(), &mut *policy);
+        let now = late();
+        let policy = &mut *policy;
         let mut site = Evening {
             now,
             policy,
@@ -641,7 +647,9 @@ fn starts_older(row: &QueuePolicyRow, order: QueueOrder, story: &Story) -> bool 
     let mut policy = (row.build)(story.nodes, &story.reserved, order);
     let mut running: Vec<(Time, Time, TaskId)> = Vec::new();
     let mut jobs = (0..).zip(&story.jobs).filter(|(_, job)| (1..=story.nodes).contains(&job.nodes)).peekable();
-    let (mut steps, mut wake, mut found) = (Vec::new(), None::<Time>, false);
+    let mut steps = Vec::new();
+    let mut wake = None::<Time>;
+    let mut found = false;
     for now in (0..400).map(second) {
         let before = running.len();
         for (_, until, job) in running.extract_if(.., |(end, ..)| *end <= now).collect::<Vec<_>>() {

@@ -58,7 +58,8 @@ pub(super) fn play_among(
     let mut ran: Vec<Option<Ran>> = vec![None; jobs.len()];
     let mut ends: BinaryHeap<Reverse<(Time, u32, Time)>> = BinaryHeap::new();
     let mut wake = None;
-    let (mut next, mut times) = (0, times.iter().copied().peekable());
+    let mut next = 0;
+    let mut times = times.iter().copied().peekable();
     let mut steps: Vec<Step> = Vec::new();
     loop {
         let coming = jobs.get(next).map(|job| job.submit);

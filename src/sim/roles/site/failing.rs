@@ -33,7 +33,8 @@ impl Site {
         self.manager.finish(now, &mut self.orders);
         self.carry_out(now, out);
         for change in changes {
-            let (nodes, since) = (change.nodes, change.at);
+            let nodes = change.nodes;
+            let since = change.at;
             if change.is_up {
                 self.tasks.nodes.mend(&nodes);
                 out.log(Record::Up { cores: nodes, since });
@@ -77,7 +78,8 @@ impl Site {
     /// Reports the fate of a task that has just started and that only a failure can end earlier.
     pub(super) fn tell_fate(&mut self, now: Time, slot: usize, out: &mut Out) {
         let running = self.tasks.at(slot);
-        let (end, nodes) = (running.outlook().end, running.nodes().cloned().unwrap_or_default());
+        let end = running.outlook().end;
+        let nodes = running.nodes().cloned().unwrap_or_default();
         let fails = self.outages.as_ref().and_then(|outages| outages.first_failure(&nodes, now, end));
         let Some(fails) = fails else { return self.tell_end(slot, out) };
         let Running { task, sender, started, loss, .. } = *self.tasks.at(slot);

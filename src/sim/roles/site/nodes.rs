@@ -100,7 +100,8 @@ impl Nodes {
         if demand == Demand::NODE {
             return;
         }
-        let (before, cpu) = (given(demand.cpu, before), given(demand.cpu, share));
+        let before = given(demand.cpu, before);
+        let cpu = given(demand.cpu, share);
         for node in layers.each().flat_map(NodeSet::each) {
             let taken = &mut self.shared[node as usize];
             taken.cpu = taken.cpu - before + cpu;

@@ -48,7 +48,8 @@ fn play_telling_every(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec
 fn play_planned(period: Span, cores: u32, runs: &[((u64, u32, u64), NodeSet)]) -> Vec<Entry<Record>> {
     let run = |(number, &((at, cores, runtime), ref planned)): (usize, &((u64, u32, u64), NodeSet))| {
         let task = TaskId { job: JobId(number as u32), index: 0 };
-        let (runtime, planned) = (Span::from_micros(runtime), planned.clone());
+        let runtime = Span::from_micros(runtime);
+        let planned = planned.clone();
         (at, Message::Run(Run { task, cores, runtime, safe: None, planned }))
     };
     let runs = runs.iter().enumerate().map(run).collect();
@@ -212,7 +213,8 @@ impl Juggler {
                 let alone = NodeSet::run(*node, *node);
                 let there = self.balls.iter().filter(|ball| Some(ball.start.task) != except);
                 let there = there.filter(|ball| ball.on.as_ref().is_some_and(|on| on.meets(&alone)));
-                let (mut cpu, mut memory) = (demand.cpu.part() * share, demand.memory.part());
+                let mut cpu = demand.cpu.part() * share;
+                let mut memory = demand.memory.part();
                 for ball in there {
                     cpu += ball.start.demand.cpu.part() * ball.share;
                     memory += ball.start.demand.memory.part();
@@ -267,7 +269,8 @@ impl Juggler {
 impl Manager for Juggler {
     fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let Message::Book(Book { task, nodes, walltime, runtime, .. }) = message else { return };
-        let (nodes, demand) = (nodes.len(), demand(task.job.0));
+        let nodes = nodes.len();
+        let demand = demand(task.job.0);
         let share = if demand == Demand::NODE { 1.0 } else { 0.5 };
         let on = On::Lowest(nodes);
         let start = Start {
@@ -345,7 +348,8 @@ proptest! {
         let widths: Vec<u32> = runs.iter().map(|run| run.1).collect();
         let runs = (0..).zip(&runs).map(|(job, &(at, nodes, runtime))| {
             let runtime = Span::from_micros(runtime);
-            let (task, start) = (TaskId { job: JobId(job), index: 0 }, Time::from_micros(at));
+            let task = TaskId { job: JobId(job), index: 0 };
+            let start = Time::from_micros(at);
             // An arrival may change the ends of other tasks, so it has to be a message that promises nothing.
             (at, Message::Book(Book { task, start, nodes: NodeSet::all(nodes), walltime: walltime(job), runtime, awaits_input: false }))
         });
@@ -355,7 +359,8 @@ proptest! {
         let log = judge::run(vec![Box::new(Router { runs }), Box::new(site)], &[Span::ZERO; 2]);
 
         let mut seen: BTreeMap<u32, Seen> = Default::default();
-        let (mut ended, mut told) = (Vec::new(), Vec::new());
+        let mut ended = Vec::new();
+        let mut told = Vec::new();
         let mut stamp = Stamp::ZERO;
         for entry in &log {
             if entry.stamp != stamp {

@@ -78,7 +78,8 @@ fn every_job_arrives_in_the_first_step_of_its_time() {
     let jobs: Vec<Arc<Job>> = arrivals
         .enumerate()
         .map(|(number, arrive)| {
-            let (id, arrive) = (JobId(number as u32), Time::from_micros(arrive));
+            let id = JobId(number as u32);
+            let arrive = Time::from_micros(arrive);
             Arc::new(Job { id, arrive, first_task: 0, tasks: vec![task], edges: Vec::new(), worth: None, times: None })
         })
         .collect();

@@ -122,9 +122,11 @@ impl System for Batch {
             return distribute_rigid(rigids, &turns, grid, distribution);
         }
         let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut distribution.next)?;
-        let (source, known) = (workload.source.job_source(), known_sites(grid).collect::<Vec<KnownSite>>());
+        let source = workload.source.job_source();
+        let known = known_sites(grid).collect::<Vec<KnownSite>>();
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(turns.iter().cycle()) {
-            let (needs, staging) = (source.needs(place), source.staging(place));
+            let needs = source.needs(place);
+            let staging = source.staging(place);
             check(&job, &staging, grid, &mut distribution.data)?;
             let kind = job.tasks.first().map(|task| task.kind);
             if !fits(&job, needs, Allowed { site: None, kind }, &known) {
@@ -146,7 +148,8 @@ fn distribute_rigid(
     distribution: &mut Distribution,
 ) -> Result<(), DistributeError> {
     let Distribution { next, data, submissions, misfits } = distribution;
-    let (first, staging) = (*next, rigids.staging(0));
+    let first = *next;
+    let staging = rigids.staging(0);
     let site = rigids.site.map(|site| grid.site_ids[site]);
     let known: Vec<KnownSite> = known_sites(grid).collect();
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); turns.len()];

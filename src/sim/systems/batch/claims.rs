@@ -175,7 +175,8 @@ fn beside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Re
     times.sort_unstable();
     times.dedup();
     for span in times.windows(2) {
-        let (from, until) = (span[0], span[1]);
+        let from = span[0];
+        let until = span[1];
         let mut nodes = touched.clone();
         let meanwhile = claims.iter().filter(|claim| claim.from < until && from < claim.until);
         meanwhile.for_each(|claim| nodes.subtract(&claim.nodes));
@@ -237,7 +238,8 @@ impl Room<'_> {
     fn parts(&self, from: Time, held: &Reserved) -> Vec<(Time, Time, u32)> {
         let mut up = held.nodes.clone();
         self.down.iter().for_each(|one| up.subtract(&one.nodes));
-        let (mut parts, mut at) = (Vec::new(), from.max(self.now));
+        let mut parts = Vec::new();
+        let mut at = from.max(self.now);
         let mut add = |at: &mut Time, to: Time, up: &NodeSet| {
             if *at < to && !up.is_empty() {
                 parts.push((*at, to, up.len()));

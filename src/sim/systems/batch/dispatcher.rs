@@ -133,7 +133,9 @@ impl Dispatcher {
                 let comes_back = place.news.is_some() && self.recovery.killed == Killed::Back;
                 let saved = Span::ZERO;
                 let again = comes_back.then(|| Again { job: job.clone(), needs, allowed, saved });
-                let (id, site, task) = (job.id, place.site, TaskId { job: job.id, index: 0 });
+                let id = job.id;
+                let site = place.site;
+                let task = TaskId { job: job.id, index: 0 };
                 if self.returned.remove(&id).is_none() {
                     out.log(Record::Arrived { job, user });
                     needs.into_iter().for_each(|needs| out.log(Record::Needs { job: id, needs }));
@@ -297,7 +299,8 @@ impl Dispatcher {
         let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
         live.losses = live.losses.saturating_add(1);
         let stays = live.staging.as_ref().is_some_and(Staging::has_input);
-        let (before, losses) = (live.place, live.losses);
+        let before = live.place;
+        let losses = live.losses;
         let work_before = live.work;
         let again = live.again.as_mut().filter(|_| losses < self.recovery.attempts);
         let Some(again) = again else {
@@ -309,7 +312,8 @@ impl Dispatcher {
             return self.give_back(id, losses, out);
         }
         again.saved = again.saved + lost.saved;
-        let (needs, allowed) = (again.needs, again.allowed);
+        let needs = again.needs;
+        let allowed = again.allowed;
         let less = |all: Span| left_of(all, again.saved);
         let mut left = Job::clone(&again.job);
         let task = &mut left.tasks[0];
@@ -340,7 +344,8 @@ impl Dispatcher {
         let job = ended.task.job;
         let has_it = |live: &&mut DispatchedJob| live.is_given_to(from, now, &self.places);
         let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
-        let (place, work) = (live.place, live.work);
+        let place = live.place;
+        let work = live.work;
         // The answer of the site to a recall that crosses this message arrives when the job is gone, and is ignored.
         live.tell_too_late(job, out);
         self.remove_work(place, work);
@@ -357,7 +362,8 @@ impl Dispatcher {
     fn declined(&mut self, now: Time, from: ActorId, declined: Declined, out: &mut Out) {
         let job = declined.task.job;
         let Some(live) = self.live.get(&job).filter(|live| live.is_given_to(from, now, &self.places)) else { return };
-        let (place, work) = (live.place, live.work);
+        let place = live.place;
+        let work = live.work;
         if self.places[place].takes == Takes::Entrusted {
             self.remove_work(place, work);
             self.gone(job, out);
@@ -460,7 +466,10 @@ impl Actor<Message, Record> for Dispatcher {
                 }
             }
         }
-        let (mut lost, mut recalled, mut recalls, mut handed_in) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut lost = Vec::new();
+        let mut recalled = Vec::new();
+        let mut recalls = Vec::new();
+        let mut handed_in = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Ended(ended)) => self.ended(now, event.from, ended, out),

@@ -140,7 +140,8 @@ impl QueueManager {
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
     fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) {
         let Some(booking) = self.booked.of(sender, task).filter(|booking| now < booking.held.until) else { return };
-        let (fails, begins) = (self.remedy.is_some(), booking.held.from <= now);
+        let fails = self.remedy.is_some();
+        let begins = booking.held.from <= now;
         // Where nodes are only counted, others may be on its own until it begins.
         if begins && !fails {
             self.clear_way(now, orders);

@@ -44,7 +44,8 @@ impl QueueFailureHandling {
     pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> QueueFailureHandling {
         // Only a counting policy moves jobs.
         let counts = policy.moves();
-        let (attempts, claims) = (fails.attempts(nodes), NodeClaims::new(nodes, counts, reserved));
+        let attempts = fails.attempts(nodes);
+        let claims = NodeClaims::new(nodes, counts, reserved);
         QueueFailureHandling { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
     }
 
@@ -76,7 +77,8 @@ impl QueueFailureHandling {
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
         let (_, work) = self.running.remove(&task).expect("a lost job has run");
         if !loss.is_told {
-            let (walltime, runtime) = (left_of(work.walltime, saved), left_of(work.runtime, saved));
+            let walltime = left_of(work.walltime, saved);
+            let runtime = left_of(work.runtime, saved);
             self.back.push((task, Work { walltime, runtime, losses: work.losses.saturating_add(1), ..work }));
         }
     }

@@ -42,7 +42,8 @@ impl JobStore for Queued {
         let rigid = self.rigids.content.jobs.get(place as usize).expect("places are those of the workload");
         let job = self.rigids.job(&rigid, place, self.first);
         let think = self.thinks.binary_search_by_key(&job.id, |(before, _)| *before).ok().map(|at| self.thinks[at].1);
-        let (needs, staging) = (self.rigids.needs(place as usize), self.rigids.staging(place as usize));
+        let needs = self.rigids.needs(place as usize);
+        let staging = self.rigids.staging(place as usize);
         let enqueue = Enqueue { job: Arc::new(job), site: self.site, kind: None, think, needs, staging };
         (rigid.submit, Message::Enqueue(enqueue))
     }

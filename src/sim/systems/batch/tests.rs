@@ -189,7 +189,8 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
         needs: None,
         staging: None,
     };
-    let (five, two) = (Span::from_secs(5), Span::from_secs(2));
+    let five = Span::from_secs(5);
+    let two = Span::from_secs(2);
     let says = vec![
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
         (second(4), ROUTER, Message::Enqueue(enqueue(2, Some(two)))),
@@ -296,7 +297,8 @@ proptest! {
     ) {
         // Jobs of the dispatcher have numbers from 0, runs from 100, bookings from 200.
         let mut by_dispatcher: Vec<(Time, Message)> = (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| {
-            let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+            let walltime = Span::from_secs(walltime);
+            let runtime = Span::from_secs(runtime);
             (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, losses: 0, safe: None }))
         }).collect();
         let by_auction: Vec<(Time, Message)> = (100..).zip(&run).map(|(job, &(at, cores, runtime))| {
@@ -304,7 +306,8 @@ proptest! {
         }).collect();
         let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
             let nodes = NodeSet::run(one.min(other), one.max(other));
-            let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+            let walltime = Span::from_secs(walltime);
+            let runtime = Span::from_secs(runtime);
             (second(at), Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime, awaits_input: false })
         };
         let books: Vec<(Time, Book)> = (200..).zip(&booked).map(book).collect();
@@ -325,7 +328,8 @@ proptest! {
         for entry in ALL {
             let log = meet(entry.name, [by_dispatcher.clone(), by_auction.clone(), by_meta.clone()]);
             let mut on: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
-            let (mut started, mut ended) = (BTreeMap::new(), BTreeMap::new());
+            let mut started = BTreeMap::new();
+            let mut ended = BTreeMap::new();
             let mut heard: BTreeMap<u32, Vec<(ActorId, Time)>> = BTreeMap::new();
             let mut answers: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
             // All that moves at one instant leaves before any comes.
@@ -395,7 +399,8 @@ fn are_apart(on: &BTreeMap<TaskId, NodeSet>) -> bool {
 
 #[test]
 fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
-    let (ten, five) = (Span::from_secs(10), Span::from_secs(5));
+    let ten = Span::from_secs(10);
+    let five = Span::from_secs(5);
     let queue = |job, nodes| {
         Message::Queue(Queue { job: JobId(job), nodes, walltime: ten, runtime: ten, losses: 0, safe: None })
     };

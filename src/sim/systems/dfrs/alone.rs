@@ -32,7 +32,8 @@ pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time
 /// Like [`run`], on a new cluster.
 pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> ClusterRun {
     let mut outcome = ClusterRun { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
-    let (mut next, mut now) = (0, Time::ZERO);
+    let mut next = 0;
+    let mut now = Time::ZERO;
     let mut events = Events::default();
     loop {
         let ends = cluster.running().map(|live| live.end(jobs[live.job.job.0 as usize].runtime));

@@ -282,7 +282,8 @@ impl Cluster {
         let mut room = self.room();
         let mut failures = Failures::default();
         let mut ranking = std::mem::take(&mut self.ranking);
-        let (mut band, mut wanted) = (PriorityBand::ABOVE_ALL, FIRST_BAND);
+        let mut band = PriorityBand::ABOVE_ALL;
+        let mut wanted = FIRST_BAND;
         while !band.is_last() {
             let fits = room.fits();
             band = self.idle.below(band, wanted, now, &fits);
@@ -290,7 +291,8 @@ impl Cluster {
             ranking.restart(std::iter::empty());
             self.idle.rank(band, now, &fits, &mut ranking);
             // Room only shrinks: after this many misses in a row, jobs that surely do not fit are dropped unsorted.
-            let (mut misses, mut patience) = (0, 4);
+            let mut misses = 0;
+            let mut patience = 4;
             while let Some(at) = ranking.next() {
                 let need = self.live[at].need;
                 if !failures.rule_out(&need) {
@@ -371,7 +373,8 @@ impl Cluster {
             self.put_all(now, &kept, mapping, &up);
             return None;
         }
-        let (period, virtual_time) = (self.rules.period.micros() as f64, self.rules.virtual_time);
+        let period = self.rules.period.micros() as f64;
+        let virtual_time = self.rules.virtual_time;
         let age = |live: &ClusterJob| {
             let flow = now.since(live.submitted).micros() as f64;
             stretch::Age::new(flow, live.virtual_time(now, virtual_time), period)
@@ -394,8 +397,10 @@ impl Cluster {
         let up = self.up();
         // Jobs that can never fit are not accepted.
         let fits = |live: &ClusterJob| self.down.is_empty() || live.need.check(up).is_ok();
-        let (mut memory, mut order) = (0.0, Vec::new());
-        let (mut band, mut wanted) = (PriorityBand::ABOVE_ALL, self.running.len() + FIRST_BAND);
+        let mut memory = 0.0;
+        let mut order = Vec::new();
+        let mut band = PriorityBand::ABOVE_ALL;
+        let mut wanted = self.running.len() + FIRST_BAND;
         'all: while !band.is_last() {
             band = self.idle.below(band, wanted, now, &Fits::ALL);
             wanted *= 4;

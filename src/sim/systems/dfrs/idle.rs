@@ -187,7 +187,8 @@ mod tests {
         ) {
             let at = |secs| Time::ZERO + Span::from_secs(secs);
             let rules = Fractional { priority: rule, ..family(Action::Greedy, true, None) };
-            let (mut idle, mut live) = (Idle::new(&rules), Vec::new());
+            let mut idle = Idle::new(&rules);
+            let mut live = Vec::new();
             for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
                 let task = TaskId { job: JobId(number), index: 0 };
                 let mut waiting = ClusterJob::new(task, need(tasks, memory), at(submitted));
@@ -211,7 +212,9 @@ mod tests {
             let mut slow: Vec<usize> = (0..live.len()).filter(|at| is_meant(&live[*at])).collect();
             slow.sort_by(|a, b| live[*b].priority(now, &rules).total_cmp(&live[*a].priority(now, &rules)));
 
-            let (mut fast, mut band, mut ranking) = (Vec::new(), PriorityBand::ABOVE_ALL, PriorityRanking::default());
+            let mut fast = Vec::new();
+            let mut band = PriorityBand::ABOVE_ALL;
+            let mut ranking = PriorityRanking::default();
             while !band.is_last() {
                 band = idle.below(band, wanted, now, &fits);
                 ranking.restart(std::iter::empty());

@@ -337,7 +337,8 @@ impl Manager for SharingManager {
             Message::Admit(admit) => self.admit(sender, admit),
             Message::Recall(Recall { task }) => {
                 let back = self.recall(sender, task);
-                let (in_time, losses) = (back.is_some(), back.unwrap_or(0));
+                let in_time = back.is_some();
+                let losses = back.unwrap_or(0);
                 orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses })));
             }
             _ => {}

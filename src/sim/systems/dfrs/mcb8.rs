@@ -225,7 +225,8 @@ impl<'a> Packer<'a> {
         }
         let free = self.settle_pinned()?;
         let mut left = self.list();
-        let (mut fillings, mut tasks) = (Vec::new(), Vec::new());
+        let mut fillings = Vec::new();
+        let mut tasks = Vec::new();
         let mut node = 0;
         while node < self.nodes && self.open > 0 {
             // The remaining tasks need more than the remaining nodes.
@@ -270,7 +271,8 @@ impl<'a> Packer<'a> {
         self.heads = [0, 0];
         let mut first = 0;
         for which in [PROCESSOR, MEMORY] {
-            let (order, list) = (&mut self.orders[which], &mut self.lists[which]);
+            let order = &mut self.orders[which];
+            let list = &mut self.lists[which];
             order.clear();
             for &job in &self.by_need[which] {
                 let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
@@ -444,7 +446,8 @@ mod tests {
             return None;
         }
         let size = |job: &usize| {
-            let (cpu, memory) = (share * jobs[*job].need.cpu, jobs[*job].need.memory);
+            let cpu = share * jobs[*job].need.cpu;
+            let memory = jobs[*job].need.memory;
             if sort == Sort::Sum { cpu + memory } else { cpu.max(memory) }
         };
         let mut order: Vec<usize> = (0..jobs.len()).filter(|job| left[*job] > 0).collect();

@@ -68,7 +68,8 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
         steps.extend([(job.submit, asked), (end, -asked)]);
     }
     steps.sort_by_key(|step| step.0);
-    let (mut usable, mut asked) = (0.0, 0.0);
+    let mut usable = 0.0;
+    let mut asked = 0.0;
     for pair in steps.windows(2) {
         asked += pair[0].1;
         usable += f64::min(nodes.into(), asked) * seconds(pair[1].0 - pair[0].0);

@@ -116,7 +116,8 @@ impl<'a> NameReader<'a> {
     }
 
     fn policy(&mut self) -> Result<Action, NameError> {
-        let (at, word) = (self.at, self.word(|c| c == '*' || c == '/' || c.is_whitespace()));
+        let at = self.at;
+        let word = self.word(|c| c == '*' || c == '/' || c.is_whitespace());
         if word.is_empty() {
             return Ok(Action::None);
         }
@@ -145,7 +146,8 @@ impl<'a> NameReader<'a> {
     }
 
     fn part(&mut self, parts: &mut NameParts, is_first: bool) -> Result<(), NameError> {
-        let (at, part) = (self.at, self.word(|c| c == '/').trim_end());
+        let at = self.at;
+        let part = self.word(|c| c == '/').trim_end();
         let (key, value) = part.split_once('=').map_or((part, None), |(key, value)| (key, Some(value)));
         let value_at = at + key.len() + 1;
         let twice = |reader: &NameReader<'_>| Err(reader.fault(at, &format!("`{key}` is given twice"), None));

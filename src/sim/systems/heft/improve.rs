@@ -57,8 +57,9 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
         StopReason::Fixed(most) => (most, false),
     };
     let mut seen = BTreeMap::new();
-    let (mut rounds, mut best, mut cycle): (Vec<Round>, Option<(usize, Schedule, Replay)>, _) =
-        (Vec::new(), None, None);
+    let mut rounds: Vec<Round> = Vec::new();
+    let mut best: Option<(usize, Schedule, Replay)> = None;
+    let mut cycle: _ = None;
     let mut trial = timetable.clone();
     for round in 0..=most as usize {
         let schedule = plan_into(problem, &costs, &mut trial);

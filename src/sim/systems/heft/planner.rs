@@ -160,7 +160,8 @@ impl Planner {
     /// Handles a failure of a task's node.
     fn lose(&mut self, lost: Lost, from: ActorId, now: Time, out: &mut Out) {
         let Some(number) = self.running_at(from, lost.task) else { return };
-        let (live, task) = (&mut self.jobs[number], lost.task.index);
+        let live = &mut self.jobs[number];
+        let task = lost.task.index;
         live.under_way -= 1;
         let state = &mut live.tasks[task as usize];
         state.losses += 1;

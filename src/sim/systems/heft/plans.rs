@@ -13,7 +13,8 @@ const KIND: Kind = Kind(0);
 pub(super) const ALL: &[Maker] = &[maker(Policy::NetworkHeft), maker(Policy::Heft)];
 
 const fn maker(policy: Policy) -> Maker {
-    let (mut at, all) = (0, Policy::ALL);
+    let mut at = 0;
+    let all = Policy::ALL;
     while all[at].1 as u8 != policy as u8 {
         at += 1;
     }

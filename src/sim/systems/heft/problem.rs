@@ -170,7 +170,8 @@ impl Problem {
         awareness: Awareness,
         grain: f64,
     ) -> Result<Problem, ProblemError> {
-        let (tasks, sites) = (needs.len(), cores.len());
+        let tasks = needs.len();
+        let sites = cores.len();
         check_sizes(tasks, sites, &run, &needs)?;
         let all = cores.iter().map(|&cores| u64::from(cores)).sum::<u64>();
         if all > CORES_MAX {
@@ -311,7 +312,8 @@ fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, Pr
 
 /// Offsets of the edges out of each task, offsets of those into each, and the numbers of the latter.
 fn index(tasks: usize, edges: &[Dependency]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
-    let (mut out_of, mut into_starts) = (vec![0u32; tasks + 1], vec![0u32; tasks + 1]);
+    let mut out_of = vec![0u32; tasks + 1];
+    let mut into_starts = vec![0u32; tasks + 1];
     for edge in edges {
         out_of[edge.from as usize + 1] += 1;
         into_starts[edge.to as usize + 1] += 1;

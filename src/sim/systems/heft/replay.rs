@@ -206,12 +206,14 @@ impl<'p, W: Wires> ReplayState<'p, W> {
     fn send(&mut self, edge: u32) {
         let dependency = self.problem.edges[edge as usize];
         let site = |task: u32| self.schedule.placed[task as usize].site;
-        let (from, to) = (site(dependency.from), site(dependency.to));
+        let from = site(dependency.from);
+        let to = site(dependency.to);
         if from == to {
             self.provide(dependency.to);
             return;
         }
-        let (paths, wires) = (&self.problem.paths, &mut self.wires);
+        let paths = &self.problem.paths;
+        let wires = &mut self.wires;
         let route = self.routes.entry((from, to));
         let route = *route.or_insert_with(|| wires.flows().route(&paths.route(from as usize, to as usize)));
         let flow = wires.flows().start(self.now, route, dependency.volume);

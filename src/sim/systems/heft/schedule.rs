@@ -81,11 +81,13 @@ pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timet
     let tolerance = problem.tolerance();
     let mut placed = vec![HeftPlacement::default(); problem.tasks()];
     let mut ready = vec![0.0; problem.sites()];
-    let (mut cores, mut best_cores) = (SmallVec::new(), SmallVec::new());
+    let mut cores = SmallVec::new();
+    let mut best_cores = SmallVec::new();
     for &task in &list {
         let task = task as usize;
         arrivals(problem, costs, &placed, task, &mut ready);
-        let (mut best, mut end) = (None, f64::INFINITY);
+        let mut best = None;
+        let mut end = f64::INFINITY;
         for (site, &ready) in ready.iter().enumerate() {
             let time = problem.run(task, site);
             if ready + time >= end - tolerance {
@@ -289,7 +291,8 @@ impl CoreGaps {
     fn take(&mut self, start: f64, end: f64) {
         let at = self.gaps.partition_point(|gap| gap.1 <= start);
         let (from, to) = self.gaps[at];
-        let (before, after) = (start > from, to > end);
+        let before = start > from;
+        let after = to > end;
         match (before, after) {
             (true, true) => {
                 self.gaps[at].1 = start;

@@ -83,7 +83,8 @@ impl DataReady {
         let mut outputs: SmallVec<[TaskOutput; 4]> = outputs.collect();
         outputs.sort_unstable_by_key(|output| output.cluster);
         // The last arrival elsewhere, and the last among the outputs of clusters other than that one's.
-        let (mut last, mut other) = ((usize::MAX, Time::ZERO), Time::ZERO);
+        let mut last = (usize::MAX, Time::ZERO);
+        let mut other = Time::ZERO;
         for output in &outputs {
             if output.cluster == last.0 {
                 last.1 = last.1.max(output.away);
@@ -192,7 +193,9 @@ impl AuctionedJob {
         let Some(worth) = self.job.worth.as_ref().filter(|_| market.removal == Removal::Projected) else {
             return self.deadline;
         };
-        let (final_, path, rank) = (worth.curve.final_(), self.critical_path(), self.figures.ranks[task]);
+        let final_ = worth.curve.final_();
+        let path = self.critical_path();
+        let rank = self.figures.ranks[task];
         let hopeless = |age: Span| (rank + age).micros() as f64 / path.micros() as f64 >= final_;
         let age = first_age(final_ * path.micros() as f64 - rank.micros() as f64, hopeless);
         self.deadline.min(self.job.arrive + age)

@@ -297,7 +297,8 @@ impl Auctioneer {
         }
         times.sort_unstable();
         times.dedup();
-        let (first, last) = (times.first().copied().unwrap_or(Time::NEVER), times.last().copied().unwrap_or(now));
+        let first = times.first().copied().unwrap_or(Time::NEVER);
+        let last = times.last().copied().unwrap_or(now);
         times.iter().filter(|&&time| time > now).for_each(|&time| out.wake_at(time, 0));
         live.tasks[task].everywhere = last.max(now);
         if first <= now { self.enqueue(handle, now) } else { self.awaiting.push(Reverse((first, handle))) }
@@ -385,7 +386,8 @@ impl Auctioneer {
 
     fn remove(&mut self, slot: u32, out: &mut Out) {
         let live = self.jobs[slot as usize].as_mut().expect("a job with a queued task is not over");
-        let (job, user) = (live.job.id, live.user);
+        let job = live.job.id;
+        let user = live.user;
         live.removed = true;
         self.gate.forget(live);
         out.log(Record::Removed { job });
@@ -607,7 +609,8 @@ impl Actor<Message, Record> for Auctioneer {
             // The run is about to end; only outcomes of auctions may be reported until then.
             return batch.clear();
         }
-        let (mut idle, mut alarmed) = (true, false);
+        let mut idle = true;
+        let mut alarmed = false;
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => continue,

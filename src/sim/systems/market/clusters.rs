@@ -48,7 +48,8 @@ impl Clusters {
             clusters.push(index);
         }
         let kinds = of_kind.into_iter().map(|clusters| OfKind::new(clusters, &all)).collect();
-        let (given, down) = (vec![0; all.len()], vec![0; all.len()]);
+        let given = vec![0; all.len()];
+        let down = vec![0; all.len()];
         Clusters { all, given, down, ranks, kinds }
     }
 
@@ -177,7 +178,8 @@ impl Clusters {
 impl OfKind {
     fn new(clusters: Vec<usize>, all: &[Cluster]) -> OfKind {
         let cores = || clusters.iter().map(|&cluster| all[cluster].cores);
-        let (largest, sum) = (cores().max().unwrap_or(0), cores().map(u64::from).sum());
+        let largest = cores().max().unwrap_or(0);
+        let sum = cores().map(u64::from).sum();
         let mut free = Roomiest::new(clusters.len());
         cores().enumerate().for_each(|(rank, cores)| free.set(rank, cores));
         OfKind { free, cores: sum, largest, clusters }
@@ -206,7 +208,8 @@ impl Roomiest {
 
     /// The first of the largest.
     fn first_of_most(&self) -> usize {
-        let (leaves, mut node) = (self.nodes.len() / 2, 1);
+        let leaves = self.nodes.len() / 2;
+        let mut node = 1;
         while node < leaves {
             // One of the two children equals the root; the leaves of the left one come first.
             let left = 2 * node;

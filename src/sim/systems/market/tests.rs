@@ -108,7 +108,8 @@ fn literal_pvdsq_orders_as_pvd() {
             .map(|(task, now)| bid_of(market, task, now, 35))
             .collect()
     };
-    let (plain, squared) = (bids(&plain_market("pvd")), bids(&literal));
+    let plain = bids(&plain_market("pvd"));
+    let squared = bids(&literal);
     for (a, b) in (0..plain.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
         if (plain[a] - plain[b]).abs() > 1e-12 * plain[a].max(plain[b]) {
             assert_eq!(plain[a] < plain[b], squared[a] < squared[b]);
@@ -152,7 +153,8 @@ fn trace(log: &[Entry<Record>]) -> (Vec<(u64, u32, char)>, Vec<u64>) {
             _ => None,
         })
         .collect();
-    let (mut starts, mut ends) = (Vec::new(), BTreeMap::new());
+    let mut starts = Vec::new();
+    let mut ends = BTreeMap::new();
     for entry in log {
         let now = in_minutes(entry.stamp.time);
         match &entry.record {
@@ -205,7 +207,9 @@ fn small_workload(load: f64) -> Source {
 
 /// Proportion of the value that was realised, jobs that starved, and when the last job ended.
 fn outcome(log: &[Entry<Record>]) -> (f64, usize, u64) {
-    let (mut worth, mut realised, mut last) = (0.0, 0.0, 0);
+    let mut worth = 0.0;
+    let mut realised = 0.0;
+    let mut last = 0;
     let mut starved = BTreeSet::new();
     let mut jobs = BTreeMap::new();
     for entry in log {
@@ -413,7 +417,8 @@ impl Plain<'_> {
     fn is_due(&self, job: usize, task: usize, now: u64) -> bool {
         let (about, _, figures) = &self.jobs[job];
         let Some(worth) = &about.worth else { return false };
-        let (age, final_) = (minutes(now) - about.arrive, worth.curve.final_());
+        let age = minutes(now) - about.arrive;
+        let final_ = worth.curve.final_();
         let projected = (figures.ranks[task] + age).micros() as f64 / figures.critical_path.micros() as f64;
         ticks(age, MINUTE) >= final_ * ticks(figures.critical_path, MINUTE)
             || (self.topology.settings::<Market>().unwrap().removal == Removal::Projected && projected >= final_)
@@ -632,7 +637,8 @@ fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
                 let Source::Market(source) = small_workload(load) else { panic!("jobs are generated") };
                 let source = Source::Market(market::Generator { jobs, seed: 7, ..source });
                 let topology = grid(market, &PAPER_GRID, 1, source);
-                let (fast, judge) = (play_fast(&topology), play_asking_everybody(&topology));
+                let fast = play_fast(&topology);
+                let judge = play_asking_everybody(&topology);
                 assert!(fast == judge, "{} at {load}", row.name);
             }
         }
@@ -728,7 +734,8 @@ fn admission_keeps_to_its_bound() {
             let Source::Market(generator) = small_workload(load) else { unreachable!("it is generated") };
             let source = Source::Market(market::Generator { jobs: 200, ..generator });
             let topology = grid(rules, &[(20, 0), (20, 0), (20, 1)], 1, source);
-            let (mut live, mut turned_away) = (Vec::<(Arc<Job>, Time, Vec<bool>)>::new(), 0);
+            let mut live = Vec::<(Arc<Job>, Time, Vec<bool>)>::new();
+            let mut turned_away = 0;
             for entry in play(&topology) {
                 let now = entry.stamp.time;
                 match entry.record {
@@ -762,7 +769,8 @@ fn due(job: &Job, topology: &Topology) -> Time {
     let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, None, false).unwrap().critical_path;
     let worth = job.worth.as_ref().unwrap();
     let good = |age: u64| worth.curve.factor(age as f64 / path.micros() as f64) >= 0.75;
-    let (mut low, mut high) = (0, 1 << 52);
+    let mut low = 0;
+    let mut high = 1 << 52;
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if good(middle) { low = middle } else { high = middle }

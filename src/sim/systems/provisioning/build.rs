@@ -171,12 +171,15 @@ fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Resul
 fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), PlacementError> {
     let Provisioning { delta, lease, .. } = *rules;
     // After the first hold, one site after the other is asked and answers, and then the commits are sent.
-    let (mut first, mut held) = (Span::ZERO, Span::ZERO);
+    let mut first = Span::ZERO;
+    let mut held = Span::ZERO;
     let legs = &user.approach.legs;
     let wrong = |text: String| Err(PlacementError::Immeasurable(text));
-    let (tasks, count) = (job.tasks.len(), legs.len());
+    let tasks = job.tasks.len();
+    let count = legs.len();
     if tasks != count {
-        let (tasks, legs) = (counted(tasks as u64, "task"), counted(count as u64, "leg"));
+        let tasks = counted(tasks as u64, "task");
+        let legs = counted(count as u64, "leg");
         return wrong(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
     }
     if !job.edges.is_empty() {
@@ -189,18 +192,23 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
         };
         if task.kind != site.kind {
             let kind = |kind: Kind| grid.kinds.get(usize::from(kind.0)).map_or("", String::as_str);
-            let (needs, has, name) = (kind(task.kind), kind(site.kind), &site.name);
+            let needs = kind(task.kind);
+            let has = kind(site.kind);
+            let name = &site.name;
             return wrong(format!(
                 "task {number} needs cores of kind {needs}, but its leg is at {name}, which has {has}"
             ));
         }
         if task.cores > site.cores {
-            let (cores, has, name) = (task.cores, site.cores, &site.name);
+            let cores = task.cores;
+            let has = site.cores;
+            let name = &site.name;
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
         let provider = Provider::of(id, site, grid);
         if !provider.fits(task) {
-            let (asks, name) = (provider.time(task.walltime), &site.name);
+            let asks = provider.time(task.walltime);
+            let name = &site.name;
             let most = longest(site.terms.longest);
             return wrong(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"
@@ -208,7 +216,8 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
         }
         let latency = site.latency + user.latency;
         if latency >= delta {
-            let (user, name) = (&user.name, &site.name);
+            let user = &user.name;
+            let name = &site.name;
             return wrong(format!(
                 "a message between {user} and {name} takes {latency}: expected a larger delta, found {delta}"
             ));

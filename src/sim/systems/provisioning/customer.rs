@@ -112,7 +112,8 @@ impl Customer {
     fn take_up(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
         let NegotiatedJob { job, site, .. } = next;
         let pinned = site.and_then(|site| self.world.provider_of(site));
-        let (id, user) = (job.id, self.id);
+        let id = job.id;
+        let user = self.id;
         if let Some(why) = self.world.excludes(&job, pinned) {
             out.log(Record::Rejected { job: job.clone(), user, why });
             return self.follow(now, id, out);
@@ -378,7 +379,8 @@ impl Customer {
         let Recalled { task, in_time, losses } = recalled;
         let is_there = |live: &&mut CustomerJob| live.run.is_at(task.index, provider);
         let Some(live) = self.live.get_mut(&task.job).filter(is_there) else { return Ok(()) };
-        let (before, fails) = (live.run.losses(task.index), self.world.providers[provider].fails());
+        let before = live.run.losses(task.index);
+        let fails = self.world.providers[provider].fails();
         if in_time && (losses < before || losses > before && !fails) {
             return Err(Fault::Senseless);
         }

@@ -277,7 +277,8 @@ impl Deal<'_> {
         let job = self.run.job.id;
         for Transfer { from_task, to_task, bytes, from, to } in transfers {
             let edge = EdgeId { job, from: from_task, to: to_task };
-            let (load, task) = (self.books.number(), self.run.id(to_task));
+            let load = self.books.number();
+            let task = self.run.id(to_task);
             match self.world.ship(self.now, (from, to), (edge, bytes), load, self.out) {
                 Some(there) => self.books.wake_at(there, Alarm::Arrived(task), self.out),
                 None => {

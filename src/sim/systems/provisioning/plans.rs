@@ -114,7 +114,8 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
     let choice = |at: usize| {
         let (cost, bookings) = costs[at];
-        let (cost, makespan) = (cost.allocation.seconds(), seconds(cost.makespan));
+        let makespan = seconds(cost.makespan);
+        let cost = cost.allocation.seconds();
         (costs[at].0, Choice { cost, makespan, bookings, dominated: is_worse(at) })
     };
     let told = (0..costs.len()).map(choice).filter(|(cost, told)| !told.dominated || *cost == wanted.cost());
@@ -150,7 +151,9 @@ impl<'a> PlanningMoment<'a> {
         for (task, step) in self.workflow.tasks.iter().enumerate() {
             let name = called(&step.name, task);
             if step.cores > largest.cores {
-                let (cores, most, site) = (step.cores, largest.cores, &largest.name);
+                let cores = step.cores;
+                let most = largest.cores;
+                let site = &largest.name;
                 return Err(Unplannable(format!(
                     "{name} needs {cores} processors at once, but no slot can have more than the {most} of {site}"
                 )));
@@ -294,7 +297,8 @@ impl<'a> PlanningMoment<'a> {
 
     /// The error if not even all slots together hold the workflow.
     fn nothing(&self, adverts: &[Vec<Slot>]) -> Unplannable {
-        let (mut free, mut slots) = (Vec::new(), 0);
+        let mut free = Vec::new();
+        let mut slots = 0;
         for ((_, site), advert) in self.order.grid.sites.iter().zip(adverts) {
             slots += advert.len();
             if advert.is_empty() {

@@ -96,7 +96,8 @@ impl Provisioning {
         if let Some(fields) = w.fields()
             && self.lease.micros() / 2 < self.delta.micros()
         {
-            let (lease, delta) = (self.lease, self.delta);
+            let lease = self.lease;
+            let delta = self.delta;
             fields.complain(format!(
                 "expected a lease of at least twice delta, so that a commit can arrive in time, found {lease} and {delta}"
             ));
@@ -115,7 +116,8 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
         && !["", planner::USUAL].contains(&site.scheduler.as_str())
         && let Some(field) = w.fields().and_then(|fields| fields.get("mode"))
     {
-        let (usual, scheduler) = (planner::USUAL, &site.scheduler);
+        let usual = planner::USUAL;
+        let scheduler = &site.scheduler;
         field.complain(format!(
             "expected `rebuild`, as `exact` keeps a plan by {usual}, and this site has scheduler {scheduler}"
         ));
@@ -176,7 +178,8 @@ fn check_prices(terms: &mut Terms, w: &mut dyn Walk) {
                 // Times that could not be read are 0.
                 let is_read = next.from > Span::ZERO || field.diagnostics().is_empty();
                 if next.from <= one.from && is_read {
-                    let (one, next) = (one.from, next.from);
+                    let one = one.from;
+                    let next = next.from;
                     row.complain(format!("expected ascending times of day, found {next} after {one}"));
                 }
             }

@@ -214,7 +214,8 @@ impl Run {
         state.ended = true;
         self.open -= 1;
         let from = state.assignment.as_ref().map_or(0, |assignment| assignment.provider);
-        let (mut transfers, mut freed) = (Vec::new(), Vec::new());
+        let mut transfers = Vec::new();
+        let mut freed = Vec::new();
         let first = self.job.edges.partition_point(|edge| edge.from < task);
         for edge in self.job.edges[first..].iter().take_while(|edge| edge.from == task) {
             let next = &mut self.tasks[edge.to as usize];

@@ -68,7 +68,8 @@ mod tests {
 
     #[test]
     fn what_comes_together_with_a_question_is_in_the_answer() {
-        let (mut sent, latency) = (SentTasks::default(), Span::from_secs(2));
+        let mut sent = SentTasks::default();
+        let latency = Span::from_secs(2);
         for at in [10, 11, 11, 12] {
             sent.add(0, sent.arrival(second(at), latency), Time::ZERO);
             sent.pass();
@@ -91,7 +92,8 @@ mod tests {
 
     #[test]
     fn what_no_answer_can_have_missed_is_forgotten() {
-        let (mut sent, latency) = (SentTasks::default(), Span::from_secs(2));
+        let mut sent = SentTasks::default();
+        let latency = Span::from_secs(2);
         for at in 0..1_000 {
             sent.add(0, sent.arrival(second(at), latency), second(at.saturating_sub(4)));
         }

@@ -92,7 +92,8 @@ pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling:
         (Opening::Job, _, None) => ReplayOutcome::Failed,
         (Opening::Job, _, Some(started)) => ReplayOutcome::Job(padding(work, started)),
         (Opening::Both, Some(fee), Some(started)) => {
-            let (padding, penalty) = (padding(work, started), fee.part(cancelling));
+            let padding = padding(work, started);
+            let penalty = fee.part(cancelling);
             if is_job_cheaper(padding, fee, penalty) {
                 ReplayOutcome::Job(padding + penalty)
             } else {

@@ -136,7 +136,8 @@ impl World {
         match &self.roads {
             Roads::Plain { .. } => Some(now + self.transfer(from, to, bytes)),
             Roads::Links { exchange, numbers, .. } => {
-                let (from, to) = (numbers[from], numbers[to]);
+                let from = numbers[from];
+                let to = numbers[to];
                 out.send(*exchange, Message::Ship(Ship { load, from, to, bytes, edge, on_behalf: true }));
                 None
             }
@@ -174,7 +175,8 @@ impl World {
     /// Like this world, where nodes of all providers fail at times.
     pub fn failing(mut self) -> World {
         use crate::grid::{Failure, FailurePattern, FailureTarget, NodeSet, Recovery};
-        let (what, once) = (FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) }, Span::from_secs(1));
+        let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) };
+        let once = Span::from_secs(1);
         let failures =
             [Failure { what, pattern: FailurePattern::Once { at: Time::ZERO + once, lasts: once }, announced: true }];
         let failing = crate::systems::Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 };

@@ -19,7 +19,8 @@ pub trait Allocates: CheckedProgram {
 
 /// The offer that an allocation makes of a candidate, or the reason why it is impossible.
 pub(super) fn offer(query: &AllocationQuery, allocation: &Allocation) -> Result<ShapedOffer, String> {
-    let (job, count) = (query.job.0, query.candidates.len());
+    let job = query.job.0;
+    let count = query.candidates.len();
     let Allocation { candidate: number, nodes } = allocation;
     let candidate = query.candidates.get(*number).ok_or_else(|| {
         let there_are = counted(count as u64, "candidate");
@@ -30,7 +31,8 @@ pub(super) fn offer(query: &AllocationQuery, allocation: &Allocation) -> Result<
     let nodes = match nodes {
         None => free.lowest(width).expect("a candidate is wide enough"),
         Some(nodes) if nodes.len() != width => {
-            let (given, wanted) = (counted(nodes.len().into(), "node"), counted(width.into(), "node"));
+            let given = counted(nodes.len().into(), "node");
+            let wanted = counted(width.into(), "node");
             return Err(format!("gives job {job} {given} ({nodes}) at candidate {number} (expected {wanted})"));
         }
         Some(nodes) if !free.contains(nodes) => {

@@ -56,7 +56,8 @@ impl MetaScheduler {
             out.log(Record::Shaped { job: job.id, shape: shape as u32 });
         }
         if is_shared {
-            let (nodes, awaits_input) = (nodes.clone(), self.has_to_bring(&reserve, site));
+            let nodes = nodes.clone();
+            let awaits_input = self.has_to_bring(&reserve, site);
             let runtime = self.clusters[cluster].speed.time(wish.runtime(shape));
             let book = protocol::Book { task, start, nodes, walltime: lasts, runtime, awaits_input };
             out.send(site, Message::Book(book));
@@ -84,7 +85,8 @@ impl MetaScheduler {
         }
         let mut asked = self.asked.remove(&job).expect("it was just there");
         if booked.granted {
-            let (user, is_cancelled) = (asked.user, asked.is_cancelled);
+            let user = asked.user;
+            let is_cancelled = asked.is_cancelled;
             self.accept(now, asked, out);
             if is_cancelled {
                 self.cancel(now, user, job, out);
@@ -106,7 +108,10 @@ impl MetaScheduler {
     /// soon as a message can arrive; the latest start there; or an offer for another shape or of another site.
     fn after_refusal(&mut self, now: Time, asked: &mut AskedRequest, free: &NodeSet) -> Option<ShapedOffer> {
         let AskedRequest { reserve, wish, shape, cluster, start, search, .. } = asked;
-        let (cluster, shape, start, staging) = (*cluster, *shape, *start, reserve.staging);
+        let cluster = *cluster;
+        let shape = *shape;
+        let start = *start;
+        let staging = reserve.staging;
         let request = wish.shaped(shape);
         let (soonest, there) = self.at_site(cluster, now, staging, &request);
         if !search.are_named
@@ -151,8 +156,10 @@ impl MetaScheduler {
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
-        let (end, nodes_held) = (start + self.lasts(cluster, &request), nodes.clone());
-        let (runtime, staging) = (wish.runtime(shape), reserve.staging);
+        let end = start + self.lasts(cluster, &request);
+        let nodes_held = nodes.clone();
+        let runtime = wish.runtime(shape);
+        let staging = reserve.staging;
         Self::answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
@@ -164,7 +171,10 @@ impl MetaScheduler {
             stager.bring(now, job, staging, site, out);
         }
         let phase = if waits { AcceptedPhase::Awaited } else { AcceptedPhase::Given };
-        let (nodes, is_cancelled, losses, saved) = (nodes_held, false, 0, Span::ZERO);
+        let nodes = nodes_held;
+        let is_cancelled = false;
+        let losses = 0;
+        let saved = Span::ZERO;
         let live = AcceptedJob {
             user,
             wish,

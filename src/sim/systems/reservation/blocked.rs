@@ -32,7 +32,8 @@ impl Blocked {
         for Expected { back, nodes } in down {
             let mut group = before.remove(back).unwrap_or_default();
             if group.nodes != *nodes {
-                let (mut added, mut gone) = (nodes.clone(), group.nodes.clone());
+                let mut added = nodes.clone();
+                let mut gone = group.nodes.clone();
                 added.subtract(&group.nodes);
                 gone.subtract(nodes);
                 group.free(now, &gone, calendar);
@@ -62,7 +63,8 @@ impl Blocked {
     /// Blocks nodes of a booking that has been released for this time, which begins now or later.
     pub fn take_up(&mut self, from: Time, to: Time, nodes: &NodeSet, calendar: &mut Calendar) {
         for (back, group) in self.groups.range_mut(from..) {
-            let (to, down) = (to.min(*back), group.nodes.intersection(nodes));
+            let to = to.min(*back);
+            let down = group.nodes.intersection(nodes);
             if from < to && !down.is_empty() {
                 calendar.insert(from, to, &down).expect("it was given up");
                 group.pieces.push((from, to, down));

@@ -84,7 +84,8 @@ impl ClusterBook {
     /// Forgets the past, and returns the search for a request; None if it is too late for that.
     fn query(&mut self, now: Time, request: &Request) -> Option<RectangleQuery> {
         self.calendar.advance(now);
-        let (from, latest) = (request.ready.max(now), request.latest_start(now)?);
+        let from = request.ready.max(now);
+        let latest = request.latest_start(now)?;
         Some(RectangleQuery { from, latest, span: request.duration, width: request.nodes })
     }
 

@@ -105,7 +105,8 @@ impl System for Reservation {
         let sites = grid.sites.iter().map(|(_, site)| (site.cores, Speed(site.speed_millionths)));
         let turns = workload.turns();
         for (place, ((job, ask), &user)) in asks.into_iter().zip(turns.iter().cycle()).enumerate() {
-            let (id, Request { ready, deadline, .. }) = (job.id, ask.request);
+            let id = job.id;
+            let Request { ready, deadline, .. } = ask.request;
             grid.check_tellable(&job)?;
             let staging = workload.source.job_source().staging(place);
             let checked = distribution.data.take_staged(&staging);

@@ -89,7 +89,9 @@ impl MetaScheduler {
         for &((site, shape), ref request) in searches {
             let (soonest, there) = self.at_site(site, now, staging, request);
             self.clusters[site].book.candidates(soonest, &there, |rectangle, free| {
-                let (start, free_from, free_until) = (rectangle.start, rectangle.begin, rectangle.end);
+                let start = rectangle.start;
+                let free_from = rectangle.begin;
+                let free_until = rectangle.end;
                 let end = start + there.duration;
                 candidates.push(CandidateStart { site, shape, start, end, free, free_from, free_until });
             });
@@ -99,7 +101,8 @@ impl MetaScheduler {
             return None;
         }
         candidates.sort_by_key(|candidate| (candidate.shape, candidate.start, candidate.site));
-        let (job, shapes) = (wish.job(), wish.shapes().to_vec());
+        let job = wish.job();
+        let shapes = wish.shapes().to_vec();
         let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
         let allocation = allocator.allocate(now, &query)?;
         offer(&query, &allocation).map_err(|why| allocator.refuse(now, &why)).ok()
@@ -133,7 +136,8 @@ impl ShapeRule {
     /// Order of the offers for several shapes; the smallest wins.
     fn key(self, (rank, end, start, _): OfferKey, request: &Request) -> [i128; 4] {
         let [end, start] = [end, start].map(|time| i128::from(time.micros()));
-        let (nodes, area) = (i128::from(request.nodes), i128::from(request.area().micros()));
+        let nodes = i128::from(request.nodes);
+        let area = i128::from(request.area().micros());
         match self {
             ShapeRule::Policy => [rank, end, 0, 0],
             ShapeRule::Listed => [0; 4],

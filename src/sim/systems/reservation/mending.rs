@@ -25,7 +25,9 @@ impl MetaScheduler {
             let outages = cluster.outages.as_mut().expect("it is watched");
             let Some(down) = outages.hear(now) else { continue };
             cluster.book.block(now, down);
-            let (site, is_shared, bookings) = (cluster.site, cluster.is_shared, outages.recovery.bookings);
+            let site = cluster.site;
+            let is_shared = cluster.is_shared;
+            let bookings = outages.recovery.bookings;
             let is_hit = |live: &AcceptedJob| match outages.back(&live.nodes) {
                 None => false,
                 // Under this rule a job keeps its booking as long as some of its time is left.

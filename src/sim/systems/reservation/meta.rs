@@ -253,7 +253,9 @@ impl MetaScheduler {
 
     pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: ReserveAnswer, out: &mut Out) {
         let Reserve { job, ready, deadline, .. } = reserve;
-        let (id, ready, deadline) = (job.id, *ready, *deadline);
+        let id = job.id;
+        let ready = *ready;
+        let deadline = *deadline;
         out.log(Record::Answered { job: id, ready, deadline, answer: answer.clone() });
         out.send(user, Message::Answered(Answered { job: id, answer }));
     }
@@ -374,7 +376,9 @@ impl MetaScheduler {
             if outages.is_none() {
                 // The site will certainly let it go, and further requests to the site arrive after this one.
                 let end = std::mem::replace(&mut live.end, live.start);
-                let (cluster, start, nodes) = (live.cluster, live.start, live.nodes.clone());
+                let cluster = live.cluster;
+                let start = live.start;
+                let nodes = live.nodes.clone();
                 self.unbook(now, cluster, (start, end), &nodes);
             }
             return self.recall(site, job, out);
@@ -437,7 +441,9 @@ impl MetaScheduler {
     /// nodes booked.
     pub(super) fn hold(&mut self, now: Time, job: JobId, start: Time, out: &mut Out) {
         let live = &self.live[&job];
-        let (task, nodes, walltime) = (TaskId { job, index: 0 }, live.nodes.clone(), live.end.since(start));
+        let task = TaskId { job, index: 0 };
+        let nodes = live.nodes.clone();
+        let walltime = live.end.since(start);
         let cluster = &mut self.clusters[live.cluster];
         let runtime = cluster.speed.time(live.left(live.runtime));
         let until_failure = cluster.outages.as_mut().map(|outages| outages.safe(now));
@@ -617,7 +623,8 @@ mod tests {
                         meta.clusters[number].book.delete(start, end, &nodes).unwrap();
                     }
                 }
-                let (ready, duration) = (at(now + ahead), Span::from_secs(duration));
+                let ready = at(now + ahead);
+                let duration = Span::from_secs(duration);
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
                 let found = meta.find(at(now), &Wish::rigid(JobId(0), request, duration), None, &[]);

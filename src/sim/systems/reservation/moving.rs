@@ -75,7 +75,11 @@ impl MetaScheduler {
             true => live.wish.clone(),
             false => live.wish.rest(live.shape, live.left(live.request.duration)),
         };
-        let (named, are_named, refused, tried, recorded) = (None, false, None, Vec::new(), live.shape);
+        let named = None;
+        let are_named = false;
+        let refused = None;
+        let tried = Vec::new();
+        let recorded = live.shape;
         let seek = MoveSearch { left, next: MoveStep::AtItsTime, named, are_named, refused, tried, recorded };
         self.seek_on(now, job, live, seek, out)
     }
@@ -103,7 +107,9 @@ impl MetaScheduler {
             self.settle(now, job, moving, out);
             return None;
         }
-        let (task, nodes, walltime) = (TaskId { job, index: 0 }, moving.nodes.clone(), until.since(start));
+        let task = TaskId { job, index: 0 };
+        let nodes = moving.nodes.clone();
+        let walltime = until.since(start);
         let runtime = speed.time(moving.live.left(moving.live.wish.runtime(shape)));
         out.log(Record::Assigned { task, site });
         out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
@@ -180,7 +186,8 @@ impl MetaScheduler {
     /// Handles the answer of a site.
     pub(super) fn moved(&mut self, now: Time, job: JobId, booked: &Booked, out: &mut Out) {
         let moving = self.moving.remove(&job).expect("it is moving");
-        let (user, is_cancelled) = (moving.live.user, moving.is_cancelled);
+        let user = moving.live.user;
+        let is_cancelled = moving.is_cancelled;
         if booked.granted {
             let is_provided = moving.awaits_input && moving.live.phase == AcceptedPhase::Given;
             self.settle(now, job, moving, out);
@@ -202,7 +209,8 @@ impl MetaScheduler {
         }
         seek.refused = Some(((cluster, shape), start));
         if !seek.are_named {
-            let (left, duration) = (seek.left.shaped(shape), until.since(start));
+            let left = seek.left.shaped(shape);
+            let duration = until.since(start);
             // A move at the original time allows no later start.
             let deadline = if seek.next == MoveStep::Preferred { until } else { left.deadline };
             let there = Request { ready: start, duration, deadline, ..left };

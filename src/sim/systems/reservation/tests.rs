@@ -64,7 +64,8 @@ fn shown(records: &[(Time, NodeSet)]) -> String {
 
 #[test]
 fn figure_1_has_these_candidates_and_rectangles() {
-    let (list, request) = (figure_list(), figure_request());
+    let list = figure_list();
+    let request = figure_request();
     assert_eq!(shown(list.records()), "{0: 0-6} {2: 0-3} {6: none} {18: 4-9} {24: none}");
     let starts = list.candidates(request.ready, at(15), request.duration, request.deadline);
     assert_eq!(starts, [4, 6, 13, 15].map(at));
@@ -301,8 +302,10 @@ fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
 fn says_in_shapes(asked: &[Asked], malleability: Malleability) -> Vec<(Time, ActorId, Message)> {
     let mut says = Vec::new();
     for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
-        let (id, ready) = (JobId(number as u32), arrive + ahead);
-        let (walltime, runtime) = (Span::from_secs(duration), Span::from_secs(runtime.min(duration)));
+        let id = JobId(number as u32);
+        let ready = arrive + ahead;
+        let walltime = Span::from_secs(duration);
+        let runtime = Span::from_secs(runtime.min(duration));
         let tasks = vec![Task { walltime, ..Task::new(runtime, nodes, Kind(0)) }];
         let job = Job { id, arrive: at(arrive), first_task: id.0, tasks, edges: Vec::new(), worth: None, times: None };
         // A slack of 0 makes the deadline a second too early.
@@ -452,7 +455,9 @@ proptest! {
         let choose = if global { Choose::Global } else { Choose::First };
         let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
         let log = play_at(speeds, &asked, choose, latencies);
-        let (mut promised, mut used, mut ends) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let mut promised = BTreeMap::new();
+        let mut used = BTreeMap::new();
+        let mut ends = BTreeMap::new();
         for entry in &log {
             match &entry.record {
                 Record::Answered { job, answer: ReserveAnswer::Accepted { site, start, nodes }, ready, deadline } => {
@@ -501,7 +506,8 @@ fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
         ("du_w", 8, "4-7"),
         ("pedu_w", 12, "0-3"),
     ];
-    let (request, speed) = (figure_request(), Speed(2_000_000));
+    let request = figure_request();
+    let speed = Speed(2_000_000);
     let there = Request { duration: Span::from_micros(2_500_000), ..request };
     for (name, start, nodes) in expected {
         let judged = figure_list().find_allocation(at(0), &there, fit::find(name).unwrap(), RectEnd::Clip).unwrap();
@@ -573,7 +579,8 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
     let Some(Record::Arrived { job, user }) = log.drain(..).map(|entry| entry.record).next() else { panic!() };
     assert_eq!(user, USER);
     let reserve = |at_second: u64| {
-        let (ready, deadline) = (at(5), at(10));
+        let ready = at(5);
+        let deadline = at(10);
         (
             at(at_second),
             ActorId(0),

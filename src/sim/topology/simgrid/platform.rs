@@ -91,10 +91,13 @@ impl<'p> PathFinder<'p> {
             return Err(format!("the route from `{from}` to `{to}` does not reach its end"));
         }
         let zones = &self.platform.zones;
-        let (mut a, mut b) = (self.platform.home(from)?, self.platform.home(to)?);
-        let (mut in_a, mut in_b) = (from, to);
+        let mut a = self.platform.home(from)?;
+        let mut b = self.platform.home(to)?;
+        let mut in_a = from;
+        let mut in_b = to;
         while a != b {
-            let (zone_a, zone_b) = (&zones[a], &zones[b]);
+            let zone_a = &zones[a];
+            let zone_b = &zones[b];
             if zone_a.depth >= zone_b.depth {
                 (in_a, a) = (&zone_a.name, zone_a.within);
             } else {

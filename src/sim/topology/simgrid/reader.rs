@@ -136,7 +136,8 @@ impl<'d> PlatformReader<'d, '_> {
         let seconds = quantity(text, &TIMES).filter(|seconds| (0.0..=1e9).contains(seconds));
         let seconds =
             seconds.ok_or_else(|| self.wrong(node, format!("{latency}: expected one such as 50us, found `{text}`")))?;
-        let (bits, micros) = (bits.round() as u64, (seconds * 1e6).round() as u64);
+        let bits = bits.round() as u64;
+        let micros = (seconds * 1e6).round() as u64;
         let policy = node.attribute(sharing).unwrap_or(usual);
         let mut add = |name: String, per_flow| {
             self.platform.links.push(PlatformLink { name, bits, micros, per_flow });
@@ -175,7 +176,8 @@ impl<'d> PlatformReader<'d, '_> {
     fn cluster(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {
         let id = self.need(node, &["id"])?;
         let inner = self.zone(node, zone, depth)?;
-        let (prefix, suffix) = (node.attribute("prefix").unwrap_or(""), node.attribute("suffix").unwrap_or(""));
+        let prefix = node.attribute("prefix").unwrap_or("");
+        let suffix = node.attribute("suffix").unwrap_or("");
         let (speed, cores) = self.power(node)?;
         let router = match node.attribute("router_id").filter(|router| !router.is_empty()) {
             Some(router) => router.to_owned(),
@@ -215,7 +217,8 @@ impl<'d> PlatformReader<'d, '_> {
         for part in text.split(',') {
             let (first, last) = part.split_once('-').unwrap_or((part, part));
             let bound = |text: &str| text.trim().parse::<u32>().map_err(|_| wrong());
-            let (first, last) = (bound(first)?, bound(last)?);
+            let first = bound(first)?;
+            let last = bound(last)?;
             if first > last {
                 return Err(wrong());
             }
@@ -228,12 +231,14 @@ impl<'d> PlatformReader<'d, '_> {
     }
 
     fn route(&mut self, node: Node<'d, '_>, zone: usize, between_zones: bool) -> Result<(), Unconvertible> {
-        let (from, to) = (self.need(node, &["src"])?.to_owned(), self.need(node, &["dst"])?.to_owned());
+        let from = self.need(node, &["src"])?.to_owned();
+        let to = self.need(node, &["dst"])?.to_owned();
         let gateways = match between_zones {
             true => Some((self.need(node, &["gw_src"])?.to_owned(), self.need(node, &["gw_dst"])?.to_owned())),
             false => None,
         };
-        let (mut there, mut back) = (Vec::new(), Vec::new());
+        let mut there = Vec::new();
+        let mut back = Vec::new();
         for part in node.children().filter(Node::is_element) {
             if part.tag_name().name() != "link_ctn" {
                 self.passed_over.insert(format!("route> <{}", part.tag_name().name()));

@@ -113,7 +113,8 @@ impl Form<Option<Payload>> for Payloads {
         }
         // The second number may be left out; it is then 1.
         let read = text.split_once("per").and_then(|(real, of)| {
-            let (real, of) = (real.trim(), of.trim());
+            let real = real.trim();
+            let of = of.trim();
             let of =
                 if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
             Some(Payload { real: bytes(real)?, of: bytes(&of)?.max(1) })
@@ -227,7 +228,9 @@ impl Form<String> for LinkName<'_> {
 }
 
 fn usual_link(model: Model) -> Cable {
-    let (mode, efficiency, duplex) = (Mode::Shared, model.efficiency(), Duplex::Half);
+    let mode = Mode::Shared;
+    let efficiency = model.efficiency();
+    let duplex = Duplex::Half;
     Cable { name: String::new(), capacity: 1, latency: Span::ZERO, mode, efficiency, duplex, between: None }
 }
 
@@ -356,7 +359,9 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_>) -> 
                 end == b
             }
             (Some([a, b]), Some(end)) => {
-                let (end, a, b) = (name(end), name(a), name(b));
+                let end = name(end);
+                let a = name(a);
+                let b = name(b);
                 field.complain(format!("the route is at {end} here, but this link connects {a} and {b}"));
                 return None;
             }

@@ -74,7 +74,8 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
     // If no failure could be read, all keys are allowed.
     let all = w.purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
-    let (nodes, links) = (all || !failures.iter().all(is_link), all || failures.iter().any(is_link));
+    let nodes = all || !failures.iter().all(is_link);
+    let links = all || failures.iter().any(is_link);
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
     let killed = key("killed", "the destination of a task whose node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);

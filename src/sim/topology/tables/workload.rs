@@ -163,7 +163,8 @@ impl WrittenWorkload {
         let each = List(1..=TURNS_MAX, "a list of whole numbers, one per user");
         w.set(shares.usual("one each"), &mut self.shares, Unless(each, Vec::new()));
         let Some(field) = w.fields().and_then(|fields| fields.get("shares")) else { return };
-        let (users, shares) = (self.users.len(), self.shares.len());
+        let users = self.users.len();
+        let shares = self.shares.len();
         let turns: u64 = self.shares.iter().copied().map(u64::from).sum();
         if shares != users {
             field
@@ -211,7 +212,8 @@ impl WrittenWorkload {
         if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
             let takers = systems::ALL.iter().filter(|row| takes(row));
             let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
-            let (fitting, takers) = (any_of(row.takes()), any_of(takers.iter().map(String::as_str)));
+            let fitting = any_of(row.takes());
+            let takers = any_of(takers.iter().map(String::as_str));
             field.complain(format!(
                 "expected {fitting}, which a [{}] accepts; jobs of source {} need a {takers} table in the topology",
                 row.key, self.name

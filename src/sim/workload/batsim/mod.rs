@@ -33,7 +33,8 @@ pub enum BatsimError {
 /// Reads a workload; invalid jobs are left out and counted.
 pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
     let file: RawFile = serde_json::from_reader(input).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
+        let line = error.line();
+        let column = error.column();
         if error.is_io() {
             return BatsimError::Io(error.into());
         }

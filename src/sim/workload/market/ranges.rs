@@ -68,7 +68,8 @@ impl Ranges {
 
     /// Every initial deadline has to be before every final one.
     fn check(&self, fields: &Fields<'_>) {
-        let (latest, earliest) = (self.initial.1, self.final_.0);
+        let latest = self.initial.1;
+        let earliest = self.final_.0;
         if latest < earliest {
             return;
         }

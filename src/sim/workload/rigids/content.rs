@@ -140,7 +140,9 @@ impl Content {
             let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
             faults.release(format_args!("job {number}"), what);
         }
-        let (jobs, profiles, ids) = (Arc::new(kept), Arc::new(profiles), Arc::new(ids));
+        let jobs = Arc::new(kept);
+        let profiles = Arc::new(profiles);
+        let ids = Arc::new(ids);
         Content { jobs, profiles, ids, faults, outside, last_number, file_end, time_of_day, ..Content::default() }
     }
 
@@ -217,7 +219,8 @@ impl Content {
 
     fn of_memory(&self) -> impl Iterator<Item = String> {
         let told = |count: u64, what: &str, share: f64| {
-            let (jobs, share) = (counted(count, "job"), (100.0 * share).round());
+            let jobs = counted(count, "job");
+            let share = (100.0 * share).round();
             (count > 0).then(|| {
                 format!("the memory of {jobs} is {what}: assumed are {share} % of a node's for each processor")
             })
@@ -261,7 +264,8 @@ impl Rigids {
     /// into the widest site. Under `dual-core`, a core of a site is a node of two processors.
     pub(super) fn load(&mut self, target: f64, (cores, widest): (u64, u32), fields: &Fields<'_>, seed: u64) {
         let (each, one) = if self.needs == needs::Rule::DualCore { (2, "processor") } else { (1, "core") };
-        let (cores, widest) = (cores * u64::from(each), widest.saturating_mul(each));
+        let cores = cores * u64::from(each);
+        let widest = widest.saturating_mul(each);
         let jobs = self.content.weighed(widest);
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
@@ -274,7 +278,8 @@ impl Rigids {
         };
         let reached = utilisation(&raised, cores);
         let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
-            let (jobs, mut last_number) = (&self.content.jobs, self.content.last_number);
+            let jobs = &self.content.jobs;
+            let mut last_number = self.content.last_number;
             let chosen = raised.iter().map(|job| {
                 last_number += u64::from(job.is_copy);
                 job.among(jobs, last_number)
@@ -316,7 +321,8 @@ pub struct Weighed {
 impl Weighed {
     fn of((place, job): (u32, Rigid), widest: u32) -> Weighed {
         let fits = job.nodes().ok().filter(|nodes| *nodes <= widest);
-        let (nodes, runs) = (fits.unwrap_or(0), job.runs_for().unwrap_or_default());
+        let nodes = fits.unwrap_or(0);
+        let runs = job.runs_for().unwrap_or_default();
         let work = u128::from(nodes) * u128::from(job.walltime().map_or(runs, |asked| runs.min(asked)).micros());
         Weighed { place, is_copy: false, submit: job.submit, work }
     }

@@ -125,7 +125,8 @@ impl Rigids {
     /// The jobs of a log in a window, with their needs.
     pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
         let content = Box::new(Content::of(trace, window));
-        let (count, usual) = (content.jobs.len() as u32, Rigids::usual(Origin::Swf(LogFile::default())));
+        let count = content.jobs.len() as u32;
+        let usual = Rigids::usual(Origin::Swf(LogFile::default()));
         let mut rigids = Rigids { needs, node_kilobytes, window, count, content, ..usual };
         rigids.shape();
         rigids
@@ -254,9 +255,12 @@ impl JobSource for Rigids {
         self.hand_out(&mut Numbering::default(), 1, |Handed { place, job, .. }| {
             let task = job.tasks[0];
             let within = self.terms.as_ref().map_or(task.walltime, |terms| terms.of(place as usize, &task).within);
-            let (arrive, duration, nodes) = (job.arrive, task.walltime, task.cores);
+            let arrive = job.arrive;
+            let duration = task.walltime;
+            let nodes = task.cores;
             let request = Request { arrive, ready: arrive, duration, deadline: arrive + within, nodes };
-            let (volumes, shapes) = (self.data.each, Vec::new());
+            let volumes = self.data.each;
+            let shapes = Vec::new();
             let ask = ListedRequest { request, runtime: task.runtime, cancel: None, volumes, shapes };
             requests.push((job, ask));
             Ok::<_, WorkloadError>(())
@@ -301,7 +305,8 @@ mod tests {
     fn rigids(window: Window, deal: Deal) -> Rigids {
         let content = Box::new(Content::of(swf::read(LOG.as_bytes()).unwrap(), window));
         let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
-        let (count, usual) = (content.jobs.len() as u32, Rigids::usual(Origin::Swf(file)));
+        let count = content.jobs.len() as u32;
+        let usual = Rigids::usual(Origin::Swf(file));
         Rigids { deal, overestimate_millionths: 1_500_000, window, count, content, ..usual }
     }
 

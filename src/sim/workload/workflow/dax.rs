@@ -24,8 +24,11 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         return Err(dax.wrong(root, format!("expected <adag>, found <{}>", root.tag_name().name())));
     }
 
-    let (mut steps, mut files, mut reads) = (Vec::new(), Files::default(), Vec::new());
-    let (mut numbers, mut jobs) = (BTreeMap::<&str, u32>::new(), Vec::new());
+    let mut steps = Vec::new();
+    let mut files = Files::default();
+    let mut reads = Vec::new();
+    let mut numbers = BTreeMap::<&str, u32>::new();
+    let mut jobs = Vec::new();
     for job in root.children().filter(|node| node.has_tag_name_of(&["job", "dax", "dag"])) {
         let id = dax.attribute(job, "id")?;
         let number = steps.len() as u32;

@@ -165,7 +165,8 @@ impl<'t> Tokens<'t> {
             return Ok(token);
         }
         self.skip()?;
-        let (at, rest) = (self.at, &self.text[self.at..]);
+        let at = self.at;
+        let rest = &self.text[self.at..];
         let what = match rest.chars().next() {
             None => TokenKind::End,
             Some('"') => {

@@ -91,7 +91,8 @@ fn check(fields: &Fields<'_>, field: &Field<'_>, workflow: &Workflow, kind: Kind
     let (name, largest) = context.largest(kind)?;
     let widest = workflow.tasks.iter().max_by_key(|task| task.cores)?;
     if widest.cores > largest {
-        let (task, cores) = (&widest.name, widest.cores);
+        let task = &widest.name;
+        let cores = widest.cores;
         let message = format!("task `{task}` needs {cores} cores, but the largest site of kind {name} has {largest}");
         fields.diagnostics().add(field.diagnostic(message).hints(hint));
         return None;

@@ -71,7 +71,8 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
         return Err(Unreadable::at("compute", message));
     }
     let tasks = by_processor(tasks, &names)?;
-    let (is_named, processors) = (!names.is_empty(), tasks.first().map_or(0, |(_, times)| times.len()));
+    let is_named = !names.is_empty();
+    let processors = tasks.first().map_or(0, |(_, times)| times.len());
     let mut numbers = BTreeMap::new();
     for (number, (name, times)) in tasks.iter().enumerate() {
         let at = |message: String| Unreadable::at(format!("compute.{name}"), message);
@@ -147,7 +148,8 @@ impl CostTable {
     /// Index of the site of each processor, among sites with these names.
     pub fn sites(&self, names: &[&str]) -> Result<Vec<usize>, String> {
         if self.processors.is_empty() {
-            let (found, expected) = (self.run.first().map_or(0, Vec::len), names.len());
+            let found = self.run.first().map_or(0, Vec::len);
+            let expected = names.len();
             let there = counted(expected as u64, "site");
             return match found == expected {
                 true => Ok((0..expected).collect()),

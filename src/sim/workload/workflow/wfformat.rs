@@ -88,7 +88,9 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
         task.id.iter().for_each(|id| names.also(id, number));
     }
 
-    let (mut steps, mut files, mut waits) = (Vec::new(), Files::default(), Vec::new());
+    let mut steps = Vec::new();
+    let mut files = Files::default();
+    let mut waits = Vec::new();
     let mut reads = vec![Vec::new(); tasks.len()];
     for (number, task) in tasks.iter().enumerate() {
         let key = key(number);
@@ -204,7 +206,8 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     }
     let ran = ran(&split.workflow, &names)?;
 
-    let (mut steps, mut waits) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
+    let mut waits = Vec::new();
     let mut reads = vec![Vec::new(); tasks.len()];
     for (number, task) in tasks.iter().enumerate() {
         let key = key(number);

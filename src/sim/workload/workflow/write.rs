@@ -29,7 +29,8 @@ pub fn wfformat(workflow: &Workflow) -> String {
     let file = |from: u32, to: u32| format!("{}-{}", name(from), name(to));
     let mut parents = vec![Vec::new(); workflow.tasks.len()];
     let mut children = parents.clone();
-    let (mut inputs, mut outputs) = (parents.clone(), parents.clone());
+    let mut inputs = parents.clone();
+    let mut outputs = parents.clone();
     let mut files: Vec<Value> = Vec::new();
     for edge in &workflow.edges {
         parents[edge.to as usize].push(name(edge.from).to_owned());

@@ -160,12 +160,16 @@ impl Sheet<'_> {
         for (kind, from, until) in shape.parts() {
             // A gap distinguishes adjacent outlines.
             let inset = if kind == FREE { 0.9 } else { 0.0 };
-            let (left, right) = (self.window.x(from) + inset, self.window.x(until) - inset);
+            let left = self.window.x(from) + inset;
+            let right = self.window.x(until) - inset;
             let width = (right - left).max(0.8).min(WIDTH - RIGHT - left.max(LEFT));
-            let (mut path, mut least) = (String::new(), f64::MAX);
+            let mut path = String::new();
+            let mut least = f64::MAX;
             for &(first, last) in rows.runs() {
-                let (top, bottom) = (self.scale.y(f64::from(last) + 1.0), self.scale.y(first.into()));
-                let (top, height) = (top + inset, (bottom - top - 2.0 * inset).max(0.4));
+                let top = self.scale.y(f64::from(last) + 1.0);
+                let bottom = self.scale.y(first.into());
+                let height = (bottom - top - 2.0 * inset).max(0.4);
+                let top = top + inset;
                 let across = at(width);
                 let _ = write!(path, "M{} {}h{across}v{}h-{across}z", at(left), at(top), at(height));
                 least = least.min(height);

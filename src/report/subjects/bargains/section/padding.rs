@@ -103,7 +103,8 @@ fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time)
         short(user, 8),
         row.job.id
     );
-    let (middle, until) = (at(y + TALL / 2.0), start.unwrap_or(wanted).min(wanted));
+    let middle = at(y + TALL / 2.0);
+    let until = start.unwrap_or(wanted).min(wanted);
     svg += html!("<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", x(row.job.arrive), x(until), middle);
     let mut bar = |kind: usize, from: Time, to: Time| {
         let width = (window.x(to) - window.x(from)).max(0.8);

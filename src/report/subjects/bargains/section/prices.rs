@@ -11,8 +11,10 @@ use hansa_sim::math;
 
 /// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> Html {
-    let (tally, window) = (page.tally, page.window);
-    let (mut quoted, mut stale) = (Vec::new(), Vec::new());
+    let tally = page.tally;
+    let window = page.window;
+    let mut quoted = Vec::new();
+    let mut stale = Vec::new();
     for seen in &tally.bargains.seen {
         match *seen {
             NegotiationData::Quote { site: place, time, soonest, .. } if place as usize == site => {
@@ -30,18 +32,23 @@ pub fn quotes(page: &Page<'_>, site: usize) -> Html {
     let height = |fee: f64| math::ln(1.0 + fee) / math::ln(10.0);
     let most = quoted.iter().map(|(_, fee)| *fee).fold(0.0, f64::max);
     let scale = Scale::new(height(most.max(1.0)) * 1.05, CHART);
-    let (every, every_stale) = (quoted.len().div_ceil(SHAPES_MAX).max(1), stale.len().div_ceil(SHAPES_MAX).max(1));
+    let every = quoted.len().div_ceil(SHAPES_MAX).max(1);
+    let every_stale = stale.len().div_ceil(SHAPES_MAX).max(1);
 
     let mut body = axis(scale, most, height);
     for (time, fee) in quoted.iter().step_by(every) {
-        let (x, y) = (at(window.x(*time)), at(scale.y(height(*fee))));
+        let x = at(window.x(*time));
+        let y = at(scale.y(height(*fee)));
         let class = if *fee > 0.0 { "f5" } else { "f0" };
         body += html!("<circle class=\"{class}\" cx=\"{x}\" cy=\"{y}\" r=\"2.6\"/>", class, x, y);
     }
     let ground = scale.y(0.0);
     for time in stale.iter().step_by(every_stale) {
         let x = window.x(*time);
-        let (left, right, top, bottom) = (at(x - 4.0), at(x + 4.0), at(ground - 16.0), at(ground - 8.0));
+        let left = at(x - 4.0);
+        let right = at(x + 4.0);
+        let top = at(ground - 16.0);
+        let bottom = at(ground - 8.0);
         body += html!(
             "<path class=\"line l3\" d=\"M{left} {top}L{right} {bottom}M{right} {top}L{left} {bottom}\"/>",
             [left, top, right, bottom]

@@ -109,7 +109,8 @@ impl Calendar {
 
     fn take_within(&mut self, job: JobId, item: &CalendarItem) -> Option<Vec<(usize, NodeSet)>> {
         let lasting = self.open.get(&job)?.range((item.until, 0)..);
-        let (mut missing, mut parts) = (item.procs, Vec::new());
+        let mut missing = item.procs;
+        let mut parts = Vec::new();
         for (_, booking) in lasting {
             let here = self.left[booking].len().min(missing);
             if here > 0 {
@@ -172,7 +173,8 @@ mod tests {
 
     #[test]
     fn what_runs_in_a_booking_lies_in_it_and_keeps_its_rows_when_the_booking_is_over() {
-        let (job, other) = (JobId(7), JobId(8));
+        let job = JobId(7);
+        let other = JobId(8);
         let items = [
             item((0, 20, 3), Lies::Around(job, false)),
             item((0, 10, 1), Lies::Alone),

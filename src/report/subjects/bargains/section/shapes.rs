@@ -217,7 +217,8 @@ fn took(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> 
     let mut open: Vec<(&mut BookingSpace, Span)> =
         rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
     open.sort_by_key(|(room, _)| room.booking.until);
-    let (mut missing, mut shares) = (procs, Vec::new());
+    let mut missing = procs;
+    let mut shares = Vec::new();
     for (room, span) in &open {
         let most = room.left.map_or(u64::MAX, |left| left.micros() / span.micros().max(1));
         let share = missing.min(room.booking.procs).min(u32::try_from(most).unwrap_or(u32::MAX));

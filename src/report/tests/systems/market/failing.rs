@@ -9,7 +9,9 @@ use hansa_sim::grid::{Checkpoint, Every, Interrupted, Killed, Recovery};
 
 /// A job that arrives at minute 100.
 fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
-    let (arrive, worth, volumes) = (minutes(100), None, Default::default());
+    let arrive = minutes(100);
+    let worth = None;
+    let volumes = Default::default();
     let job = table::ListedJob {
         name: None,
         task_names: Vec::new(),
@@ -170,7 +172,8 @@ proptest! {
         }
         let saves = Checkpoint { every: Every::Span(Span::from_minutes(every.max(1))), cost: Span::from_secs(30) };
         let checkpoint = (every > 0).then_some(saves);
-        let (killed, data) = (Killed::ALL[killed].1, data.map_or(Interrupted::Wait, |data| data.1));
+        let killed = Killed::ALL[killed].1;
+        let data = data.map_or(Interrupted::Wait, |data| data.1);
         topology.recovery = Recovery { killed, attempts: 20, checkpoint, data, ..Recovery::default() };
         let log = play(&topology);
 
@@ -182,7 +185,8 @@ proptest! {
         }
         let mut left: BTreeMap<TaskId, Span> = BTreeMap::new();
         let mut on: BTreeMap<TaskId, (Time, ActorId, NodeSet)> = BTreeMap::new();
-        let (mut arrived, mut over) = (0, 0);
+        let mut arrived = 0;
+        let mut over = 0;
         let stretched = |work: Span| checkpoint.map_or(work, |one| one.saves(0.0).unwrap().stretched(work));
         for Entry { stamp, actor, record } in &log {
             let now = stamp.time;

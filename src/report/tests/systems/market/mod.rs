@@ -21,7 +21,8 @@ use markets::*;
 
 fn drawn(site: usize, mtbf: u64, per: Per) -> Failure {
     let law = Law { kind: Distribution::Exponential, shape: 1.0 };
-    let (mtbf, mttr) = (Span::from_minutes(mtbf), Span::from_minutes(20));
+    let mtbf = Span::from_minutes(mtbf);
+    let mttr = Span::from_minutes(20);
     let pattern =
         FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
     Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(4) }, pattern, announced: true }

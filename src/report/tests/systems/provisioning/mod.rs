@@ -277,7 +277,9 @@ fn all_cope(topology: &Topology) {
     assert_eq!((all.torn, all.open, all.left_held, all.left_booked), (0, 0, 0, 0));
     assert_eq!(all.whole + all.broken + all.empty, 6);
     let mut on: BTreeMap<TaskId, (Time, ActorId, NodeSet)> = BTreeMap::new();
-    let (mut arrived, mut over, mut booked) = (0, 0, 0);
+    let mut arrived = 0;
+    let mut over = 0;
+    let mut booked = 0;
     let mut losses: BTreeMap<TaskId, u32> = BTreeMap::new();
     for Entry { stamp, actor, record } in &log {
         match record {
@@ -326,7 +328,8 @@ proptest! {
         let mut topology = read(&text);
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let drawn = |site: usize, count: u32, per: Per| {
-            let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
+            let mtbf = Span::from_secs(mtbf);
+            let mttr = Span::from_secs(mttr);
             let pattern = FailurePattern::Drawn(Drawn { mtbf, between: law, mttr, repair: law, per, share_millionths: 500_000 });
             Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(count) }, pattern, announced }
         };
@@ -367,7 +370,8 @@ fn meeting(grid: &str, failures: &[(usize, u32, u64, u64)], (killed, bookings): 
         Failure { what: FailureTarget::Nodes { site, nodes }, pattern, announced: true }
     };
     topology.failures = failures.iter().map(once).collect();
-    let (killed, bookings) = (Killed::ALL[killed].1, Bookings::ALL[bookings].1);
+    let killed = Killed::ALL[killed].1;
+    let bookings = Bookings::ALL[bookings].1;
     topology.recovery = Recovery { killed, bookings, compensation_millionths: 500_000, ..Recovery::default() };
     topology
 }

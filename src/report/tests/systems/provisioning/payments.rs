@@ -85,7 +85,8 @@ fn what_breaks_a_budget_or_a_deadline_is_not_booked() {
         let cost = all.users.iter().find(|user| user.strategy == strategy).unwrap().cost;
         (payments(&log), *bargains(&log).last().unwrap(), (cost * 3_600.0).round())
     };
-    let (later, at_once) = (vec![(0, 400.0, 0.0)], vec![(1, 1_200.0, 0.0)]);
+    let later = vec![(0, 400.0, 0.0)];
+    let at_once = vec![(1, 1_200.0, 0.0)];
     let booked = (Bargain::Booked, None);
     let queued = |why| (Vec::new(), (Bargain::Refused, Some(why)), 400.0);
     for (strategy, late) in
@@ -116,7 +117,8 @@ fn a_task_is_bought_only_if_the_limits_leave_enough_for_those_after_it() {
         let (log, _) = play(&topology_of(&["cores = 4", "cores = 4\nprice = 3.0"], users));
         payments(&log)
     };
-    let (cheap, dear) = ((0, 400.0, 0.0), (1, 1_200.0, 0.0));
+    let cheap = (0, 400.0, 0.0);
+    let dear = (1, 1_200.0, 0.0);
     assert_eq!(run("alpha = 0.0"), [dear, dear]);
     // 1,600 - 400 are left for the first, and 400 for the second, which is at 1,000 s then.
     assert_eq!(run("alpha = 0.0\nbudget = \"1600 core s\""), [dear, cheap]);
@@ -132,7 +134,8 @@ const BY_DAY: &str = "prices = [{ from = \"8 h\", price = 2.0 }, { from = \"18 h
 
 #[test]
 fn time_costs_what_it_costs_at_its_hour() {
-    let (site, job) = (format!("cores = 4\n{BY_DAY}"), "tasks = [{ runtime = \"2 h\", cores = 1 }]");
+    let site = format!("cores = 4\n{BY_DAY}");
+    let job = "tasks = [{ runtime = \"2 h\", cores = 1 }]";
     for strategy in ["reserve", "greedy", "moga"] {
         let run = |alpha: &str| {
             let user = format!("strategy = \"{strategy}\"\nalpha = {alpha}");
@@ -145,7 +148,8 @@ fn time_costs_what_it_costs_at_its_hour() {
             (payments(&log), starts.collect::<Vec<_>>(), accounts(&all))
         };
         let paid = |hours: f64| (vec![(0, hours * 3_600.0, 0.0)], (hours * 3_600.0, 0.0, vec![hours * 3_600.0]));
-        let (at_once, later) = (paid(3.0), paid(2.0));
+        let at_once = paid(3.0);
+        let later = paid(2.0);
         assert_eq!(run("0.0"), (at_once.0, vec![17], at_once.1), "{strategy}");
         assert_eq!(run("1.0"), (later.0, vec![18], later.1), "{strategy}");
     }
@@ -253,7 +257,8 @@ fn a_job_that_loses_a_task_hands_back_what_the_others_leave() {
     let two = format!("tasks = [{}, {}]", task(4), task(2));
     let user = "strategy = \"greedy\"\nalpha = 0.0";
     let (_, all) = play(&topology_of(&["cores = 4\nhanding_back = 0.0", failing], &[(user, &[(0, &two)])]));
-    let (whole, half) = (4.0 * 3_600.0, 2.0 * 1_800.0);
+    let whole = 4.0 * 3_600.0;
+    let half = 2.0 * 1_800.0;
     assert_eq!(accounts(&all), (whole + half, 0.0, vec![whole, half]));
 }
 

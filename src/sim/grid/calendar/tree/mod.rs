@@ -233,7 +233,8 @@ impl<S: Set> TreeNode<S> {
         match self {
             TreeNode::Leaf(records) => {
                 let place = holding(records, at);
-                let (before, record) = (&records[place - 1], &records[place]);
+                let before = &records[place - 1];
+                let record = &records[place];
                 record.start == at && before.busy == record.busy
             }
             TreeNode::Inner(branches) => {
@@ -243,7 +244,8 @@ impl<S: Set> TreeNode<S> {
                     return branch.below.continues(at);
                 }
                 // The two records are in different branches: collect the notes on the paths down to them.
-                let (mut before, mut after) = (branches[place - 1].own.clone(), branch.own.clone());
+                let mut before = branches[place - 1].own.clone();
+                let mut after = branch.own.clone();
                 branches[place - 1].below.gather_edge(true, &mut before);
                 branch.below.gather_edge(false, &mut after);
                 before == after

@@ -27,7 +27,8 @@ impl Booker {
 
     fn lost(&self, now: Time, task: TaskId) -> Option<Message> {
         let Book { start, nodes, walltime, runtime, .. } = self.books.get(&task)?.clone();
-        let (until, again) = (start + walltime, now + Span::from_secs(1));
+        let until = start + walltime;
+        let again = now + Span::from_secs(1);
         match task.job.0 % 3 {
             0 => Some(Message::Release(Release { task })),
             1 if again < until => {
@@ -80,13 +81,15 @@ fn meet_failing(
 }
 
 fn queue(at: u64, job: u32, nodes: u32, walltime: u64, runtime: u64) -> (Time, Message) {
-    let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+    let walltime = Span::from_secs(walltime);
+    let runtime = Span::from_secs(runtime);
     (second(at), Message::Queue(Queue { job: JobId(job), nodes, walltime, runtime, losses: 0, safe: Some(Span::ZERO) }))
 }
 
 fn book(at: u64, job: u32, nodes: &str, (start, until): (u64, u64), runtime: u64) -> (Time, Message) {
     let nodes = NodeSet::parse(nodes).unwrap();
-    let (walltime, runtime) = (Span::from_secs(until - start), Span::from_secs(runtime));
+    let walltime = Span::from_secs(until - start);
+    let runtime = Span::from_secs(runtime);
     let book = Book { task: task(job), start: second(start), nodes, walltime, runtime, awaits_input: false };
     (second(at), Message::Book(book))
 }
@@ -249,7 +252,9 @@ proptest! {
         spec in prop::collection::vec((0u32..NODES, 1u64..90, 1u64..25), 1..12),
         reserved in prop::collection::vec((0u64..60, 1u64..20, 0..NODES, 0..NODES), 0..6),
     ) {
-        let (mut jobs, reserved, failures) = (jobs, apart_of(&reserved), at_seconds(&spec, NODES));
+        let mut jobs = jobs;
+        let reserved = apart_of(&reserved);
+        let failures = at_seconds(&spec, NODES);
         jobs.sort_by_key(|job| job.0);
         let says = (0..).zip(&jobs).map(|(job, &(at, nodes, walltime, runtime))| queue(at, job, nodes, walltime, runtime));
         let recovery = Recovery::default();
@@ -282,7 +287,8 @@ proptest! {
         by_queue.sort_by_key(|said| said.0);
         let books: Vec<Book> = (200..).zip(&booked).map(|(job, &(at, ahead, one, other, walltime, runtime, awaits_input))| {
             let nodes = NodeSet::run(one.min(other), one.max(other));
-            let (walltime, runtime) = (Span::from_secs(walltime), Span::from_secs(runtime));
+            let walltime = Span::from_secs(walltime);
+            let runtime = Span::from_secs(runtime);
             Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime, awaits_input }
         }).collect();
         let mut by_booker: Vec<(Time, Message)> =
@@ -296,7 +302,10 @@ proptest! {
             let log = meet_failing(entry.name, &reserved, &failures, &recovery, [by_queue.clone(), by_booker.clone()]);
             let mut on: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
             let mut down: Outages = Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0).unwrap().outages;
-            let (mut over, mut losses, mut granted, mut started) = (0, BTreeMap::new(), BTreeMap::new(), Vec::new());
+            let mut over = 0;
+            let mut losses = BTreeMap::new();
+            let mut granted = BTreeMap::new();
+            let mut started = Vec::new();
             let mut stamp = Stamp::ZERO;
             for Entry { stamp: now, record, .. } in &log {
                 if *now != stamp {
@@ -313,7 +322,8 @@ proptest! {
                         prop_assert!(!down.expected(now.time).iter().any(|one| one.nodes.meets(cores)), "{}: {task}", entry.name);
                         prop_assert_eq!(on.insert(*task, cores.clone()).is_some(), matches!(record, Record::Moved { .. }));
                         if let Some(book) = task.job.0.checked_sub(200).map(|number| &books[number as usize]) {
-                            let (from, until) = (book.start, book.start + book.walltime);
+                            let from = book.start;
+                            let until = book.start + book.walltime;
                             prop_assert_eq!(&book.nodes, cores);
                             started.push(task.job);
                             prop_assert!(from <= now.time && now.time < until, "{}: {} at {}", entry.name, task, now);

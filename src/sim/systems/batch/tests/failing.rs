@@ -19,8 +19,10 @@ pub(super) fn once(site: usize, nodes: &str, at: u64, lasts: u64) -> Failure {
 
 pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
-    let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
-    let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
+    let mtbf = Span::from_secs(mtbf);
+    let mttr = Span::from_secs(mttr);
+    let between = law(Distribution::Weibull);
+    let repair = law(Distribution::Exponential);
     let pattern = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
     Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, pattern, announced }
 }
@@ -187,7 +189,8 @@ fn a_new_submission_grants_no_more_attempts() {
     let again = ["24: 0-1 up since 24", "24: 0 on 0-1", "30: 0 is lost, 0 s saved", "30: 0 down since 30"];
     for (killed, patience) in [(Killed::Head, 10), (Killed::Tail, 10), (Killed::Back, 10), (Killed::Back, 1_000)] {
         let recovery = Recovery { killed, attempts: 2, ..Recovery::default() };
-        let (failing, latencies) = (Failing { failures: &failures, recovery: &recovery, seed: 1 }, [Span::ZERO; 3]);
+        let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
+        let latencies = [Span::ZERO; 3];
         let cast = failing_cast(&[(2, "easy")], Dispatch::First, &jobs, failing, &latencies);
         let log = judge::run(impatient_cast(cast, &jobs, Span::from_secs(patience)), &latencies);
         let withdrawn = log.iter().filter(|entry| matches!(entry.record, Record::Withdrawn { .. })).count();
@@ -252,7 +255,8 @@ pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved
         queue.extend((0..jobs.len()).filter(|job| jobs[*job].submit == second(now)));
         while let Some(&head) = queue.first() {
             let taken = |node: &u32| running.iter().any(|(_, _, on)| on.contains(node));
-            let (start, end) = (second(now), second(now) + jobs[head].walltime);
+            let start = second(now);
+            let end = second(now) + jobs[head].walltime;
             let overlaps = |held: &&Reserved| held.from < end && start < held.until;
             let is_kept = |node: &u32| {
                 let alone = NodeSet::run(*node, *node);

@@ -46,7 +46,8 @@ impl AsPolicy {
     fn plan_around(&mut self, now: Time, down: &[Expected]) {
         let (claims, is_first) = self.remedy.as_mut().expect("nodes fail here");
         claims.hear_down(now, down, &[], &mut *self.policy);
-        let (is_first, mut lost) = (*is_first, std::mem::take(&mut self.lost));
+        let is_first = *is_first;
+        let mut lost = std::mem::take(&mut self.lost);
         if is_first {
             lost.reverse();
         }

@@ -48,7 +48,8 @@ pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
     if is_feasible(1.0)? {
         return Some(Bound { lo: 1.0, hi: 1.0 });
     }
-    let (mut lo, mut hi) = (1.0, 2.0);
+    let mut lo = 1.0;
+    let mut hi = 2.0;
     while !is_feasible(hi)? {
         (lo, hi) = (hi, hi * 2.0);
     }

@@ -40,8 +40,10 @@ impl FlowNetwork {
                 next[interval] += 1;
             }
         }
-        let (job_level, interval_level) = (vec![UNSEEN; check.jobs.len()], vec![UNSEEN; intervals]);
-        let (job_next, interval_next) = (vec![0; check.jobs.len()], vec![0; intervals]);
+        let job_level = vec![UNSEEN; check.jobs.len()];
+        let interval_level = vec![UNSEEN; intervals];
+        let job_next = vec![0; check.jobs.len()];
+        let interval_next = vec![0; intervals];
         FlowNetwork { users, begins, job_level, interval_level, job_next, interval_next, grain }
     }
 

@@ -113,9 +113,11 @@ impl StretchProgram {
     /// A Newton step for the conditions `price x slack = aim`. False, without a step, if rounding makes it impossible.
     fn step(&self, at: &mut FeasiblePoint, slack: &[f64], aim: f64) -> bool {
         let columns = at.x.len();
-        let (mut curve, mut pull) = (vec![0.0; columns], vec![0.0; columns]);
+        let mut curve = vec![0.0; columns];
+        let mut pull = vec![0.0; columns];
         for j in 0..columns {
-            let (rest, above) = (self.done[j] + at.x[j], self.top[j] - at.x[j]);
+            let rest = self.done[j] + at.x[j];
+            let above = self.top[j] - at.x[j];
             let fall = self.flow[j] / (rest * rest);
             curve[j] = 2.0 * fall / rest + at.low[j] / at.x[j] + at.high[j] / above;
             pull[j] = fall + aim / at.x[j] - aim / above;
@@ -209,7 +211,8 @@ fn cholesky(matrix: &mut [f64], right: &mut [f64]) {
     let count = right.len();
     for i in 0..count {
         for k in 0..=i {
-            let (row, other) = (i * count, k * count);
+            let row = i * count;
+            let other = k * count;
             let rest = matrix[row + k] - dot(&matrix[row..row + k], &matrix[other..other + k]);
             matrix[row + k] = if i == k { rest.sqrt() } else { rest / matrix[other + k] };
         }

@@ -56,7 +56,8 @@ fn full_at(on: &[(usize, f64)], is_rising: &[bool], shares: &[f64], ages: &[Age]
     }
     bends.sort_unstable_by(f64::total_cmp);
 
-    let (mut from, mut given) = (pace, given_at(pace));
+    let mut from = pace;
+    let mut given = given_at(pace);
     if given >= 1.0 - TOLERANCE {
         return from;
     }

@@ -54,7 +54,8 @@ impl Job {
     /// priorities.
     fn priority(&self, now: f64, rule: Priority) -> f64 {
         const ROUNDED: u64 = 1 << 18;
-        let (flow, done) = (now - self.submit, self.virtual_time);
+        let flow = now - self.submit;
+        let done = self.virtual_time;
         let exact = match rule {
             _ if done == 0.0 => f64::INFINITY,
             Priority::Square => flow / (done * done),
@@ -67,7 +68,8 @@ impl Job {
     /// True if priorities are indistinguishable, but not computed from equal numbers. Here equal jobs always have equal
     /// ones, but the cluster adds up their progress whenever they are moved.
     fn ties(&self, other: &Job, now: f64, rule: Priority) -> bool {
-        let (one, two) = (self.priority(now, rule), other.priority(now, rule));
+        let one = self.priority(now, rule);
+        let two = other.priority(now, rule);
         let of = |job: &Job| (job.submit, job.virtual_time, job.moved);
         let is_same = of(self) == of(other);
         one.is_finite() && two.is_finite() && (one - two).abs() <= 8.0 * NEAR * one && !is_same
@@ -84,10 +86,13 @@ pub fn judge(
     instants: usize,
 ) -> Judged {
     let seconds = |micros: u64| micros as f64;
-    let (period, penalty) = (seconds(rules.period.micros()), seconds(rules.penalty.micros()));
+    let period = seconds(rules.period.micros());
+    let penalty = seconds(rules.penalty.micros());
     let mut judged = Judged { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0, is_close: false };
     let mut live: Vec<Job> = Vec::new();
-    let (mut now, mut next, mut first) = (-1.0, 0, None);
+    let mut now = -1.0;
+    let mut next = 0;
+    let mut first = None;
     for _ in 0..instants {
         // The next instant: an end, a submission or a tick.
         let exact_end = |job: &Job| {
@@ -335,7 +340,8 @@ fn mcb8(live: &mut [Job], down: &[bool], rules: &Fractional, now: f64) {
             break found;
         }
         if let Some(mut best) = at(0.01) {
-            let (mut lo, mut hi) = (0.01, 1.0);
+            let mut lo = 0.01;
+            let mut hi = 1.0;
             while hi - lo > 0.01 {
                 let mid = (lo + hi) / 2.0;
                 match at(mid) {
@@ -360,7 +366,8 @@ fn pack(
     sort: Sort,
 ) -> Option<Vec<(usize, Vec<u32>)>> {
     let nodes = down.len();
-    let (mut cpu, mut memory) = (vec![1.0; nodes], vec![1.0; nodes]);
+    let mut cpu = vec![1.0; nodes];
+    let mut memory = vec![1.0; nodes];
     let mut placed: Vec<(usize, Vec<u32>)> = Vec::new();
     for &at in set.iter().filter(|at| is_pinned(&live[**at])) {
         for node in 0..nodes {
@@ -374,7 +381,8 @@ fn pack(
     }
     let free: Vec<usize> = set.iter().copied().filter(|at| !is_pinned(&live[*at])).collect();
     let size = |at: &usize| {
-        let (cpu, memory) = (share * live[*at].need.cpu, live[*at].need.memory);
+        let cpu = share * live[*at].need.cpu;
+        let memory = live[*at].need.memory;
         if sort == Sort::Sum { cpu + memory } else { cpu.max(memory) }
     };
     let (mut c, mut m): (Vec<usize>, Vec<usize>) =

@@ -123,7 +123,8 @@ fn a_job_that_is_moved_again_still_waits_for_transfers_under_way() {
         moves.truncate(2);
         moves
     };
-    let (both, apart) = (vec![(4, 2)], vec![(2, 1), (4, 1)]);
+    let both = vec![(4, 2)];
+    let apart = vec![(2, 1), (4, 1)];
     let expected = |first, second| [(100, both.clone(), 2, first), (110, apart.clone(), 1, second)];
     assert_eq!(moves("GreedyPM */penalty=0", 1_000_000), expected(700, 700));
     assert_eq!(moves("GreedyPM */penalty=400", 1_000_000), expected(1_100, 1_100));

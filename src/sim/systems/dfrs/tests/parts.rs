@@ -32,7 +32,8 @@ fn after_newcomer(name: &str, jobs: &[(f64, u32, f64)], memory: f64) -> Vec<Task
 #[test]
 fn forced_admission_displaces_the_lowest_priorities() {
     let jobs = [(0.5, 0, 50.0), (0.45, 0, 80.0), (0.45, 1, 20.0)];
-    let (none, at) = (TaskPlaces::new(), |node| vec![(node, 1)]);
+    let none = TaskPlaces::new();
+    let at = |node| vec![(node, 1)];
     assert_eq!(after_newcomer("GreedyP *", &jobs, 0.6), [none.clone(), none.clone(), at(1), at(0)]);
     assert_eq!(after_newcomer("GreedyPM *", &jobs, 0.6), [at(1), none.clone(), at(1), at(0)]);
 

@@ -218,7 +218,8 @@ proptest! {
         };
 
         let fair = stretch::maximum(nodes, &mapped, &ages, 0.0);
-        let (mut slow, mut is_rising) = (vec![0.0; needs.len()], vec![true; needs.len()]);
+        let mut slow = vec![0.0; needs.len()];
+        let mut is_rising = vec![true; needs.len()];
         for step in 0..=10_000 {
             let pace = f64::from(step) / 10_000.0;
             let next: Vec<f64> = { 0..needs.len() }
@@ -310,7 +311,8 @@ fn check_waits(now: Time, penalty: Span, images: Option<Images>, changes: &Chang
         let all = jobs[placed.job.job.0 as usize].need.tasks;
         let waits = seconds(placed.from.since(now));
         assert!((1..=all).contains(&placed.moved));
-        let (least, most) = (takes(placed.job, placed.moved), takes(placed.job, all));
+        let least = takes(placed.job, placed.moved);
+        let most = takes(placed.job, all);
         assert!((least - slack(all)..=most + slack(all)).contains(&waits), "{placed:?} at {now} waits {waits} s");
     }
 }
@@ -361,8 +363,10 @@ fn flows(nodes: u32, jobs: &[Timed], stretch: f64) -> bool {
     };
     let mut cuts: Vec<f64> = jobs.iter().map(window).flat_map(|window| [window.0, window.1]).collect();
     cuts.sort_by(f64::total_cmp);
-    let (count, intervals) = (jobs.len(), cuts.len() - 1);
-    let (source, sink) = (count + intervals, count + intervals + 1);
+    let count = jobs.len();
+    let intervals = cuts.len() - 1;
+    let source = count + intervals;
+    let sink = count + intervals + 1;
     let mut capacity = vec![vec![0.0; sink + 1]; sink + 1];
     let mut all = 0.0;
     for (j, job) in jobs.iter().enumerate() {

@@ -55,8 +55,8 @@ pub(super) fn play(
     fails: Option<Fails>,
     says: Vec<(Time, Message)>,
 ) -> Vec<Entry<Record>> {
-    let (memory_kb, image_bandwidth) =
-        (images.map_or(1, |images| images.memory_kb), images.map(|images| images.bandwidth));
+    let memory_kb = images.map_or(1, |images| images.memory_kb);
+    let image_bandwidth = images.map(|images| images.bandwidth);
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, memory_kb, image_bandwidth, ..a_site() };
     let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
     let site = Site::new(nodes, manager, [HUB]).with_outages(fails.map(|fails| fails.outages));

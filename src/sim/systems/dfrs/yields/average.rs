@@ -177,7 +177,8 @@ impl LinearProgram {
         self.values[row] *= inverse;
         self.slopes[row * width..(row + 1) * width].iter_mut().for_each(|slope| *slope *= inverse);
         self.slopes[row * width + column] = inverse;
-        let (value, pivot_row) = (self.values[row], self.slopes[row * width..(row + 1) * width].to_vec());
+        let value = self.values[row];
+        let pivot_row = self.slopes[row * width..(row + 1) * width].to_vec();
         for other in (0..self.values.len()).filter(|other| *other != row) {
             let slopes = &mut self.slopes[other * width..(other + 1) * width];
             let factor = slopes[column];

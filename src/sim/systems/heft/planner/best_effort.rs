@@ -79,7 +79,8 @@ impl Planner {
     /// The site where a task would end first if its data came alone; of equal ones the first.
     fn choose(&self, job: u32, task: u32) -> Option<usize> {
         let live = &self.jobs[job];
-        let (work, wish) = (Work::of(&live.job), &live.job.tasks[task as usize]);
+        let work = Work::of(&live.job);
+        let wish = &live.job.tasks[task as usize];
         let alone = |link: &crate::network::Link| link.effective(1);
         let mut best: Option<(f64, usize)> = None;
         for (site, resource) in self.sites.iter().enumerate() {

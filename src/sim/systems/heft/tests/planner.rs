@@ -114,7 +114,8 @@ fn job(id: u32, arrive: u64, shape: Shape, widest: u64, longest: u64, stream: &m
 
 /// Gives half of the tasks a run time per site, at some of the sites that are wide enough.
 fn with_times(job: &Job, sites: &[Resource], seed: u64) -> Arc<Job> {
-    let (mut job, mut stream) = (job.clone(), SplitMix64::new(seed ^ 1));
+    let mut job = job.clone();
+    let mut stream = SplitMix64::new(seed ^ 1);
     let mut rows = Vec::new();
     for task in &mut job.tasks {
         let mut row = Vec::new();
@@ -231,7 +232,8 @@ proptest! {
             prop_assert_eq!(completed, jobs.len());
             let times = times(&log, &jobs);
             for (task, (site, _)) in ran_on(&log) {
-                let (job, at) = (&jobs[task.job.0 as usize], task.index as usize);
+                let job = &jobs[task.job.0 as usize];
+                let at = task.index as usize;
                 let lasts = job.runtime_at(at, site, sites[site.index() - 1].speed()).map(|time| time.micros() as f64);
                 let (start, end) = times[task.job.0 as usize][at];
                 prop_assert_eq!(lasts, Some(end - start));

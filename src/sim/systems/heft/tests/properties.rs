@@ -29,7 +29,8 @@ fn times(schedule: &Schedule) -> Vec<(f64, f64)> {
 fn check(problem: &Problem, schedule: &Schedule, replay: &Replay) {
     for sequence in &schedule.sequences {
         for pair in sequence.windows(2) {
-            let (before, after) = (pair[0] as usize, pair[1] as usize);
+            let before = pair[0] as usize;
+            let after = pair[1] as usize;
             assert!(schedule.placed[before].end <= schedule.placed[after].start + 1e-6, "planned");
             assert!(replay.tasks[before].1 <= replay.tasks[after].0 + 1e-6, "replayed");
         }
@@ -51,7 +52,8 @@ fn check(problem: &Problem, schedule: &Schedule, replay: &Replay) {
 
 /// HEFT as its paper tells it, slowly: every gap of every processor is looked at.
 fn judge(table: &CostTable) -> Vec<(usize, f64, f64)> {
-    let (tasks, processors) = (table.run.len(), table.run[0].len());
+    let tasks = table.run.len();
+    let processors = table.run[0].len();
     let mut ranks = vec![0.0f64; tasks];
     for task in (0..tasks).rev() {
         let mean = table.run[task].iter().sum::<f64>() / processors as f64;
@@ -156,7 +158,8 @@ proptest! {
             let problem = problem(table, Law::Tcp, Wiring::FullDuplex);
             replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default()).makespan
         };
-        let (single, double) = (makespan(&table), makespan(&double));
+        let single = makespan(&table);
+        let double = makespan(&double);
         prop_assert!((double - 2.0 * single).abs() < 1e-6, "{single} {double}");
 
         // Where data needs no time, nothing is late.

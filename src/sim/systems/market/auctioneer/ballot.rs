@@ -40,7 +40,8 @@ impl Auctioneer {
     pub(super) fn ballot(&mut self, lanes: &[bool], at: &Instant) -> Option<Ballot> {
         let waiting = self.waiting.as_ref()?;
         let bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
-        let (mut offers, mut ranks) = (Vec::new(), Vec::new());
+        let mut offers = Vec::new();
+        let mut ranks = Vec::new();
         for kind in (0..lanes.len()).filter(|lane| lanes[*lane]) {
             let clusters = self.clusters.of(Kind(kind as u16)).iter();
             offers.extend(

@@ -189,9 +189,11 @@ impl Judge {
         }
         let at = Instant { now, number: 1, tick: market.tick, longest_path: Span::ZERO };
         for bid in bids {
-            let (job, task) = (&self.jobs[&bid.task.job], bid.task.index as usize);
+            let job = &self.jobs[&bid.task.job];
+            let task = bid.task.index as usize;
             let figures = figures(job, market);
-            let (critical_path, rank) = (figures.critical_path, figures.ranks[task]);
+            let critical_path = figures.critical_path;
+            let rank = figures.ranks[task];
             let successor_work = figures.successor_work[task];
             assert_eq!(bid.bid, policy.bid(&Bidder { job, critical_path, task, rank, successor_work }, &at));
         }

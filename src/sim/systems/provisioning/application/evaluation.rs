@@ -125,7 +125,8 @@ impl<'a> Evaluator<'a> {
 
     /// The plan with all its bookings.
     pub fn plan(&mut self, chosen: impl Fn(usize) -> bool) -> Option<ApplicationPlan> {
-        let (mut tasks, mut shares) = (Vec::new(), Vec::new());
+        let mut tasks = Vec::new();
+        let mut shares = Vec::new();
         let cost = self.evaluate(chosen, |placed, taken| {
             tasks.push(placed);
             shares.extend(taken.iter().map(|(slot, procs)| (placed.task, *slot, *procs)));

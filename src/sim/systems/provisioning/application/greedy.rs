@@ -31,7 +31,8 @@ pub struct PriceWish {
 impl<'a> GreedyPlan<'a> {
     pub fn new(application: &'a Application, alpha: f64, now: Time, sites: Vec<u32>) -> GreedyPlan<'a> {
         let placed = vec![(0, Time::ZERO); application.tasks()];
-        let (bought, rest) = (Vec::new(), Vec::new());
+        let bought = Vec::new();
+        let rest = Vec::new();
         GreedyPlan { application, alpha, now, sites, placed, bought, limits: Limits::NONE, rest }
     }
 

@@ -78,7 +78,8 @@ pub fn plan_at_prices(
     let mut froms: Vec<Time> = tariffs.iter().flat_map(|tariff| tariff.falls(now)).chain([now]).collect();
     froms.sort_unstable();
     froms.dedup();
-    let (mut archive, mut evaluated) = (Archive::new(), 0);
+    let mut archive = Archive::new();
+    let mut evaluated = 0;
     for (from, number) in froms.into_iter().zip(0..) {
         evaluator.wait_until(from);
         let seed = if number == 0 { settings.seed } else { settings.seed ^ mix(number) };
@@ -98,7 +99,8 @@ fn search(
     settings: MogaSettings,
     archive: &mut Archive<(SlotBits, Time)>,
 ) -> usize {
-    let (slots, draw) = (evaluator.slots(), SplitMix64::new(settings.seed));
+    let slots = evaluator.slots();
+    let draw = SplitMix64::new(settings.seed);
     let mut search = MogaSearch { slots, from, known: BTreeMap::new(), draw };
     let mut members: Vec<SlotBits> = (0..settings.population).map(|_| search.random()).collect();
     let mut costs = search.evaluate(&members, evaluator, archive);
@@ -293,7 +295,8 @@ fn distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
         .map(|cost| cost.map_or((0.0, 0.0), |cost| (allocation(&cost) / ranges.0, makespan(&cost) / ranges.1)))
         .collect();
     move |one, other| {
-        let (across, along) = (places[one].0 - places[other].0, places[one].1 - places[other].1);
+        let across = places[one].0 - places[other].0;
+        let along = places[one].1 - places[other].1;
         (across * across + along * along).sqrt()
     }
 }

@@ -120,7 +120,8 @@ impl Application {
         let mut after = vec![Span::ZERO; self.tasks()];
         // Tasks are in topological order, and edges ascend.
         for &(from, to) in self.edges.iter().rev() {
-            let (from, to) = (from as usize, to as usize);
+            let from = from as usize;
+            let to = to as usize;
             after[from] = after[from].max(runtime(to) + after[to]);
         }
         after

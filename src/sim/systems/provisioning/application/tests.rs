@@ -129,7 +129,8 @@ fn a_plan_books_inner_slots_whole_and_of_edges_what_is_used() {
 #[test]
 fn a_plan_costs_what_its_bookings_cost() {
     let mut draw = SplitMix64::new(11);
-    let (mut plans, mut later) = (0, 0);
+    let mut plans = 0;
+    let mut later = 0;
     for seed in 0..40 {
         let step = |from: u64, draw: &mut SplitMix64| {
             let micros = draw.int(0, 1_000_000);
@@ -146,7 +147,8 @@ fn a_plan_costs_what_its_bookings_cost() {
         let mut desk = Desk::new(terms, planner, Box::new(forecast::Constant(0.0)));
         for number in 0..4 {
             let job = TaskId { job: JobId(number), index: 0 };
-            let (nodes, length) = (draw.int(1, 5) as u32, draw.int(1, 30));
+            let nodes = draw.int(1, 5) as u32;
+            let length = draw.int(1, 30);
             desk.submit(Time::ZERO, Ask { job, nodes, walltime: Span::from_secs(length) }).unwrap();
         }
         desk.pass(Time::ZERO, &mut Vec::new());

@@ -174,7 +174,8 @@ impl Model {
         match news {
             News::Back { request } => {
                 let mut deeds = Vec::new();
-                let (wanted, patience) = (self.requests[request].clone(), Patience::new(Span::from_secs(10)));
+                let wanted = self.requests[request].clone();
+                let patience = Patience::new(Span::from_secs(10));
                 let coordinator = Coordinator::recover(now, wanted, patience, &self.logs[request], &mut deeds);
                 self.coordinators[request] = Some(coordinator);
                 self.carry_out(now, request, deeds);

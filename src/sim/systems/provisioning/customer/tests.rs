@@ -64,8 +64,12 @@ impl Actor<Message, Record> for Trickster {
 
 impl Trickster {
     fn new(seed: u64, lies: u64) -> Trickster {
-        let (heard, quoted, entered) = (Arc::default(), Vec::new(), Vec::new());
-        let (random, rate, holds) = (SplitMix64::new(seed), Rate::ONE, BTreeMap::new());
+        let heard = Arc::default();
+        let quoted = Vec::new();
+        let entered = Vec::new();
+        let random = SplitMix64::new(seed);
+        let rate = Rate::ONE;
+        let holds = BTreeMap::new();
         Trickster { random, lies, rate, heard, quoted, booked: 0, entered, holds }
     }
 
@@ -180,7 +184,8 @@ impl Trickster {
     /// An answer to no question, or of a wrong kind.
     fn anything(&mut self) -> Message {
         let number = self.random.int(0, 6);
-        let (job, index) = (JobId(self.one_in(3) as u32), self.one_in(4) as u32);
+        let job = JobId(self.one_in(3) as u32);
+        let index = self.one_in(4) as u32;
         let task = TaskId { job, index };
         let start = Time::from_micros(self.random.next_u64() >> self.one_in(60));
         let part = Part { procs: self.one_in(40) as u32, start, span: Span::from_micros(self.random.next_u64()) };
@@ -197,7 +202,8 @@ impl Trickster {
             4 => Reply::Chances(Vec::new()),
             _ => {
                 let offers = vec![Offer { start, fee }; 2];
-                let (procs, span) = (part.procs, part.span);
+                let procs = part.procs;
+                let span = part.span;
                 Reply::Prices(Quote {
                     id: QuoteId(9),
                     expiry: start,
@@ -415,7 +421,8 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
         let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let mut world = World::with(&[CORES], LATENCY);
         world.providers[0].tariff = Tariff::flat(Rate(price));
-        let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let rules = Provisioning::default();
+        let negotiated = vec![job(0, 100, 1)];
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };
         let heard = site.heard.clone();
@@ -436,7 +443,8 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
         let world = World::with(&[CORES], LATENCY).failing();
-        let (rules, negotiated) = (Provisioning::default(), vec![job(0, 100, 1)]);
+        let rules = Provisioning::default();
+        let negotiated = vec![job(0, 100, 1)];
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         // It grants the first claim.
         let site = Brief { site: Trickster::new(2, 0), is_lost };
@@ -466,7 +474,8 @@ impl Actor<Message, Record> for Brief {
                     out.send(event.from, Message::Begun(Begun { task }));
                 }
                 Cause::Message(Message::Recall(Recall { task })) => {
-                    let (started, saved) = (now.time, Span::ZERO);
+                    let started = now.time;
+                    let saved = Span::ZERO;
                     out.send(
                         event.from,
                         match self.is_lost {

@@ -92,7 +92,8 @@ impl Desk {
     /// Horizon of the slots without end. Where these are sold whole, it stays while the plan does, so that a claim
     /// finds the slot that was advertised.
     fn edge_horizon(&mut self) -> Time {
-        let (version, now) = (self.plan.version, self.now);
+        let version = self.plan.version;
+        let now = self.now;
         if matches!(self.terms.edge_slots, EdgeSlots::Open | EdgeSlots::Divisible) {
             return self.horizon();
         }

@@ -37,7 +37,8 @@ fn no_desk_minds_the_end_of_time() {
         let mut stream = crate::random::SplitMix64::new(1);
         let mut desk = desk(5, mode, name);
         let mut now = Time::from_micros(Time::LATEST.micros() - (2 << 56));
-        let (mut running, mut waiting) = (Vec::<(Time, TaskId)>::new(), Vec::<Ask>::new());
+        let mut running = Vec::<(Time, TaskId)>::new();
+        let mut waiting = Vec::<Ask>::new();
         for number in 0..120 {
             let span = Span::from_micros(stream.int(1, WALLTIME_MAX.micros()));
             let procs = stream.int(1, 5) as u32;
@@ -320,7 +321,8 @@ fn a_desk_never_promises_more_than_there_is() {
     for (seed, mode) in (0..seeds).flat_map(|seed| [(seed, PlanningMode::Exact), (seed, PlanningMode::Rebuild)]) {
         let names = planner::names();
         let planner = if mode == PlanningMode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
-        let (mut desk, mut draw) = (desk(6, mode, planner), SplitMix64::new(seed));
+        let mut desk = desk(6, mode, planner);
+        let mut draw = SplitMix64::new(seed);
         let mut ends: Vec<(Time, TaskId)> = Vec::new();
         let mut lengths = BTreeMap::new();
         let mut booked: Vec<BookingId> = Vec::new();
@@ -344,7 +346,8 @@ fn a_desk_never_promises_more_than_there_is() {
                 }
             }
             if draw.int(0, 2) == 0 && at < 100 {
-                let (walltime, runtime) = (draw.int(1, 12), draw.int(1, 12));
+                let walltime = draw.int(1, 12);
+                let runtime = draw.int(1, 12);
                 let runtime = if mode == PlanningMode::Exact { walltime } else { runtime.min(walltime) };
                 lengths.insert(task(at as u32), (runtime, draw.int(1, 6) as u32, walltime));
                 let (_, nodes, walltime) = lengths[&task(at as u32)];

@@ -25,7 +25,8 @@ const ENOUGH: usize = 20;
 
 impl History {
     pub fn new() -> History {
-        let (nodes, times) = (NODES.len() + 1, HOURS.len() + 1);
+        let nodes = NODES.len() + 1;
+        let times = HOURS.len() + 1;
         History {
             all: Series::new(),
             by_nodes: vec![Series::new(); nodes],

@@ -117,7 +117,8 @@ pub fn chance_of(all: usize, in_time: usize) -> f64 {
 
 /// Rank of the first of `all` waits that is no less than the quantile with confidence; beyond the last if none is.
 pub fn rank_of(all: usize, quantile: f64) -> usize {
-    let (mut low, mut high) = (1, all + 1);
+    let mut low = 1;
+    let mut high = all + 1;
     while low < high {
         let middle = low.midpoint(high);
         if is_enough(all, quantile, middle) {

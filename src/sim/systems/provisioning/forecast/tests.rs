@@ -45,7 +45,8 @@ fn three_waits_beyond_the_bound_are_a_change() {
 fn a_series_is_the_plain_one() {
     let mut draw = SplitMix64::new(11);
     for _ in 0..if cfg!(unoptimised) { 2 } else { 6 } {
-        let (mut series, mut waits) = (Series::new(), Vec::<u64>::new());
+        let mut series = Series::new();
+        let mut waits = Vec::<u64>::new();
         let mut run: Option<(u64, usize)> = None;
         let mut level = 100.0;
         for _ in 0..2_500 {

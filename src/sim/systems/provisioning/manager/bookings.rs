@@ -103,7 +103,8 @@ impl NegotiatingManager {
     ) {
         orders.push(Order::Note(Record::Booked { user, job, receipt }));
         let begun = receipt.part.start <= now;
-        let (part, tasks) = (receipt.part, Vec::new());
+        let part = receipt.part;
+        let tasks = Vec::new();
         let booked = Booked { user, job, part, used: 0, worked: Area::ZERO, worth: 0, begun, is_leg, tasks };
         self.booked.insert(receipt.booking, booked);
     }

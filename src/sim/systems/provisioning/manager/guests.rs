@@ -277,7 +277,8 @@ impl Seating<'_> {
     fn of<'a>(front: &'a NegotiatingManager, now: Time, site: &Tasks) -> Seating<'a> {
         let guests = &front.guests;
         let kept = guests.kept(now, now + MOMENT);
-        let (mut free, free_but_kept) = (site.free_nodes().clone(), site.free_nodes().intersection(&kept));
+        let mut free = site.free_nodes().clone();
+        let free_but_kept = site.free_nodes().intersection(&kept);
         free.subtract(&kept);
         let tenants = site.all().filter_map(|running| Some((running.task, running.nodes()?.clone())));
         Seating { guests, now, free, free_but_kept, kept, tenants: BTreeMap::from_iter(tenants) }

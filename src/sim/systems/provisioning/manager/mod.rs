@@ -350,8 +350,10 @@ impl NegotiatingManager {
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
         orders.push(Order::Start(Start { walltime, ending, loss, rank: rank(task), ..start }));
         let idle_until = if enter.tells { enter.not_before } else { now };
-        let (is_leg, losses) = (enter.is_leg(), enter.losses);
-        let (is_at_desk, until) = (enter.within.is_empty(), now + runtime.min(walltime));
+        let is_leg = enter.is_leg();
+        let losses = enter.losses;
+        let is_at_desk = enter.within.is_empty();
+        let until = now + runtime.min(walltime);
         let within = enter.within;
         self.running.insert(task, Runs { sender, within, is_at_desk, idle_until, is_leg, until, losses, again });
     }
@@ -518,7 +520,8 @@ fn ask_of(enter: &Enter) -> Ask {
 
 /// Probability that work starts in time, for each submission time, from the site's present knowledge.
 fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
-    let (mut chances, mut ahead) = (Vec::new(), Span::ZERO);
+    let mut chances = Vec::new();
+    let mut ahead = Span::ZERO;
     let left = work.start.since(now);
     if step.is_zero() || left.micros() / step.micros() > CHANCES_MAX {
         return chances;

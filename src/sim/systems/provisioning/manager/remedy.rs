@@ -38,7 +38,8 @@ impl FailureHandling {
             fails.recovery.killed = Killed::Head;
         }
         let attempts = fails.attempts(procs);
-        let (recovery, down) = (fails.recovery, Vec::new());
+        let recovery = fails.recovery;
+        let down = Vec::new();
         FailureHandling { attempts, of_guests, recovery, down, news: None, lost: Vec::new(), broken: Vec::new() }
     }
 
@@ -110,7 +111,8 @@ impl NegotiatingManager {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
         } else if !running.loss.is_told {
             // Its user has been told of the first start.
-            let (walltime, runtime) = (left_of(enter.walltime, saved), left_of(enter.runtime, saved));
+            let walltime = left_of(enter.walltime, saved);
+            let runtime = left_of(enter.runtime, saved);
             let losses = enter.losses.saturating_add(1);
             let enter = Enter { walltime, runtime, losses, tells: false, ..enter };
             remedy.lost.push(Submission { sender, origin, enter });
@@ -146,7 +148,8 @@ impl NegotiatingManager {
     pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &mut self.remedy else { return };
         let Some(down) = remedy.news.take() else { return };
-        let (mut lost, is_first) = (std::mem::take(&mut remedy.lost), remedy.attempts.are_first());
+        let mut lost = std::mem::take(&mut remedy.lost);
+        let is_first = remedy.attempts.are_first();
         let broken = std::mem::take(&mut remedy.broken);
         self.desk.are_down(now, &down);
         let mut waiting = Vec::new();
@@ -194,7 +197,9 @@ impl NegotiatingManager {
         };
         let booked = self.booked.get_mut(&booking).expect("a booking that gives way is known");
         booked.part = receipt.part;
-        let (user, job, waiting) = (booked.user, booked.job, booked.tasks.clone());
+        let user = booked.user;
+        let job = booked.job;
+        let waiting = booked.tasks.clone();
         orders.push(Order::Note(Record::Postponed { receipt }));
         orders.push(Order::Say(user, Message::Postponed(Postponed { job, receipt })));
         waiting
@@ -212,7 +217,8 @@ impl NegotiatingManager {
     fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
         let Booked { user, job, part, worked, worth, tasks, .. } =
             self.booked.remove(&booking).expect("a booking that is revoked is known");
-        let (mut unused, mut worth) = (Area::ZERO, worth);
+        let mut unused = Area::ZERO;
+        let mut worth = worth;
         for (task, runs) in &mut self.running {
             let Some(place) = runs.within.iter().position(|(its, _)| *its == booking) else { continue };
             let (_, procs) = runs.within.remove(place);

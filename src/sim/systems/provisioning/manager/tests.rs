@@ -406,7 +406,8 @@ proptest! {
             prop_assert_eq!(answers.len(), asked[user]);
             prop_assert!(answers.iter().all(|(at, _)| times[user].contains(at)));
         }
-        let (mut booked, mut held) = (BTreeSet::new(), BTreeSet::new());
+        let mut booked = BTreeSet::new();
+        let mut held = BTreeSet::new();
         for entry in &played.log {
             match &entry.record {
                 Record::Booked { receipt, .. } => prop_assert!(booked.insert(receipt.booking)),

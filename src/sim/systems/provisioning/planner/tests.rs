@@ -58,7 +58,8 @@ fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
         let mut counts = Counts::default();
         let mut all = Vec::new();
         for (from, length, width) in bookings {
-            let (from, until) = (second(from), second(from + length));
+            let until = second(from + length);
+            let from = second(from);
             if counts.most(from, until) + width <= procs {
                 counts.insert(from, until, width);
                 all.push(Fixed { from, until, procs: width });
@@ -96,7 +97,8 @@ proptest! {
         let queue: Vec<Ask> = queue.iter().map(longer).collect();
         let question = Question { now, procs: 6, fixed: &fixed, extra: None, queue: &queue };
         for name in names() {
-            let (mut starts, mut by_policy) = (Vec::new(), Vec::new());
+            let mut starts = Vec::new();
+            let mut by_policy = Vec::new();
             let mut planner = build(name.name).unwrap();
             planner.plan(&question, &mut starts);
             for (ask, start) in queue.iter().zip(&starts) {
@@ -119,7 +121,8 @@ proptest! {
                 let extra = Fixed { from: second(*from), until: second(from + length), procs: *procs };
                 let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
                 let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
-                let (mut starts, mut anew) = (Vec::new(), Vec::new());
+                let mut starts = Vec::new();
+                let mut anew = Vec::new();
                 planner.plan(&question, &mut starts);
                 build(name.name).unwrap().plan(&question, &mut anew);
                 prop_assert_eq!(&starts, &anew, "{}", name.name);

@@ -82,7 +82,9 @@ fn request(deal: &Deal<'_>) -> CoallocationRequest {
 impl VolatileState {
     fn new(coordinator: Coordinator) -> VolatileState {
         let legs = coordinator.request().legs.len();
-        let (asked, quoted, booked) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let asked = BTreeMap::new();
+        let quoted = BTreeMap::new();
+        let booked = BTreeMap::new();
         VolatileState {
             coordinator,
             asked,
@@ -299,7 +301,8 @@ impl Strategy for Coallocate {
 
     /// Handles a revoked booking: all other legs are returned, too.
     fn revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
-        let (now, mut deeds) = (deal.now, Vec::new());
+        let now = deal.now;
+        let mut deeds = Vec::new();
         if self.bargaining.is_none() {
             let patience = patience(deal);
             let coordinator = Coordinator::recover(now, request(deal), patience, &self.log, &mut deeds);
@@ -326,7 +329,8 @@ impl Strategy for Coallocate {
         if self.was_whole() {
             take_back(deal);
         }
-        let (mut deeds, patience) = (Vec::new(), patience(deal));
+        let mut deeds = Vec::new();
+        let patience = patience(deal);
         let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
         self.bargaining = Some(VolatileState::new(coordinator));
         self.carry_out(deeds, deal);

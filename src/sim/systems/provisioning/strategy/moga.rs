@@ -152,7 +152,8 @@ impl Moga {
             };
             let at = (0..plan.bookings.len()).find(is_its).expect("the share of a task is booked");
             taken[at] = true;
-            let (its, booking) = (shares.entry(task).or_default(), booked[&at].booking);
+            let its = shares.entry(task).or_default();
+            let booking = booked[&at].booking;
             match its.iter_mut().find(|(other, _)| *other == booking) {
                 Some((_, sum)) => *sum += procs,
                 None => its.push((booking, procs)),

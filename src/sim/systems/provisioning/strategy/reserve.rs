@@ -33,10 +33,12 @@ struct ReserveStrategy {
 impl ReserveStrategy {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         let task = deal.run.job.tasks[0];
-        let (providers, start) = (deal.fitting(0), deal.wanted().max(deal.soonest_asked()));
+        let providers = deal.fitting(0);
+        let start = deal.wanted().max(deal.soonest_asked());
         self.silent = providers.len();
         for provider in providers {
-            let (procs, span) = (task.cores, deal.world.providers[provider].lasts(&task) + deal.slack());
+            let procs = task.cores;
+            let span = deal.world.providers[provider].lasts(&task) + deal.slack();
             deal.ask(provider, Query::PricesFrom(Part { procs, start, span }));
         }
     }

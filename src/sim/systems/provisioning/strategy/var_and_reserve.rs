@@ -219,7 +219,8 @@ mod tests {
         // The last one answers first.
         for (provider, &(price, fee, lasts)) in sites.iter().enumerate().rev() {
             let offers = vec![Offer { start, fee: Area::of(1, Span::from_secs(fee)) }];
-            let (span, tariff) = (Span::from_secs(lasts), Tariff::flat(Rate(price)));
+            let span = Span::from_secs(lasts);
+            let tariff = Tariff::flat(Rate(price));
             both.priced(provider, Quote { id: QuoteId(0), expiry: start, procs: 1, span, tariff, offers });
         }
         both.cheapest.expect("there are quotes").0

@@ -29,7 +29,8 @@ impl AsPolicy {
             FitMeasure::Duration => long,
             FitMeasure::Area => long.map(|long| long * width),
         };
-        let (is_endless, measure) = (measure.is_none(), measure.unwrap_or_default());
+        let is_endless = measure.is_none();
+        let measure = measure.unwrap_or_default();
         // An end counts without checkpoints.
         let work = &shapes[candidate["shape"].as_u64().unwrap() as usize]["duration"];
         let work = Span::from_micros((work.as_f64().unwrap() * 1e6).round() as u64);
@@ -81,8 +82,10 @@ proptest! {
         (bookings, killed, every) in (0usize..3, 0usize..4, 0u64..6),
         (steps, tenths) in (0u32..3, prop::sample::select(vec![[10u64, 10], [10, 20], [7, 10], [13, 30]])),
     ) {
-        let (fit, rect_end, choose, rule) =
-            (&ALL[fit], RectEnd::ALL[rect_end].1, Choose::ALL[choose].1, ShapeRule::ALL[rule].1);
+        let fit = &ALL[fit];
+        let rect_end = RectEnd::ALL[rect_end].1;
+        let choose = Choose::ALL[choose].1;
+        let rule = ShapeRule::ALL[rule].1;
         let failures = mtbf.map_or_else(Vec::new, |mtbf| vec![
             drawn(0, 4, mtbf, mttr, Per::Node, true),
             drawn(1, 6, 2 * mtbf, mttr, Per::Site, false),
@@ -90,7 +93,8 @@ proptest! {
         ]);
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
         let checkpoint = (every > 0).then_some(saves);
-        let (bookings, killed) = (Bookings::ALL[bookings].1, Killed::ALL[killed].1);
+        let bookings = Bookings::ALL[bookings].1;
+        let killed = Killed::ALL[killed].1;
         let recovery = Recovery { killed, checkpoint, bookings, ..Recovery::default() };
         let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
         let malleability = Malleability { steps, serial_millionths: 100_000 };
@@ -141,9 +145,12 @@ impl CheckedProgram for Scripted {
 /// The questions to a program with these answers, and the offer for the request of Figure 1, in further shapes if there
 /// are any.
 fn scripted(answers: &[&'static str], shapes: &[JobShape], rule: ShapeRule) -> (Vec<String>, Option<ShapedOffer>) {
-    let (book, told) = (figure_book("ff", RectEnd::Open), Arc::default());
+    let book = figure_book("ff", RectEnd::Open);
+    let told = Arc::default();
     let program = Scripted { answers: answers.to_vec(), told: Arc::clone(&told), failed: false };
-    let (site, latency, speed) = (ActorId(1), Span::ZERO, Speed::USUAL);
+    let site = ActorId(1);
+    let latency = Span::ZERO;
+    let speed = Speed::USUAL;
     let cluster = Cluster { site, latency, speed, is_shared: false, book, outages: None };
     let meta = MetaScheduler::new(vec![cluster], Choose::First, None).with_shape_rule(rule);
     let wish = match shapes {
@@ -219,7 +226,8 @@ fn a_program_compares_shapes_under_the_rule_policy_only() {
         let duration = Span::from_secs(seconds);
         JobShape { nodes, duration, runtime: duration }
     };
-    let (two, eight) = (shape(2, 10), shape(8, 3));
+    let two = shape(2, 10);
+    let eight = shape(8, 3);
     let asked = |told: &[String]| told.iter().map(|told| told.matches("\"start\"").count()).collect::<Vec<_>>();
     // 2 nodes at 4, 6, 8 and 10 s; 8 nodes at 6 and 15 s.
     let (told, found) = scripted(&["\"candidate\":4"], &[two, eight], ShapeRule::Policy);
@@ -243,7 +251,8 @@ fn nothing_is_decided_after_a_fault() {
     let told = Arc::default();
     let answers = vec!["\"candidate\":0", "\"candidate\":9"];
     let program = Scripted { answers, told: Arc::clone(&told), failed: false };
-    let (recovery, usual) = (Recovery::default(), (&ALL[0], RectEnd::Clip));
+    let recovery = Recovery::default();
+    let usual = (&ALL[0], RectEnd::Clip);
     let log = play_with([Speed::USUAL; 2], says(&asked), [0; 3], (&[], &recovery, 1), usual, |clusters| {
         MetaScheduler::new(clusters, Choose::First, None).with_allocator(Some(Box::new(program)))
     });

@@ -52,7 +52,8 @@ proptest! {
             let of = |mask: u8| (0..NODES as usize).filter(move |node| mask >> node & 1 == 1);
             match step {
                 Step::Book(after, lasts, mask) => {
-                    let (start, end) = (now + after, now + after + lasts);
+                    let start = now + after;
+                    let end = now + after + lasts;
                     let mut cells = of(mask).flat_map(|node| (start..end).map(move |second| (node, second)));
                     let is_free = end < SECONDS && cells.all(|(node, second)| !booked[second][node] && second >= back[node]);
                     let accepted = end < SECONDS && book.add(at(start as u64), at(end as u64), &nodes_of(mask)).is_ok();

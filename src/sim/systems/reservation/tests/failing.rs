@@ -22,8 +22,10 @@ pub(super) fn once(site: usize, nodes: &str, at_second: u64, lasts: u64) -> Fail
 
 pub(super) fn drawn(site: usize, nodes: u32, mtbf: u64, mttr: u64, per: Per, announced: bool) -> Failure {
     let law = |kind| Law { kind, shape: 0.8 };
-    let (mtbf, mttr) = (Span::from_secs(mtbf), Span::from_secs(mttr));
-    let (between, repair) = (law(Distribution::Weibull), law(Distribution::Exponential));
+    let mtbf = Span::from_secs(mtbf);
+    let mttr = Span::from_secs(mttr);
+    let between = law(Distribution::Weibull);
+    let repair = law(Distribution::Exponential);
     let pattern = FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths: 500_000 });
     Failure { what: FailureTarget::Nodes { site, nodes: NodeSet::all(nodes) }, pattern, announced }
 }
@@ -103,7 +105,8 @@ fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
                 told(std::slice::from_ref(entry)).pop()? + &in_shape(job)
             }
             Record::Rebooked { job, site, start, until, nodes } => {
-                let (start, until) = (start.seconds(), until.seconds());
+                let start = start.seconds();
+                let until = until.seconds();
                 let shape = in_shape(job);
                 format!("{now}: {job} gets {nodes} of {} from {start} to {until}{shape} instead", site.0)
             }
@@ -272,7 +275,8 @@ proptest! {
         ];
         let saves = Checkpoint { every: Every::Span(Span::from_secs(every.max(1))), cost: Span::from_millis(500) };
         let checkpoint = (every > 0).then_some(saves);
-        let (bookings, killed) = (Bookings::ALL[bookings].1, Killed::ALL[killed].1);
+        let bookings = Bookings::ALL[bookings].1;
+        let killed = Killed::ALL[killed].1;
         let recovery = Recovery { killed, attempts, checkpoint, bookings, compensation_millionths: 250_000, ..Recovery::default() };
         let choose = if global { Choose::Global } else { Choose::First };
         let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
@@ -288,9 +292,15 @@ proptest! {
             outages.expected(now).iter().any(|one| one.nodes.meets(cores))
         };
         let mut promised: BTreeMap<JobId, (ActorId, Time, Time, NodeSet)> = BTreeMap::new();
-        let (mut used, mut ends, mut running) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        let (mut accepted, mut broken, mut removed, mut due) = (0, BTreeMap::new(), 0, BTreeMap::new());
-        let (mut shapes, mut chosen) = (BTreeMap::new(), BTreeMap::new());
+        let mut used = BTreeMap::new();
+        let mut ends = BTreeMap::new();
+        let mut running = BTreeMap::new();
+        let mut accepted = 0;
+        let mut broken = BTreeMap::new();
+        let mut removed = 0;
+        let mut due = BTreeMap::new();
+        let mut shapes = BTreeMap::new();
+        let mut chosen = BTreeMap::new();
         // The nodes and the duration of a request, in the shape last chosen.
         let now_asks = |job: &JobId, chosen: &BTreeMap<JobId, JobShape>| {
             let (_, _, duration, _, _, nodes, _) = asked[job.0 as usize];

@@ -13,7 +13,8 @@ fn shape(nodes: u32, seconds: u64) -> JobShape {
 pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wish, Invalid> {
     let JobShape { nodes, duration, runtime } = shapes[0];
     let tasks = vec![Task { walltime: duration, ..Task::new(runtime, nodes, Kind(0)) }];
-    let (id, arrive) = (JobId(0), at(0));
+    let id = JobId(0);
+    let arrive = at(0);
     let job = Arc::new(Job { id, arrive, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None });
     let shapes = if shapes.len() > 1 { shapes.to_vec() } else { Vec::new() };
     let reserve = Reserve { job, ready: at(ready), deadline: at(deadline), shapes, staging: None };
@@ -22,7 +23,9 @@ pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wis
 
 fn choose_in_figure_1(fit: &str, rule: ShapeRule, shapes: &[JobShape]) -> Option<(usize, u64, String)> {
     let chosen = [Choose::First, Choose::Global].map(|choose| {
-        let (site, latency, speed) = (ActorId(1), Span::ZERO, Speed::USUAL);
+        let site = ActorId(1);
+        let latency = Span::ZERO;
+        let speed = Speed::USUAL;
         let book = figure_book(fit, RectEnd::Clip);
         let cluster = Cluster { site, latency, speed, is_shared: false, book, outages: None };
         let meta = MetaScheduler::new(vec![cluster], choose, None);
@@ -156,7 +159,8 @@ impl Cells {
                 (RectEnd::Inf2tdl, end) => end.map_or(due, cell),
                 (RectEnd::Open, end) => end.map_or(Time::NEVER, cell),
             };
-            let (width, begin) = (free.len() as u32, cell(begin.unwrap()));
+            let width = free.len() as u32;
+            let begin = cell(begin.unwrap());
             found.push((start, free, Rectangle { start: cell(start), width, begin, end }));
         }
         found
@@ -184,7 +188,8 @@ fn by_trying_all(
             for (start, free, rectangle) in site.candidates(now, (ready, due), (width, lasts), rect_end) {
                 let rank = fit.across(fit.rank(&rectangle), Speed(2_000_000 / site.halves));
                 let first = if choose == Choose::First { number as i128 } else { 0 };
-                let (end, start_key) = (i128::from(start + lasts), i128::from(start));
+                let end = i128::from(start + lasts);
+                let start_key = i128::from(start);
                 let key = [first, rank, end, place as i128, start_key, number as i128];
                 all.push((key, place, number, start, free[..width as usize].to_vec()));
             }
@@ -201,7 +206,10 @@ fn by_trying_all(
         all = winners.into_values().collect();
         all.sort_by_key(|(key, place, ..)| {
             let (nodes, seconds) = shapes[*place];
-            let (nodes, area, end, start) = (i128::from(nodes), i128::from(u64::from(nodes) * seconds), key[2], key[4]);
+            let area = i128::from(u64::from(nodes) * seconds);
+            let nodes = i128::from(nodes);
+            let end = key[2];
+            let start = key[4];
             match rule {
                 ShapeRule::Listed => [*place as i128, 0, 0, 0, 0],
                 ShapeRule::Thrifty => [area, end, start, nodes, *place as i128],
@@ -226,7 +234,8 @@ proptest! {
             1..25,
         ),
     ) {
-        let (fit, rule) = (&ALL[fit], ShapeRule::ALL[rule].1);
+        let fit = &ALL[fit];
+        let rule = ShapeRule::ALL[rule].1;
         let choose = if global { Choose::Global } else { Choose::First };
         let cluster = |&(nodes, halves): &(u32, u64)| Cluster {
             site: ActorId(1),

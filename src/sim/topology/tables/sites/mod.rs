@@ -304,7 +304,9 @@ fn misfit(site: &Site) -> Option<(&'static str, String)> {
     if managers::tongue(&site.scheduler) != Some(Tongue::Slurm) {
         return None;
     }
-    let (cores, nodes, most) = (site.cores, site.program.slurm.nodes, SlurmCluster::NODES_MAX);
+    let cores = site.cores;
+    let nodes = site.program.slurm.nodes;
+    let most = SlurmCluster::NODES_MAX;
     if nodes == 0 && cores > most {
         let share = (1..=most).rev().find(|nodes| cores.is_multiple_of(*nodes)).unwrap_or(1);
         return Some((

@@ -249,8 +249,10 @@ proptest! {
             prop_assert_eq!(heard.iter().filter(|(_, message)| is_answer(message)).count(), asked[user]);
         }
 
-        let (mut down, mut running) = (NodeSet::default(), BTreeMap::<TaskId, NodeSet>::new());
-        let (mut booked, mut held) = (BTreeMap::<BookingId, Receipt>::new(), BTreeSet::new());
+        let mut down = NodeSet::default();
+        let mut running = BTreeMap::<TaskId, NodeSet>::new();
+        let mut booked = BTreeMap::<BookingId, Receipt>::new();
+        let mut held = BTreeSet::new();
         for Entry { record, .. } in &played.log {
             match record {
                 Record::Down { cores, .. } => down.unite(cores),
