@@ -69,7 +69,7 @@ fn rules(name: &str) -> Fractional {
 
 /// A whole log as one run, by the paper's rules for nodes with two processors.
 fn log(path: &Path, nodes: u32, name: &str) {
-    let trace = gzip::open(path).and_then(swf::read).expect("a log that can be read");
+    let trace = gzip::open_unpacked(path).and_then(swf::read).expect("a log that can be read");
     let timed = |job: hansa_sim::workload::Rigid| {
         let shape = needs::dual_core(&job, 2 * 1024 * 1024).ok()?;
         let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use hansa_run::bench::{ECHO, Effort, bench, echo};
+use hansa_run::bench::{ECHO, Effort, run_bench, run_echo};
 use hansa_run::cli;
 
 mod dfrs;
@@ -23,9 +23,9 @@ fn main() -> ExitCode {
     let rest = arguments.get(1..).unwrap_or_default();
     match arguments.first().map(String::as_str) {
         // The measurements start this program again: as a leaf, and as a grid.
-        Some(ECHO) => return ended(echo(rest)),
-        Some("run" | "router" | "site" | "user") => return cli::hansa(env!("CARGO_PKG_VERSION")),
-        None => return ended(bench(&Effort::full())),
+        Some(ECHO) => return ended(run_echo(rest)),
+        Some("run" | "router" | "site" | "user") => return cli::hansa_main(env!("CARGO_PKG_VERSION")),
+        None => return ended(run_bench(&Effort::full())),
         Some("dfrs") => dfrs::main(rest),
         Some("network") => network::main(),
         Some("plan") => plan::main(),

@@ -135,7 +135,7 @@ fn model(jobs: u32) -> Vec<Rigid> {
 fn log(path: &Path) -> Vec<Rigid> {
     let mut bytes = Vec::new();
     let begun = cpu();
-    gzip::open(path).and_then(|mut input| input.read_to_end(&mut bytes)).expect("the log can be read");
+    gzip::open_unpacked(path).and_then(|mut input| input.read_to_end(&mut bytes)).expect("the log can be read");
     let trace = swf::read(&bytes[..]).expect("memory can be read");
     println!("{} jobs read in {:.3} CPU s", trace.jobs.len(), cpu() - begun);
     rigid(trace, 1)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hansa_run::identity::{Authority, Identity};
-use hansa_run::quic::{JoinTerms, Listener, Peer, QuicOptions, append, connect};
+use hansa_run::quic::{JoinTerms, Listener, Peer, QuicOptions, append_frame, connect_router};
 use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
@@ -45,7 +45,7 @@ fn measure(peers: usize, rounds: usize) -> (Duration, Duration) {
         // Ends with the process.
         std::thread::spawn(move || leaves(address, bare_address, &roster, &leaf));
 
-        let ours = listener.admit(JoinTerms { roster: parties, topology: TOPOLOGY }).await.unwrap();
+        let ours = listener.admit_all(JoinTerms { roster: parties, topology: TOPOLOGY }).await.unwrap();
         let mut bare = Vec::new();
         while bare.len() < peers {
             let connection = endpoint.accept().await.unwrap().await.unwrap();
@@ -74,7 +74,7 @@ async fn rounds_of_frames(peers: &mut [Peer], rounds: usize) -> Vec<Duration> {
         let begun = Instant::now();
         for peer in &mut *peers {
             out.clear();
-            append(&[7; FRAME - 4], &mut out).unwrap();
+            append_frame(&[7; FRAME - 4], &mut out).unwrap();
             peer.sender.write(&out).await.unwrap();
         }
         for peer in &mut *peers {
@@ -104,12 +104,13 @@ fn leaves(address: SocketAddr, bare_address: SocketAddr, roster: &[Party], ident
     runtime().block_on(async {
         for party in roster {
             let hello = Hello::new(vec![party.clone()], TOPOLOGY);
-            let mut leaf = connect(&address.to_string(), identity, &hello, &QuicOptions::default()).await.unwrap();
+            let mut leaf =
+                connect_router(&address.to_string(), identity, &hello, &QuicOptions::default()).await.unwrap();
             tokio::spawn(async move {
                 let mut out = Vec::new();
                 while let Ok(Some(frame)) = leaf.receiver.next().await {
                     out.clear();
-                    append(frame, &mut out).unwrap();
+                    append_frame(frame, &mut out).unwrap();
                     leaf.sender.write(&out).await.unwrap();
                 }
             });

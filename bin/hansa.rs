@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa_run::cli::hansa(env!("HANSA_VERSION"))
+    hansa_run::cli::hansa_main(env!("HANSA_VERSION"))
 }

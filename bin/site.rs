@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa_run::cli::site(env!("HANSA_VERSION"))
+    hansa_run::cli::site_main(env!("HANSA_VERSION"))
 }

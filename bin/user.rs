@@ -1,3 +1,3 @@
 fn main() -> std::process::ExitCode {
-    hansa_run::cli::user(env!("HANSA_VERSION"))
+    hansa_run::cli::user_main(env!("HANSA_VERSION"))
 }

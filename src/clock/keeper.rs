@@ -15,7 +15,7 @@ use rustix::process::{PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open,
 use rustix::thread::futex;
 use rustix::time::Timespec;
 
-use crate::proc::pid;
+use crate::proc::process_pid;
 use crate::processes::Processes;
 use crate::state::{NEVER, Page};
 use crate::steps::{Step, Stepper};
@@ -49,7 +49,7 @@ fn exit_code(status: ExitStatus) -> u8 {
 /// Waits for the end of a process if its first thread is about to end, but not for long. Returns true, as the next look
 /// is due.
 fn await_end((process, thread): (u32, u32)) -> bool {
-    let end = (process == thread).then(|| pidfd_open(pid(process)?, PidfdFlags::empty()).ok()).flatten();
+    let end = (process == thread).then(|| pidfd_open(process_pid(process)?, PidfdFlags::empty()).ok()).flatten();
     if let Some(end) = end {
         let at_most = Timespec { tv_sec: 0, tv_nsec: LONG.subsec_nanos().into() };
         let _ = poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&at_most));
@@ -205,7 +205,7 @@ impl<'a> Keeper<'a> {
             }
             if step == Step::Over || step == Step::Idle && (is_driven || has_end) {
                 self.page.advance(self.stepper.until);
-                return self.reap().unwrap_or(KeeperEnd::Over);
+                return self.reap_processes().unwrap_or(KeeperEnd::Over);
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
             // The step finds out whether all are asleep; if they are not, there may be something else to do.
@@ -214,13 +214,14 @@ impl<'a> Keeper<'a> {
                 continue;
             }
             is_second_try = false;
-            if let Some(end) = self.reap() {
+            if let Some(end) = self.reap_processes() {
                 return end;
             }
             if is_late() {
                 return KeeperEnd::Paused;
             }
-            let ending = (step == Step::Busy).then(|| self.processes.examine(self.page, &mut self.stepper)).flatten();
+            let ending =
+                (step == Step::Busy).then(|| self.processes.examine_threads(self.page, &mut self.stepper)).flatten();
             let is_ending = ending.is_some_and(await_end);
             pause = match step {
                 Step::Busy if is_ending => SHORT,
@@ -261,7 +262,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes note of processes that have ended, and of signals.
-    fn reap(&mut self) -> Option<KeeperEnd> {
+    fn reap_processes(&mut self) -> Option<KeeperEnd> {
         let is_driven = self.answers_within.is_some();
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -285,7 +286,7 @@ impl<'a> Keeper<'a> {
             return None;
         }
         let first = *self.asked_to_end.get_or_insert_with(|| {
-            for program in self.programs.keys().copied().filter_map(pid) {
+            for program in self.programs.keys().copied().filter_map(process_pid) {
                 let _ = kill_process(program, Signal::TERM);
             }
             Instant::now()

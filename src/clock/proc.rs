@@ -41,7 +41,7 @@ impl Thread {
 
     /// True if the thread blocks. Valid for a thread that has marked its sleep and shares its processor with the
     /// caller. Costs one system call.
-    pub fn blocks(&self) -> bool {
+    pub fn is_blocked(&self) -> bool {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
         // "running", or the number of a call, or -1 outside of one.
@@ -52,12 +52,12 @@ impl Thread {
     pub fn state(&self) -> (ThreadState, Option<Call>) {
         let mut text = [0; 256];
         let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
-        let Some(Ok(length)) = told else { return (self.stat(), None) };
-        match std::str::from_utf8(&text[..length]).ok().and_then(Call::read) {
+        let Some(Ok(length)) = told else { return (self.stat_state(), None) };
+        match std::str::from_utf8(&text[..length]).ok().and_then(Call::parse_syscall) {
             // A thread that waits for a disk is in a call, too, but goes on by itself.
-            Some(call) => (self.stat(), Some(call)),
+            Some(call) => (self.stat_state(), Some(call)),
             // It runs, is stopped, or waits for a page of memory; or there is no such thread.
-            None => match self.stat() {
+            None => match self.stat_state() {
                 ThreadState::Blocks if self.is_stopped() => (ThreadState::Blocks, None),
                 ThreadState::Gone => (ThreadState::Gone, None),
                 _ => (ThreadState::Runs, None),
@@ -66,7 +66,7 @@ impl Thread {
     }
 
     /// Letter of the state; `?` if the file cannot be read now, None if there is no such thread.
-    fn letter(&self) -> Option<u8> {
+    fn state_letter(&self) -> Option<u8> {
         match fs::read(format!("/proc/{}/task/{}/stat", self.process, self.thread)) {
             Ok(text) => {
                 // The name in front may hold anything, so the last bracket is that of its end.
@@ -78,11 +78,11 @@ impl Thread {
     }
 
     fn is_stopped(&self) -> bool {
-        matches!(self.letter(), Some(b'T' | b't'))
+        matches!(self.state_letter(), Some(b'T' | b't'))
     }
 
-    fn stat(&self) -> ThreadState {
-        match self.letter() {
+    fn stat_state(&self) -> ThreadState {
+        match self.state_letter() {
             Some(b'S' | b'T' | b't' | b'I') => ThreadState::Blocks,
             Some(b'Z' | b'X' | b'x') | None => ThreadState::Gone,
             Some(_) => ThreadState::Runs,
@@ -149,7 +149,7 @@ enum CallLimit {
 }
 
 impl Call {
-    fn read(text: &str) -> Option<Call> {
+    fn parse_syscall(text: &str) -> Option<Call> {
         let mut words = text.split_ascii_whitespace();
         // Below zero, it waits outside of a call.
         let number = words.next()?.parse().ok().filter(|number| *number >= 0)?;
@@ -161,7 +161,7 @@ impl Call {
     }
 
     /// Name of the system call if it ends by itself after some real time.
-    pub fn timed(&self) -> Option<&'static str> {
+    pub fn timed_name(&self) -> Option<&'static str> {
         let (_, name, argument, limit) = TIMED.iter().find(|(number, ..)| *number == self.number)?;
         let value = self.arguments[*argument];
         let is_timed = match limit {
@@ -175,9 +175,9 @@ impl Call {
 }
 
 /// Children of a process, whichever of its threads has made them.
-pub fn children(process: u32) -> Vec<u32> {
+pub fn child_processes(process: u32) -> Vec<u32> {
     let mut all = Vec::new();
-    for thread in threads(process) {
+    for thread in thread_ids(process) {
         let path = format!("/proc/{process}/task/{thread}/children");
         let text = fs::read_to_string(path).unwrap_or_default();
         all.extend(text.split_ascii_whitespace().filter_map(|word| word.parse::<u32>().ok()));
@@ -186,23 +186,23 @@ pub fn children(process: u32) -> Vec<u32> {
 }
 
 /// Children of a process, their children, and so on.
-pub fn descendants(process: u32) -> Vec<u32> {
-    let mut all = children(process);
+pub fn descendant_processes(process: u32) -> Vec<u32> {
+    let mut all = child_processes(process);
     let mut at = 0;
     while let Some(&next) = all.get(at) {
-        all.extend(children(next));
+        all.extend(child_processes(next));
         at += 1;
     }
     all
 }
 
-pub fn threads(process: u32) -> Vec<u32> {
+pub fn thread_ids(process: u32) -> Vec<u32> {
     let Ok(entries) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Name of a process's program, for messages.
-pub fn name(process: u32) -> String {
+pub fn program_name(process: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     name.trim_end().to_owned()
 }
@@ -235,11 +235,11 @@ pub fn end_descendants() -> usize {
     let mut ended = 0;
     // A process may make another one while it is killed.
     for _ in 0..1000 {
-        let left = descendants(own);
+        let left = descendant_processes(own);
         if left.is_empty() {
             break;
         }
-        for process in left.into_iter().filter_map(pid) {
+        for process in left.into_iter().filter_map(process_pid) {
             let _ = kill_process(process, Signal::KILL);
         }
         while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {
@@ -251,7 +251,7 @@ pub fn end_descendants() -> usize {
 }
 
 /// Number of a process in the form that system calls take. None if no process can have it.
-pub fn pid(process: u32) -> Option<Pid> {
+pub fn process_pid(process: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(process).ok()?)
 }
 
@@ -279,14 +279,14 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn calls_with_a_time_limit_are_known() {
-        let timed = |text: &str| Call::read(text).and_then(|call| call.timed());
+        let timed = |text: &str| Call::parse_syscall(text).and_then(|call| call.timed_name());
         assert_eq!(timed("7 0x7ffd 0x1 0xffffffff 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
         assert_eq!(timed("7 0x7ffd 0x1 0x1388 0x0 0x0 0x0 0x7ff 0x7fe\n"), Some("poll"));
         assert_eq!(timed("202 0x7ffd 0x80 0x0 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
         assert_eq!(timed("202 0x7ffd 0x80 0x0 0x7ffe 0x0 0x0 0x7ff 0x7fe\n"), Some("futex"));
         assert_eq!(timed("0 0x0 0x7ffe 0x1000 0x0 0x0 0x0 0x7ff 0x7fe\n"), None);
-        assert_eq!(Call::read("running\n"), None);
-        assert_eq!(Call::read("-1 0x7ffd 0x7ffe\n"), None);
+        assert_eq!(Call::parse_syscall("running\n"), None);
+        assert_eq!(Call::parse_syscall("-1 0x7ffd 0x7ffe\n"), None);
     }
 
     #[test]
@@ -295,7 +295,7 @@ mod tests {
         let mine = Thread::open(own, rustix::thread::gettid().as_raw_nonzero().get() as u32).unwrap();
         assert_eq!(mine.state().0, ThreadState::Runs);
         assert!(Thread::open(own, u32::MAX).is_err_and(|error| is_gone(&error)));
-        assert!(threads(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
+        assert!(thread_ids(own).contains(&(rustix::thread::gettid().as_raw_nonzero().get() as u32)));
         assert_eq!(has_mapped(own, Path::new("/no/such/library.so")), Some(false));
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::{
 };
 use rustix::thread::{futex, sched_yield};
 
-use crate::proc::{self, Call, Thread, ThreadState, pid};
+use crate::proc::{self, Call, Thread, ThreadState, process_pid};
 use crate::state::{AWAKE, BORN, ENDING, FREE, IN_TURN, ON_DATA, PRESUMED, Page};
 use crate::steps::{Look, Stepper, World};
 
@@ -88,7 +88,7 @@ impl Processes {
     }
 
     /// The thread in a slot. If its process is still being made, the first thread of that process.
-    fn thread(&mut self, page: &Page, slot: usize) -> Option<&mut Thread> {
+    fn thread_at(&mut self, page: &Page, slot: usize) -> Option<&mut Thread> {
         let process = page.slots[slot].process.load(SeqCst);
         let thread = Some(page.slots[slot].thread.load(SeqCst)).filter(|&thread| thread != 0).unwrap_or(process);
         if self.threads.len() <= slot {
@@ -109,12 +109,12 @@ impl Processes {
     }
 
     fn state(&mut self, page: &Page, slot: usize) -> (ThreadState, Option<Call>) {
-        self.thread(page, slot).map_or((ThreadState::Gone, None), |thread| thread.state())
+        self.thread_at(page, slot).map_or((ThreadState::Gone, None), |thread| thread.state())
     }
 
     fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
         if self.named.insert((process, kind)) {
-            (self.warn)(&text(&format!("pid {process} ({})", proc::name(process))));
+            (self.warn)(&text(&format!("pid {process} ({})", proc::program_name(process))));
         }
     }
 
@@ -144,7 +144,7 @@ impl Processes {
 
     /// Looks at all threads that hold the clock: frees the slots of those that are gone, and notes which of them block
     /// in calls that the library does not see. Returns a thread that is about to end, with its process.
-    pub fn examine(&mut self, page: &Page, stepper: &mut Stepper) -> Option<(u32, u32)> {
+    pub fn examine_threads(&mut self, page: &Page, stepper: &mut Stepper) -> Option<(u32, u32)> {
         let mut ending = None;
         for slot in 0..page.used() {
             let state = page.state(slot);
@@ -169,7 +169,7 @@ impl Processes {
             match look {
                 ThreadState::Gone => {
                     if page.state(slot) == state && page.slots[slot].process.load(SeqCst) == process {
-                        stepper.bury(page, slot);
+                        stepper.free_gone(page, slot);
                         self.blocked.remove(&slot);
                     }
                 }
@@ -179,9 +179,9 @@ impl Processes {
                     if self.blocked.insert(slot, call) != Some(call) {
                         continue;
                     }
-                    match call.timed() {
+                    match call.timed_name() {
                         Some(name) => self.name_timed(process, name),
-                        None => drop(page.presume(slot)),
+                        None => drop(page.presume_asleep(slot)),
                     }
                 }
             }
@@ -208,7 +208,7 @@ impl Processes {
         };
         let parent = page.slots[slot].parent.load(SeqCst);
         let may_take = |child: &u32| !has_slot(*child) && !self.suspects.contains(child);
-        let mut children = proc::children(parent).into_iter().chain(proc::children(std::process::id()));
+        let mut children = proc::child_processes(parent).into_iter().chain(proc::child_processes(std::process::id()));
         if !children.any(|child| may_take(&child)) && page.slots[slot].process.load(SeqCst) == 0 {
             page.free(slot);
         }
@@ -224,7 +224,7 @@ impl Processes {
         let known = numbers_in_slots(page);
         let mut suspects = BTreeSet::new();
         let mut strangers = Vec::new();
-        for process in proc::descendants(std::process::id()) {
+        for process in proc::descendant_processes(std::process::id()) {
             let is_reached = !self.is_without_library(process);
             if !is_reached && self.suspects.contains(&process) {
                 self.name_without_library(process);
@@ -232,7 +232,7 @@ impl Processes {
             if !is_reached {
                 suspects.insert(process);
             }
-            for thread in proc::threads(process) {
+            for thread in proc::thread_ids(process) {
                 if known.contains(&(process, thread)) || is_reached && known.contains(&(process, 0)) {
                     continue;
                 }
@@ -266,17 +266,17 @@ impl Processes {
             waiting.insert(page.slots[slot].process.load(SeqCst));
         }
         let names: Vec<String> =
-            waiting.iter().map(|&process| format!("pid {process} ({})", proc::name(process))).collect();
+            waiting.iter().map(|&process| format!("pid {process} ({})", proc::program_name(process))).collect();
         if self.named.insert((0, "idle")) {
             (self.warn)(&format!("all wait for data or for each other, and none for a time: {}", names.join(", ")));
         }
     }
 
     /// Writes to an eventfd of another process, by a copy of it.
-    fn ring(&mut self, is_timer: bool, index: usize, process: u32, fd: i32, age: u32) {
+    fn ring_eventfd(&mut self, is_timer: bool, index: usize, process: u32, fd: i32, age: u32) {
         let known = self.bells.get(&(is_timer, index)).is_some_and(|(known, _)| *known == age);
         if !known {
-            let copied = pid(process).and_then(|process| {
+            let copied = process_pid(process).and_then(|process| {
                 let process = pidfd_open(process, PidfdFlags::empty()).ok()?;
                 pidfd_getfd(process, fd, PidfdGetfdFlags::empty()).ok()
             });
@@ -306,15 +306,15 @@ impl World for Processes {
         true
     }
 
-    fn look(&mut self, page: &Page, slot: usize) -> Look {
+    fn inspect_thread(&mut self, page: &Page, slot: usize) -> Look {
         let is_presumed = page.state(slot) == PRESUMED;
-        if !is_presumed && self.is_alone && self.thread(page, slot).is_some_and(|thread| thread.blocks()) {
+        if !is_presumed && self.is_alone && self.thread_at(page, slot).is_some_and(|thread| thread.is_blocked()) {
             return Look::Blocks;
         }
         match self.state(page, slot) {
             (ThreadState::Gone, _) => Look::Gone,
             (ThreadState::Runs, _) => Look::Runs,
-            (ThreadState::Blocks, Some(call)) if is_presumed => match call.timed() {
+            (ThreadState::Blocks, Some(call)) if is_presumed => match call.timed_name() {
                 None => Look::Blocks,
                 Some(name) => {
                     self.name_timed(page.slots[slot].process.load(SeqCst), name);
@@ -330,7 +330,7 @@ impl World for Processes {
         if sleeper.kind.load(SeqCst) == ON_DATA {
             let process = sleeper.process.load(SeqCst);
             let bell = sleeper.bell.load(SeqCst);
-            self.ring(false, slot, process, bell, sleeper.bell_age.load(SeqCst));
+            self.ring_eventfd(false, slot, process, bell, sleeper.bell_age.load(SeqCst));
         } else {
             let _ = futex::wake(&sleeper.word, futex::Flags::empty(), 1);
         }
@@ -342,14 +342,14 @@ impl World for Processes {
             && std::path::Path::new("/proc").join(owner.to_string()).exists()
     }
 
-    fn expire(&mut self, page: &Page, timer: usize) {
+    fn expire_timer(&mut self, page: &Page, timer: usize) {
         let expired = &page.timers[timer];
         let process = expired.process.load(SeqCst);
         let bell = expired.bell.load(SeqCst);
         if bell >= 0 {
-            self.ring(true, timer, process, bell, expired.bell_age.load(SeqCst));
+            self.ring_eventfd(true, timer, process, bell, expired.bell_age.load(SeqCst));
         } else if let (Some(process), Some(signal)) =
-            (pid(process), Signal::from_named_raw(expired.signal.load(SeqCst) as i32))
+            (process_pid(process), Signal::from_named_raw(expired.signal.load(SeqCst) as i32))
         {
             let _ = kill_process(process, signal);
         }
@@ -368,7 +368,7 @@ impl World for Processes {
         for stranger in &strangers {
             match stranger.state() {
                 (ThreadState::Blocks, Some(call)) => {
-                    if let Some(name) = call.timed() {
+                    if let Some(name) = call.timed_name() {
                         self.name_timed(stranger.process, name);
                         all_block = false;
                     }

@@ -20,13 +20,13 @@ pub trait World {
     /// Lets all threads run that are ready, until they block. False if the system does not offer that.
     fn settle(&mut self, page: &Page) -> bool;
     /// Looks at the thread in a slot.
-    fn look(&mut self, page: &Page, slot: usize) -> Look;
+    fn inspect_thread(&mut self, page: &Page, slot: usize) -> Look;
     /// Wakes the thread in a slot whose sleep has been ended.
     fn wake(&mut self, page: &Page, slot: usize);
     /// True if the process that a timer belongs to exists.
     fn is_owned(&mut self, page: &Page, timer: usize) -> bool;
     /// Counts an expiry of a timer in its eventfd, or sends its signal.
-    fn expire(&mut self, page: &Page, timer: usize);
+    fn expire_timer(&mut self, page: &Page, timer: usize);
     /// Looks at the threads without a slot. False if one of them may run.
     fn strangers_block(&mut self, page: &Page) -> bool;
 }
@@ -117,11 +117,11 @@ impl Stepper {
                     ASLEEP if looks_at == ASLEEP => is_thorough || page.slots[slot].kind.load(SeqCst) == ON_DATA,
                     state => state == looks_at,
                 };
-                match is_due.then(|| world.look(page, slot)) {
+                match is_due.then(|| world.inspect_thread(page, slot)) {
                     None | Some(Look::Blocks) => {}
                     Some(Look::Runs) => return Step::NotYet,
                     Some(Look::Gone) => {
-                        self.bury(page, slot);
+                        self.free_gone(page, slot);
                         return Step::NotYet;
                     }
                 }
@@ -142,7 +142,7 @@ impl Stepper {
 
     fn go_on(&mut self, page: &Page, world: &mut impl World, looked: LookedAt) -> Step {
         loop {
-            let Some((deadline, next)) = page.earliest() else { return Step::Idle };
+            let Some((deadline, next)) = page.earliest_deadline() else { return Step::Idle };
             if deadline > self.until {
                 page.advance(self.until);
                 return Step::Over;
@@ -154,8 +154,8 @@ impl Stepper {
                         LookedAt::Data => page.slots[slot].kind.load(SeqCst) == ON_DATA,
                         LookedAt::None => false,
                     };
-                    if !is_seen && world.look(page, slot) == Look::Gone {
-                        self.bury(page, slot);
+                    if !is_seen && world.inspect_thread(page, slot) == Look::Gone {
+                        self.free_gone(page, slot);
                         return Step::NotYet;
                     }
                     page.advance(deadline);
@@ -170,8 +170,8 @@ impl Stepper {
                         continue;
                     }
                     page.advance(deadline);
-                    page.expire(timer);
-                    world.expire(page, timer);
+                    page.expire_timer(timer);
+                    world.expire_timer(page, timer);
                     self.thorough = true;
                 }
             }
@@ -181,7 +181,7 @@ impl Stepper {
     }
 
     /// Frees the slot of a thread that is gone. Its end may have woken others.
-    pub fn bury(&mut self, page: &Page, slot: usize) {
+    pub fn free_gone(&mut self, page: &Page, slot: usize) {
         self.thorough = true;
         let process = page.slots[slot].process.load(SeqCst);
         page.free(slot);
@@ -192,5 +192,5 @@ impl Stepper {
 /// Sleepers that are ready, by a look at each.
 fn count_ready(page: &Page, world: &mut impl World) -> u64 {
     let sleepers = (0..page.used()).filter(|&slot| page.state(slot) == ASLEEP);
-    sleepers.filter(|&slot| world.look(page, slot) == Look::Runs).count() as u64
+    sleepers.filter(|&slot| world.inspect_thread(page, slot) == Look::Runs).count() as u64
 }

@@ -207,7 +207,7 @@ impl System {
                 None => !self.threads.iter().flatten().any(|thread| thread.exists && thread.at == At::Reserved(slot)),
             };
             if is_gone {
-                stepper.bury(page, slot);
+                stepper.free_gone(page, slot);
             }
         }
     }
@@ -226,7 +226,7 @@ impl World for System {
         true
     }
 
-    fn look(&mut self, page: &Page, slot: usize) -> Look {
+    fn inspect_thread(&mut self, page: &Page, slot: usize) -> Look {
         self.looks += 1;
         // Others run on while the controller looks at one after the other.
         while self.chance.int(0, 2) == 0 && self.run_any(page) {}
@@ -264,7 +264,7 @@ impl World for System {
         true
     }
 
-    fn expire(&mut self, _: &Page, _: usize) {}
+    fn expire_timer(&mut self, _: &Page, _: usize) {}
 
     fn strangers_block(&mut self, _: &Page) -> bool {
         true
@@ -442,10 +442,10 @@ fn equal_deadlines_are_met_by_birth() {
         page.sleep(slot, 7, ON_FUTEX);
     }
     for expected in [root, child, grandchild, other] {
-        assert_eq!(page.earliest(), Some((7, Next::Slot(expected))));
+        assert_eq!(page.earliest_deadline(), Some((7, Next::Slot(expected))));
         assert!(page.release(expected) && !page.release(expected));
     }
-    assert_eq!(page.earliest(), None);
+    assert_eq!(page.earliest_deadline(), None);
 }
 
 #[test]
@@ -470,7 +470,7 @@ fn sleeps_in_handlers_of_signals_nest() {
     let outer = page.sleep(slot, 100, ON_DATA);
     let inner = page.sleep(slot, 5, ON_FUTEX);
     assert!(page.release(slot) && page.wake(slot, inner), "the clock has ended it");
-    assert_eq!(page.earliest(), Some((100, Next::Slot(slot))));
+    assert_eq!(page.earliest_deadline(), Some((100, Next::Slot(slot))));
     assert!(!page.wake(slot, outer), "something else has");
     assert_eq!((page.state(slot), page.deadline(slot)), (AWAKE, NEVER));
 }
@@ -483,8 +483,8 @@ fn timers_expire_once_or_again_and_again() {
     page.sleep(slot, NEVER, ON_DATA);
     let once = page.take_timer(slot, 1).unwrap();
     let often = page.take_timer(slot, 1).unwrap();
-    page.arm(once, 20, 0);
-    page.arm(often, 8, 8);
+    page.arm_timer(once, 20, 0);
+    page.arm_timer(often, 8, 8);
     let mut stepper = Stepper::new(30);
     let mut system = System::new(&page_of_zeros(), vec![Vec::new()], 1);
     system.is_blind = true;
@@ -497,7 +497,7 @@ fn timers_expire_once_or_again_and_again() {
     let done = |at, timer| (at, Step::Done(Next::Timer(timer)));
     let expected = [done(8, often), done(16, often), done(20, once), done(24, often), (30, Step::Over)];
     assert_eq!(times, expected);
-    assert_eq!((page.left(once), page.left(often)), ((0, 0), (2, 8)));
+    assert_eq!((page.time_left(once), page.time_left(often)), ((0, 0), (2, 8)));
 }
 
 #[test]
@@ -508,12 +508,12 @@ fn timers_end_with_their_process() {
     page.adopt(first, 7, 7);
     page.adopt(second, 7, 8);
     let timer = page.take_timer(first, 7).unwrap();
-    page.arm(timer, 20, 0);
+    page.arm_timer(timer, 20, 0);
     let mut stepper = Stepper::new(30);
-    stepper.bury(&page, first);
-    assert_eq!(page.earliest(), Some((20, Next::Timer(timer))), "a thread is left");
-    stepper.bury(&page, second);
-    assert_eq!((page.earliest(), page.take_timer(first, 9)), (None, Some(timer)));
+    stepper.free_gone(&page, first);
+    assert_eq!(page.earliest_deadline(), Some((20, Next::Timer(timer))), "a thread is left");
+    stepper.free_gone(&page, second);
+    assert_eq!((page.earliest_deadline(), page.take_timer(first, 9)), (None, Some(timer)));
 }
 
 #[test]

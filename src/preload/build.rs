@@ -6,7 +6,7 @@ use std::{env, fs};
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(preloadable, preloaded)");
-    let sources = sources();
+    let sources = list_sources();
     for source in &sources {
         println!("cargo:rerun-if-changed={}", source.display());
     }
@@ -19,7 +19,7 @@ fn main() {
         return;
     }
     let _ = fs::remove_file(&library);
-    let failure = if is_preloadable { compile(&library).err() } else { None };
+    let failure = if is_preloadable { compile_library(&library).err() } else { None };
     if let Some(why) = &failure {
         println!("cargo:warning=hansa clock is left out: {why}");
     }
@@ -38,14 +38,14 @@ fn is_preloadable() -> bool {
 }
 
 /// All Rust files of this folder.
-fn sources() -> Vec<PathBuf> {
+fn list_sources() -> Vec<PathBuf> {
     let entries = fs::read_dir(".").expect("the folder of the package");
     let paths = entries.map(|entry| entry.expect("an entry of the package").file_name().into());
     paths.filter(|path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
 /// Compiles `lib.rs` to a shared library. An error has the first line of the reason.
-fn compile(library: &Path) -> Result<(), String> {
+fn compile_library(library: &Path) -> Result<(), String> {
     let mut rustc = Command::new(env::var_os("RUSTC").expect("cargo sets it"));
     rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=hansa_clock"]);
     rustc.args(["--cfg=preloadable", "--cfg=preloaded"]);

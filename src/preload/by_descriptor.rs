@@ -5,7 +5,7 @@ use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{AtomicU16, AtomicU64};
 
 use crate::own::page;
-use crate::sys::process;
+use crate::sys::process_id;
 
 /// Number of descriptors that can have limits or timers, from 0 on.
 const FEW: usize = 4096;
@@ -32,7 +32,7 @@ pub fn timer_of(fd: c_int) -> Option<usize> {
 }
 
 /// Forgets a descriptor that is closed; its timer is free.
-pub fn forget(fd: c_int) {
+pub fn forget_descriptor(fd: c_int) {
     for limits in [&RECEIVE_WITHIN, &SEND_WITHIN] {
         if let Some(limit) = limits.of(fd)
             && limit.load(SeqCst) != 0
@@ -43,7 +43,7 @@ pub fn forget(fd: c_int) {
     if let Some(timer) = timer_of(fd) {
         TIMERS.of(fd).expect("it has a timer").store(0, SeqCst);
         let page = page();
-        if page.timers[timer].process.load(SeqCst) == process() {
+        if page.timers[timer].process.load(SeqCst) == process_id() {
             page.free_timer(timer);
         }
     }

@@ -6,28 +6,28 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::own::{page, sleep_until};
 use crate::state::UPTIME;
 use crate::sys::*;
-use crate::times::{MONOTONIC, REALTIME, after, deadline_of, nanoseconds, offset, timespec};
+use crate::times::{MONOTONIC, REALTIME, clock_offset, deadline_after, deadline_of, to_nanoseconds, to_timespec};
 
-fn show(clock: c_int) -> Option<Timespec> {
-    offset(clock).map(|offset| timespec(offset + page().now()))
+fn clock_value(clock: c_int) -> Option<Timespec> {
+    clock_offset(clock).map(|offset| to_timespec(offset + page().now()))
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int {
-    match show(clock) {
+    match clock_value(clock) {
         Some(now) if !time.is_null() => {
             // SAFETY: the caller passes a place for the time.
             unsafe { time.write(now) };
             0
         }
         // SAFETY: the caller passes a place for the time, and the system refuses addresses that are none.
-        _ => returned(unsafe { call(CLOCK_GETTIME, clock as usize, time as usize, 0, 0, 0, 0) }) as c_int,
+        _ => libc_result(unsafe { call(CLOCK_GETTIME, clock as usize, time as usize, 0, 0, 0, 0) }) as c_int,
     }
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut [c_int; 2]) -> c_int {
-    let now = timespec(page().start.load(SeqCst) + page().now());
+    let now = to_timespec(page().start.load(SeqCst) + page().now());
     // SAFETY: the caller passes places for the time and the zone, or null.
     unsafe {
         put(time, Timeval { sec: now.sec, usec: now.nsec / 1000 });
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut [c_int; 2])
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn time(time: *mut i64) -> i64 {
-    let now = timespec(page().start.load(SeqCst) + page().now()).sec;
+    let now = to_timespec(page().start.load(SeqCst) + page().now()).sec;
     // SAFETY: the caller passes a place for the time, or null.
     unsafe { put(time, now) };
     now
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn clock_nanosleep(
     left: *mut Timespec,
 ) -> c_int {
     const ABSOLUTE: c_int = 1;
-    if offset(clock).is_none() || time.is_null() {
+    if clock_offset(clock).is_none() || time.is_null() {
         let time = time as usize;
         let left = left as usize;
         // SAFETY: the caller passes a time, and a place for the rest or null; the system refuses other addresses.
@@ -117,21 +117,21 @@ pub unsafe extern "C" fn clock_nanosleep(
     // SAFETY: the caller passes a time. It is copied, as it may be the place for the rest, too.
     let time = unsafe { time.read() };
     let is_absolute = flags & ABSOLUTE != 0;
-    let deadline = if is_absolute { deadline_of(clock, &time) } else { nanoseconds(&time).map(after) };
+    let deadline = if is_absolute { deadline_of(clock, &time) } else { to_nanoseconds(&time).map(deadline_after) };
     let Some(deadline) = deadline else { return EINVAL };
     if sleep_until(deadline) {
         return 0;
     }
     if !is_absolute {
         // SAFETY: the caller passes a place for the rest, or null.
-        unsafe { put(left, timespec(deadline - page().now())) };
+        unsafe { put(left, to_timespec(deadline - page().now())) };
     }
     EINTR
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
-    if sleep_until(after(u64::from(time) * 1000)) {
+    if sleep_until(deadline_after(u64::from(time) * 1000)) {
         return 0;
     }
     set_errno(EINTR);
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn usleep(time: c_uint) -> c_int {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
-    let deadline = after(u64::from(seconds) * 1_000_000_000);
+    let deadline = deadline_after(u64::from(seconds) * 1_000_000_000);
     if sleep_until(deadline) {
         return 0;
     }

@@ -8,16 +8,16 @@ use core::sync::atomic::Ordering::SeqCst;
 use crate::by_descriptor::{RECEIVE_WITHIN, SEND_WITHIN};
 use crate::descriptors::send_at_once;
 use crate::eventfds::own_eventfd;
-use crate::own::{blocking, me, page, ring, sleep_until};
+use crate::own::{blocking, me, page, ring_controller, sleep_until};
 use crate::state::{NEVER, ON_DATA};
 use crate::sys::*;
-use crate::times::{after, nanoseconds, timeval};
+use crate::times::{deadline_after, to_nanoseconds, to_timeval};
 
 /// Most descriptors, besides the bell, that are waited for without allocating memory.
 const FEW: usize = 96;
 
 /// The calling thread's bell: the controller writes to it to end a wait for data.
-fn bell(me: usize) -> Option<c_int> {
+fn thread_bell(me: usize) -> Option<c_int> {
     let slot = &page().slots[me];
     let known = slot.bell.load(SeqCst);
     if known >= 0 {
@@ -44,7 +44,7 @@ pub fn poll_until(fds: &mut [PollFd], deadline: u64, mask: Option<&SignalMask>) 
     let me = me();
     if deadline == NEVER {
         let before = page.sleep(me, NEVER, ON_DATA);
-        ring(page);
+        ring_controller(page);
         let ready = wait_in_library(fds, mask);
         page.wake(me, before);
         return ready;
@@ -52,7 +52,7 @@ pub fn poll_until(fds: &mut [PollFd], deadline: u64, mask: Option<&SignalMask>) 
     if fds.is_empty() && mask.is_none() {
         return if sleep_until(deadline) { 0 } else { -(EINTR as isize) };
     }
-    let Some(bell) = bell(me) else { fail(&[b"a program has no descriptor left for a wait"]) };
+    let Some(bell) = thread_bell(me) else { fail(&[b"a program has no descriptor left for a wait"]) };
     let rings = PollFd { fd: bell, events: POLLIN, revents: 0 };
     if let Some(few) = [PollFd::default(); FEW + 1].get_mut(..=fds.len()) {
         few[..fds.len()].copy_from_slice(fds);
@@ -87,7 +87,7 @@ fn poll_with_bell(
     let page = page();
     loop {
         let before = page.sleep(me, deadline, ON_DATA);
-        ring(page);
+        ring_controller(page);
         let ready = wait_in_library(all, mask);
         page.wake(me, before);
         if ready < 0 {
@@ -130,12 +130,12 @@ unsafe fn poll_entries(fds: *mut PollFd, count: c_ulong, deadline: u64, mask: Op
         // SAFETY: the caller answers for the entries.
         count => unsafe { slice::from_raw_parts_mut(fds, count as usize) },
     };
-    returned(poll_until(entries, deadline, mask)) as c_int
+    libc_result(poll_until(entries, deadline, mask)) as c_int
 }
 
 /// A limit in milliseconds as a deadline; negative for none.
 fn in_milliseconds(limit: c_int) -> u64 {
-    u64::try_from(limit).map_or(NEVER, |limit| after(limit * 1_000_000))
+    u64::try_from(limit).map_or(NEVER, |limit| deadline_after(limit * 1_000_000))
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
@@ -179,7 +179,7 @@ pub unsafe extern "C" fn __ppoll_chk(
 
 /// The deadline of a limit, `NEVER` for none; None if it is invalid.
 fn limit_of(limit: Option<&Timespec>) -> Option<u64> {
-    limit.map_or(Some(NEVER), |limit| nanoseconds(limit).map(after))
+    limit.map_or(Some(NEVER), |limit| to_nanoseconds(limit).map(deadline_after))
 }
 
 /// Most descriptors that `select` takes.
@@ -189,7 +189,7 @@ const SELECTED: usize = 1024;
 ///
 /// # Safety
 /// `set` is null, or has `count` bits that nothing else uses.
-unsafe fn bits<'a>(set: *mut u64, count: c_int) -> Option<&'a mut [u64]> {
+unsafe fn select_bits<'a>(set: *mut u64, count: c_int) -> Option<&'a mut [u64]> {
     let count = usize::try_from(count).unwrap_or(0).min(SELECTED);
     // SAFETY: the caller answers for the bits.
     (!set.is_null()).then(|| unsafe { slice::from_raw_parts_mut(set, count.div_ceil(64)) })
@@ -219,7 +219,7 @@ fn select_until(count: c_int, sets: [Option<&mut [u64]>; 3], deadline: u64, mask
     }
     let result = poll_until(&mut polled[..many], deadline, mask);
     if result < 0 {
-        return returned(result) as c_int;
+        return libc_result(result) as c_int;
     }
     if polled[..many].iter().any(|polled| polled.revents & POLLNVAL != 0) {
         set_errno(EBADF);
@@ -251,17 +251,17 @@ pub unsafe extern "C" fn select(
     limit: Option<&mut Timeval>,
 ) -> c_int {
     // SAFETY: the caller passes sets of this many descriptors.
-    let sets = unsafe { [bits(reads, count), bits(writes, count), bits(others, count)] };
+    let sets = unsafe { [select_bits(reads, count), select_bits(writes, count), select_bits(others, count)] };
     let Some(limit) = limit else { return select_until(count, sets, NEVER, None) };
     if limit.sec < 0 || limit.usec < 0 {
         set_errno(EINVAL);
         return -1;
     }
     let span = (limit.sec as u64).saturating_mul(1_000_000_000).saturating_add(limit.usec as u64 * 1000);
-    let deadline = after(span);
+    let deadline = deadline_after(span);
     let result = select_until(count, sets, deadline, None);
     // Like the system call, returns the time that was left.
-    *limit = timeval(deadline.saturating_sub(page().now()));
+    *limit = to_timeval(deadline.saturating_sub(page().now()));
     result
 }
 
@@ -279,7 +279,7 @@ pub unsafe extern "C" fn pselect(
         return -1;
     };
     // SAFETY: the caller passes sets of this many descriptors.
-    let sets = unsafe { [bits(reads, count), bits(writes, count), bits(others, count)] };
+    let sets = unsafe { [select_bits(reads, count), select_bits(writes, count), select_bits(others, count)] };
     select_until(count, sets, deadline, mask)
 }
 
@@ -308,7 +308,7 @@ unsafe fn epoll_until(
         let mut polled = [PollFd { fd: epoll, events: POLLIN, revents: 0 }];
         let result = poll_until(&mut polled, deadline, mask);
         if result < 0 {
-            return returned(result) as c_int;
+            return libc_result(result) as c_int;
         }
     }
 }
@@ -358,13 +358,13 @@ fn may_go_on(fd: c_int, events: i16, limit: Option<&AtomicU64>) -> Option<bool> 
     if limit == 0 {
         return Some(true);
     }
-    match poll_until(&mut polled, after(limit), None) {
+    match poll_until(&mut polled, deadline_after(limit), None) {
         0 => {
             set_errno(EAGAIN);
             None
         }
         ready if ready < 0 => {
-            returned(ready);
+            libc_result(ready);
             None
         }
         _ => Some(false),

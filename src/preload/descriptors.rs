@@ -5,11 +5,11 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::SeqCst;
 
-use crate::by_descriptor::{RECEIVE_WITHIN, SEND_WITHIN, forget};
-use crate::eventfds::{MANY, disown, is_own};
+use crate::by_descriptor::{RECEIVE_WITHIN, SEND_WITHIN, forget_descriptor};
+use crate::eventfds::{MANY, disown_descriptor, is_own};
 use crate::own::page;
 use crate::sys::*;
-use crate::times::timeval;
+use crate::times::to_timeval;
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
@@ -18,42 +18,42 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
         set_errno(EBADF);
         return -1;
     }
-    forget(fd);
+    forget_descriptor(fd);
     pass_on!(close(fd: c_int) -> c_int)
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    lose(to);
+    give_up_descriptor(to);
     pass_on!(dup2(from: c_int, to: c_int) -> c_int)
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    lose(to);
+    give_up_descriptor(to);
     pass_on!(dup3(from: c_int, to: c_int, flags: c_int) -> c_int)
 }
 
 /// Gives up a descriptor that the program takes for itself; its thread makes another one when it needs it.
-fn lose(fd: c_int) {
+fn give_up_descriptor(fd: c_int) {
     if is_own(fd) {
-        disown(fd);
+        disown_descriptor(fd);
         let page = page();
-        let process = process();
+        let process = process_id();
         for slot in &page.slots[..page.used()] {
             if slot.process.load(SeqCst) == process {
                 let _ = slot.bell.compare_exchange(fd, -1, SeqCst, SeqCst);
             }
         }
     }
-    forget(fd);
+    forget_descriptor(fd);
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     const CLOEXEC: c_int = 4;
     if flags & CLOEXEC == 0 {
-        (first..=last.min(MANY as c_uint - 1)).for_each(|fd| lose(fd as c_int));
+        (first..=last.min(MANY as c_uint - 1)).for_each(|fd| give_up_descriptor(fd as c_int));
     }
     pass_on!(close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int)
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn getsockopt(
     {
         // SAFETY: the value of this option is a time, and the caller has a place that is long enough for one.
         unsafe {
-            value.cast::<Timeval>().write(timeval(limit.load(SeqCst)));
+            value.cast::<Timeval>().write(to_timeval(limit.load(SeqCst)));
             length.write(size_of::<Timeval>() as c_uint);
         }
         return 0;

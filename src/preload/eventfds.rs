@@ -12,26 +12,26 @@ pub const MANY: usize = 65536;
 /// A bit for each descriptor of the library.
 static OWN: [AtomicU64; MANY / 64] = [const { AtomicU64::new(0) }; MANY / 64];
 
-fn bit(fd: c_int) -> Option<(&'static AtomicU64, u64)> {
+fn own_bit(fd: c_int) -> Option<(&'static AtomicU64, u64)> {
     let fd = usize::try_from(fd).ok().filter(|&fd| fd < MANY)?;
     Some((&OWN[fd / 64], 1 << (fd % 64)))
 }
 
 /// Forgets that a descriptor is the library's own.
-pub fn disown(fd: c_int) {
-    if let Some((bits, bit)) = bit(fd) {
+pub fn disown_descriptor(fd: c_int) {
+    if let Some((bits, bit)) = own_bit(fd) {
         bits.fetch_and(!bit, SeqCst);
     }
 }
 
 /// Closes a descriptor of the library's own.
 pub fn close_own(fd: c_int) {
-    disown(fd);
+    disown_descriptor(fd);
     close_descriptor(fd);
 }
 
 pub fn is_own(fd: c_int) -> bool {
-    bit(fd).is_some_and(|(bits, bit)| bits.load(SeqCst) & bit != 0)
+    own_bit(fd).is_some_and(|(bits, bit)| bits.load(SeqCst) & bit != 0)
 }
 
 /// Makes an eventfd of the library's own, beyond the descriptors that programs count on.
@@ -50,7 +50,7 @@ pub fn own_eventfd() -> c_int {
             break;
         }
     }
-    if let Some((bits, bit)) = bit(fd) {
+    if let Some((bits, bit)) = own_bit(fd) {
         bits.fetch_or(bit, SeqCst);
     }
     fd

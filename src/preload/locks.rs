@@ -10,7 +10,7 @@ use crate::own::{blocking, page, sleep_on, sleep_until, stir};
 use crate::processes::sched_setaffinity;
 use crate::state::NEVER;
 use crate::sys::*;
-use crate::times::{MONOTONIC, REALTIME, after, deadline_of, nanoseconds};
+use crate::times::{MONOTONIC, REALTIME, deadline_after, deadline_of, to_nanoseconds};
 
 /// Fits into a `pthread_cond_t`; all zeros is one at rest.
 #[repr(C)]
@@ -28,7 +28,7 @@ impl Condition {
         if self.is_shared.load(SeqCst) == 0 { PRIVATE } else { 0 }
     }
 
-    fn signal(&self, most: usize) {
+    fn wake_waiters(&self, most: usize) {
         self.signals.fetch_add(1, SeqCst);
         if self.waiters.load(SeqCst) > 0 {
             stir();
@@ -99,13 +99,13 @@ pub unsafe extern "C" fn pthread_cond_destroy(_: *mut Condition) -> c_int {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_signal(condition: &Condition) -> c_int {
-    condition.signal(1);
+    condition.wake_waiters(1);
     0
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cond_broadcast(condition: &Condition) -> c_int {
-    condition.signal(i32::MAX as usize);
+    condition.wake_waiters(i32::MAX as usize);
     0
 }
 
@@ -159,13 +159,13 @@ pub unsafe extern "C" fn cnd_destroy(_: *mut Condition) {}
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_signal(condition: &Condition) -> c_int {
-    condition.signal(1);
+    condition.wake_waiters(1);
     0
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn cnd_broadcast(condition: &Condition) -> c_int {
-    condition.signal(i32::MAX as usize);
+    condition.wake_waiters(i32::MAX as usize);
     0
 }
 
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d
     let number = number as usize;
     match number {
         // SAFETY: the caller passes the arguments of this system call.
-        FUTEX => returned(unsafe { futex(a, b, c, d, e, f) }) as c_long,
+        FUTEX => libc_result(unsafe { virtual_futex(a, b, c, d, e, f) }) as c_long,
         // SAFETY: the caller passes a clock and a place for the time.
         CLOCK_GETTIME => unsafe { clock_gettime(a as c_int, b as *mut Timespec).into() },
         // SAFETY: the caller passes a process, and a set with its size.
@@ -337,14 +337,14 @@ pub unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d
         CLOCK_NANOSLEEP => {
             // SAFETY: the caller passes a time, and a place for the rest or null.
             let error = unsafe { clock_nanosleep(a as c_int, b as c_int, c as _, d as _) };
-            returned(-(error as isize)) as c_long
+            libc_result(-(error as isize)) as c_long
         }
         _ => {
             if [SCHED_SETPARAM, SCHED_SETSCHEDULER, SCHED_SETATTR].contains(&number) {
                 page().leave_turns();
             }
             // SAFETY: the caller passes the arguments of this system call.
-            returned(unsafe { call(number, a, b, c, d, e, f) }) as c_long
+            libc_result(unsafe { call(number, a, b, c, d, e, f) }) as c_long
         }
     }
 }
@@ -353,7 +353,14 @@ pub unsafe extern "C" fn syscall(number: c_long, a: usize, b: usize, c: usize, d
 ///
 /// # Safety
 /// As the system call demands of its arguments, and a word that is waited on can be read.
-unsafe fn futex(word: usize, operation: usize, value: usize, time: usize, second: usize, third: usize) -> isize {
+unsafe fn virtual_futex(
+    word: usize,
+    operation: usize,
+    value: usize,
+    time: usize,
+    second: usize,
+    third: usize,
+) -> isize {
     const COMMAND: usize = 0x7f;
     const ON_REALTIME: usize = 256;
     const WAIT: usize = 0;
@@ -368,7 +375,7 @@ unsafe fn futex(word: usize, operation: usize, value: usize, time: usize, second
     // SAFETY: the caller passes a time, or null for none.
     let deadline = match (unsafe { time.as_ref() }, command) {
         (None, _) => Some(NEVER),
-        (Some(time), WAIT) => nanoseconds(time).map(after),
+        (Some(time), WAIT) => to_nanoseconds(time).map(deadline_after),
         (Some(time), _) => {
             let clock = if operation & ON_REALTIME != 0 { REALTIME } else { MONOTONIC };
             deadline_of(clock, time)

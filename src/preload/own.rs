@@ -60,7 +60,7 @@ impl Texts {
 pub fn page() -> &'static Page {
     let page = PAGE.load(SeqCst);
     if page.is_null() {
-        begin();
+        attach_page();
     }
     // SAFETY: `begin` has put a page there that stays mapped; all of it is atomic, for which any bytes are valid.
     unsafe { &*PAGE.load(SeqCst) }
@@ -85,16 +85,16 @@ fn map_page(file: usize) -> Option<&'static Page> {
 ///
 /// # Safety
 /// The process has one thread, and does not change its environment while it uses the result.
-unsafe fn variable<'a>(name: &CStr) -> Option<&'a CStr> {
+unsafe fn env_variable<'a>(name: &CStr) -> Option<&'a CStr> {
     // SAFETY: the name ends with a zero, and as the caller promises, no other thread changes the environment.
     let value = unsafe { getenv(name.as_ptr()) };
     // SAFETY: texts of the environment end with a zero, and the caller does not change it.
     (!value.is_null()).then(|| unsafe { CStr::from_ptr(value) })
 }
 
-fn begin() {
+fn attach_page() {
     // SAFETY: this runs before `main`, while the process has one thread and the environment that `exec` has given it.
-    let (path, preload) = unsafe { (variable(VARIABLE), variable(PRELOAD)) };
+    let (path, preload) = unsafe { (env_variable(VARIABLE), env_variable(PRELOAD)) };
     let Some(path) = path else {
         fail(&[b"HANSA_CLOCK is not set, but the library is loaded: do not change LD_PRELOAD alone"]);
     };
@@ -122,8 +122,8 @@ fn begin() {
         TEXTS.keep(1, PRELOAD, preload);
     }
     PAGE.store(core::ptr::from_ref(page).cast_mut(), SeqCst);
-    let slot = page.claim(process(), parent_process());
-    become_thread(slot.unwrap_or_else(|| reserved(page, None)));
+    let slot = page.claim(process_id(), parent_process());
+    become_thread(slot.unwrap_or_else(|| reserve_slot(page, None)));
     // SAFETY: the functions are part of this library, which is never unloaded.
     unsafe { pthread_atfork(Some(before_fork), None, Some(in_child)) };
 }
@@ -148,8 +148,8 @@ pub fn end(slot: usize) {
     }
 }
 
-fn reserved(page: &Page, parent: Option<usize>) -> usize {
-    page.reserve(parent, process()).unwrap_or_else(|| fail(&[b"more than 16384 threads at a time"]))
+fn reserve_slot(page: &Page, parent: Option<usize>) -> usize {
+    page.reserve(parent, process_id()).unwrap_or_else(|| fail(&[b"more than 16384 threads at a time"]))
 }
 
 /// Makes a reserved slot that of the calling thread.
@@ -160,7 +160,7 @@ pub fn become_thread(slot: usize) {
     if page.turns.load(SeqCst) == IN_TURN && scheduling_policy() & POLICY != TAKES_TURNS {
         page.leave_turns();
     }
-    page.adopt(slot, process(), thread());
+    page.adopt(slot, process_id(), thread_id());
     SELVES[slot].store(pthread_self(), SeqCst);
     pthread_setspecific(KEY.load(SeqCst), (slot + 1) as *const c_void);
 }
@@ -185,11 +185,11 @@ pub fn me() -> usize {
     let page = page();
     let known = known_slot();
     if let Some(slot) = known
-        && page.slots[slot].process.load(SeqCst) == process()
+        && page.slots[slot].process.load(SeqCst) == process_id()
     {
         return slot;
     }
-    let slot = reserved(page, known);
+    let slot = reserve_slot(page, known);
     become_thread(slot);
     slot
 }
@@ -198,7 +198,7 @@ pub fn me() -> usize {
 extern "C" fn before_fork() {
     let me = me();
     if UNBORN[me].load(SeqCst) == 0
-        && let Some(slot) = page().reserve(Some(me), process())
+        && let Some(slot) = page().reserve(Some(me), process_id())
     {
         set_unborn(me, Some(slot));
     }
@@ -218,7 +218,7 @@ pub fn set_unborn(parent: usize, child: Option<usize>) {
 }
 
 /// Wakes the controller if it has something to do.
-pub fn ring(page: &Page) {
+pub fn ring_controller(page: &Page) {
     if page.all_asleep() {
         page.attention.fetch_add(1, SeqCst);
         if page.waits.load(SeqCst) == 1 {
@@ -239,7 +239,7 @@ pub fn sleep_until(deadline: u64) -> bool {
     let word = &page.slots[me].word;
     loop {
         let before = page.sleep(me, deadline, ON_FUTEX);
-        ring(page);
+        ring_controller(page);
         let mut result = 0;
         while word.load(SeqCst) == 0 && result != -(EINTR as isize) {
             result = futex_wait(word, 0, 0);
@@ -257,7 +257,7 @@ pub fn sleep_until(deadline: u64) -> bool {
 pub fn wake_to_cancel(thread: usize) {
     let page = page();
     for slot in (0..page.used()).filter(|&slot| SELVES[slot].load(SeqCst) == thread) {
-        if page.slots[slot].process.load(SeqCst) == process() {
+        if page.slots[slot].process.load(SeqCst) == process_id() {
             stir();
             page.slots[slot].word.store(1, SeqCst);
             futex_wake(&page.slots[slot].word, 1, 0);
@@ -276,7 +276,7 @@ pub fn sleep_on(word: &AtomicU32, value: u32, flags: usize, deadline: u64) -> (i
         return (-(ETIMEDOUT as isize), true);
     }
     let before = page.sleep(me, deadline, ON_FUTEX);
-    ring(page);
+    ring_controller(page);
     const SIZE_U32: u32 = 2;
     let own = &page.slots[me].word;
     let theirs =
@@ -293,7 +293,7 @@ pub fn blocking<T>(call: impl FnOnce() -> T) -> T {
     let page = page();
     let me = me();
     let before = page.sleep(me, NEVER, ON_DATA);
-    ring(page);
+    ring_controller(page);
     let result = call();
     let error = errno();
     page.wake(me, before);

@@ -10,7 +10,7 @@ use crate::descriptors::dup2;
 use crate::own::{PRELOAD, TEXTS, VARIABLE, become_thread, blocking, end, me, page, set_unborn, stir, wake_to_cancel};
 use crate::state::{BORN, IN_TURN};
 use crate::sys::*;
-use crate::times::{after, nanoseconds};
+use crate::times::{deadline_after, to_nanoseconds};
 
 type Start = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
 
@@ -41,8 +41,8 @@ pub unsafe extern "C" fn pthread_create(
     argument: *mut c_void,
 ) -> c_int {
     let page = page();
-    let Some(slot) = page.reserve(Some(me()), process()) else { return EAGAIN };
-    page.slots[slot].process.store(process(), SeqCst);
+    let Some(slot) = page.reserve(Some(me()), process_id()) else { return EAGAIN };
+    page.slots[slot].process.store(process_id(), SeqCst);
     let beginning = malloc(size_of::<Beginning>()).cast::<Beginning>();
     if beginning.is_null() {
         page.free(slot);
@@ -102,7 +102,7 @@ pub struct Reserved {
 impl Reserved {
     pub fn new() -> Option<Reserved> {
         let page = page();
-        let slot = page.reserve(Some(me()), process())?;
+        let slot = page.reserve(Some(me()), process_id())?;
         Some(Reserved { slot, number: page.slots[slot].key.number() })
     }
 
@@ -377,7 +377,7 @@ await_signals! {
 pub unsafe extern "C-unwind" fn sigtimedwait(set: *const c_void, info: *mut c_void, limit: Option<&Timespec>) -> c_int {
     let take = |limit: Option<&Timespec>| pass_on!(sigtimedwait(set: *const c_void, info: *mut c_void, limit: Option<&Timespec>) -> c_int);
     let Some(limit) = limit else { return blocking(|| take(None)) };
-    let Some(deadline) = nanoseconds(limit).map(after) else {
+    let Some(deadline) = to_nanoseconds(limit).map(deadline_after) else {
         set_errno(EINVAL);
         return -1;
     };
@@ -463,7 +463,7 @@ unsafe fn bind_within_turns(size: usize, cores: *const c_void) -> Option<c_int> 
 pub unsafe extern "C" fn sched_setaffinity(process: c_int, size: usize, cores: *const c_void) -> c_int {
     // SAFETY: the caller passes a set of this many bytes.
     match unsafe { bind_within_turns(size, cores) } {
-        Some(error) => returned(-(error as isize)) as c_int,
+        Some(error) => libc_result(-(error as isize)) as c_int,
         None => pass_on!(sched_setaffinity(process: c_int, size: usize, cores: *const c_void) -> c_int),
     }
 }

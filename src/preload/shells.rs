@@ -90,7 +90,7 @@ static SHELLS: Guarded = Guarded {
     shells: UnsafeCell::new(Shells { calls: 0, on_interrupt: [0; 20], on_quit: [0; 20], opened: null_mut() }),
 };
 
-fn bit(signal: c_int) -> u64 {
+fn signal_bit(signal: c_int) -> u64 {
     1 << (signal - 1)
 }
 
@@ -121,7 +121,7 @@ fn await_shell(shell: c_int) -> c_int {
             }
         }
     });
-    if result < 0 { returned(result) as c_int } else { status }
+    if result < 0 { libc_result(result) as c_int } else { status }
 }
 
 /// Ignores the signals of a terminal while `system` runs. Returns the signals that the program does not ignore itself.
@@ -139,7 +139,7 @@ fn ignore_terminal() -> SignalSet {
         }
         let mut not_ignored: SignalSet = [0; 16];
         for (signal, before) in [(SIGINT, &shells.on_interrupt), (SIGQUIT, &shells.on_quit)] {
-            not_ignored[0] |= if before[0] == IGNORED { 0 } else { bit(signal) };
+            not_ignored[0] |= if before[0] == IGNORED { 0 } else { signal_bit(signal) };
         }
         not_ignored
     })
@@ -167,7 +167,7 @@ unsafe fn run_shell(command: *const c_char) -> c_int {
     let for_shell = ignore_terminal();
     let mut mask_before: SignalSet = [0; 16];
     let mut children: SignalSet = [0; 16];
-    children[0] = bit(SIGCHLD);
+    children[0] = signal_bit(SIGCHLD);
     let mut attributes: Attributes = [0; 64];
     // SAFETY: masks and attributes are at least as long as those of the C library; the caller answers for the command.
     let shell = unsafe {
@@ -225,7 +225,7 @@ unsafe fn open_shell(command: *const c_char, mode: *const c_char) -> *mut c_void
     }
     let mut ends: [c_int; 2] = [-1; 2];
     // SAFETY: the system writes the two descriptors to `ends`.
-    if returned(unsafe { call(PIPE2, &raw mut ends as usize, CLOSE_ON_EXEC, 0, 0, 0, 0) }) < 0 {
+    if libc_result(unsafe { call(PIPE2, &raw mut ends as usize, CLOSE_ON_EXEC, 0, 0, 0, 0) }) < 0 {
         // SAFETY: it was allocated above, and nothing else has it.
         unsafe { free(opened.cast()) };
         return null_mut();

@@ -289,12 +289,12 @@ impl Page {
     }
 
     /// Notes that the controller has seen a thread block. False if the thread has changed its state meanwhile.
-    pub fn presume(&self, slot: usize) -> bool {
+    pub fn presume_asleep(&self, slot: usize) -> bool {
         self.states[slot].compare_exchange(AWAKE, PRESUMED, SeqCst, SeqCst).is_ok()
     }
 
     /// The sleeper or timer with the earliest deadline; of several, the first by rank. O(slots and timers in use).
-    pub fn earliest(&self) -> Option<(u64, Next)> {
+    pub fn earliest_deadline(&self) -> Option<(u64, Next)> {
         let mut best: Option<(u64, Rank, Next)> = None;
         let mut consider = |deadline: u64, key: &Key, next: Next| {
             let is_later =
@@ -345,7 +345,7 @@ impl Page {
     }
 
     /// Sets a timer, or stops it if `deadline` is `NEVER`.
-    pub fn arm(&self, timer: usize, deadline: u64, period: u64) {
+    pub fn arm_timer(&self, timer: usize, deadline: u64, period: u64) {
         let timer = &self.timers[timer];
         timer.state.store(TIMER_IDLE, SeqCst);
         timer.deadline.store(deadline, SeqCst);
@@ -356,7 +356,7 @@ impl Page {
     }
 
     /// Time until a timer expires, and its period, in ns; 0 and the period if it is stopped.
-    pub fn left(&self, timer: usize) -> (u64, u64) {
+    pub fn time_left(&self, timer: usize) -> (u64, u64) {
         let timer = &self.timers[timer];
         let period = timer.period.load(SeqCst);
         match timer.state.load(SeqCst) {
@@ -366,11 +366,11 @@ impl Page {
     }
 
     /// Notes that a timer has expired: it is stopped, or set to its next period.
-    pub fn expire(&self, index: usize) {
+    pub fn expire_timer(&self, index: usize) {
         let timer = &self.timers[index];
         let deadline = timer.deadline.load(SeqCst);
         let period = timer.period.load(SeqCst);
-        self.arm(index, if period == 0 { NEVER } else { deadline.saturating_add(period) }, period);
+        self.arm_timer(index, if period == 0 { NEVER } else { deadline.saturating_add(period) }, period);
     }
 
     /// Frees the timers of a process that has ended. A process of which a thread is left keeps them.

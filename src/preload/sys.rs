@@ -98,7 +98,7 @@ fn call_with_numbers(number: usize, a: usize, b: usize, c: usize) -> isize {
     unsafe { call(number, a, b, c, 0, 0, 0) }
 }
 
-pub fn process() -> u32 {
+pub fn process_id() -> u32 {
     call_with_numbers(GETPID, 0, 0, 0) as u32
 }
 
@@ -106,7 +106,7 @@ pub fn parent_process() -> u32 {
     call_with_numbers(GETPPID, 0, 0, 0) as u32
 }
 
-pub fn thread() -> u32 {
+pub fn thread_id() -> u32 {
     call_with_numbers(GETTID, 0, 0, 0) as u32
 }
 
@@ -258,7 +258,7 @@ pub fn set_errno(error: c_int) {
 }
 
 /// The result of a system call in the form of C functions: -1 and `errno`.
-pub fn returned(result: isize) -> isize {
+pub fn libc_result(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         set_errno(-result as c_int);
         return -1;

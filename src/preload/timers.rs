@@ -12,7 +12,7 @@ use crate::own::{me, page, stir};
 use crate::processes::start_own_thread;
 use crate::state::{NEVER, TIMER_FREE};
 use crate::sys::*;
-use crate::times::{after, deadline_of, nanoseconds, offset, timespec, timeval};
+use crate::times::{clock_offset, deadline_after, deadline_of, to_nanoseconds, to_timespec, to_timeval};
 
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
@@ -29,35 +29,35 @@ pub struct Alarm {
 }
 
 const ABSOLUTE: c_int = 1;
-fn set(timer: usize, clock: c_int, flags: c_int, new: &Setting) -> c_int {
-    let (Some(period), Some(first)) = (nanoseconds(&new.period), nanoseconds(&new.first)) else { return EINVAL };
+fn set_timer(timer: usize, clock: c_int, flags: c_int, new: &Setting) -> c_int {
+    let (Some(period), Some(first)) = (to_nanoseconds(&new.period), to_nanoseconds(&new.first)) else { return EINVAL };
     let deadline = match first {
         0 => NEVER,
         _ if flags & ABSOLUTE != 0 => deadline_of(clock, &new.first).unwrap_or(NEVER),
-        _ => after(first),
+        _ => deadline_after(first),
     };
-    page().arm(timer, deadline, period);
+    page().arm_timer(timer, deadline, period);
     0
 }
 
-fn get(timer: usize) -> Setting {
-    let (first, period) = page().left(timer);
-    Setting { period: timespec(period), first: timespec(first) }
+fn timer_setting(timer: usize) -> Setting {
+    let (first, period) = page().time_left(timer);
+    Setting { period: to_timespec(period), first: to_timespec(first) }
 }
 
 /// An eventfd is read as a timerfd is: it counts expiries, and reading takes them.
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timerfd_create(clock: c_int, flags: c_int) -> c_int {
-    if offset(clock).is_none() {
+    if clock_offset(clock).is_none() {
         set_errno(EINVAL);
         return -1;
     }
-    let fd = returned(make_eventfd(flags as usize)) as c_int;
+    let fd = libc_result(make_eventfd(flags as usize)) as c_int;
     if fd < 0 {
         return fd;
     }
     let page = page();
-    let (Some(entry), Some(timer)) = (TIMERS.of(fd), page.take_timer(me(), process())) else {
+    let (Some(entry), Some(timer)) = (TIMERS.of(fd), page.take_timer(me(), process_id())) else {
         fail(&[b"too many timers at a time"]);
     };
     let taken = &page.timers[timer];
@@ -76,13 +76,13 @@ pub unsafe extern "C" fn timerfd_settime(fd: c_int, flags: c_int, new: &Setting,
         return -1;
     };
     // SAFETY: the caller passes a place for the old setting, or null.
-    unsafe { put(old, get(timer)) };
+    unsafe { put(old, timer_setting(timer)) };
     // Expiries that were not read are those of the old setting.
     let mut polled = [PollFd { fd, events: POLLIN, revents: 0 }];
     if wait_for(&mut polled, AT_ONCE, None) > 0 {
         take_count(fd);
     }
-    match set(timer, page().timers[timer].signal.load(SeqCst) as c_int, flags, new) {
+    match set_timer(timer, page().timers[timer].signal.load(SeqCst) as c_int, flags, new) {
         0 => 0,
         error => {
             set_errno(error);
@@ -98,7 +98,7 @@ pub unsafe extern "C" fn timerfd_gettime(fd: c_int, now: *mut Setting) -> c_int 
         return -1;
     };
     // SAFETY: the caller passes a place for the setting.
-    unsafe { now.write(get(timer)) };
+    unsafe { now.write(timer_setting(timer)) };
     0
 }
 
@@ -107,7 +107,7 @@ const SIGALRM: u32 = 14;
 /// The process's alarm, of which it has one, even after `exec`.
 fn alarm_of_process(is_made: bool) -> Option<usize> {
     let page = page();
-    let process = process();
+    let process = process_id();
     let is_it = |timer: &usize| {
         let timer = &page.timers[*timer];
         timer.state.load(SeqCst) != TIMER_FREE
@@ -126,8 +126,8 @@ fn alarm_of_process(is_made: bool) -> Option<usize> {
 fn set_alarm(first: u64, period: u64) -> (u64, u64) {
     let Some(timer) = alarm_of_process(first != 0) else { return (0, 0) };
     let page = page();
-    let before = page.left(timer);
-    page.arm(timer, if first == 0 { NEVER } else { after(first) }, period);
+    let before = page.time_left(timer);
+    page.arm_timer(timer, if first == 0 { NEVER } else { deadline_after(first) }, period);
     before
 }
 
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn setitimer(which: c_int, new: *const Alarm, old: *mut Al
     let new = if new.is_null() { Alarm::default() } else { unsafe { new.read() } };
     let (first, period) = set_alarm(alarm_time(&new.first), alarm_time(&new.period));
     // SAFETY: the caller passes a place for the old alarm, or null.
-    unsafe { put(old, Alarm { period: timeval(period), first: timeval(first) }) };
+    unsafe { put(old, Alarm { period: to_timeval(period), first: to_timeval(first) }) };
     0
 }
 
@@ -163,9 +163,9 @@ pub unsafe extern "C" fn getitimer(which: c_int, now: *mut Alarm) -> c_int {
     if which != 0 {
         return pass_on!(getitimer(which: c_int, now: *mut Alarm) -> c_int);
     }
-    let (first, period) = alarm_of_process(false).map_or((0, 0), |timer| page().left(timer));
+    let (first, period) = alarm_of_process(false).map_or((0, 0), |timer| page().time_left(timer));
     // SAFETY: the caller passes a place for the alarm.
-    unsafe { *now = Alarm { period: timeval(period), first: timeval(first) } };
+    unsafe { *now = Alarm { period: to_timeval(period), first: to_timeval(first) } };
     0
 }
 
@@ -250,7 +250,7 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
             value: event.value,
             rest: [0; 12],
         };
-        let own = process() as usize;
+        let own = process_id() as usize;
         let signal = event.signal as usize;
         let told = &raw const told as usize;
         match event.notify {
@@ -277,7 +277,7 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
 }
 
 /// Timers of processor time are the C library's; its numbers are small or negative, while ours are addresses.
-fn listener(timer: usize) -> Option<&'static Listener> {
+fn timer_listener(timer: usize) -> Option<&'static Listener> {
     const LOWEST: isize = 1 << 20;
     // SAFETY: programs pass numbers that they have got from `timer_create`, and do so until they delete the timer.
     (timer as isize > LOWEST).then(|| unsafe { &*(timer as *const Listener) })
@@ -285,7 +285,7 @@ fn listener(timer: usize) -> Option<&'static Listener> {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: *mut usize) -> c_int {
-    if offset(clock).is_none() {
+    if clock_offset(clock).is_none() {
         return pass_on!(timer_create(clock: c_int, event: *const Event, timer: *mut usize) -> c_int);
     }
     let event = if event.is_null() {
@@ -296,7 +296,7 @@ pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: 
     };
     let page = page();
     let memory = malloc(size_of::<Listener>()).cast::<Listener>();
-    let taken = page.take_timer(me(), process());
+    let taken = page.take_timer(me(), process_id());
     let (Some(taken), false) = (taken, memory.is_null()) else {
         set_errno(EAGAIN);
         return -1;
@@ -322,12 +322,12 @@ pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: 
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_settime(timer: usize, flags: c_int, new: &Setting, old: *mut Setting) -> c_int {
-    let Some(ours) = listener(timer) else {
+    let Some(ours) = timer_listener(timer) else {
         return pass_on!(timer_settime(timer: usize, flags: c_int, new: &Setting, old: *mut Setting) -> c_int);
     };
     // SAFETY: the caller passes a place for the old setting, or null.
-    unsafe { put(old, get(ours.timer)) };
-    match set(ours.timer, ours.clock, flags, new) {
+    unsafe { put(old, timer_setting(ours.timer)) };
+    match set_timer(ours.timer, ours.clock, flags, new) {
         0 => 0,
         error => {
             set_errno(error);
@@ -338,9 +338,9 @@ pub unsafe extern "C" fn timer_settime(timer: usize, flags: c_int, new: &Setting
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_gettime(timer: usize, now: *mut Setting) -> c_int {
-    match listener(timer) {
+    match timer_listener(timer) {
         // SAFETY: the caller passes a place for the setting.
-        Some(ours) => unsafe { now.write(get(ours.timer)) },
+        Some(ours) => unsafe { now.write(timer_setting(ours.timer)) },
         None => return pass_on!(timer_gettime(timer: usize, now: *mut Setting) -> c_int),
     }
     0
@@ -348,7 +348,7 @@ pub unsafe extern "C" fn timer_gettime(timer: usize, now: *mut Setting) -> c_int
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_getoverrun(timer: usize) -> c_int {
-    match listener(timer) {
+    match timer_listener(timer) {
         Some(ours) => ours.overrun.load(SeqCst) as c_int,
         None => pass_on!(timer_getoverrun(timer: usize) -> c_int),
     }
@@ -356,7 +356,7 @@ pub unsafe extern "C" fn timer_getoverrun(timer: usize) -> c_int {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn timer_delete(timer: usize) -> c_int {
-    let Some(ours) = listener(timer) else {
+    let Some(ours) = timer_listener(timer) else {
         return pass_on!(timer_delete(timer: usize) -> c_int);
     };
     page().free_timer(ours.timer);

@@ -11,7 +11,7 @@ pub const REALTIME: c_int = 0;
 pub const MONOTONIC: c_int = 1;
 
 /// Value of a clock of the program at the start, in ns. None for clocks of processor time.
-pub fn offset(clock: c_int) -> Option<u64> {
+pub fn clock_offset(clock: c_int) -> Option<u64> {
     match clock {
         0 | 5 | 8 | 11 => Some(page().start.load(SeqCst)),
         1 | 4 | 6 | 7 | 9 => Some(UPTIME),
@@ -20,21 +20,21 @@ pub fn offset(clock: c_int) -> Option<u64> {
 }
 
 /// A virtual deadline after this long.
-pub fn after(time: u64) -> u64 {
+pub fn deadline_after(time: u64) -> u64 {
     page().now().saturating_add(time).min(NEVER - 1)
 }
 
 /// Nanoseconds of a valid time.
-pub fn nanoseconds(time: &Timespec) -> Option<u64> {
+pub fn to_nanoseconds(time: &Timespec) -> Option<u64> {
     let is_valid = time.sec >= 0 && (0..1_000_000_000).contains(&time.nsec);
     is_valid.then(|| (time.sec as u64).saturating_mul(1_000_000_000).saturating_add(time.nsec as u64))
 }
 
-pub fn timespec(time: u64) -> Timespec {
+pub fn to_timespec(time: u64) -> Timespec {
     Timespec { sec: (time / 1_000_000_000) as i64, nsec: (time % 1_000_000_000) as i64 }
 }
 
-pub fn timeval(time: u64) -> Timeval {
+pub fn to_timeval(time: u64) -> Timeval {
     Timeval { sec: (time / 1_000_000_000) as i64, usec: (time % 1_000_000_000 / 1000) as i64 }
 }
 
@@ -43,6 +43,6 @@ pub fn deadline_of(clock: c_int, time: &Timespec) -> Option<u64> {
     if !(0..1_000_000_000).contains(&time.nsec) {
         return None;
     }
-    let offset = offset(clock)?;
-    Some(nanoseconds(time).map_or(0, |time| time.saturating_sub(offset)).min(NEVER - 1))
+    let offset = clock_offset(clock)?;
+    Some(to_nanoseconds(time).map_or(0, |time| time.saturating_sub(offset)).min(NEVER - 1))
 }

@@ -17,7 +17,7 @@ const WAITING: usize = 4;
 pub trait Consumer<T>: Send + Sized + 'static {
     type Error: Send + 'static;
 
-    fn take(&mut self, items: &[T]) -> Result<(), Self::Error>;
+    fn take_items(&mut self, items: &[T]) -> Result<(), Self::Error>;
 
     /// Called when no more items follow.
     fn finish(&mut self) -> Result<(), Self::Error> {
@@ -25,7 +25,7 @@ pub trait Consumer<T>: Send + Sized + 'static {
     }
 
     /// A copy of an error, for a caller that asks again.
-    fn again(error: &Self::Error) -> Self::Error;
+    fn repeat_error(error: &Self::Error) -> Self::Error;
 }
 
 /// The work with its place, and the items that have not been handed over yet.
@@ -75,7 +75,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
     }
 
     /// Takes items. An error with earlier items may be reported later.
-    pub fn put(&mut self, items: &[T]) -> Result<(), W::Error>
+    pub fn put_items(&mut self, items: &[T]) -> Result<(), W::Error>
     where
         T: Copy,
     {
@@ -91,7 +91,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
     }
 
     /// Like `put`, for items that cannot be copied.
-    pub fn give(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
+    pub fn give_items(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
         if self.buffer.is_empty() && items.len() >= self.room {
             self.buffer = items;
         } else {
@@ -108,16 +108,16 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         let full = std::mem::take(&mut self.buffer);
         let passed = match std::mem::replace(&mut self.hand, WorkerState::Between) {
             WorkerState::Here(work) => match Helper::new(self.name, work) {
-                Ok(helper) => helper.exchange(full, self.room),
-                Err(work) => here(work, full),
+                Ok(helper) => helper.exchange_buffer(full, self.room),
+                Err(work) => process_here(work, full),
             },
-            WorkerState::There(helper) => helper.exchange(full, self.room),
+            WorkerState::There(helper) => helper.exchange_buffer(full, self.room),
             WorkerState::Broken(error) => Err(error),
             WorkerState::Between => unreachable!("hand-overs do not overlap"),
         };
         let (hand, empty) = match passed {
             Ok((hand, empty)) => (hand, Ok(empty)),
-            Err(error) => (WorkerState::Broken(W::again(&error)), Err(error)),
+            Err(error) => (WorkerState::Broken(W::repeat_error(&error)), Err(error)),
         };
         self.hand = hand;
         self.buffer = empty?;
@@ -125,11 +125,11 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
     }
 
     /// Waits until all items have been processed, and returns the work.
-    pub fn back(&mut self) -> Result<&mut W, W::Error> {
+    pub fn finish_pending(&mut self) -> Result<&mut W, W::Error> {
         let last = std::mem::take(&mut self.buffer);
         let taken = match std::mem::replace(&mut self.hand, WorkerState::Between) {
-            WorkerState::Here(mut work) => work.take(&last).map(|()| work),
-            WorkerState::There(helper) => helper.then(HandedBuffer::Items(last)).join(),
+            WorkerState::Here(mut work) => work.take_items(&last).map(|()| work),
+            WorkerState::There(helper) => helper.send_last(HandedBuffer::Items(last)).join(),
             WorkerState::Broken(error) => Err(error),
             WorkerState::Between => unreachable!("hand-overs do not overlap"),
         };
@@ -139,7 +139,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         }
         match &mut self.hand {
             WorkerState::Here(work) => Ok(work),
-            WorkerState::Broken(error) => Err(W::again(error)),
+            WorkerState::Broken(error) => Err(W::repeat_error(error)),
             WorkerState::There(_) | WorkerState::Between => unreachable!("it has just been put one of two ways"),
         }
     }
@@ -148,10 +148,10 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
     pub fn end(self) -> ClosedQueue<W, T> {
         match self.hand {
             WorkerState::Here(mut work) => {
-                let taken = work.take(&self.buffer).and_then(|()| work.finish());
+                let taken = work.take_items(&self.buffer).and_then(|()| work.finish());
                 ClosedQueue::Done(taken.map(|()| work))
             }
-            WorkerState::There(helper) => ClosedQueue::There(helper.then(HandedBuffer::Last(self.buffer))),
+            WorkerState::There(helper) => ClosedQueue::There(helper.send_last(HandedBuffer::Last(self.buffer))),
             WorkerState::Broken(error) => ClosedQueue::Done(Err(error)),
             WorkerState::Between => unreachable!("a hand-over is complete before the end"),
         }
@@ -159,8 +159,8 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
 }
 
 /// Processes a buffer without a thread.
-fn here<W: Consumer<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
-    work.take(&full)?;
+fn process_here<W: Consumer<T>, T>(mut work: Box<W>, mut full: Vec<T>) -> Passed<W, T> {
+    work.take_items(&full)?;
     full.clear();
     Ok((WorkerState::Here(work), full))
 }
@@ -187,13 +187,13 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
             for given in filled {
                 match given {
                     HandedBuffer::Items(mut buffer) => {
-                        work.take(&buffer)?;
+                        work.take_items(&buffer)?;
                         buffer.clear();
                         // There may be enough buffers already, or the receiver is gone.
                         let _ = emptied.try_send(buffer);
                     }
                     HandedBuffer::Last(buffer) => {
-                        work.take(&buffer)?;
+                        work.take_items(&buffer)?;
                         work.finish()?;
                     }
                 }
@@ -206,7 +206,7 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
     }
 
     /// Exchanges a full buffer for an empty one, or returns the error.
-    fn exchange(self, full: Vec<T>, room: usize) -> Passed<W, T> {
+    fn exchange_buffer(self, full: Vec<T>, room: usize) -> Passed<W, T> {
         if self.full.as_ref().is_some_and(|there| there.send(HandedBuffer::Items(full)).is_err()) {
             // It accepts no more items only after an error.
             return self.join().map(|_| unreachable!("the thread has failed"));
@@ -218,7 +218,7 @@ impl<W: Consumer<T>, T: Send + 'static> Helper<W, T> {
 
 impl<W: Consumer<T>, T> Helper<W, T> {
     /// Hands over the last items.
-    fn then(mut self, last: HandedBuffer<T>) -> Helper<W, T> {
+    fn send_last(mut self, last: HandedBuffer<T>) -> Helper<W, T> {
         if let Some(full) = self.full.take() {
             // A thread that accepts no more items reports the reason when it is joined.
             let _ = full.send(last);
@@ -262,7 +262,7 @@ mod tests {
     impl Consumer<String> for Memory {
         type Error = String;
 
-        fn take(&mut self, items: &[String]) -> Result<(), String> {
+        fn take_items(&mut self, items: &[String]) -> Result<(), String> {
             if self.slow {
                 thread::sleep(Duration::from_millis(20));
             }
@@ -280,7 +280,7 @@ mod tests {
             Ok(())
         }
 
-        fn again(error: &String) -> String {
+        fn repeat_error(error: &String) -> String {
             error.clone()
         }
     }
@@ -294,10 +294,10 @@ mod tests {
         for room in [1, 7, 64, 10_000] {
             let mut background = Background::new("test", room, Box::<Memory>::default());
             for at in 0..100 {
-                background.give(words(10 * at..10 * at + 10)).unwrap();
+                background.give_items(words(10 * at..10 * at + 10)).unwrap();
                 // It can be inspected, and continues.
                 if at % 30 == 29 {
-                    let memory = background.back().unwrap();
+                    let memory = background.finish_pending().unwrap();
                     assert_eq!((memory.taken.as_slice(), memory.finished), (words(0..10 * at + 10).as_slice(), false));
                 }
             }
@@ -311,10 +311,10 @@ mod tests {
         for room in [1, 50, 10_000] {
             let work = Memory { chokes_on: Some("500"), ..Memory::default() };
             let mut background = Background::new("test", room, Box::new(work));
-            let given: Vec<_> = (0..1_000).map(|at| background.give(words(at..at + 1))).collect();
+            let given: Vec<_> = (0..1_000).map(|at| background.give_items(words(at..at + 1))).collect();
             assert!(given[..500].iter().all(Result::is_ok), "nothing is wrong before it comes");
-            assert_eq!(background.back().map(drop), Err("500".to_owned()));
-            assert_eq!(background.back().map(drop), Err("500".to_owned()));
+            assert_eq!(background.finish_pending().map(drop), Err("500".to_owned()));
+            assert_eq!(background.finish_pending().map(drop), Err("500".to_owned()));
             assert_eq!(background.end().join().map(drop), Err("500".to_owned()));
         }
     }
@@ -324,8 +324,8 @@ mod tests {
         let alive = Arc::<()>::default();
         let work = Memory { slow: true, _alive: alive.clone(), ..Memory::default() };
         let mut background = Background::new("test", 1, Box::new(work));
-        background.give(words(0..1)).unwrap();
-        background.give(words(1..2)).unwrap();
+        background.give_items(words(0..1)).unwrap();
+        background.give_items(words(1..2)).unwrap();
         drop(background);
         assert_eq!(Arc::strong_count(&alive), 1);
     }

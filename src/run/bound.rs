@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::disk::unreadable;
+use super::disk::unreadable_input;
 use super::flag_values::parse_count;
 use super::input::{load_topology, read_typed};
-use super::plan::moment;
+use super::plan::parse_moment;
 use super::{Failure, err, logs, out};
 use hansa_sim::grid::Needs;
 use hansa_sim::near::nearest;
@@ -24,23 +24,23 @@ pub struct BoundArgs {
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>(1..=u32::MAX))]
     nodes: u32,
     /// Requirements of tasks on their nodes, for logs (whole or dual-core) [default: whole]
-    #[arg(long, value_name = "WORD", value_parser = rule)]
+    #[arg(long, value_name = "WORD", value_parser = parse_rule)]
     needs: Option<Rule>,
     /// Memory of a node in the units of the log, for logs with --needs dual-core [default: 2097152]
     #[arg(long, value_name = "N", value_parser = parse_count::<u64>(1..=(1 << 53) - 1))]
     node_kilobytes: Option<u64>,
     /// Leave out jobs submitted before this time (logs only)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     from: Option<Span>,
     /// Leave out jobs submitted at this time or later (logs only)
-    #[arg(long, value_name = "TIME", value_parser = moment)]
+    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     to: Option<Span>,
 }
 
 /// Limit of the number of jobs; more would take more memory than most machines have.
 const JOBS_MAX: usize = 20_000;
 
-pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
+pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
     let path = &args.workload;
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from >= to
@@ -48,7 +48,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
         return Err(Failure::Input(format!("--from {from} --to {to}: expected --to to be later than --from")));
     }
     if !path.ends_with(".toml")
-        && let Some((trace, _)) = logs::read(path)?
+        && let Some((trace, _)) = logs::read_log(path)?
     {
         let window = Window { from: args.from.unwrap_or_default(), to: args.to, ..Window::default() };
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
@@ -76,7 +76,7 @@ pub fn tell(args: &BoundArgs) -> Result<(), Failure> {
     }
     check_is_table(path)?;
     let loaded = load_topology(path, &[])?;
-    logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
+    logs::log_remarks(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {
@@ -95,7 +95,7 @@ fn check_is_table(path: &str) -> Result<(), Failure> {
     if path.ends_with(".toml") {
         return Ok(());
     }
-    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
+    let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     match str::from_utf8(&bytes) {
         Ok(text) if text.parse::<toml::Table>().is_err() => {
             Err(logs::unknown_kind(path, text, "a topology (TOML) in a file that ends in .toml"))
@@ -161,7 +161,7 @@ fn trim_decimals(number: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn rule(text: &str) -> Result<Rule, String> {
+fn parse_rule(text: &str) -> Result<Rule, String> {
     let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
     known.map(|(_, rule, _)| *rule).ok_or_else(|| {
         let near =

@@ -13,7 +13,7 @@ use hansa_sim::topology::{Roster, Topology};
 /// The authority's key is deleted afterwards, so that no other process can be given an identity of this run, unless
 /// `keep_authority` is set; with a kept key a second call signs the identities that are missing. `renew` starts anew
 /// and replaces existing ones.
-pub fn make(
+pub fn write_identities(
     topology: &Topology,
     out: &Path,
     days: u16,

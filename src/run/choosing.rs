@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use super::Failure;
-use super::disk::{cannot, replace};
+use super::disk::{operation_failure, replace_file};
 use hansa_report::experiment::{
     ChoiceMatrix, Choices, Experiment, Findings, RUNS_MAX, RunRow, Variant, choices_html, verdicts,
 };
@@ -21,7 +21,7 @@ pub enum Choosing {
 
 impl Choosing {
     /// The variants that are run; the first one has the figures.
-    pub fn variants(&self, choices: &Choices) -> Result<Vec<Variant>, Failure> {
+    pub fn selected_variants(&self, choices: &Choices) -> Result<Vec<Variant>, Failure> {
         match self {
             Choosing::All if choices.all.is_empty() => {
                 Err(Failure::Input("--choices: this experiment has no choices".to_owned()))
@@ -46,7 +46,7 @@ impl Default for Choosing {
 impl Choosing {
     /// The experiment with these options; under all variants, these are its first axis.
     pub fn apply(&self, experiment: Experiment) -> Result<Experiment, Failure> {
-        let variants = self.variants(&experiment.choices)?;
+        let variants = self.selected_variants(&experiment.choices)?;
         if *self == Choosing::All {
             let wide = || Failure::Input(format!("--choices: expected at most {RUNS_MAX} runs in all"));
             return experiment.with_variants().ok_or_else(wide);
@@ -86,7 +86,7 @@ pub struct ChoiceReport {
 
 impl ChoiceReport {
     /// A report on variants with their findings.
-    pub fn of(choices: &Choices, judged: &[(Variant, Findings)]) -> ChoiceReport {
+    pub fn of_variants(choices: &Choices, judged: &[(Variant, Findings)]) -> ChoiceReport {
         let findings = judged.iter().map(|(_, findings)| findings.clone()).collect();
         match ChoiceMatrix::of(choices, findings) {
             Some(matrix) if judged.len() > 1 => {
@@ -100,12 +100,12 @@ impl ChoiceReport {
     pub fn publish(&self, out: &Path) -> Result<(), Failure> {
         let [text_path, csv_path] = [CHOICES_TEXT, CHOICES_CSV].map(|name| out.join(name));
         if let Some((text, csv)) = &self.matrix {
-            replace(&text_path, text)?;
-            return replace(&csv_path, csv);
+            replace_file(&text_path, text)?;
+            return replace_file(&csv_path, csv);
         }
         for path in [text_path, csv_path] {
             if path.exists() {
-                std::fs::remove_file(&path).map_err(|error| cannot("remove", &path, &error))?;
+                std::fs::remove_file(&path).map_err(|error| operation_failure("remove", &path, &error))?;
             }
         }
         Ok(())

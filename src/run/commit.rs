@@ -24,24 +24,24 @@ pub fn put_in_place(
     kept: Option<&Path>,
 ) -> io::Result<Option<PathBuf>> {
     if !replaces {
-        return disk.rename(new, out).map(|()| None);
+        return disk.rename_folder(new, out).map(|()| None);
     }
     // The exchange gives the old result the path of the new one, so that is renamed to `kept` first.
     let from = kept.unwrap_or(new);
     if kept.is_some() {
-        disk.rename(new, from)?;
+        disk.rename_folder(new, from)?;
     }
-    let Err(error) = disk.exchange(from, out) else { return Ok(Some(from.to_owned())) };
+    let Err(error) = disk.exchange_folders(from, out) else { return Ok(Some(from.to_owned())) };
     if kept.is_some() {
-        disk.rename(from, new)?;
+        disk.rename_folder(from, new)?;
     }
     if !is_unknown(&error) {
         return Err(error);
     }
-    let aside = kept.map_or_else(|| partial_dir::aside(new), Path::to_owned);
-    disk.rename(out, &aside)?;
-    if let Err(error) = disk.rename(new, out) {
-        let _ = disk.rename(&aside, out);
+    let aside = kept.map_or_else(|| partial_dir::aside_path(new), Path::to_owned);
+    disk.rename_folder(out, &aside)?;
+    if let Err(error) = disk.rename_folder(new, out) {
+        let _ = disk.rename_folder(&aside, out);
         return Err(error);
     }
     Ok(Some(aside))
@@ -59,9 +59,9 @@ pub fn put_back(disk: &dyn Disk, out: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     for new in partial_dir::left_behind(out) {
-        let aside = partial_dir::aside(&new);
+        let aside = partial_dir::aside_path(&new);
         if aside.exists() {
-            disk.rename(&aside, out)?;
+            disk.rename_folder(&aside, out)?;
             return Ok(true);
         }
     }

@@ -6,9 +6,9 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use super::csv::CsvReader;
-use super::disk::{cannot, io_reason, write_named};
+use super::disk::{io_reason, operation_failure, write_named};
 use super::files::{self, EVENTS, JOBS, MANIFEST, STATE};
-use super::report::{meaning, replayed};
+use super::report::{read_manifest_topology, replay_result};
 use super::sweep::{RUNS, SweepState};
 use super::terminal::Activity;
 use super::{Failure, out};
@@ -33,13 +33,13 @@ pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: 
     let is_sweep = |folder: &&PathBuf| !folder.join(MANIFEST).exists() && folder.join(STATE).exists();
     let (text, json, html) = match folders.iter().find(is_sweep) {
         None => {
-            let all = comparison(folders, by)?;
+            let all = compare_folders(folders, by)?;
             (all.to_string(), json.then(|| all.json()), page.map(|_| all.page()))
         }
         Some(sweep) => {
             if let Some(run) = folders.iter().find(|folder| !is_sweep(folder)) {
                 // A folder that is neither has a message of its own.
-                files::open(run)?;
+                files::open_result(run)?;
                 let sweep = sweep.display();
                 let run = run.display();
                 return Err(Failure::Input(format!(
@@ -70,9 +70,9 @@ pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: 
 fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
     let path = folder.join(RUNS);
     let missing = || Failure::Input(format!("{} has no {STATE}", folder.display()));
-    let state = SweepState::read(folder)?.ok_or_else(missing)?;
-    let mut table = CsvReader::new(BufReader::new(files::part(folder, RUNS)?));
-    let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
+    let state = SweepState::read_state(folder)?.ok_or_else(missing)?;
+    let mut table = CsvReader::new(BufReader::new(files::open_part(folder, RUNS)?));
+    let mut next = || table.next_row().map_err(|error| operation_failure("read", &path, &error));
     let heading = next()?.unwrap_or_default();
     let mut rows = Vec::new();
     while let Some(row) = next()? {
@@ -101,21 +101,21 @@ fn check_distinct(folders: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn comparison(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, Failure> {
-    let opened: Vec<Opened> = folders.iter().map(|folder| files::open(folder)).collect::<Result<_, _>>()?;
+fn compare_folders(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, Failure> {
+    let opened: Vec<Opened> = folders.iter().map(|folder| files::open_result(folder)).collect::<Result<_, _>>()?;
     let tables: Vec<JobTable> =
-        folders.iter().zip(&opened).map(|(folder, side)| jobs(folder, &side.summary)).collect::<Result<_, _>>()?;
-    let window = window(&opened);
+        folders.iter().zip(&opened).map(|(folder, side)| read_jobs(folder, &side.summary)).collect::<Result<_, _>>()?;
+    let window = common_window(&opened);
     let logs: Vec<LogComparison> =
-        (0..folders.len()).map(|run| log(folders, &opened, run)).collect::<Result<_, _>>()?;
+        (0..folders.len()).map(|run| compare_log(folders, &opened, run)).collect::<Result<_, _>>()?;
     let mut sides = Vec::new();
     for (((folder, opened), jobs), log) in folders.iter().zip(opened).zip(tables).zip(logs) {
         let hansa_report::Side { name, manifest, summary, events } = opened;
-        let topology = meaning(folder, &manifest.topology, &manifest.names);
+        let topology = read_manifest_topology(folder, &manifest.topology, &manifest.names);
         let changed = files::changed_names(folder, &manifest);
         let course = match topology {
             Ok(topology) => {
-                let tally = replayed(folder, &topology, &manifest.names, &summary, events)?;
+                let tally = replay_result(folder, &topology, &manifest.names, &summary, events)?;
                 Some(Course::of(&tally, window, PARTS))
             }
             // Made by another version, perhaps: its numbers can be compared all the same.
@@ -127,7 +127,7 @@ fn comparison(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, Failu
 }
 
 /// The interval from the first arrival of all runs to the last end.
-fn window(opened: &[Opened]) -> Window {
+fn common_window(opened: &[Opened]) -> Window {
     let time = |seconds: f64| Time::from_micros((seconds * 1e6).round() as u64);
     let results = || opened.iter().map(|side| &side.summary.results);
     let from = results().filter_map(|results| results.first_arrival).map(time).min().unwrap_or(Time::ZERO);
@@ -136,7 +136,7 @@ fn window(opened: &[Opened]) -> Window {
 }
 
 /// The log of a run beside that of the first one.
-fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparison, Failure> {
+fn compare_log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparison, Failure> {
     let is_live = |side: &Opened| side.summary.run.live.is_some();
     let first = &opened[0];
     let here = &opened[run];
@@ -146,7 +146,8 @@ fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparis
     if is_live(first) || is_live(here) {
         return Ok(LogComparison::Live);
     }
-    let events = |run: usize| files::part(&folders[run], EVENTS).map(|file| BufReader::with_capacity(1 << 16, file));
+    let events =
+        |run: usize| files::open_part(&folders[run], EVENTS).map(|file| BufReader::with_capacity(1 << 16, file));
     let difference = first_difference((&first.manifest.names, events(0)?), (&here.manifest.names, events(run)?));
     match difference.map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))? {
         Some(difference) => Ok(LogComparison::Differs(difference)),
@@ -155,14 +156,14 @@ fn log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparis
 }
 
 /// The jobs of a result, from `jobs.csv`.
-fn jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> {
+fn read_jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> {
     let path = folder.join(JOBS);
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
-    let mut table = CsvReader::new(BufReader::new(files::part(folder, JOBS)?));
+    let mut table = CsvReader::new(BufReader::new(files::open_part(folder, JOBS)?));
     let mut next = || {
         table.next_row().map_err(|error| match error.kind() {
             std::io::ErrorKind::InvalidData => damaged("it is not text".to_owned()),
-            _ => cannot("read", &path, &error),
+            _ => operation_failure("read", &path, &error),
         })
     };
     let mut reader = JobReader::new(&next()?.unwrap_or_default()).map_err(damaged)?;
@@ -178,7 +179,7 @@ fn jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> {
 
 /// Users and groups of a log by the numbers of its jobs, from `result.swf`; empty if there is no such file.
 fn logged_users(folder: &Path) -> BTreeMap<u64, (Option<u32>, Option<u32>)> {
-    let Ok(file) = files::part(folder, RESULT_LOG) else { return BTreeMap::new() };
+    let Ok(file) = files::open_part(folder, RESULT_LOG) else { return BTreeMap::new() };
     let trace = swf::read(BufReader::new(file)).unwrap_or_default();
     trace.jobs.iter().map(|job| (job.number, (job.user, job.group))).collect()
 }

@@ -35,7 +35,7 @@ pub struct ComposeOptions {
 }
 
 /// Writes the compose file of the topology in `file`: to `out`, or to standard output.
-pub fn write(
+pub fn write_compose(
     topology: &Topology,
     file: &Path,
     image: &str,
@@ -56,32 +56,32 @@ pub fn write(
         )));
     }
     let options = ComposeOptions { image: image.to_owned(), topology: seen, flags: flags.to_vec() };
-    let text = compose(topology, &options);
+    let text = compose_text(topology, &options);
     match out {
         Some(out) => write_named(out, text),
         None => super::out::always(&text),
     }
 }
 
-pub fn compose(topology: &Topology, options: &ComposeOptions) -> String {
-    let mut text = head(topology, options);
+pub fn compose_text(topology: &Topology, options: &ComposeOptions) -> String {
+    let mut text = compose_head(topology, options);
     let members = Roster::of(topology).parties();
 
     text.push_str("\nservices:\n");
-    certs(&mut text, options, &members);
-    router(&mut text, topology, options);
+    add_certs(&mut text, options, &members);
+    add_router(&mut text, topology, options);
     for party in &members {
-        member(&mut text, options, party);
+        add_member(&mut text, options, party);
     }
 
     text.push_str("\nvolumes:\n");
     for party in std::iter::once(&Party::Router).chain(&members) {
-        let _ = writeln!(text, "  {}:", quoted(&volume(party)));
+        let _ = writeln!(text, "  {}:", quote_compose(&identity_volume(party)));
     }
     text
 }
 
-fn head(topology: &Topology, options: &ComposeOptions) -> String {
+fn compose_head(topology: &Topology, options: &ComposeOptions) -> String {
     format!(
         "# Written by `hansa compose {}`: one container per role.\n\
          # Build the image once with docker/build (it is in no registry), then:\n\
@@ -109,70 +109,76 @@ fn head(topology: &Topology, options: &ComposeOptions) -> String {
          \x20   router: {{condition: \"service_started\"}}\n",
         options.topology.strip_prefix(".").unwrap_or(&options.topology).display(),
         topology.name,
-        quoted(&options.image),
+        quote_compose(&options.image),
     )
 }
 
 /// Signs fresh identities for every run, and forgets the key that signed them.
-fn certs(text: &mut String, options: &ComposeOptions, members: &[Party]) {
-    let mut command = vec!["/hansa".to_owned(), "certs".to_owned(), inside(options)];
+fn add_certs(text: &mut String, options: &ComposeOptions, members: &[Party]) {
+    let mut command = vec!["/hansa".to_owned(), "certs".to_owned(), path_inside(options)];
     command.extend(["--out", IDENTITIES, "--renew"].map(str::to_owned));
     command.extend(options.flags.iter().cloned());
     let identities = std::iter::once(&Party::Router).chain(members);
-    let mut volumes = vec![topologies(options)];
-    volumes.extend(identities.map(|party| format!("{}:{}", volume(party), identity(party))));
-    service(text, "certs", "role", &command, &volumes);
+    let mut volumes = vec![mount_topologies(options)];
+    volumes.extend(identities.map(|party| format!("{}:{}", identity_volume(party), identity_path(party))));
+    add_service(text, "certs", "role", &command, &volumes);
     text.push_str("    network_mode: \"none\"\n");
 }
 
-fn router(text: &mut String, topology: &Topology, options: &ComposeOptions) {
+fn add_router(text: &mut String, topology: &Topology, options: &ComposeOptions) {
     let out = format!("{OUT}/{}", topology.name);
     let mut command = vec!["/hansa-router".to_owned()];
-    command.extend(["--topology".to_owned(), inside(options), "--identity".to_owned(), identity(&Party::Router)]);
+    command.extend([
+        "--topology".to_owned(),
+        path_inside(options),
+        "--identity".to_owned(),
+        identity_path(&Party::Router),
+    ]);
     command.extend(["--bind", "0.0.0.0:4433", "--out", &out, "--go-on", "--layout", "containers"].map(str::to_owned));
     // The summary names the folder on the host, relative to this file.
     command.extend(["--shown-out".to_owned(), format!(".{out}")]);
-    command.extend(["--owner-of".to_owned(), inside(options)]);
+    command.extend(["--owner-of".to_owned(), path_inside(options)]);
     command.extend(options.flags.iter().cloned());
-    let volumes = [topologies(options), mounted_identity(&Party::Router), format!("./out:{OUT}")];
-    service(text, "router", "role", &command, &volumes);
+    let volumes = [mount_topologies(options), mounted_identity(&Party::Router), format!("./out:{OUT}")];
+    add_service(text, "router", "role", &command, &volumes);
     text.push_str("    cap_add: [\"CHOWN\", \"DAC_OVERRIDE\"]\n");
     text.push_str("    depends_on:\n      certs: {condition: \"service_completed_successfully\"}\n");
     text.push_str("    restart: \"on-failure:3\"\n");
 }
 
-fn member(text: &mut String, options: &ComposeOptions, party: &Party) {
-    let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), inside(options)];
-    command
-        .extend(["--name", party.name(), "--identity", &identity(party), "--router", "router:4433"].map(str::to_owned));
+fn add_member(text: &mut String, options: &ComposeOptions, party: &Party) {
+    let mut command = vec![format!("/hansa-{}", party.role()), "--topology".to_owned(), path_inside(options)];
+    command.extend(
+        ["--name", party.name(), "--identity", &identity_path(party), "--router", "router:4433"].map(str::to_owned),
+    );
     command.extend(options.flags.iter().cloned());
-    service(text, &party.slug(), "member", &command, &[topologies(options), mounted_identity(party)]);
+    add_service(text, &party.slug(), "member", &command, &[mount_topologies(options), mounted_identity(party)]);
 }
 
-fn service(text: &mut String, name: &str, like: &str, command: &[String], volumes: &[String]) {
-    let list = |items: &[String]| items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(", ");
+fn add_service(text: &mut String, name: &str, like: &str, command: &[String], volumes: &[String]) {
+    let list = |items: &[String]| items.iter().map(|item| quote_compose(item)).collect::<Vec<_>>().join(", ");
     let separator = if text.ends_with("services:\n") { "" } else { "\n" };
-    let _ = write!(text, "{separator}  {}:\n    <<: *{like}\n    command: [{}]\n", quoted(name), list(command));
+    let _ = write!(text, "{separator}  {}:\n    <<: *{like}\n    command: [{}]\n", quote_compose(name), list(command));
     text.push_str("    volumes:\n");
     for volume in volumes {
-        let _ = writeln!(text, "      - {}", quoted(volume));
+        let _ = writeln!(text, "      - {}", quote_compose(volume));
     }
 }
 
-fn volume(party: &Party) -> String {
+fn identity_volume(party: &Party) -> String {
     format!("identity-{}", party.slug())
 }
 
-fn identity(party: &Party) -> String {
+fn identity_path(party: &Party) -> String {
     format!("{IDENTITIES}/{}", folder_name(std::slice::from_ref(party)))
 }
 
 fn mounted_identity(party: &Party) -> String {
-    format!("{}:{}:ro", volume(party), identity(party))
+    format!("{}:{}:ro", identity_volume(party), identity_path(party))
 }
 
 /// Mounts the whole folder, because a topology may name files next to it.
-fn topologies(options: &ComposeOptions) -> String {
+fn mount_topologies(options: &ComposeOptions) -> String {
     let folder = options.topology.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // A path without a slash would be taken for the name of a volume.
     let folder =
@@ -180,13 +186,13 @@ fn topologies(options: &ComposeOptions) -> String {
     format!("{}:{TOPOLOGIES}:ro", folder.display())
 }
 
-fn inside(options: &ComposeOptions) -> String {
+fn path_inside(options: &ComposeOptions) -> String {
     let name = options.topology.file_name().unwrap_or_default();
     format!("{TOPOLOGIES}/{}", name.to_string_lossy())
 }
 
 /// A string with one meaning in JSON and in YAML. Dollars are doubled, as one would begin a variable.
-fn quoted(text: &str) -> String {
+fn quote_compose(text: &str) -> String {
     serde_json::to_string(text).expect("a string is always JSON").replace('$', "$$")
 }
 
@@ -209,7 +215,7 @@ mod tests {
         let mut topology = topology();
         // A user may have a site's name.
         topology.users[1].name = "york".to_owned();
-        golden("docker-compose.yml", compose(&topology, &options()).as_bytes());
+        golden("docker-compose.yml", compose_text(&topology, &options()).as_bytes());
     }
 
     #[test]
@@ -220,7 +226,7 @@ mod tests {
         fs::write(&file, "").unwrap();
         let written = |out: &str| {
             let out = scratch.path().join(out);
-            write(&topology(), &file, "hansa", &[], Some(&out)).map(|()| fs::read_to_string(&out).unwrap())
+            write_compose(&topology(), &file, "hansa", &[], Some(&out)).map(|()| fs::read_to_string(&out).unwrap())
         };
         assert!(written("compose.yml").unwrap().contains("- \"./topologies:/topologies:ro\""));
         assert!(written("topologies/compose.yml").unwrap().contains("- \".:/topologies:ro\""));

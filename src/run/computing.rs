@@ -48,7 +48,7 @@ impl ActorWatch {
         }
         let watch = self.clone();
         // Without a thread, a second interruption still ends the process.
-        let _ = super::thread("interrupted", move || {
+        let _ = super::spawn_thread("interrupted", move || {
             let actor = watch.wait_for_long_batch(GO_ON_FOR);
             end(&format!("interrupted while {actor}: ended at once"));
         });
@@ -57,7 +57,7 @@ impl ActorWatch {
     /// Names an actor that has computed for this long, and again whenever it has computed for twice as long.
     pub fn report_long_batches(&self, after: Duration) -> Result<(), Failure> {
         let watch = self.clone();
-        let reporting = super::thread("computing", move || {
+        let reporting = super::spawn_thread("computing", move || {
             let mut seen = None;
             let mut due = after;
             loop {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::disk::{unreadable, write_named};
+use super::disk::{unreadable_input, write_named};
 use super::input::{STANDARD_INPUT, read_typed};
 use super::sanitize::sanitize_text;
 use super::{Failure, err, logs, out};
@@ -33,19 +33,19 @@ const FORMATS: &[ConvertibleFormat] = &[ConvertibleFormat {
 }];
 
 /// Writes the conversion of a file to another one, or to standard output.
-pub fn convert(
+pub fn convert_file(
     path: &str,
     to: Option<logs::LogFormat>,
     strict: bool,
     (margins, seed): (logs::MarginArgs, u64),
     out: Option<&Path>,
 ) -> Result<(), Failure> {
-    if let Some(log) = logs::read(path)? {
+    if let Some(log) = logs::read_log(path)? {
         let other = if log.1 == logs::LogFormat::Swf { logs::LogFormat::Batsim } else { logs::LogFormat::Swf };
         let to = to.unwrap_or(other);
-        return logs::convert(path, log, to, strict, margins.of(to, seed)?, out);
+        return logs::convert_log(path, log, to, strict, margins.to_margins(to, seed)?, out);
     }
-    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
+    let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
@@ -57,7 +57,7 @@ pub fn convert(
         let names = names.join(" or ");
         logs::unknown_kind(path, &text, &names)
     })?;
-    logs::fits(out, "toml")?;
+    logs::check_extension(out, "toml")?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;
     converted.warnings.iter().for_each(|warning| err::warning(&format!("{path}: {warning}")));
     match out {

@@ -31,12 +31,12 @@ impl<R: BufRead> CsvReader<R> {
         }
         let row = String::from_utf8(row).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let row = row.strip_suffix('\n').unwrap_or(&row);
-        Ok(Some(cells(row.strip_suffix('\r').unwrap_or(row))))
+        Ok(Some(split_cells(row.strip_suffix('\r').unwrap_or(row))))
     }
 }
 
 /// The cells of a row.
-fn cells(row: &str) -> Vec<String> {
+fn split_cells(row: &str) -> Vec<String> {
     if !row.contains('"') {
         return row.split(',').map(str::to_owned).collect();
     }

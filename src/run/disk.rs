@@ -33,7 +33,7 @@ pub fn open_regular(path: &Path, flags: OFlags) -> io::Result<File> {
 /// Writes to a path named by the user: a link stays and its target is replaced; a device or a pipe takes the content as
 /// it comes.
 pub fn write_named(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
-    write_named_as(path, ORDINARY, content.as_ref()).map_err(|error| cannot("write", path, &error))
+    write_named_as(path, ORDINARY, content.as_ref()).map_err(|error| operation_failure("write", path, &error))
 }
 
 /// Like `write_named`, for the users allowed by this mode only.
@@ -46,19 +46,19 @@ pub fn write_named_as(path: &Path, mode: u32, content: &[u8]) -> io::Result<()> 
     let mut place = path.to_owned();
     for _ in 0..LINKS_MAX {
         let Ok(target) = fs::read_link(&place) else { break };
-        place = parent(&place).join(target);
+        place = parent_folder(&place).join(target);
     }
     replace_as(&place, mode, |file| file.write_all(content))
 }
 
 /// Puts a file in this very place: complete, or as it was before.
-pub fn replace(place: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
+pub fn replace_file(place: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     replace_by(place, |file| file.write_all(content.as_ref()))
 }
 
 /// Like `replace`, for content that is written piece by piece.
 pub fn replace_by(place: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Failure> {
-    replace_as(place, ORDINARY, write).map_err(|error| cannot("write", place, &error))
+    replace_as(place, ORDINARY, write).map_err(|error| operation_failure("write", place, &error))
 }
 
 /// Like `replace_by`, for the users allowed by this mode only.
@@ -92,7 +92,7 @@ fn create_beside(place: &Path, mode: u32) -> io::Result<(PathBuf, File)> {
 }
 
 /// The folder that a path is in.
-pub fn parent(path: &Path) -> &Path {
+pub fn parent_folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
@@ -100,9 +100,9 @@ pub fn parent(path: &Path) -> &Path {
 /// stop after any of these calls.
 pub trait Disk: Send + Sync {
     /// Swaps two folders in one step.
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()>;
+    fn exchange_folders(&self, a: &Path, b: &Path) -> io::Result<()>;
     /// Moves a folder to a free place, or over an empty folder.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Makes a folder's entries survive a power cut.
     fn sync(&self, folder: &Path) -> io::Result<()>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
@@ -113,11 +113,11 @@ pub trait Disk: Send + Sync {
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
+    fn exchange_folders(&self, a: &Path, b: &Path) -> io::Result<()> {
         Ok(renameat_with(CWD, a, CWD, b, RenameFlags::EXCHANGE)?)
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)
     }
 
@@ -155,8 +155,8 @@ pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
 }
 
 /// The failure of an operation on a file, with the reason.
-pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
-    let folder = parent(path);
+pub fn operation_failure(verb: &str, path: &Path, error: &io::Error) -> Failure {
+    let folder = parent_folder(path);
     let why = match error.kind() {
         ErrorKind::NotFound if !folder.exists() => format!("there is no folder {}", folder.display()),
         _ => io_reason(error),
@@ -165,7 +165,7 @@ pub fn cannot(verb: &str, path: &Path, error: &io::Error) -> Failure {
 }
 
 /// The failure to read a file, which the user who named it has to correct.
-pub fn unreadable(path: &Path, error: &io::Error) -> Failure {
+pub fn unreadable_input(path: &Path, error: &io::Error) -> Failure {
     let near = near_file(path, error).map_or(String::new(), |near| format!("; did you mean {}?", near.display()));
     Failure::Input(format!("cannot read {}: {}{near}", path.display(), io_reason(error)))
 }
@@ -175,7 +175,7 @@ pub fn near_file(path: &Path, error: &io::Error) -> Option<PathBuf> {
     if error.kind() != ErrorKind::NotFound {
         return None;
     }
-    let entries = fs::read_dir(parent(path)).ok()?;
+    let entries = fs::read_dir(parent_folder(path)).ok()?;
     let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name))
@@ -245,7 +245,7 @@ mod tests {
             assert_eq!(fs::read_to_string(at("there/file")).unwrap(), content);
             assert!(at("link").is_symlink() && at("again").is_symlink());
         }
-        replace(&at("link"), "third").unwrap();
+        replace_file(&at("link"), "third").unwrap();
         assert!(!at("link").is_symlink());
         assert_eq!(fs::read_to_string(at("there/file")).unwrap(), "second");
 
@@ -290,7 +290,7 @@ mod tests {
         fs::write(scratch.path().join("jobs.swf"), "").unwrap();
         let report = |name: &str| {
             let path = scratch.path().join(name);
-            unreadable(&path, &File::open(&path).unwrap_err()).to_string()
+            unreadable_input(&path, &File::open(&path).unwrap_err()).to_string()
         };
         let near = format!("; did you mean {}?", scratch.path().join("jobs.swf").display());
         assert!(report("job.swf").ends_with(&near), "{}", report("job.swf"));

@@ -42,7 +42,7 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
     let LeafIo { kept, sender, receiver, names, endings, fault } = io;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
-        let down: Down<Message> = match kept.block_on(exchange(sender, receiver, &outgoing, endings))? {
+        let down: Down<Message> = match kept.block_on(exchange_frames(sender, receiver, &outgoing, endings))? {
             Ok(Some(frame)) => codec::decode(frame).map_err(|error| {
                 Failure::LostRouter(format!("the router sent something that cannot be read: {error}"))
             })?,
@@ -50,7 +50,7 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
             Err(error) => return Err(lost_router(&leaf, &error.to_string())),
         };
         outgoing.clear();
-        leaf.receive(down).map_err(|breach| breached(&breach, names))?;
+        leaf.receive(down).map_err(|breach| breach_failure(&breach, names))?;
         let mut let_go = Instant::now();
         loop {
             let turn = leaf.turn();
@@ -58,13 +58,13 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
             if let Some(failure) = fault.end(endings) {
                 return Err(failure);
             }
-            let Some(up) = turn.map_err(|breach| breached(&breach, names))? else { break };
+            let Some(up) = turn.map_err(|breach| breach_failure(&breach, names))? else { break };
             let before = leaf.before();
             quic::encode_in_pieces(up, |up| up.cut(before), &mut outgoing)
                 .map_err(|error| Failure::Internal(format!("a message cannot be sent: {error}")))?;
             if leaf.finished() || outgoing.len() >= KEPT_BYTES || let_go.elapsed() >= KEPT_FOR {
                 kept.block_on(sender.write(&outgoing)).map_err(|error| lost_router(&leaf, &error.to_string()))?;
-                kept.breathe();
+                kept.run_ready_tasks();
                 outgoing.clear();
                 let_go = Instant::now();
                 if let Ok(failure) = endings.try_recv() {
@@ -103,7 +103,7 @@ pub async fn listen_to_the_end(mut end: LeafEnd, receiver: &mut FrameReceiver) -
 }
 
 /// Writes the outgoing frames, and waits for the next frame of the router or for a failure from outside.
-async fn exchange<'r>(
+async fn exchange_frames<'r>(
     sender: &mut FrameSender,
     receiver: &'r mut FrameReceiver,
     outgoing: &[u8],
@@ -126,6 +126,6 @@ fn lost_router(leaf: &Leaf<Message, Record>, why: &str) -> Failure {
     Failure::LostRouter(format!("lost the router at virtual time {}: {why}", leaf.now().time))
 }
 
-fn breached(breach: &Breach, names: &[String]) -> Failure {
+fn breach_failure(breach: &Breach, names: &[String]) -> Failure {
     Failure::of_breach(breach, names, |_| String::new())
 }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Verbosity, verbosity};
+use super::{Verbosity, current_verbosity};
 
 /// Writes a line. A failure to write does not end the process.
 pub fn line(text: &str) {
@@ -11,7 +11,7 @@ pub fn line(text: &str) {
 
 /// Writes a remark on progress, unless `--quiet`.
 pub fn note(text: &str) {
-    if verbosity() != Verbosity::Quiet {
+    if current_verbosity() != Verbosity::Quiet {
         line(text);
     }
 }

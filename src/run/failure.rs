@@ -129,7 +129,7 @@ impl Failure {
     }
 
     /// Adds a line to the text.
-    pub fn with(mut self, line: &str) -> Failure {
+    pub fn with_line(mut self, line: &str) -> Failure {
         if let Some(text) = text_of!(&mut self) {
             text.push('\n');
             text.push_str(line);

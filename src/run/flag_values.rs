@@ -35,20 +35,20 @@ pub fn host_and_port(text: &str) -> Result<String, String> {
 }
 
 /// An address to listen on: one of this machine, and a port.
-pub fn address(text: &str) -> Result<SocketAddr, String> {
+pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "expected ADDRESS:PORT, such as 0.0.0.0:4433 or [::]:4433".to_owned())
 }
 
 /// A folder. A name that begins with a dash gets `./` before it, so that neither another process nor a command copied
 /// from a message takes it for a flag.
-pub fn folder() -> impl TypedValueParser<Value = PathBuf> {
+pub fn folder_parser() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| match path.as_os_str().as_encoded_bytes() {
         [b'-', ..] => Path::new(".").join(path),
         _ => path,
     })
 }
 
-pub fn speed(text: &str) -> Result<f64, String> {
+pub fn parse_speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if (1e-3..=1e6).contains(&speed) => Ok(speed),
         _ => Err("expected a number of virtual seconds per second, from 0.001 to 1000000".to_owned()),
@@ -56,7 +56,7 @@ pub fn speed(text: &str) -> Result<f64, String> {
 }
 
 /// A time with its unit, or a number of seconds.
-pub fn time(text: &str) -> Result<Duration, String> {
+pub fn parse_time(text: &str) -> Result<Duration, String> {
     let span = match units::span(text) {
         Err(units::SpanError::UnitMissing) => units::span(&format!("{text}s")),
         read => read,
@@ -69,7 +69,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
 pub fn some_time(text: &str) -> Result<Duration, String> {
     const MOST: Duration = Duration::from_secs(10_000_000);
     let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;
-    time(text).ok().filter(lasts).ok_or_else(|| {
+    parse_time(text).ok().filter(lasts).ok_or_else(|| {
         "expected a time above 0, such as 30s or 2min, or a number of seconds, of at most 10000000 s".to_owned()
     })
 }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn times_have_a_unit_or_are_seconds() {
         let seconds = |read: Result<Duration, String>| read.map(|time| time.as_secs_f64());
-        for read in [time, some_time] {
+        for read in [parse_time, some_time] {
             for (text, expected) in
                 [("4s", 4.0), ("4", 4.0), ("60", 60.0), ("1.5", 1.5), ("2 min", 120.0), ("250ms", 0.25)]
             {
@@ -112,7 +112,7 @@ mod tests {
                 assert!(read(wrong).is_err_and(|error| error.contains("or a number of seconds")), "{wrong}");
             }
         }
-        assert_eq!(time("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_time("0"), Ok(Duration::ZERO));
         assert!(some_time("0").is_err() && some_time("200 d").is_err());
     }
 }

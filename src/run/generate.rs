@@ -26,26 +26,26 @@ pub struct DagArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = above_zero)]
     fat: f64,
     /// The share of the tasks of the level before that a task depends on
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = parse_share)]
     density: f64,
     /// Equality of the levels in size; 1: all have the same size
-    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.5, value_parser = parse_share)]
     regularity: f64,
     /// The largest number of levels that an edge may span
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u32>(1..=100_000))]
     jump: u32,
     /// Communication to computation ratio: an edge carries what --bandwidth moves in this share of a time drawn like
     /// run times
-    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = ratio)]
+    #[arg(long, value_name = "RATIO", default_value = "1", value_parser = parse_ratio)]
     ccr: u64,
     /// The transfer speed for which --ccr holds
-    #[arg(long, value_name = "CAPACITY", default_value = "1 Gbps", value_parser = capacity)]
+    #[arg(long, value_name = "CAPACITY", default_value = "1 Gbps", value_parser = parse_capacity)]
     bandwidth: u64,
     /// The shortest run time of a task
-    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "10 s", value_parser = parse_positive_time)]
     runtime_min: Span,
     /// The longest run time of a task
-    #[arg(long, value_name = "TIME", default_value = "40 s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "40 s", value_parser = parse_positive_time)]
     runtime_max: Span,
     /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
@@ -53,7 +53,7 @@ pub struct DagArgs {
 }
 
 /// Draws a workflow and writes it.
-pub fn dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
+pub fn generate_dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
     if dag.runtime_min > dag.runtime_max {
         let message = format!("--runtime-min {} is above --runtime-max {}", dag.runtime_min, dag.runtime_max);
         return Err(Failure::Input(message));
@@ -105,25 +105,25 @@ fn is_json(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json")
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "expected a number from 0 to 1".to_owned())
 }
 
 fn above_zero(text: &str) -> Result<f64, String> {
-    share(text).ok().filter(|share| *share > 0.0).ok_or_else(|| "expected a number above 0, up to 1".to_owned())
+    parse_share(text).ok().filter(|share| *share > 0.0).ok_or_else(|| "expected a number above 0, up to 1".to_owned())
 }
 
-fn ratio(text: &str) -> Result<u64, String> {
+fn parse_ratio(text: &str) -> Result<u64, String> {
     let ratio = units::exact(text, units::MILLION).ok().filter(|ratio| *ratio <= 1_000 * units::MILLION);
     ratio.ok_or_else(|| "expected a number from 0 to 1000, of at most six decimals".to_owned())
 }
 
-fn time(text: &str) -> Result<Span, String> {
+fn parse_positive_time(text: &str) -> Result<Span, String> {
     let span = units::span(text).map_err(|error| format!("expected {error}"))?;
     if span.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(span) }
 }
 
-fn capacity(text: &str) -> Result<u64, String> {
+fn parse_capacity(text: &str) -> Result<u64, String> {
     units::capacity(text).map_err(|error| format!("expected {error}"))
 }

@@ -57,7 +57,7 @@ pub fn assign_processes(
     machine: &Machine,
 ) -> Result<Vec<Vec<Party>>, Failure> {
     let (sites, users) = sites_and_users(topology);
-    let groups = groups(&sites, &users, &grouping).and_then(|groups| {
+    let groups = form_groups(&sites, &users, &grouping).and_then(|groups| {
         machine.check(groups.len(), &sites, &users, &grouping)?;
         Ok(groups)
     });
@@ -78,14 +78,14 @@ pub fn usual_grouping(topology: &Topology) -> Grouping {
     let members = sites.len() + users.len();
     let few = Grouping::Processes(USUAL_PROCESSES);
     let may_share = (USUAL_PROCESSES + 1..=USUAL_MEMBERS).contains(&members);
-    if may_share && groups(&sites, &users, &few).is_ok() { few } else { Grouping::Each(1) }
+    if may_share && form_groups(&sites, &users, &few).is_ok() { few } else { Grouping::Each(1) }
 }
 
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
     Roster::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
 
-fn groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<Vec<Party>>, String> {
+fn form_groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<Vec<Party>>, String> {
     let groups: Vec<Vec<Party>> = match *grouping {
         Grouping::As(ref groups) => groups.clone(),
         Grouping::Each(size) => {
@@ -102,7 +102,7 @@ fn groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<V
             let share = (processes * sites.len() + all / 2) / all;
             let most = if users.is_empty() { processes } else { processes - 1 };
             let for_sites = share.clamp(usize::from(!sites.is_empty()), most);
-            [evenly(sites, for_sites), evenly(users, processes - for_sites)].concat()
+            [cut_evenly(sites, for_sites), cut_evenly(users, processes - for_sites)].concat()
         }
     };
     match groups.iter().find(|group| !one_certificate_holds(group)) {
@@ -116,7 +116,7 @@ fn groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<V
 }
 
 /// Cuts into this many pieces, or one per member if there are fewer, whose lengths differ by one at most.
-pub fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
+pub fn cut_evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
     let pieces = pieces.min(parties.len());
     let edge = |piece: usize| piece * parties.len() / pieces;
     (0..pieces).map(|piece| parties[edge(piece)..edge(piece + 1)].to_vec()).collect()
@@ -124,7 +124,7 @@ pub fn evenly(parties: &[Party], pieces: usize) -> Vec<Vec<Party>> {
 
 impl Machine {
     /// Limits of this machine, as far as they can be found out. Raises the limit of open files.
-    pub fn here() -> Machine {
+    pub fn this_machine() -> Machine {
         let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
         let files = match setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
             Ok(()) => maximum,
@@ -140,7 +140,7 @@ impl Machine {
     }
 
     /// The resource that allows the fewest processes, for a grid of this many sites and users.
-    fn tightest(&self, parties: usize) -> MachineLimit {
+    fn tightest_limit(&self, parties: usize) -> MachineLimit {
         let each = BYTES_PER_PROCESS + BYTES_PER_PARTY * parties as u64;
         let cores = self.cores as u64;
         let by_cores = MachineLimit {
@@ -177,7 +177,7 @@ impl Machine {
         let processes = members as u64 + 1;
         // An explicit number of processes is taken at the user's risk, unless the launcher cannot hold their pipes.
         let is_explicit = !matches!(grouping, Grouping::Each(_));
-        let limit = if is_explicit { self.by_files() } else { self.tightest(sites.len() + users.len()) };
+        let limit = if is_explicit { self.by_files() } else { self.tightest_limit(sites.len() + users.len()) };
         if processes <= limit.processes {
             return Ok(());
         }
@@ -188,7 +188,7 @@ impl Machine {
             // Few processes are best, but a certificate may not hold the names that each of them would have.
             let few = std::iter::successors(Some(self.cores * ADVISED_PER_CORE), |few| few.checked_mul(2));
             let mut few = few.take_while(|few| *few < room).chain([room]);
-            if let Some(advised) = few.find(|few| groups(sites, users, &Grouping::Processes(*few)).is_ok()) {
+            if let Some(advised) = few.find(|few| form_groups(sites, users, &Grouping::Processes(*few)).is_ok()) {
                 ways.push(format!("let sites and users share processes with --processes {advised}"));
             }
             ways.push("run everything in one process with --inline".to_owned());
@@ -252,7 +252,7 @@ mod tests {
     fn sizes(sites_count: usize, users_count: usize, grouping: Grouping) -> Vec<usize> {
         let sites = sites(sites_count);
         let users = users(users_count);
-        let groups = groups(&sites, &users, &grouping).unwrap();
+        let groups = form_groups(&sites, &users, &grouping).unwrap();
         assert_eq!(groups.concat(), [sites, users].concat());
         groups.iter().map(Vec::len).collect()
     }
@@ -284,16 +284,16 @@ mod tests {
 
     #[test]
     fn one_process_cannot_play_everything() {
-        let told = groups(&sites(1), &users(1), &Grouping::Processes(1)).unwrap_err();
+        let told = form_groups(&sites(1), &users(1), &Grouping::Processes(1)).unwrap_err();
         assert!(told.contains("--processes 2"), "{told}");
-        let told = groups(&sites(1), &users(100_000), &Grouping::Processes(8)).unwrap_err();
+        let told = form_groups(&sites(1), &users(100_000), &Grouping::Processes(8)).unwrap_err();
         assert!(told.contains("one process cannot play") && told.contains("--processes"), "{told}");
         assert_eq!(sizes(1, 100_000, Grouping::Processes(101)).len(), 101);
     }
 
     #[test]
     fn a_machine_holds_what_its_memory_cores_and_files_allow() {
-        let holds = |machine: Machine, parties| machine.tightest(parties).processes;
+        let holds = |machine: Machine, parties| machine.tightest_limit(parties).processes;
         assert_eq!(holds(HERE, 100), 1024);
         assert_eq!(holds(Machine { memory: Some(1 << 30), ..HERE }, 0), 128);
         // Every process knows all sites and users.
@@ -335,7 +335,7 @@ mod tests {
             assert_eq!(advised.is_some(), files >= 38, "{told}");
             if let Some(advised) = advised {
                 let grouping = Grouping::Processes(advised.parse().unwrap());
-                let members = groups(&sites, &users, &grouping).unwrap().len();
+                let members = form_groups(&sites, &users, &grouping).unwrap().len();
                 assert_eq!(machine.check(members, &sites, &users, &grouping), Ok(()), "{told}");
             }
         }
@@ -345,7 +345,7 @@ mod tests {
 
     #[test]
     fn this_machine_has_something() {
-        let here = Machine::here();
+        let here = Machine::this_machine();
         assert!(here.cores >= 1 && here.files >= 64, "{here:?}");
     }
 }

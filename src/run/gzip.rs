@@ -19,9 +19,9 @@ const MAGIC: [u8; 2] = [0x1f, 0x8b];
 const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Opens a file as a stream, decompressed if it starts like gzip.
-pub fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
+pub fn open_unpacked(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = open_regular(path, OFlags::empty())?;
-    let mut input = plain(BufReader::with_capacity(1 << 16, file))?;
+    let mut input = unpack_stream(BufReader::with_capacity(1 << 16, file))?;
     if input.fill_buf()?.starts_with(&MARK) {
         input.consume(MARK.len());
     }
@@ -37,7 +37,7 @@ pub fn without_mark(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 /// Decompresses a stream if it starts like gzip.
-pub fn plain<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
+pub fn unpack_stream<'a>(mut input: impl BufRead + 'a) -> io::Result<Box<dyn BufRead + 'a>> {
     if !input.fill_buf()?.starts_with(&MAGIC) {
         return Ok(Box::new(input));
     }
@@ -50,7 +50,7 @@ pub fn is_packed(bytes: &[u8]) -> bool {
 }
 
 /// Decompresses bytes in memory if they start like gzip.
-pub fn inflate(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
+pub fn inflate_bytes(bytes: Vec<u8>, max: u64) -> io::Result<Vec<u8>> {
     if !bytes.starts_with(&MAGIC) {
         return Ok(bytes);
     }
@@ -129,9 +129,9 @@ mod tests {
         let text = b"1 2 3\n".repeat(1_000);
         let once = packed([text.clone()].into_iter());
         let twice = [once.clone(), once.clone()].concat();
-        assert_eq!(inflate(text.clone(), INFLATED_MAX).unwrap(), text);
-        assert_eq!(inflate(once, INFLATED_MAX).unwrap(), text);
-        assert_eq!(inflate(twice, INFLATED_MAX).unwrap(), [text.clone(), text].concat());
+        assert_eq!(inflate_bytes(text.clone(), INFLATED_MAX).unwrap(), text);
+        assert_eq!(inflate_bytes(once, INFLATED_MAX).unwrap(), text);
+        assert_eq!(inflate_bytes(twice, INFLATED_MAX).unwrap(), [text.clone(), text].concat());
     }
 
     #[test]
@@ -139,14 +139,14 @@ mod tests {
         let whole = packed([b"1 2 3\n".repeat(1_000)].into_iter());
         for end in [5, whole.len() / 2, whole.len() - 3] {
             assert_eq!(
-                inflate(whole[..end].to_vec(), INFLATED_MAX).unwrap_err().to_string(),
+                inflate_bytes(whole[..end].to_vec(), INFLATED_MAX).unwrap_err().to_string(),
                 "the compressed file is truncated"
             );
         }
         let mut damaged = whole.clone();
         let last = damaged.len() - 6;
         damaged[last] ^= 0xff;
-        assert_eq!(inflate(damaged, INFLATED_MAX).unwrap_err().to_string(), "the compressed file is damaged");
+        assert_eq!(inflate_bytes(damaged, INFLATED_MAX).unwrap_err().to_string(), "the compressed file is damaged");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use time::OffsetDateTime;
 use hansa_report::Host;
 
 /// Describes this machine. Facts that cannot be found out stay empty.
-pub fn host() -> Host {
+pub fn describe_host() -> Host {
     let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
     let processors = read("/proc/cpuinfo");
     let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -40,7 +40,7 @@ pub struct HostActivity {
 }
 
 /// State of a process. None if the system does not tell it.
-pub fn activity(process: u32) -> Option<HostActivity> {
+pub fn process_activity(process: u32) -> Option<HostActivity> {
     let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name of the process comes first, in brackets, and may contain any character.
     let mut fields = text.rsplit_once(") ")?.1.split(' ');

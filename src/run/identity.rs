@@ -114,9 +114,9 @@ impl Authority {
 
     /// Reads an authority written by [`Authority::save`], to sign more identities for the same run.
     pub fn load(folder: &Path, run: &str) -> Result<Authority, IdentityError> {
-        let certificate = read(&folder.join(CA))?;
+        let certificate = read_text(&folder.join(CA))?;
         let path = folder.join(CA_KEY);
-        let key = KeyPair::from_pem(&read(&path)?)
+        let key = KeyPair::from_pem(&read_text(&path)?)
             .map_err(|_| IdentityError::Pem { path, problem: "holds no private key".to_owned() })?;
 
         let authority = Authority { certificate, issuer: rcgen::Issuer::new(authority_params(run, &key), key) };
@@ -149,7 +149,7 @@ impl Authority {
         not_after: OffsetDateTime,
     ) -> Result<Identity, IdentityError> {
         let first = parties.first().ok_or(IdentityError::Nobody)?;
-        let hosts = parties.iter().map(host).collect::<Result<Vec<_>, _>>()?;
+        let hosts = parties.iter().map(party_host).collect::<Result<Vec<_>, _>>()?;
         let mut params = CertificateParams::new(hosts)?;
         params.distinguished_name.push(DnType::CommonName, first.to_string());
         params.not_before = not_before;
@@ -177,15 +177,15 @@ impl Identity {
             return Err(IdentityError::Missing { folder: folder.to_owned(), inside: identities_in(folder) });
         }
         let pem = Pem {
-            authority: read(&folder.join(CA))?,
-            certificate: read(&folder.join(CERTIFICATE))?,
-            key: read(&folder.join(KEY))?,
+            authority: read_text(&folder.join(CA))?,
+            certificate: read_text(&folder.join(CERTIFICATE))?,
+            key: read_text(&folder.join(KEY))?,
         };
         let identity = pem.parse(folder)?;
         identity.check().map_err(|error| IdentityError::Useless {
             folder: folder.to_owned(),
             problem: match error {
-                IdentityError::Tls(error) => useless(&error),
+                IdentityError::Tls(error) => explain_unusable(&error),
                 other => other.to_string(),
             },
         })?;
@@ -214,7 +214,7 @@ impl Identity {
     }
 
     /// The texts that [`Identity::save`] writes, by file.
-    pub fn files(&self) -> [(&'static str, &str); 3] {
+    pub fn pem_files(&self) -> [(&'static str, &str); 3] {
         [(KEY, &self.pem.key), (CERTIFICATE, &self.pem.certificate), (CA, &self.pem.authority)]
     }
 
@@ -242,9 +242,9 @@ impl Identity {
 
     /// TLS settings of a router with this identity.
     pub fn server_tls(&self) -> Result<rustls::ServerConfig, IdentityError> {
-        let mut config = rustls::ServerConfig::builder_with_provider(provider())
+        let mut config = rustls::ServerConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_client_cert_verifier(self.verifier()?)
+            .with_client_cert_verifier(self.client_verifier()?)
             .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())?;
         config.alpn_protocols = vec![PROTOCOL.into()];
         // A peer joins once and never resumes.
@@ -254,9 +254,9 @@ impl Identity {
 
     /// TLS settings of a leaf with this identity.
     pub fn client_tls(&self) -> Result<rustls::ClientConfig, IdentityError> {
-        let mut config = rustls::ClientConfig::builder_with_provider(provider())
+        let mut config = rustls::ClientConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&rustls::version::TLS13])?
-            .with_root_certificates(self.roots()?)
+            .with_root_certificates(self.trusted_roots()?)
             .with_client_auth_cert(vec![self.certificate.clone()], self.key.clone_key())?;
         config.alpn_protocols = vec![PROTOCOL.into()];
         config.resumption = Resumption::disabled();
@@ -265,23 +265,23 @@ impl Identity {
 
     /// The key of messages by which only a process with this identity can make others forget a connection.
     pub fn reset_key(&self) -> ResetKey {
-        let secret = hmac(&[0; KEY_LENGTH], self.key.secret_der());
+        let secret = hmac_sha256(&[0; KEY_LENGTH], self.key.secret_der());
         ResetKey(secret.as_ref().try_into().expect("a tag of SHA-256 is as long as a key"))
     }
 
     fn check(&self) -> Result<(), IdentityError> {
-        self.verifier()?.verify_client_cert(&self.certificate, &[], UnixTime::now())?;
+        self.client_verifier()?.verify_client_cert(&self.certificate, &[], UnixTime::now())?;
         self.client_tls()?;
         Ok(())
     }
 
-    fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, IdentityError> {
-        WebPkiClientVerifier::builder_with_provider(self.roots()?.into(), provider())
+    fn client_verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, IdentityError> {
+        WebPkiClientVerifier::builder_with_provider(self.trusted_roots()?.into(), crypto_provider())
             .build()
             .map_err(|error| rustls::Error::General(error.to_string()).into())
     }
 
-    fn roots(&self) -> Result<RootCertStore, IdentityError> {
+    fn trusted_roots(&self) -> Result<RootCertStore, IdentityError> {
         let mut roots = RootCertStore::empty();
         roots.add(self.authority.clone())?;
         Ok(roots)
@@ -293,8 +293,8 @@ pub struct ResetKey([u8; KEY_LENGTH]);
 
 impl ResetKey {
     /// Seed of connection numbers, so that a holder of the key knows its own.
-    pub fn connections(&self) -> u64 {
-        let secret = hmac(&self.0, b"connections");
+    pub fn connection_seed(&self) -> u64 {
+        let secret = hmac_sha256(&self.0, b"connections");
         u64::from_le_bytes(secret.as_ref()[..8].try_into().expect("eight bytes are eight bytes"))
     }
 }
@@ -303,7 +303,7 @@ const KEY_LENGTH: usize = 32;
 
 impl quinn::crypto::HmacKey for ResetKey {
     fn sign(&self, data: &[u8], signature: &mut [u8]) {
-        signature.copy_from_slice(hmac(&self.0, data).as_ref());
+        signature.copy_from_slice(hmac_sha256(&self.0, data).as_ref());
     }
 
     fn signature_len(&self) -> usize {
@@ -311,12 +311,12 @@ impl quinn::crypto::HmacKey for ResetKey {
     }
 
     fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), quinn::crypto::CryptoError> {
-        if hmac(&self.0, data).as_ref() == signature { Ok(()) } else { Err(quinn::crypto::CryptoError) }
+        if hmac_sha256(&self.0, data).as_ref() == signature { Ok(()) } else { Err(quinn::crypto::CryptoError) }
     }
 }
 
 /// HMAC with SHA-256, as in TLS.
-fn hmac(key: &[u8], data: &[u8]) -> rustls::crypto::hmac::Tag {
+fn hmac_sha256(key: &[u8], data: &[u8]) -> rustls::crypto::hmac::Tag {
     let suite = rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
     let suite = suite.tls13().expect("it is a suite of TLS 1.3");
     suite.hkdf_provider.hmac_sign(&OkmBlock::new(key), data)
@@ -325,9 +325,9 @@ fn hmac(key: &[u8], data: &[u8]) -> rustls::crypto::hmac::Tag {
 impl Pem {
     fn parse(self, folder: &Path) -> Result<Identity, IdentityError> {
         Ok(Identity {
-            authority: item(&self.authority, &folder.join(CA), "certificate")?,
-            certificate: item(&self.certificate, &folder.join(CERTIFICATE), "certificate")?,
-            key: item(&self.key, &folder.join(KEY), "private key")?,
+            authority: parse_item(&self.authority, &folder.join(CA), "certificate")?,
+            certificate: parse_item(&self.certificate, &folder.join(CERTIFICATE), "certificate")?,
+            key: parse_item(&self.key, &folder.join(KEY), "private key")?,
             pem: self,
         })
     }
@@ -342,7 +342,7 @@ impl<'a> CertificateNames<'a> {
     }
 
     pub(super) fn cover(&self, party: &Party) -> bool {
-        host(party).is_ok_and(|host| self.check(host).is_ok())
+        party_host(party).is_ok_and(|host| self.check(host).is_ok())
     }
 
     /// The host names, for people; the decision is [`CertificateNames::cover`].
@@ -365,13 +365,14 @@ impl<'a> CertificateNames<'a> {
 
 /// True if one certificate, as TLS peers read it, has room for all these names.
 pub(super) fn one_certificate_holds(parties: &[Party]) -> bool {
-    let names: usize = parties.iter().filter_map(|party| host(party).ok()).map(|host| host.len() + NAME_ALONG).sum();
+    let names: usize =
+        parties.iter().filter_map(|party| party_host(party).ok()).map(|host| host.len() + NAME_ALONG).sum();
     names + CERTIFICATE_BARE <= CERTIFICATE_MAX
 }
 
 /// The host name of a party. The mapping is one to one, as host names have neither case nor most characters, and `York`
 /// is not `york`.
-pub fn host(party: &Party) -> Result<String, IdentityError> {
+pub fn party_host(party: &Party) -> Result<String, IdentityError> {
     if *party == Party::Router {
         return Ok(ROUTER_HOST.to_owned());
     }
@@ -406,11 +407,11 @@ fn authority_params(run: &str, key: &KeyPair) -> CertificateParams {
 }
 
 /// The one provider, named at each use: with two in a build the default is a panic at run time.
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
 }
 
-fn useless(error: &rustls::Error) -> String {
+fn explain_unusable(error: &rustls::Error) -> String {
     use CertificateError::{BadSignature, Expired, ExpiredContext, NotValidYet, NotValidYetContext, UnknownIssuer};
     match error {
         rustls::Error::InvalidCertificate(Expired | ExpiredContext { .. }) => {
@@ -427,7 +428,7 @@ fn useless(error: &rustls::Error) -> String {
     }
 }
 
-fn item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, IdentityError> {
+fn parse_item<T: PemObject>(text: &str, path: &Path, what: &str) -> Result<T, IdentityError> {
     T::from_pem_slice(text.as_bytes()).map_err(|error| {
         let problem = match error {
             pem::Error::NoItemsFound => format!("holds no {what} in PEM form; `hansa certs` makes such files"),
@@ -458,7 +459,7 @@ fn list_identities(folder: &Path, names: &[String]) -> String {
     format!("; one process needs one of {}{more}", paths.collect::<Vec<_>>().join(", "))
 }
 
-fn read(path: &Path) -> Result<String, IdentityError> {
+fn read_text(path: &Path) -> Result<String, IdentityError> {
     let text = read_plain(path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
     text.map_err(|error| file_error("read", path, error))
 }

@@ -28,7 +28,7 @@ fn batches_per_look(topology: &Topology) -> usize {
 }
 
 /// Runs a topology in this process. `began` is the start of the command.
-pub fn run(
+pub fn run_inline(
     loaded: &Loaded,
     began: Instant,
     out: Option<PathBuf>,
@@ -43,8 +43,13 @@ pub fn run(
     let watched = ActorWatch::default();
     let interrupted = watch_with(give_up, Some(watched.clone()))?;
     let roster = Roster::of(&loaded.topology);
-    let (deciders, fault) =
-        outside::start(&loaded.topology, &roster.all(), loaded.path(), &interrupted, &ExternalClocks::default())?;
+    let (deciders, fault) = outside::start_programs(
+        &loaded.topology,
+        &roster.all(),
+        loaded.path(),
+        &interrupted,
+        &ExternalClocks::default(),
+    )?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
         .map_err(|error| Failure::Input(loaded.tell(&error)))?;
@@ -54,26 +59,26 @@ pub fn run(
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
     results.told_as(format);
     results.with_parquet(parquet);
-    let _ = made.set(results.partial().clone());
-    let mut progress = results.progress();
+    let _ = made.set(results.partial_dir().clone());
+    let mut progress = results.progress_line();
 
     let joined = began.elapsed();
     let end = loop {
         match place.run_before(Stamp::NEVER, batches) {
             Ok(true) => {}
             Ok(false) => break Ok(()),
-            Err(breach) => break Err(breached(&breach, &roster)),
+            Err(breach) => break Err(breach_failure(&breach, &roster)),
         }
         progress.update(place.now().time, place.events(), place.log());
         results.record(place.take_log())?;
-        if let Some(failure) = fault.take() {
+        if let Some(failure) = fault.take_failure() {
             break Err(failure);
         }
         if interrupted.load(Ordering::Relaxed) {
             break Err(Failure::Interrupted("interrupted".to_owned()));
         }
     };
-    let end = fault.or(end);
+    let end = fault.prefer_fault(end);
     results.record(place.take_log())?;
     progress.clear();
     let reached = place.now().time;
@@ -88,11 +93,11 @@ pub fn run(
         end,
         wall: began.elapsed().saturating_sub(joined + results.written_for()),
     };
-    results.outcome(outcome, RunSetting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
+    results.write_outcome(outcome, RunSetting { layout: "inline".to_owned(), began, joined, moved: None, live: None })
 }
 
 /// The summary of a run without network and files. None if it was stopped.
-pub fn summary(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
+pub fn summarize_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
     let recorder = record_run(topology, written_in, stop)?;
     Ok(recorder.map(|recorder| summary_of(topology, recorder)))
 }
@@ -116,20 +121,21 @@ fn summary_of(topology: &Topology, recorder: Recorder) -> Summary {
 /// Runs a topology without network and files. None if it was stopped.
 fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Recorder>, Failure> {
     let roster = Roster::of(topology);
-    let (deciders, fault) = outside::start(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
+    let (deciders, fault) =
+        outside::start_programs(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
     let batches = batches_per_look(topology);
     let actors =
         topology::build_with(topology, &roster.all(), deciders).map_err(|error| Failure::Input(error.to_string()))?;
     let mut place = Place::new(actors, roster.latencies.clone());
     let mut recorder = Recorder::new(Tally::putting_aside(topology, &Names::of(topology), Box::new(Vec::new())));
     loop {
-        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breached(&breach, &roster))?;
+        let more = place.run_before(Stamp::NEVER, batches).map_err(|breach| breach_failure(&breach, &roster))?;
         for entry in place.log() {
             let recorded = recorder.record(entry);
             recorded.map_err(|error| Failure::Internal(format!("the log is inconsistent: {error}")))?;
         }
         place.clear_log();
-        if let Some(failure) = fault.take() {
+        if let Some(failure) = fault.take_failure() {
             return Err(failure);
         }
         if stop.load(Ordering::Relaxed) {
@@ -141,7 +147,7 @@ fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opti
     }
 }
 
-fn breached(breach: &Breach, roster: &Roster) -> Failure {
+fn breach_failure(breach: &Breach, roster: &Roster) -> Failure {
     // A run in one process has no leaves.
     Failure::of_breach(breach, &roster.names, |_| String::new())
 }

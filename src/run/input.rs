@@ -7,8 +7,8 @@ use std::sync::Mutex;
 
 use rustix::fs::OFlags;
 
-use super::disk::{cannot, io_reason, near_file, open_regular, unreadable};
-use super::gzip::{INFLATED_MAX, inflate, is_packed, read_lines, without_mark};
+use super::disk::{io_reason, near_file, open_regular, operation_failure, unreadable_input};
+use super::gzip::{INFLATED_MAX, inflate_bytes, is_packed, read_lines, without_mark};
 use super::{Failure, outside};
 use hansa_sim::topology::{self, BYTES_MAX, Loaded, Override, Rendered, Topology};
 use hansa_sim::workload::Source;
@@ -49,7 +49,7 @@ pub fn load_launched(path: &str, overrides: &[Override], jobs: Option<&Path>) ->
         match fs::read(&path) {
             Ok(jobs) => prepared.push(Some(jobs).filter(|jobs| !jobs.is_empty())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => break,
-            Err(error) => return Err(unreadable(&path, &error)),
+            Err(error) => return Err(unreadable_input(&path, &error)),
         }
     }
     let load: LoadTopology<'_> = &|path, _, read| topology::load_prepared(path, read, &prepared);
@@ -58,10 +58,10 @@ pub fn load_launched(path: &str, overrides: &[Override], jobs: Option<&Path>) ->
 
 /// Writes the jobs of a topology into a new folder, by workload: an empty file if they are not worth it.
 pub fn write_prepared(topology: &Topology, folder: &Path) -> Result<(), Failure> {
-    fs::create_dir(folder).map_err(|error| cannot("create", folder, &error))?;
+    fs::create_dir(folder).map_err(|error| operation_failure("create", folder, &error))?;
     for (number, jobs) in topology.prepared_jobs().into_iter().enumerate() {
         let path = folder.join(number.to_string());
-        fs::write(&path, jobs.unwrap_or_default()).map_err(|error| cannot("write", &path, &error))?;
+        fs::write(&path, jobs.unwrap_or_default()).map_err(|error| operation_failure("write", &path, &error))?;
     }
     Ok(())
 }
@@ -75,7 +75,7 @@ pub fn load_grid(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> 
 pub fn load_text(text: &str) -> Result<Topology, Failure> {
     let read = &mut |path: &str| match path {
         WRITTEN_OUT => Ok(text.as_bytes().to_vec()),
-        path => read(path).map_err(|error| io_reason(&error)),
+        path => read_input(path).map_err(|error| io_reason(&error)),
     };
     let loaded = topology::load(WRITTEN_OUT, &[], read);
     loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
@@ -85,64 +85,64 @@ type LoadTopology<'l> =
     &'l dyn Fn(&str, &[Override], &mut topology::Read<'_>) -> Result<Loaded, topology::InvalidInput>;
 
 fn load_by(load: LoadTopology<'_>, path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
-    let read = &mut |path: &str| read_typed(path).map_err(|error| reason(path, &error));
+    let read = &mut |path: &str| read_typed(path).map_err(|error| unreadable_reason(path, &error));
     let mut loaded = load(path, overrides, read).map_err(|diagnostics| {
-        match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken) {
-            Some(text) => listed(Failure::Input(text)),
+        match Some(path).filter(|path| *path != STANDARD_INPUT).and_then(mistaken_kind) {
+            Some(text) => single_fault(Failure::Input(text)),
             None => (Failure::Input(diagnostics.to_string()), diagnostics.rendered()),
         }
     })?;
-    loaded.inputs.extend(outside::files(&loaded.topology, path));
+    loaded.inputs.extend(outside::program_files(&loaded.topology, path));
     Ok(loaded)
 }
 
 /// The reason why a file cannot be read, and a file beside it with a near name in a second line.
-pub fn reason(path: &str, error: &io::Error) -> String {
+pub fn unreadable_reason(path: &str, error: &io::Error) -> String {
     let near = near_file(path.as_ref(), error).map(|near| format!("\ndid you mean `{}`?", near.display()));
     format!("{}{}", io_reason(error), near.unwrap_or_default())
 }
 
 /// A failure that is a single fault without a known place.
-pub fn listed(failure: Failure) -> (Failure, Vec<Rendered>) {
+pub fn single_fault(failure: Failure) -> (Failure, Vec<Rendered>) {
     let told = Rendered { message: failure.to_string(), ..Rendered::default() };
     (failure, vec![told])
 }
 
 /// Names the kind of a file that was taken for a topology. None if it is not known.
-fn mistaken(path: &str) -> Option<String> {
-    let bytes = read(path).ok()?;
+fn mistaken_kind(path: &str) -> Option<String> {
+    let bytes = read_input(path).ok()?;
     if has_any_key(&bytes, &["vary"]) {
         return Some(format!("{path} is an experiment: use hansa sweep {path}"));
     }
-    let source = source_of(path).filter(|_| table(&bytes).is_none())?;
+    let source = source_of(path).filter(|_| parse_table(&bytes).is_none())?;
     Some(format!("{path} is not a topology: a [[workload]] with source = {source} can name it as its file"))
 }
 
 /// True if a file is TOML with one of these keys at its top, and so may be of another kind than it was taken for.
 pub fn has_key(path: &str, keys: &[&str]) -> bool {
-    read(path).is_ok_and(|bytes| has_any_key(&bytes, keys))
+    read_input(path).is_ok_and(|bytes| has_any_key(&bytes, keys))
 }
 
 fn has_any_key(bytes: &[u8], keys: &[&str]) -> bool {
     // Most files need not be parsed for this: parsing takes many times their size in memory.
     let may_have = |text: &str| keys.iter().any(|key| text.contains(key));
     str::from_utf8(bytes).is_ok_and(may_have)
-        && table(bytes).is_some_and(|table| keys.iter().any(|key| table.contains_key(*key)))
+        && parse_table(bytes).is_some_and(|table| keys.iter().any(|key| table.contains_key(*key)))
 }
 
-fn table(bytes: &[u8]) -> Option<toml::Table> {
+fn parse_table(bytes: &[u8]) -> Option<toml::Table> {
     let text = str::from_utf8(bytes).ok().filter(|text| text.len() <= BYTES_MAX)?;
     if topology::other_format(text).is_some() { None } else { text.parse().ok() }
 }
 
-/// Text of [`located`].
+/// Text of [`with_absolute_paths`].
 pub fn written_out(topology: &Topology, written_in: &str) -> String {
-    located(topology, written_in).to_toml()
+    with_absolute_paths(topology, written_in).to_toml()
 }
 
 /// A topology with one meaning wherever its file is: paths of logs are absolute, and so are those of external programs
 /// next to it.
-pub fn located(topology: &Topology, written_in: &str) -> Topology {
+pub fn with_absolute_paths(topology: &Topology, written_in: &str) -> Topology {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
     for workload in &mut topology.workloads {
@@ -165,20 +165,20 @@ pub fn default_out(topology: &Topology) -> PathBuf {
 pub fn read_typed(path: &str) -> io::Result<Vec<u8>> {
     static STANDARD: Mutex<Option<Vec<u8>>> = Mutex::new(None);
     if path != STANDARD_INPUT {
-        return read(path);
+        return read_input(path);
     }
     let mut kept = STANDARD.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if kept.is_none() {
-        *kept = Some(unpacked(io::stdin().lock())?);
+        *kept = Some(read_unpacked(io::stdin().lock())?);
     }
     Ok(kept.clone().unwrap_or_default())
 }
 
 /// Reads a file, compressed or not, up to `READ_MAX` bytes; refuses files that are not regular.
-pub fn read(path: &str) -> io::Result<Vec<u8>> {
+pub fn read_input(path: &str) -> io::Result<Vec<u8>> {
     let bytes = read_lines(open_bounded(path.as_ref())?)?;
     check_packed(path, &bytes)?;
-    Ok(without_mark(inflate(bytes, READ_MAX)?))
+    Ok(without_mark(inflate_bytes(bytes, READ_MAX)?))
 }
 
 /// Fails if a file is named like a compressed one but is neither compressed nor any text that Hansa reads. Browsers
@@ -200,8 +200,8 @@ pub fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Decompresses input if it is compressed, and removes a byte order mark.
-pub fn unpacked(input: impl Read) -> io::Result<Vec<u8>> {
-    Ok(without_mark(inflate(read_lines(input)?, READ_MAX)?))
+pub fn read_unpacked(input: impl Read) -> io::Result<Vec<u8>> {
+    Ok(without_mark(inflate_bytes(read_lines(input)?, READ_MAX)?))
 }
 
 fn open_bounded(path: &Path) -> io::Result<impl Read> {
@@ -234,7 +234,7 @@ mod tests {
         let told = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             fs::write(&path, bytes).unwrap();
-            read(path.to_str().unwrap()).map_err(|error| error.to_string())
+            read_input(path.to_str().unwrap()).map_err(|error| error.to_string())
         };
         let junk = "its name ends in .gz, but it is not compressed with gzip";
         assert_eq!(told("log.swf.gz", b"junk"), Err(junk.to_owned()));
@@ -251,7 +251,7 @@ mod tests {
         fs::write(folder.join("quickstart.toml"), "").unwrap();
         let told = |name: &str| {
             let path = folder.join(name).to_str().unwrap().to_owned();
-            reason(&path, &read(&path).unwrap_err())
+            unreadable_reason(&path, &read_input(&path).unwrap_err())
         };
         let near = format!("did you mean `{}`?", folder.join("quickstart.toml").display());
         assert!(told("quikstart.toml").ends_with(&near), "{}", told("quikstart.toml"));

@@ -15,7 +15,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::Failure;
-use super::disk::{cannot, open_regular};
+use super::disk::{open_regular, operation_failure};
 use hansa_report::Input;
 use hansa_sim::kernel::Up;
 use hansa_sim::protocol::handshake::Party;
@@ -48,7 +48,7 @@ pub struct Head {
 
 impl Head {
     /// Reads the head of the journal in this file.
-    pub fn read(path: &Path) -> Result<Head, Failure> {
+    pub fn read_head(path: &Path) -> Result<Head, Failure> {
         Pages::open(path)?.head()?.ok_or_else(|| no_head(path))
     }
 }
@@ -72,13 +72,13 @@ impl Journal {
     pub fn create(folder: &Path, head: &Head) -> Result<Journal, Failure> {
         let path = folder.join(JOURNAL);
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
-        let file = file.map_err(|error| cannot("create the journal", &path, &error))?;
+        let file = file.map_err(|error| operation_failure("create the journal", &path, &error))?;
         let writer = JournalWriter::default();
         let buffer = Vec::with_capacity(BUFFER);
         let written = Instant::now();
         let mut journal = Journal { path, file, writer, buffer, written, length: 0, batches: 0 };
         let head = serde_json::to_vec(head).map_err(|error| Failure::Internal(error.to_string()))?;
-        head.chunks(PIECE_MAX).for_each(|piece| journal.put(Item::Head(piece)));
+        head.chunks(PIECE_MAX).for_each(|piece| journal.put_item(Item::Head(piece)));
         journal.flush()?;
         Ok(journal)
     }
@@ -91,7 +91,7 @@ impl Journal {
         while pages.next()?.is_some() {}
         let Pages { reader, at, batches, .. } = pages;
         let file = OpenOptions::new().append(true).open(&path).and_then(|file| file.set_len(at).map(|()| file));
-        let file = file.map_err(|error| cannot("write the journal", &path, &error))?;
+        let file = file.map_err(|error| operation_failure("write the journal", &path, &error))?;
         let writer = reader.into_writer();
         let buffer = Vec::with_capacity(BUFFER);
         let written = Instant::now();
@@ -99,21 +99,21 @@ impl Journal {
     }
 
     /// Appends a frame of a leaf, which the hub takes when it has run `batches` batches in total.
-    pub fn up(&mut self, batches: u64, leaf: usize, frame: &[u8]) -> Result<(), Failure> {
-        let after = self.since(batches);
-        self.put(Item::Up { after, leaf, frame });
+    pub fn append_up(&mut self, batches: u64, leaf: usize, frame: &[u8]) -> Result<(), Failure> {
+        let after = self.batches_since(batches);
+        self.put_item(Item::Up { after, leaf, frame });
         self.flush_if_due()
     }
 
     /// Appends a turn of the hub: a flush or a question to its leaves.
-    pub fn turn(&mut self, batches: u64, turn: Turn) {
-        let after = self.since(batches);
-        self.put(Item::Turn { after, turn });
+    pub fn append_turn(&mut self, batches: u64, turn: Turn) {
+        let after = self.batches_since(batches);
+        self.put_item(Item::Turn { after, turn });
     }
 
     /// Appends a frame to a leaf.
-    pub fn down(&mut self, leaf: usize, frame: &[u8]) {
-        self.put(Item::Down { leaf, frame });
+    pub fn append_down(&mut self, leaf: usize, frame: &[u8]) {
+        self.put_item(Item::Down { leaf, frame });
     }
 
     /// Writes the buffer if it is full or has waited for long.
@@ -128,7 +128,7 @@ impl Journal {
         if let Err(error) = self.file.write_all(&self.buffer) {
             // A later attempt writes all of the buffer; behind a part of it, nothing would be read.
             let _ = self.file.set_len(self.length);
-            return Err(cannot("write the journal", &self.path, &error));
+            return Err(operation_failure("write the journal", &self.path, &error));
         }
         self.length += self.buffer.len() as u64;
         self.buffer.clear();
@@ -139,22 +139,22 @@ impl Journal {
     /// Writes the buffer and waits for the disk.
     pub fn save(&mut self) -> Result<(), Failure> {
         self.flush()?;
-        self.file.sync_data().map_err(|error| cannot("write the journal", &self.path, &error))
+        self.file.sync_data().map_err(|error| operation_failure("write the journal", &self.path, &error))
     }
 
     /// Reads the items written so far, after the head.
-    pub fn read(&mut self) -> Result<Pages, Failure> {
+    pub fn read_pages(&mut self) -> Result<Pages, Failure> {
         self.flush()?;
         let mut pages = Pages::open(&self.path)?;
         pages.head()?;
         Ok(pages)
     }
 
-    fn since(&mut self, batches: u64) -> u64 {
+    fn batches_since(&mut self, batches: u64) -> u64 {
         batches - std::mem::replace(&mut self.batches, batches)
     }
 
-    fn put(&mut self, item: Item<'_>) {
+    fn put_item(&mut self, item: Item<'_>) {
         self.writer.write(item, &mut self.buffer);
     }
 }
@@ -193,7 +193,8 @@ pub struct Pages {
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages, Failure> {
-        let file = open_regular(path, OFlags::empty()).map_err(|error| cannot("read the journal", path, &error))?;
+        let file =
+            open_regular(path, OFlags::empty()).map_err(|error| operation_failure("read the journal", path, &error))?;
         let buffer = vec![0; BUFFER];
         let path = path.to_owned();
         Ok(Pages { path, file, reader: JournalReader::default(), buffer, start: 0, end: 0, at: 0, batches: 0 })
@@ -255,7 +256,7 @@ impl Pages {
                 Ok(0) => return Ok(false),
                 Ok(count) => self.end += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(cannot("read the journal", &self.path, &error)),
+                Err(error) => return Err(operation_failure("read the journal", &self.path, &error)),
             }
         }
         Ok(true)

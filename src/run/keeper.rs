@@ -43,7 +43,7 @@ impl WatchedRuntime {
     }
 
     pub fn looking_every(pause: Duration) -> Result<WatchedRuntime, Failure> {
-        let runtime = Arc::new(super::runtime()?);
+        let runtime = Arc::new(super::build_runtime()?);
         let state = Arc::<KeeperState>::default();
         let heart = state.clone();
         runtime.spawn(async move {
@@ -54,7 +54,7 @@ impl WatchedRuntime {
         });
         let kept = runtime.clone();
         let watched = state.clone();
-        let keeper = super::thread("keeper", move || keep(&kept, &watched, pause));
+        let keeper = super::spawn_thread("keeper", move || keep_running(&kept, &watched, pause));
         let keeper = keeper.map_err(|error| Failure::System(error.to_string()))?;
         Ok(WatchedRuntime { runtime, state, keeper: Some(keeper) })
     }
@@ -69,7 +69,7 @@ impl WatchedRuntime {
     }
 
     /// Runs the ready tasks of the runtime, without waiting.
-    pub fn breathe(&self) {
+    pub fn run_ready_tasks(&self) {
         self.block_on(tokio::task::yield_now());
     }
 
@@ -90,7 +90,7 @@ impl Drop for WatchedRuntime {
     }
 }
 
-fn keep(runtime: &Runtime, state: &KeeperState, pause: Duration) {
+fn keep_running(runtime: &Runtime, state: &KeeperState, pause: Duration) {
     let mut seen = None;
     loop {
         std::thread::park_timeout(pause);
@@ -155,10 +155,10 @@ mod tests {
         for _ in 0..20 {
             compute(Duration::from_millis(60));
             let begun = Instant::now();
-            kept.breathe();
+            kept.run_ready_tasks();
             while kept.state.stands_in.load(Ordering::Relaxed) {
                 assert!(begun.elapsed() < Duration::from_secs(5));
-                kept.breathe();
+                kept.run_ready_tasks();
             }
         }
     }

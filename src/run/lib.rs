@@ -85,7 +85,7 @@ fn set_version(version: &'static str) {
 }
 
 /// Text of `--version`: the release, and the commit if the binary knows it.
-fn version() -> &'static str {
+fn version_text() -> &'static str {
     VERSION.get().copied().unwrap_or(env!("CARGO_PKG_VERSION"))
 }
 
@@ -101,7 +101,7 @@ pub enum Verbosity {
 
 impl Verbosity {
     /// Flags that pass this value on to another process.
-    fn flags(self) -> &'static [&'static str] {
+    fn verbosity_flags(self) -> &'static [&'static str] {
         match self {
             Verbosity::Quiet => &["--quiet"],
             Verbosity::Usual => &[],
@@ -118,7 +118,7 @@ fn set_verbosity(verbosity: Verbosity) {
     let _ = VERBOSITY.set(verbosity);
 }
 
-fn verbosity() -> Verbosity {
+fn current_verbosity() -> Verbosity {
     VERBOSITY.get().copied().unwrap_or(Verbosity::Usual)
 }
 
@@ -128,7 +128,7 @@ fn typed_words() -> impl Iterator<Item = String> {
 }
 
 /// A runtime of one thread: lock-step traffic is fastest where nothing has to change cores.
-pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+pub fn build_runtime() -> Result<tokio::runtime::Runtime, Failure> {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -136,7 +136,7 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
 }
 
 /// Starts a thread, if the system has one to spare.
-fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
+fn spawn_thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<std::thread::JoinHandle<()>> {
     let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
     started.map_err(|error| std::io::Error::new(error.kind(), format!("cannot start a thread: {error}")))
 }

@@ -44,7 +44,7 @@ impl LauncherMessage {
         }
     }
 
-    fn read(line: &str) -> Option<LauncherMessage> {
+    fn parse_line(line: &str) -> Option<LauncherMessage> {
         let parts: Vec<&str> = line.trim_end_matches('\n').split('\t').collect();
         match parts[..] {
             ["interrupt"] => Some(LauncherMessage::Interrupt),
@@ -88,7 +88,7 @@ pub fn leave_at_once(why: &str, resume: Option<String>) -> ! {
     let text = format!("error: {why}{}", resume.unwrap_or_default());
     // A reader that is gone, or another thread that waits for one, could block this for ever.
     let (said, heard) = std::sync::mpsc::channel();
-    let telling = super::thread("last words", move || {
+    let telling = super::spawn_thread("last words", move || {
         err::line(&text);
         let _ = said.send(());
     });
@@ -130,12 +130,12 @@ impl StopHandle {
     }
 
     /// Reports processes that are gone and will be replaced to this channel.
-    pub fn telling(self, gone: mpsc::UnboundedSender<LostProcess>) -> StopHandle {
+    pub fn with_lost_processes(self, gone: mpsc::UnboundedSender<LostProcess>) -> StopHandle {
         StopHandle { gone: Some(gone), ..self }
     }
 
     /// Watches these actors: if one still computes a second after an interruption, the process ends without it.
-    pub fn watching(self, actors: ActorWatch) -> StopHandle {
+    pub fn with_actor_watch(self, actors: ActorWatch) -> StopHandle {
         StopHandle { actors, ..self }
     }
 
@@ -161,11 +161,11 @@ impl StopHandle {
     /// that a launcher has started.
     ///
     /// It has a thread of its own, since the process may be busy with the run.
-    pub fn hold(self) -> Result<(), Failure> {
-        let holding = super::thread("lifeline", move || {
+    pub fn watch_launcher(self) -> Result<(), Failure> {
+        let holding = super::spawn_thread("lifeline", move || {
             for line in stdin().lock().lines() {
                 let Ok(line) = line else { break };
-                match LauncherMessage::read(&line) {
+                match LauncherMessage::parse_line(&line) {
                     Some(LauncherMessage::Interrupt) => self.interrupt(Asker::Launcher),
                     Some(LauncherMessage::Failed { why }) => self.end(Failure::System(why)),
                     Some(LauncherMessage::Lost { label, why }) => self.end(Failure::LostPeer { label, text: why }),
@@ -188,7 +188,7 @@ impl StopHandle {
 pub const HANDED_OVER: &str = "-";
 
 /// The identity of a process that plays these parties: from its folder, or from its launcher, before any message.
-pub fn identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
+pub fn load_identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
     if folder != Path::new(HANDED_OVER) {
         let identity =
             Identity::load(folder).and_then(|identity| identity.speaks_for(parties, folder).map(|()| identity));
@@ -213,13 +213,16 @@ mod tests {
     fn words_survive_the_pipe() {
         let lost = LauncherMessage::Lost { label: "site york".into(), why: "killed by\nsignal 9".into() };
         let read = LauncherMessage::Lost { label: "site york".into(), why: "killed by signal 9".into() };
-        assert_eq!(LauncherMessage::read(&lost.to_line()), Some(read));
+        assert_eq!(LauncherMessage::parse_line(&lost.to_line()), Some(read));
         let gone =
             LauncherMessage::Gone { label: "user ann".into(), process: 4711, why: "left with exit code 101".into() };
-        assert_eq!(LauncherMessage::read(&gone.to_line()), Some(gone));
+        assert_eq!(LauncherMessage::parse_line(&gone.to_line()), Some(gone));
         let failed = LauncherMessage::Failed { why: "no process: none left".into() };
-        assert_eq!(LauncherMessage::read(&failed.to_line()), Some(failed));
-        assert_eq!(LauncherMessage::read(&LauncherMessage::Interrupt.to_line()), Some(LauncherMessage::Interrupt));
-        assert_eq!(LauncherMessage::read("gibberish\n"), None);
+        assert_eq!(LauncherMessage::parse_line(&failed.to_line()), Some(failed));
+        assert_eq!(
+            LauncherMessage::parse_line(&LauncherMessage::Interrupt.to_line()),
+            Some(LauncherMessage::Interrupt)
+        );
+        assert_eq!(LauncherMessage::parse_line("gibberish\n"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::disk::{unreadable, write_named};
+use super::disk::{unreadable_input, write_named};
 use super::flag_values::parse_count;
 use super::input::{STANDARD_INPUT, read_typed};
 use super::sanitize::sanitize_text;
@@ -35,7 +35,7 @@ pub enum LogFormat {
 
 impl LogFormat {
     /// Extension of files of this format.
-    fn ending(self) -> &'static str {
+    fn file_extension(self) -> &'static str {
         match self {
             LogFormat::Swf => "swf",
             LogFormat::Batsim => "json",
@@ -45,12 +45,13 @@ impl LogFormat {
 
     /// Fails if a file has the extension of another format.
     fn fits(self, out: Option<&Path>) -> Result<(), Failure> {
-        fits(out, self.ending()).map_err(|failure| failure.with("  --to chooses another format"))
+        check_extension(out, self.file_extension())
+            .map_err(|failure| failure.with_line("  --to chooses another format"))
     }
 }
 
 /// Fails if the extension of a file is that of another format than `ending`.
-pub fn fits(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
+pub fn check_extension(out: Option<&Path>, ending: &str) -> Result<(), Failure> {
     const ENDINGS: [&str; 12] =
         ["swf", "json", "toml", "gz", "csv", "tsv", "xml", "dax", "dot", "yaml", "parquet", "html"];
     let named = out.and_then(|out| Some((out, out.extension()?)));
@@ -81,16 +82,16 @@ pub struct LublinArgs {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_count::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Batch and interactive jobs (two), or a single type (one)
-    #[arg(long, value_name = "WORD", default_value = "two", value_parser = types)]
+    #[arg(long, value_name = "WORD", default_value = "two", value_parser = parse_types)]
     types: Types,
     /// Hansa's own stream of random numbers, or that of the authors' program (posix48)
-    #[arg(long, value_name = "WORD", default_value = "own", value_parser = stream)]
+    #[arg(long, value_name = "WORD", default_value = "own", value_parser = parse_stream)]
     stream: Stream,
     /// The factor by which jobs arrive faster than in the model
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = factor)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_factor)]
     arrival_factor: f64,
     /// The walltime that jobs request, as a multiple of their run time
-    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = overestimate)]
+    #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = parse_overestimate)]
     overestimate: f64,
     /// The format of the output
     #[arg(long, value_enum, default_value_t = LogFormat::Swf)]
@@ -115,13 +116,13 @@ pub struct MarginArgs {
     #[arg(long, value_name = "N", value_parser = parse_count::<u32>(0..=STEPS_MAX))]
     malleable: Option<u32>,
     /// With --malleable: the serial fraction of each job [default: 0]
-    #[arg(long, value_name = "FRACTION", value_parser = fraction, requires = "malleable")]
+    #[arg(long, value_name = "FRACTION", value_parser = parse_fraction, requires = "malleable")]
     serial_fraction: Option<u64>,
 }
 
 impl MarginArgs {
     /// The margins, if the output has any.
-    pub fn of(self, to: LogFormat, seed: u64) -> Result<Margins, Failure> {
+    pub fn to_margins(self, to: LogFormat, seed: u64) -> Result<Margins, Failure> {
         let MarginArgs { ahead, slack, malleable, serial_fraction } = self;
         let given = [
             (ahead.is_some(), "--ahead: expected --to requests, as only requests have margins"),
@@ -158,12 +159,12 @@ pub fn unknown_kind(path: &str, text: &str, other: &str) -> Failure {
 }
 
 /// Reads a log in any known format, compressed or not. None if the format is not known.
-pub fn read(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
+pub fn read_log(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
-    let unreadable = |error: std::io::Error| unreadable(path.as_ref(), &error);
+    let unreadable = |error: std::io::Error| unreadable_input(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
         STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
-        path => gzip::open(Path::new(path)).map_err(unreadable)?,
+        path => gzip::open_unpacked(Path::new(path)).map_err(unreadable)?,
     };
     let _activity = Activity::new(format!("reading {}", sanitize_text(path)));
     let first = first_letter(&mut input).map_err(unreadable)?;
@@ -193,31 +194,31 @@ fn first_letter(input: &mut impl BufRead) -> std::io::Result<Option<u8>> {
 }
 
 /// Fails if a log that a topology reads has faults.
-pub fn check(topology: &Topology) -> Result<(), Failure> {
-    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+pub fn check_logs(topology: &Topology) -> Result<(), Failure> {
+    let faulty = topology_logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
     let faults: Vec<String> = faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults)).collect();
     if faults.is_empty() { Ok(()) } else { Err(Failure::Input(faults.join("\n"))) }
 }
 
 /// Faults of the logs that a topology reads, and notes on them: the first few of each log, or all that are kept. Logs
 /// without either are left out.
-pub fn told(topology: &Topology, with_all: bool) -> Vec<String> {
+pub fn log_remarks(topology: &Topology, with_all: bool) -> Vec<String> {
     let told = |(path, rigids): (&str, &Rigids)| rigids.content.told(with_all).map(|told| format!("{path}: {told}"));
-    logs(topology).filter_map(told).collect()
+    topology_logs(topology).filter_map(told).collect()
 }
 
 /// Faults of these logs, in full, even if only a part of a log runs.
-pub fn faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
-    let faulty = logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
+pub fn log_faults(topology: &Topology) -> impl Iterator<Item = String> + '_ {
+    let faulty = topology_logs(topology).filter(|(_, rigids)| !rigids.content.faults.is_empty());
     faulty.map(|(path, rigids)| format!("{path}: {}", rigids.content.faults))
 }
 
 /// Notes on windows of logs that hold few jobs, or reach beyond their log.
 pub fn window_notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
-    logs(topology).filter_map(|(path, rigids)| Some(format!("{path}: {}", rigids.window_note()?)))
+    topology_logs(topology).filter_map(|(path, rigids)| Some(format!("{path}: {}", rigids.window_note()?)))
 }
 
-fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
+fn topology_logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
     topology.workloads.iter().filter_map(|workload| match &workload.source {
         Source::Rigid(rigids) => match &rigids.origin {
             Origin::Swf(log) | Origin::Batsim(log) => Some((log.path.as_str(), rigids)),
@@ -228,7 +229,7 @@ fn logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
 }
 
 /// Converts a log. Faults, and facts that the other format cannot hold, are reported; with `strict` they are an error.
-pub fn convert(
+pub fn convert_log(
     path: &str,
     (trace, from): (Trace, LogFormat),
     to: LogFormat,
@@ -256,7 +257,7 @@ pub fn convert(
     if !faults.is_empty() {
         told.push(format!("{path}: {faults}"));
     }
-    told.extend(dropped(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
+    told.extend(dropped_facts(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
     if strict && !told.is_empty() {
         return Err(Failure::Input(told.join("\n")));
     }
@@ -265,17 +266,17 @@ pub fn convert(
     }
     drop(activity);
     told.iter().for_each(|told| err::warning(told));
-    let nodes = machine(&header, &jobs);
+    let nodes = machine_nodes(&header, &jobs);
     // A log that is written in its own format keeps its comments.
     if header.is_empty() || from != LogFormat::Swf {
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
     }
-    write(&header, &jobs, nodes, to, margins, out)
+    write_jobs(&header, &jobs, nodes, to, margins, out)
 }
 
 /// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
-fn dropped(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
+fn dropped_facts(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
     let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
     let follow = (count(|job| job.preceding.is_some()), "follow another job");
     let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
@@ -308,7 +309,7 @@ pub struct Margins {
 }
 
 /// Nodes of the machine, from the header; without a header those of the largest job.
-fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
+fn machine_nodes(header: &[String], jobs: &[Rigid]) -> u32 {
     let field = |name: &str| {
         let value = |line: &String| line.trim().strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok();
         header.iter().find_map(value).filter(|nodes| *nodes > 0)
@@ -317,9 +318,9 @@ fn machine(header: &[String], jobs: &[Rigid]) -> u32 {
     field("MaxProcs").or_else(|| field("MaxNodes")).unwrap_or_else(largest)
 }
 
-pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
+pub fn generate_log(args: &LublinArgs) -> Result<(), Failure> {
     args.to.fits(args.out.as_deref())?;
-    let margins = args.margins.of(args.to, args.seed)?;
+    let margins = args.margins.to_margins(args.to, args.seed)?;
     let activity = Activity::new(format!("drawing {}", counted(args.jobs.into(), "job")));
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
@@ -341,10 +342,10 @@ pub fn generate(args: &LublinArgs) -> Result<(), Failure> {
     }
     drop(activity);
     let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
-    write(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
+    write_jobs(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
 }
 
-fn write(
+fn write_jobs(
     header: &[String],
     jobs: &[Rigid],
     nodes: u32,
@@ -356,7 +357,7 @@ fn write(
     let mut bytes = Vec::new();
     match to {
         LogFormat::Batsim => bytes = batsim::write(jobs, nodes),
-        LogFormat::Requests => bytes = requests(jobs, nodes, &margins).into_bytes(),
+        LogFormat::Requests => bytes = write_requests(jobs, nodes, &margins).into_bytes(),
         LogFormat::Swf => {
             let written = swf::write(header, jobs, |piece| {
                 bytes.extend_from_slice(piece);
@@ -384,7 +385,7 @@ fn write(
 
 /// Requests as in the reservation paper: a random margin before the ready time, and one before the deadline.
 /// Malleable ones have up to `machine` nodes.
-fn requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
+fn write_requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
     use std::fmt::Write;
     let mut text = String::from("source = \"requests\"\n");
     let mut stream = SplitMix64::new(margins.seed);
@@ -419,15 +420,15 @@ fn requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
     text
 }
 
-fn types(text: &str) -> Result<Types, String> {
-    word(text, Types::ALL)
+fn parse_types(text: &str) -> Result<Types, String> {
+    parse_word(text, Types::ALL)
 }
 
-fn stream(text: &str) -> Result<Stream, String> {
-    word(text, Stream::ALL)
+fn parse_stream(text: &str) -> Result<Stream, String> {
+    parse_word(text, Stream::ALL)
 }
 
-fn word<T: Copy>(text: &str, all: &[(&'static str, T, &'static str)]) -> Result<T, String> {
+fn parse_word<T: Copy>(text: &str, all: &[(&'static str, T, &'static str)]) -> Result<T, String> {
     let found = all.iter().find(|(word, ..)| *word == text);
     found.map(|(_, value, _)| *value).ok_or_else(|| {
         let words: Vec<&str> = all.iter().map(|(word, ..)| *word).collect();
@@ -435,23 +436,23 @@ fn word<T: Copy>(text: &str, all: &[(&'static str, T, &'static str)]) -> Result<
     })
 }
 
-fn number(text: &str, least: f64) -> Result<f64, String> {
+fn parse_number(text: &str, least: f64) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number >= least && number <= 1e3 => Ok(number),
         _ => Err(format!("expected a number from {least} to 1000")),
     }
 }
 
-fn factor(text: &str) -> Result<f64, String> {
-    number(text, 1e-6)
+fn parse_factor(text: &str) -> Result<f64, String> {
+    parse_number(text, 1e-6)
 }
 
-fn overestimate(text: &str) -> Result<f64, String> {
-    number(text, 1.0)
+fn parse_overestimate(text: &str) -> Result<f64, String> {
+    parse_number(text, 1.0)
 }
 
 /// A fraction in millionths, exactly.
-fn fraction(text: &str) -> Result<u64, String> {
+fn parse_fraction(text: &str) -> Result<u64, String> {
     match units::exact(text, units::MILLION) {
         Ok(millionths) if millionths <= units::MILLION => Ok(millionths),
         Err(Inexact::TooFine) => Err("expected a number with at most six decimals".to_owned()),
@@ -460,7 +461,7 @@ fn fraction(text: &str) -> Result<u64, String> {
 }
 
 fn at_least_none(text: &str) -> Result<f64, String> {
-    number(text, 0.0)
+    parse_number(text, 0.0)
 }
 
 #[cfg(test)]
@@ -494,24 +495,24 @@ mod tests {
             text.lines().filter_map(value).collect()
         };
         let margins = MarginArgs { ahead: Some(0.5), slack: Some(0.25), ..MarginArgs::default() }
-            .of(LogFormat::Requests, 7)
+            .to_margins(LogFormat::Requests, 7)
             .unwrap();
-        let text = requests(&jobs, 2, &margins);
+        let text = write_requests(&jobs, 2, &margins);
         let ready = seconds(&text, "ready");
         let deadline = seconds(&text, "deadline");
         assert!(text.contains("\nduration = \"100 s\"\n"), "{text}");
         assert!(ready.len() > 100 && ready.iter().all(|ready| *ready < 50) && ready.iter().any(|ready| *ready > 40));
         assert!(deadline.iter().all(|deadline| *deadline < 50 + 100 + 25) && deadline.iter().max() > Some(&140));
-        let usual = requests(&jobs, 2, &MarginArgs::default().of(LogFormat::Requests, 1).unwrap());
+        let usual = write_requests(&jobs, 2, &MarginArgs::default().to_margins(LogFormat::Requests, 1).unwrap());
         assert!(seconds(&usual, "ready").iter().all(|ready| *ready == 0));
 
         let malleable = MarginArgs { malleable: Some(1), serial_fraction: Some(500_000), ..MarginArgs::default() };
-        let text = requests(&jobs[..1], 2, &malleable.of(LogFormat::Requests, 1).unwrap());
+        let text = write_requests(&jobs[..1], 2, &malleable.to_margins(LogFormat::Requests, 1).unwrap());
         let shapes = "\nshapes = [\n    { nodes = 2, duration = \"100 s\", runtime = \"100 s\" },\n    \
                       { nodes = 1, duration = \"134 s\", runtime = \"134 s\" },\n]\ndeadline = ";
         assert!(text.contains(shapes) && !text.contains("\nduration"), "{text}");
 
-        let told = |margins: MarginArgs| margins.of(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
+        let told = |margins: MarginArgs| margins.to_margins(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
         let only = "--slack: expected --to requests, as only requests have margins";
         assert_eq!(told(MarginArgs { slack: Some(1.0), ..MarginArgs::default() }).as_deref(), Some(only));
         let only = "--malleable: expected --to requests, as only requests have shapes";
@@ -521,12 +522,12 @@ mod tests {
         // As strict as the key of a topology.
         let [fine, wrong] = ["a number with at most six decimals", "a number from 0 to 1"];
         for (text, expected) in [("0.0000004", fine), ("1.1", wrong), ("-0.1", wrong), ("x", wrong)] {
-            assert_eq!(fraction(text), Err(format!("expected {expected}")), "{text}");
+            assert_eq!(parse_fraction(text), Err(format!("expected {expected}")), "{text}");
         }
-        assert_eq!(["0", "0.05", "1.0", "1e-6"].map(fraction), [0, 50_000, 1_000_000, 1].map(Ok));
+        assert_eq!(["0", "0.05", "1.0", "1e-6"].map(parse_fraction), [0, 50_000, 1_000_000, 1].map(Ok));
         let rigid = MarginArgs { malleable: Some(0), ..malleable };
         let why = "--serial-fraction: leave it out, as without --malleable from 1 on, requests have one shape";
-        let refused = rigid.of(LogFormat::Requests, 1).err().map(|failure| failure.to_string());
+        let refused = rigid.to_margins(LogFormat::Requests, 1).err().map(|failure| failure.to_string());
         assert_eq!(refused.as_deref(), Some(why));
     }
 
@@ -536,7 +537,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
         std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
         // The fault of the input is reported before that of the output.
-        let told = super::super::convert::convert(
+        let told = super::super::convert::convert_file(
             path.to_str().unwrap(),
             None,
             false,

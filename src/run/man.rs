@@ -7,12 +7,12 @@ use std::process::Stdio;
 use clap::Command;
 use clap_mangen::Man;
 
-use super::disk::cannot;
-use super::{Failure, err, out, version};
+use super::disk::operation_failure;
+use super::{Failure, err, out, version_text};
 use hansa_sim::near::nearest;
 
 /// Prints the page of the command with these words.
-pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
+pub fn print_page(command: Command, words: &[String]) -> Result<(), Failure> {
     let mut found = command;
     found.build();
     for (at, word) in words.iter().enumerate() {
@@ -25,7 +25,7 @@ pub fn show(command: Command, words: &[String]) -> Result<(), Failure> {
     }
     let help = found.clone().render_long_help();
     let mut text = Vec::new();
-    page(found).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
+    man_page(found).render(&mut text).map_err(|error| Failure::Internal(error.to_string()))?;
     if is_read(&text) {
         return Ok(());
     }
@@ -52,7 +52,7 @@ fn is_read(page: &[u8]) -> bool {
 
 /// Writes the pages of all commands into a folder.
 pub fn write_all(command: Command, out: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| cannot("write to", out, &error);
+    let failed = |error: std::io::Error| operation_failure("write to", out, &error);
     std::fs::create_dir_all(out).map_err(failed)?;
     let mut whole = command.disable_help_subcommand(true);
     whole.build();
@@ -62,10 +62,10 @@ pub fn write_all(command: Command, out: &Path) -> Result<(), Failure> {
 fn write_pages(command: &Command, out: &Path) -> std::io::Result<()> {
     let mut shown = command.get_subcommands().filter(|inner| !inner.is_hide_set());
     shown.try_for_each(|inner| write_pages(inner, out))?;
-    page(command.clone()).generate_to(out).map(drop)
+    man_page(command.clone()).generate_to(out).map(drop)
 }
 
 /// The page of a command, with the program's name as its source.
-fn page(command: Command) -> Man {
-    Man::new(command).source(format!("hansa {}", version()))
+fn man_page(command: Command) -> Man {
+    Man::new(command).source(format!("hansa {}", version_text()))
 }

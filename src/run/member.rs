@@ -51,10 +51,10 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
     let kept = WatchedRuntime::new()?;
     let _within = kept.enter();
     let (words, mut endings) = mpsc::unbounded_channel();
-    let identity = lifeline::identity(&membership.identity, &membership.parties);
+    let identity = lifeline::load_identity(&membership.identity, &membership.parties);
     let stop = Stop::default();
     if membership.held {
-        lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).hold()?;
+        lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).watch_launcher()?;
     }
     let ending = stop.clone();
     let who = label(&membership.parties);
@@ -88,7 +88,7 @@ fn join_and_play(
     let topology = &loaded.topology;
     let hash = membership.topology_hash.unwrap_or_else(|| topology.hash());
     let roster = Roster::of(topology);
-    let ids = membership.parties.iter().map(|party| find(&roster, party)).collect::<Result<Vec<_>, _>>()?;
+    let ids = membership.parties.iter().map(|party| find_actor(&roster, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
     let part = MemberPart {
@@ -169,12 +169,12 @@ impl MemberPart<'_> {
             Ok((_, None)) => return PartEnd::Over(Ok(())),
             Err(failure) => return PartEnd::Over(Err(failure)),
         };
-        let loads = tokio::spawn(freight::serve(joined.connection.clone()));
+        let loads = tokio::spawn(freight::serve_router(joined.connection.clone()));
         let clocks = ExternalClocks::default();
         let reports = asks.then(|| tokio::spawn(report_clocks(joined.connection.clone(), clocks.clone())));
         let kept = self.kept;
         let names = &self.roster.names;
-        let started = outside::start(self.topology, self.ids, &self.membership.topology, self.stop, &clocks);
+        let started = outside::start_programs(self.topology, self.ids, &self.membership.topology, self.stop, &clocks);
         let end = started.and_then(|(deciders, fault)| {
             let actors = early.map_or_else(|| build(deciders), Ok)?;
             let contract = topology::contract_of_leaves(self.topology, self.roster);
@@ -184,7 +184,7 @@ impl MemberPart<'_> {
             let receiver = &mut joined.receiver;
             drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });
-        let ending = kept.block_on(leave(joined, end));
+        let ending = kept.block_on(leave_run(joined, end));
         loads.abort();
         reports.inspect(JoinHandle::abort);
         ending
@@ -201,7 +201,7 @@ impl MemberPart<'_> {
         let router = &self.membership.router;
         let joined = self.kept.block_on(async {
             tokio::select! {
-                joined = quic::connect(router, self.identity, self.hello, &options) => match joined {
+                joined = quic::connect_router(router, self.identity, self.hello, &options) => match joined {
                     Err(JoinError::Over) => Ok(None),
                     joined => joined.map(Some).map_err(not_joined),
                 },
@@ -210,13 +210,14 @@ impl MemberPart<'_> {
         })?;
         let Some(joined) = joined else { return Ok(None) };
         let who = label(&self.membership.parties);
-        tracing::info!(router = %joined.connection.address(), missing = joined.missing, "{who} joined");
+        tracing::info!(router = %joined.connection.remote_address(), missing = joined.missing, "{who} joined");
         let others = match joined.missing {
             0 => "all members have joined".to_owned(),
             missing => format!("{missing} still to join: {}", name_first(&joined.awaited, missing as usize)),
         };
         // A full disk under the output must not cost the run a member.
-        let _ = out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.address()));
+        let _ =
+            out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.remote_address()));
         Ok(Some(joined))
     }
 }
@@ -235,12 +236,12 @@ async fn report_clocks(connection: Connection, clocks: ExternalClocks) {
 }
 
 /// Waits for the router's verdict, if this side ended well, and leaves.
-async fn leave(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
+async fn leave_run(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
     match end {
         Ok(end) => {
             // The router closes the connection once it has the last frames of all members.
             let last = drive_leaf::listen_to_the_end(end, &mut joined.receiver).await;
-            let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.closed()).await;
+            let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.await_closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return PartEnd::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
             }
@@ -263,7 +264,7 @@ async fn leave(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
         }
         Err(failure) => {
             let is_lost = matches!(failure, Failure::LostRouter(_));
-            if is_lost && joined.connection.ended().is_some_and(|end| end.is_without_a_word()) {
+            if is_lost && joined.connection.end_reason().is_some_and(|end| end.is_without_a_word()) {
                 return PartEnd::LostRouter(failure, false);
             }
             let close = match failure {
@@ -277,7 +278,7 @@ async fn leave(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd {
     }
 }
 
-fn find(roster: &Roster, party: &Party) -> Result<ActorId, Failure> {
+fn find_actor(roster: &Roster, party: &Party) -> Result<ActorId, Failure> {
     roster.find(party).ok_or_else(|| {
         let hint = match roster.parties().iter().find(|other| other.name() == party.name()) {
             Some(other) => format!("; {} is a {}", other.name(), other.role()),

@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Write};
 
 use super::disk::io_reason;
-use super::{Failure, Verbosity, verbosity};
+use super::{Failure, Verbosity, current_verbosity};
 
 /// Writes the output that a command was called for. A closed pipe is not an error.
 pub fn always(text: &str) -> Result<(), Failure> {
@@ -16,7 +16,7 @@ pub fn always(text: &str) -> Result<(), Failure> {
 
 /// Writes the effect of a command, unless `--quiet`.
 pub fn unless_quiet(text: &str) -> Result<(), Failure> {
-    if verbosity() == Verbosity::Quiet { Ok(()) } else { always(text) }
+    if current_verbosity() == Verbosity::Quiet { Ok(()) } else { always(text) }
 }
 
 /// Writes for commands that only serve their reader: a closed pipe is an error.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::Failure;
 use super::csv::CsvReader;
-use super::disk::cannot;
+use super::disk::operation_failure;
 use super::files::{EVENTS, ResultFile, ResultFolder};
 use hansa_report::parquet::{Cell, Column, Kind, Packing, Writer};
 use hansa_report::reference;
@@ -50,16 +50,16 @@ const TEXTS: [&str; 12] =
 /// Columns of every event, in order. `step` is left out of the log if it is 0, but always has a column.
 const FIRST: [&str; 4] = ["t", "step", "actor", "event"];
 
-const GZIP: Packing = Packing { codec: 2, pack };
+const GZIP: Packing = Packing { codec: 2, pack: gzip_page };
 
 /// Adds the files to a folder whose other files are closed.
-pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
+pub fn add_tables(folder: &mut ResultFolder) -> Result<(), Failure> {
     let is_table = |name: &&str| *name == EVENTS || name.ends_with(".csv");
     let tables: Vec<String> = folder.names().filter(is_table).map(str::to_owned).collect();
     for from in tables {
-        let path = folder.partial().path().join(&from);
+        let path = folder.partial_dir().path().join(&from);
         let to = Path::new(&from).with_extension("parquet");
-        let file = folder.writer(&to.to_string_lossy())?;
+        let file = folder.create_file(&to.to_string_lossy())?;
         let file = if from == EVENTS { write_log(file, &path) } else { write_table(file, &path, &from) }?;
         folder.close(file)?;
     }
@@ -68,7 +68,7 @@ pub fn add(folder: &mut ResultFolder) -> Result<(), Failure> {
 
 /// Writes a table, whose columns are described.
 fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFile, Failure> {
-    let cannot = |error: std::io::Error| cannot("read", path, &error);
+    let cannot = |error: std::io::Error| operation_failure("read", path, &error);
     let senseless = || Failure::Internal(format!("{} is not what was written", path.display()));
     let mut table = CsvReader::new(BufReader::new(File::open(path).map_err(cannot)?));
     let column = |name: String| match reference::kind_of_column(from, &name) {
@@ -93,14 +93,14 @@ fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFi
             );
         }
         writer.end_row();
-        put(&mut file, &writer.take())?;
+        write_ready(&mut file, &writer.take())?;
     }
-    put(&mut file, &writer.finish())?;
+    write_ready(&mut file, &writer.finish())?;
     Ok(file)
 }
 
-fn put(file: &mut ResultFile, ready: &[u8]) -> Result<(), Failure> {
-    if ready.is_empty() { Ok(()) } else { Ok(file.put(ready)?) }
+fn write_ready(file: &mut ResultFile, ready: &[u8]) -> Result<(), Failure> {
+    if ready.is_empty() { Ok(()) } else { Ok(file.append_bytes(ready)?) }
 }
 
 /// Writes the log, whose columns are the fields of all its events.
@@ -113,7 +113,7 @@ fn write_log(mut file: ResultFile, from: &Path) -> Result<ResultFile, Failure> {
                 columns.insert_all(row);
                 columns.find(position, row).expect("it has been inserted")
             });
-            columns.seen[column].see(value);
+            columns.seen[column].note_value(value);
         }
         Ok(())
     })?;
@@ -125,7 +125,7 @@ fn write_log(mut file: ResultFile, from: &Path) -> Result<ResultFile, Failure> {
             match (all[column].kind, value) {
                 (_, Value::Null) => {}
                 (Kind::Text, Value::Text(text)) => writer.cell(column, Cell::Text(text)),
-                (Kind::Text, value) => writer.cell(column, Cell::Text(&value.written())),
+                (Kind::Text, value) => writer.cell(column, Cell::Text(&value.written_text())),
                 (Kind::Int, value) => {
                     value.as_i64().into_iter().for_each(|number| writer.cell(column, Cell::Int(number)))
                 }
@@ -135,9 +135,9 @@ fn write_log(mut file: ResultFile, from: &Path) -> Result<ResultFile, Failure> {
             }
         }
         writer.end_row();
-        put(&mut file, &writer.take())
+        write_ready(&mut file, &writer.take())
     })?;
-    put(&mut file, &writer.finish())?;
+    write_ready(&mut file, &writer.finish())?;
     Ok(file)
 }
 
@@ -195,7 +195,7 @@ impl Seen {
         Seen { name: name.to_owned(), is_whole: INTS.contains(&name), is_text: TEXTS.contains(&name), kind: None }
     }
 
-    fn see(&mut self, value: &Value<'_>) {
+    fn note_value(&mut self, value: &Value<'_>) {
         let kind = match value {
             Value::Null => return,
             Value::Int(_) if self.is_whole => Kind::Int,
@@ -235,7 +235,7 @@ enum Value<'a> {
 
 impl Value<'_> {
     /// Text in a column of texts: lists and tables stay as written.
-    fn written(&self) -> String {
+    fn written_text(&self) -> String {
         match self {
             Value::Null => String::new(),
             Value::Int(number) => number.to_string(),
@@ -342,7 +342,7 @@ impl<'de> Visitor<'de> for OfEvent {
 }
 
 fn each_event(path: &Path, take: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| cannot("read", path, &error);
+    let cannot = |error: std::io::Error| operation_failure("read", path, &error);
     let mut file = BufReader::new(File::open(path).map_err(cannot)?);
     let mut line = String::new();
     while file.read_line(&mut line).map_err(cannot)? > 0 {
@@ -354,7 +354,7 @@ fn each_event(path: &Path, take: &mut dyn FnMut(&Row<'_>) -> Result<(), Failure>
     Ok(())
 }
 
-fn pack(page: &[u8]) -> Vec<u8> {
+fn gzip_page(page: &[u8]) -> Vec<u8> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
     packed.write_all(page).and_then(|()| packed.finish()).expect("memory takes all bytes")
 }

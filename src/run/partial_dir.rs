@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::OFlags;
 
-use super::disk::{Disk, RealDisk, parent, remove_tree};
+use super::disk::{Disk, RealDisk, parent_folder, remove_tree};
 use super::journal::JOURNAL;
 
 const PARTIAL: &str = ".partial-";
@@ -52,7 +52,7 @@ impl PartialDir {
             if attempt > 0 {
                 partial.push(format!("-{attempt}"));
             }
-            let path = parent(out).join(partial);
+            let path = parent_folder(out).join(partial);
             match fs::create_dir(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -131,7 +131,7 @@ impl PartialDir {
 }
 
 /// The name of the folder that is set aside for this partial directory, where folders cannot be exchanged.
-pub fn aside(partial: &Path) -> PathBuf {
+pub fn aside_path(partial: &Path) -> PathBuf {
     let mut aside = partial.as_os_str().to_owned();
     aside.push(ASIDE);
     PathBuf::from(aside)
@@ -140,11 +140,11 @@ pub fn aside(partial: &Path) -> PathBuf {
 /// The partial directories for `out`; of some only the folder set aside exists.
 fn all_for(out: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
-    let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent(out))) else { return found };
+    let (Some(name), Ok(entries)) = (out.file_name(), fs::read_dir(parent_folder(out))) else { return found };
     for entry in entries.flatten() {
         let entry = entry.file_name();
         let Some(partial) = partial_of(entry.as_bytes(), name.as_bytes()) else { continue };
-        found.push(parent(out).join(OsString::from_vec(partial.to_vec())));
+        found.push(parent_folder(out).join(OsString::from_vec(partial.to_vec())));
     }
     found.sort();
     found.dedup();
@@ -184,7 +184,7 @@ pub fn place_of(partial: &Path) -> Option<PathBuf> {
     let name = partial.file_name()?.as_bytes();
     let at = end_of_place(name)?;
     partial_of(name, &name[..at])?;
-    Some(parent(partial).join(OsString::from_vec(name[..at].to_vec())))
+    Some(parent_folder(partial).join(OsString::from_vec(name[..at].to_vec())))
 }
 
 /// True if this is the partial directory of a process of this number.
@@ -202,8 +202,8 @@ fn end_of_place(partial: &[u8]) -> Option<usize> {
 
 /// Removes the partial directories that dead processes have left for `out`, and returns them. A result that has to be
 /// restored must have been before.
-pub fn clear(out: &Path) -> Vec<PathBuf> {
-    let left = left_behind(out).into_iter().flat_map(|partial| [aside(&partial), partial]);
+pub fn clear_left_behind(out: &Path) -> Vec<PathBuf> {
+    let left = left_behind(out).into_iter().flat_map(|partial| [aside_path(&partial), partial]);
     let remove = |path: &PathBuf| match Lock::take(path) {
         Lock::Held(_lock) => remove_tree(&RealDisk, path).is_ok(),
         _ => false,
@@ -321,12 +321,12 @@ mod tests {
             fs::write(scratch.path().join(dead).join("events.jsonl"), "half").unwrap();
         }
         fs::create_dir(scratch.path().join("out.partial-mine")).unwrap();
-        assert_eq!(clear(&out).len(), 3);
+        assert_eq!(clear_left_behind(&out).len(), 3);
         assert!(living.path().is_dir() && scratch.path().join("out.partial-mine").is_dir());
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
 
         let path = living.path().to_owned();
         drop(living);
-        assert_eq!(clear(&out), [path]);
+        assert_eq!(clear_left_behind(&out), [path]);
     }
 }

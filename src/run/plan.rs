@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::disk::{unreadable, write_named};
+use super::disk::{unreadable_input, write_named};
 use super::input::{load_grid, read_typed};
 use super::{Failure, out};
 use hansa_report::plan::{json, picture as drawn, table};
@@ -40,10 +40,10 @@ pub struct PlanningPolicy {
 /// Default weight of cost: as much as that of time.
 const ALPHA: f64 = 0.5;
 
-pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
+pub fn make_plan(wish: &PlanOptions) -> Result<(), Failure> {
     let loaded = load_grid(&wish.topology, &wish.overrides)?;
     let topology = &loaded.topology;
-    let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| usual(topology), Ok)?;
+    let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| default_policy(topology), Ok)?;
     for (flag, is_there) in [
         ("--alpha", wish.alpha.is_some()),
         ("--budget", wish.budget.is_some()),
@@ -51,7 +51,7 @@ pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
         ("--at", wish.at.is_some()),
     ] {
         if is_there && !maker.bargains {
-            let names = names(|maker| maker.bargains);
+            let names = policy_names(|maker| maker.bargains);
             return Err(Failure::Input(format!(
                 "{} makes a single plan for an empty grid: {flag} is for {names}",
                 maker.name
@@ -60,7 +60,7 @@ pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
     }
 
     let path = &wish.workflow;
-    let bytes = read_typed(path).map_err(|error| unreadable(path.as_ref(), &error))?;
+    let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
     if let WorkflowFile::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);
@@ -95,9 +95,9 @@ pub fn plan(wish: &PlanOptions) -> Result<(), Failure> {
 }
 
 /// The policy of the first system that plans; without one the first policy of all.
-fn usual(topology: &Topology) -> Result<PlanningPolicy, Failure> {
+fn default_policy(topology: &Topology) -> Result<PlanningPolicy, Failure> {
     let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
-        return Ok(all().next().expect("some policy plans"));
+        return Ok(all_policies().next().expect("some policy plans"));
     };
     let row = system.row();
     let name = system.plans_by();
@@ -108,58 +108,58 @@ fn usual(topology: &Topology) -> Result<PlanningPolicy, Failure> {
     })
 }
 
-fn all() -> impl Iterator<Item = PlanningPolicy> + Clone {
+fn all_policies() -> impl Iterator<Item = PlanningPolicy> + Clone {
     systems::ALL.iter().flat_map(|row| row.plans.iter().map(move |maker| PlanningPolicy { row, maker }))
 }
 
 /// Names of policies, for messages.
-fn names(are: fn(&Maker) -> bool) -> String {
+fn policy_names(are: fn(&Maker) -> bool) -> String {
     let names: Vec<&str> =
-        all().map(|policy| policy.maker).filter(|maker| are(maker)).map(|maker| maker.name).collect();
+        all_policies().map(|policy| policy.maker).filter(|maker| are(maker)).map(|maker| maker.name).collect();
     names.join(" or ")
 }
 
 /// Parses the name of a policy.
-pub fn policy(text: &str) -> Result<PlanningPolicy, String> {
-    all().find(|policy| policy.maker.name == text).ok_or_else(|| {
-        let near = nearest(text, all().map(|policy| policy.maker.name));
+pub fn parse_policy(text: &str) -> Result<PlanningPolicy, String> {
+    all_policies().find(|policy| policy.maker.name == text).ok_or_else(|| {
+        let near = nearest(text, all_policies().map(|policy| policy.maker.name));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-        format!("expected {}{near}", names(|_| true))
+        format!("expected {}{near}", policy_names(|_| true))
     })
 }
 
 /// Policies for the help text, each with a line about it.
-pub fn policies() -> String {
-    let told = all().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
+pub fn policy_help() -> String {
+    let told = all_policies().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
     format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
 }
 
 /// Parses the weight of cost against time.
-pub fn alpha(text: &str) -> Result<f64, String> {
+pub fn parse_alpha(text: &str) -> Result<f64, String> {
     let alpha = text.parse().ok().filter(|alpha| (0.0..=1.0).contains(alpha));
     alpha.ok_or_else(|| "expected a number from 0 (an early end) to 1 (a low cost)".to_owned())
 }
 
 /// Parses the most that a plan may cost.
-pub fn budget(text: &str) -> Result<Area, String> {
+pub fn parse_budget(text: &str) -> Result<Area, String> {
     units::core_time(text).map(Area::from_micros).map_err(|error| format!("expected {error}"))
 }
 
 /// Parses the longest time that a plan may take.
-pub fn deadline(text: &str) -> Result<Span, String> {
-    match moment(text)? {
+pub fn parse_deadline(text: &str) -> Result<Span, String> {
+    match parse_moment(text)? {
         Span::ZERO => Err("expected a time above zero".to_owned()),
         span => Ok(span),
     }
 }
 
 /// Parses a time, counted from the start.
-pub fn moment(text: &str) -> Result<Span, String> {
+pub fn parse_moment(text: &str) -> Result<Span, String> {
     units::span(text).map_err(|error| format!("expected {error}"))
 }
 
 /// Checks that a path has the extension of a picture.
-pub fn picture(text: &str) -> Result<PathBuf, String> {
+pub fn parse_picture_path(text: &str) -> Result<PathBuf, String> {
     match Path::new(text).extension() {
         Some(extension) if extension == "svg" => Ok(text.into()),
         _ => Err("expected a file that ends in .svg".to_owned()),

@@ -18,10 +18,10 @@ pub fn in_parallel<T: Sync, R: Send>(
     let done = Mutex::new(Vec::new());
     let one = |place: usize| {
         let result = work(&items[place]);
-        lock(&done).push(result);
+        lock_results(&done).push(result);
     };
-    each(items.len(), threads, stopped, &one, &mut || {
-        let results = std::mem::take(&mut *lock(&done));
+    run_each(items.len(), threads, stopped, &one, &mut || {
+        let results = std::mem::take(&mut *lock_results(&done));
         if results.is_empty() {
             take(None);
         }
@@ -30,7 +30,7 @@ pub fn in_parallel<T: Sync, R: Send>(
 }
 
 /// Calls `look` after each item and at regular intervals.
-fn each(
+fn run_each(
     many: usize,
     threads: usize,
     stopped: &(dyn Fn() -> bool + Sync),
@@ -64,7 +64,7 @@ fn each(
 }
 
 /// Locks the results. No code panics while it holds them.
-fn lock<R>(done: &Mutex<Vec<R>>) -> MutexGuard<'_, Vec<R>> {
+fn lock_results<R>(done: &Mutex<Vec<R>>) -> MutexGuard<'_, Vec<R>> {
     done.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -35,7 +35,7 @@ impl Recording {
     }
 
     /// Time and author of the first contradiction in the log. None if there is none.
-    pub fn contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
+    pub fn first_contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
         let (entry, wrong) = self.contradicted.as_ref()?;
         let owners = topology::owners(topology).unwrap_or_default();
         let blame = self.recorder.tally.blame(entry, wrong, &owners);
@@ -45,7 +45,7 @@ impl Recording {
 
     /// Writes the lines collected so far.
     fn write_lines(&mut self) -> Result<(), FileError> {
-        self.shelf.put(EVENTS, self.recorder.lines())?;
+        self.shelf.append_to(EVENTS, self.recorder.lines())?;
         self.recorder.lines().clear();
         Ok(())
     }
@@ -56,7 +56,7 @@ impl Recording {
     fn write_bids(&mut self, least: usize) -> Result<(), FileError> {
         match self.recorder.tally.bids_so_far().filter(|rows| rows.len() >= least) {
             Some(rows) => {
-                self.shelf.put(BIDS, rows)?;
+                self.shelf.append_to(BIDS, rows)?;
                 rows.clear();
                 Ok(())
             }
@@ -68,7 +68,7 @@ impl Recording {
 impl Consumer<Entry<Record>> for Recording {
     type Error = Failure;
 
-    fn take(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
+    fn take_items(&mut self, log: &[Entry<Record>]) -> Result<(), Failure> {
         for entry in log {
             if self.contradicted.is_some() {
                 break;
@@ -87,7 +87,7 @@ impl Consumer<Entry<Record>> for Recording {
         }
         let transfers = self.recorder.tally.transfers_so_far();
         if self.moves_data && transfers.len() >= PIECE {
-            self.shelf.put(TRANSFERS, transfers)?;
+            self.shelf.append_to(TRANSFERS, transfers)?;
             transfers.clear();
         }
         Ok(self.write_bids(PIECE)?)
@@ -98,7 +98,7 @@ impl Consumer<Entry<Record>> for Recording {
         Ok(self.write_lines()?)
     }
 
-    fn again(error: &Failure) -> Failure {
+    fn repeat_error(error: &Failure) -> Failure {
         error.clone()
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufReader, BufWriter, Write};
 use std::path::Path;
 
 use super::csv::CsvReader;
-use super::disk::{cannot, replace, replace_by, unreadable};
+use super::disk::{operation_failure, replace_by, replace_file, unreadable_input};
 use super::files::{self, EVENTS, JOBS, MANIFEST, PAGE, TRACE};
 use super::inline::{self, watch_for_interrupts};
 use super::input::load_text;
@@ -17,24 +17,25 @@ use hansa_sim::grid::JobId;
 use hansa_sim::topology::{self, Topology};
 
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces an existing one; prints their paths.
-pub fn report(folder: &Path, trace: bool) -> Result<(), Failure> {
-    let trace = trace.then(|| format!("trace {} (for ui.perfetto.dev)\n", shown(folder, TRACE)));
-    make(folder, trace.is_some())?;
-    out::unless_quiet(&format!("page  {}\n{}", shown(folder, PAGE), trace.unwrap_or_default()))
+pub fn write_report(folder: &Path, trace: bool) -> Result<(), Failure> {
+    let trace = trace.then(|| format!("trace {} (for ui.perfetto.dev)\n", path_text(folder, TRACE)));
+    make_report(folder, trace.is_some())?;
+    out::unless_quiet(&format!("page  {}\n{}", path_text(folder, PAGE), trace.unwrap_or_default()))
 }
 
 /// Adds the page to a result folder, and the trace if it is wanted, or replaces existing ones; the rest is left as it
 /// is. A trace that is not wanted is kept, as it belongs to the same events.
-pub fn make(folder: &Path, trace: bool) -> Result<(), Failure> {
+pub fn make_report(folder: &Path, trace: bool) -> Result<(), Failure> {
     let OpenedResult { manifest, summary, topology, tally } = OpenedResult::of(folder)?;
     let live = summary.run.live.is_some();
     let fresh = fresh_view(&summary.results, &manifest.topology, &topology)?;
     let path = folder.join(LIVE_PLOT);
-    let plot = live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable(&path, &error))?;
+    let plot =
+        live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable_input(&path, &error))?;
     let damaged = || Failure::Input(format!("{} is damaged: it is not a picture of Hansa", path.display()));
     let plot = plot.map(|text| Html::picture(&text).ok_or_else(damaged)).transpose()?;
     let bytes = page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_ref());
-    replace(&folder.join(PAGE), &bytes)?;
+    replace_file(&folder.join(PAGE), &bytes)?;
     if !trace {
         return Ok(());
     }
@@ -55,11 +56,11 @@ pub struct OpenedResult {
 
 impl OpenedResult {
     pub fn of(folder: &Path) -> Result<OpenedResult, Failure> {
-        let side = files::open(folder)?;
-        let topology = meaning(folder, &side.manifest.topology, &side.manifest.names)?;
-        let mut tally = replayed(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
+        let side = files::open_result(folder)?;
+        let topology = read_manifest_topology(folder, &side.manifest.topology, &side.manifest.names)?;
+        let mut tally = replay_result(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
         if tally.lacks_logs() {
-            match numbers(folder) {
+            match read_job_numbers(folder) {
                 Ok(numbers) => tally.tell_numbers(numbers),
                 Err(why) => err::warning(&format!("jobs have the numbers of the run, not those of their log: {why}")),
             }
@@ -69,7 +70,7 @@ impl OpenedResult {
 }
 
 /// Replays the log of a result, and checks its digest against the summary, unless the run was live.
-pub fn replayed(
+pub fn replay_result(
     folder: &Path,
     topology: &Topology,
     names: &Names,
@@ -79,7 +80,7 @@ pub fn replayed(
     let path = folder.join(EVENTS);
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
     let (tally, digest) = replay(topology, names, events).map_err(|error| match error {
-        Unreplayable::Io(error) => cannot("read", &path, &error),
+        Unreplayable::Io(error) => operation_failure("read", &path, &error),
         wrong => damaged(wrong.to_string()),
     })?;
     let claimed = &summary.results.digest;
@@ -90,11 +91,11 @@ pub fn replayed(
 }
 
 /// Numbers and names of jobs in their logs, from `jobs.csv`: a result is read without the logs.
-fn numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
+fn read_job_numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
     let path = folder.join(JOBS);
     let damaged = || Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()));
-    let mut table = CsvReader::new(BufReader::new(files::part(folder, JOBS)?));
-    let mut next = || table.next_row().map_err(|error| cannot("read", &path, &error));
+    let mut table = CsvReader::new(BufReader::new(files::open_part(folder, JOBS)?));
+    let mut next = || table.next_row().map_err(|error| operation_failure("read", &path, &error));
     let heading = next()?.unwrap_or_default();
     let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(damaged);
     let job = column("job")?;
@@ -118,7 +119,8 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
     }
     // Logs are read again; they may have changed since.
     let stop = watch_for_interrupts()?;
-    let played = load_text(text).and_then(|topology| inline::summary(&topology.with_a_fresh_view(), MANIFEST, &stop));
+    let played =
+        load_text(text).and_then(|topology| inline::summarize_run(&topology.with_a_fresh_view(), MANIFEST, &stop));
     match played {
         Ok(Some(fresh)) => Ok(Some(fresh)),
         Ok(None) => Err(Failure::Interrupted("interrupted: an existing report was not changed".to_owned())),
@@ -132,7 +134,7 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
 }
 
 /// The topology from the manifest: resolved, so no other file is read.
-pub(super) fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
+pub(super) fn read_manifest_topology(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
     let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
     let read = &mut |path: &str| match path {
         MANIFEST => Ok(text.as_bytes().to_vec()),
@@ -149,6 +151,6 @@ pub(super) fn meaning(folder: &Path, text: &str, names: &Names) -> Result<Topolo
     }
 }
 
-fn shown(folder: &Path, name: &str) -> String {
+fn path_text(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }

@@ -12,7 +12,7 @@ use super::background::Background;
 use super::drive_hub::{LeafFacts, RunOutcome};
 use super::files::{EVENTS, Earlier, Placed, ResultFolder, SUMMARY, TRACE};
 use super::freight::Moved;
-use super::host::{host, utc_now};
+use super::host::{describe_host, utc_now};
 use super::input::{default_out, written_out};
 use super::journal::JOURNAL;
 use super::partial_dir::PartialDir;
@@ -112,13 +112,13 @@ impl Results<'_> {
         let names = Names::of(&loaded.topology);
         let tally = match live {
             true => Tally::new(&loaded.topology, &names),
-            false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch()?)),
+            false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch_file()?)),
         }
         .with_bid_rows(&loaded.topology);
         let alarm = Arc::<AtomicBool>::default();
         let moves_data = loaded.topology.cables.is_some();
         let recorder = Recorder::new(tally).with_lines(&names);
-        let recording = Recording::new(recorder, folder.shelf(), moves_data, alarm.clone());
+        let recording = Recording::new(recorder, folder.open_shelf(), moves_data, alarm.clone());
         Ok(Results {
             loaded,
             names,
@@ -129,7 +129,7 @@ impl Results<'_> {
             written_for: Duration::ZERO,
             started: utc_now(),
             command: typed_words().collect(),
-            inputs: inputs(loaded),
+            inputs: input_files(loaded),
             format: SummaryFormat::default(),
             shown_out: None,
             parquet: false,
@@ -141,7 +141,7 @@ impl Results<'_> {
     /// reported later.
     pub fn record(&mut self, log: Vec<Entry<Record>>) -> Result<(), Failure> {
         let begun = Instant::now();
-        let taken = self.recording.give(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {
+        let taken = self.recording.give_items(log).and_then(|()| match begun.duration_since(self.handed) > KEPT_FOR {
             true => {
                 self.handed = begun;
                 self.recording.hand_over()
@@ -163,7 +163,7 @@ impl Results<'_> {
 
     /// Sets the witness of the run's messages that is consulted before a member is blamed.
     pub fn witnessed_by(&mut self, witness: Witness) -> Result<(), Failure> {
-        self.recording.back().map(|recording| recording.recorder.tally.witnessed_by(witness))
+        self.recording.finish_pending().map(|recording| recording.recorder.tally.witnessed_by(witness))
     }
 
     /// Turns Parquet files of the log and the tables on or off.
@@ -172,7 +172,7 @@ impl Results<'_> {
     }
 
     /// Sets the command and the input files of the user, if a launcher has started this process.
-    pub fn asked(&mut self, command: Vec<String>, inputs: Vec<hansa_report::Input>) {
+    pub fn set_command(&mut self, command: Vec<String>, inputs: Vec<hansa_report::Input>) {
         self.command = command;
         self.inputs = inputs;
     }
@@ -180,31 +180,33 @@ impl Results<'_> {
     /// Sets the command by which the run is resumed if it ends early. None makes it impossible and removes the journal.
     pub fn resumable_by(&mut self, how: Option<String>) {
         match &how {
-            Some(_) => self.partial().resumable_by(how.clone()),
-            None => put_away_journal(self.partial()),
+            Some(_) => self.partial_dir().resumable_by(how.clone()),
+            None => put_away_journal(self.partial_dir()),
         }
         self.resume = how;
     }
 
     /// The error of a log that contradicts itself, if that is known already: the rest of the run would not be recorded.
-    pub fn contradiction(&mut self) -> Result<(), Failure> {
+    pub fn check_contradiction(&mut self) -> Result<(), Failure> {
         if self.alarm.load(Ordering::Relaxed) { self.caught_up() } else { Ok(()) }
     }
 
     /// Waits until all of the log so far has been processed. Returns an error if it contradicts itself.
     pub fn caught_up(&mut self) -> Result<(), Failure> {
         let begun = Instant::now();
-        let contradiction = self.recording.back().map(|recording| recording.contradiction(&self.loaded.topology));
+        let contradiction =
+            self.recording.finish_pending().map(|recording| recording.first_contradiction(&self.loaded.topology));
         self.written_for += begun.elapsed();
         contradiction?.map_or(Ok(()), |(_, text)| Err(Failure::Breach(text)))
     }
 
     /// The verdict on a run whose actors have nothing left to do: waits until all of the log has been processed. An
     /// error if the log contradicts itself, or if a job has not ended.
-    pub fn verdict(&mut self, reached: Time) -> Result<(), Failure> {
+    pub fn final_verdict(&mut self, reached: Time) -> Result<(), Failure> {
         self.caught_up()?;
         let topology = &self.loaded.topology;
-        let unfinished = self.recording.back().map(|recording| unfinished(recording, reached, topology))?;
+        let unfinished =
+            self.recording.finish_pending().map(|recording| unfinished_failure(recording, reached, topology))?;
         unfinished.map_or(Ok(()), Err)
     }
 
@@ -219,61 +221,60 @@ impl Results<'_> {
     }
 
     /// Path of the results, as typed.
-    pub fn out(&self) -> &Path {
-        self.folder.asked()
+    pub fn out_path(&self) -> &Path {
+        self.folder.typed_path()
     }
 
     /// The folder of the results until they are complete.
-    pub fn partial(&self) -> &PartialDir {
-        self.folder.partial()
+    pub fn partial_dir(&self) -> &PartialDir {
+        self.folder.partial_dir()
     }
 
     /// A progress line for the run.
-    pub fn progress(&self) -> RunProgress {
+    pub fn progress_line(&self) -> RunProgress {
         RunProgress { line: ProgressLine::new(Some(self.loaded.topology.jobs())), ended: 0 }
     }
 
     /// Writes all files, prints the summary, and returns the end of the run; if it can be resumed, the error names the
     /// command.
-    pub fn outcome(mut self, outcome: RunOutcome, setting: RunSetting) -> Result<(), Failure> {
+    pub fn write_outcome(mut self, outcome: RunOutcome, setting: RunSetting) -> Result<(), Failure> {
         let recorded = self.caught_up();
         if [&outcome.end, &recorded].into_iter().any(|end| end.as_ref().is_err_and(|end| !may_be_resumed(end))) {
             self.resumable_by(None);
         }
         let resume = self.resume.take();
         self.write_all(outcome, setting).map_err(|failure| match resume {
-            Some(how) if may_be_resumed(&failure) => failure.with(&format!("resume with: {how}")),
+            Some(how) if may_be_resumed(&failure) => failure.with_line(&format!("resume with: {how}")),
             _ => failure,
         })
     }
 
     fn write_all(mut self, outcome: RunOutcome, setting: RunSetting) -> Result<(), Failure> {
-        let host = host();
+        let host = describe_host();
         // No more turns are taken, so this thread may use all cores.
         pin::to_any_core();
-        let mut facts = facts(&outcome, &setting);
+        let mut facts = run_facts(&outcome, &setting);
         let writing = Instant::now();
         let topology = &self.loaded.topology;
         let mut recording = self.recording.end().join()?;
-        let (end, reached) = judge(outcome.end, outcome.reached, &recording, topology);
+        let (end, reached) = judge_end(outcome.end, outcome.reached, &recording, topology);
         if matches!(end, Err(Failure::Breach(_))) {
-            put_away_journal(self.folder.partial());
+            put_away_journal(self.folder.partial_dir());
         }
         let status = match &end {
             Ok(()) => Status::Complete,
-            Err(failure) => Status::Partial(partly(failure, reached)),
+            Err(failure) => Status::Partial(partial_message(failure, reached)),
         };
         let results = write_tables(&mut self.folder, &mut recording, topology, status.clone(), setting.live.is_some())?;
-        let out = self.folder.asked();
+        let out = self.folder.typed_path();
         if results.jobs.submitted == 0
             && !self.folder.keeps_earlier()
             && status_of(out) == Some(Status::Complete)
             && let Err(failure) = end
         {
             let out = out.display();
-            return Err(
-                failure.with(&format!("no job had been submitted: the complete result in {out} is left as it was"))
-            );
+            return Err(failure
+                .with_line(&format!("no job had been submitted: the complete result in {out} is left as it was")));
         }
         facts.moved = setting.moved.as_ref().map(|moved| MovedFacts { flows: moved.flows, bytes: moved.bytes });
         if let Some(speed) = setting.live {
@@ -281,7 +282,7 @@ impl Results<'_> {
             facts.live = Some(write_measured(&mut self.folder, &recording.recorder.tally, speed, measured)?);
         }
         if self.parquet {
-            parquet::add(&mut self.folder)?;
+            parquet::add_tables(&mut self.folder)?;
         }
 
         let before = self.written_for;
@@ -325,7 +326,7 @@ impl Results<'_> {
             let is_equal = end.is_ok() && earlier.kept.is_none() && !digest.is_empty() && earlier.digest == digest;
             let remade = (is_equal && !earlier.made_from_it.is_empty()).then(|| {
                 let trace = earlier.made_from_it.contains(&TRACE);
-                super::report::make(&out, trace)
+                super::report::make_report(&out, trace)
             });
             let told = of_earlier(&earlier, &digest, remade);
             match end {
@@ -353,18 +354,18 @@ fn many_refused(jobs: &Counts) -> Option<String> {
 }
 
 /// End of a run and its time, after all of the log has been processed.
-fn judge(
+fn judge_end(
     mut end: Result<(), Failure>,
     mut reached: Time,
     recording: &Recording,
     topology: &Topology,
 ) -> (Result<(), Failure>, Time) {
-    if let Some((at, contradiction)) = recording.contradiction(topology) {
+    if let Some((at, contradiction)) = recording.first_contradiction(topology) {
         // Entries before the contradiction are valid, and any other failure came later.
         reached = at;
         end = Err(Failure::Breach(contradiction));
     }
-    end = end.and_then(|()| unfinished(recording, reached, topology).map_or(Ok(()), Err));
+    end = end.and_then(|()| unfinished_failure(recording, reached, topology).map_or(Ok(()), Err));
     // Adds the time to the message about a broken rule.
     if let Err(Failure::Breach(text)) = &mut end {
         let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
@@ -375,14 +376,14 @@ fn judge(
 }
 
 /// The failure of a run that has nothing left to do before all jobs have ended; None if they have.
-fn unfinished(recording: &Recording, reached: Time, topology: &Topology) -> Option<Failure> {
+fn unfinished_failure(recording: &Recording, reached: Time, topology: &Topology) -> Option<Failure> {
     let tally = &recording.recorder.tally;
     let ended = tally.jobs_ended();
     let jobs = topology.jobs();
     if ended >= jobs {
         return None;
     }
-    let programs = outside::programs(topology);
+    let programs = outside::describe_programs(topology);
     let who = topology::owners(topology).map(|owners| tally.kept_back(&owners, &programs));
     let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
     Some(Failure::Breach(format!(
@@ -402,14 +403,14 @@ fn write_tables(
     // A live run has no digest, as its repetition would measure other times.
     let digest = if live { String::new() } else { recorder.digest() };
     let tally = &recorder.tally;
-    let put = |name, rows: &[u8]| shelf.put(name, rows).map_err(Failure::from);
+    let put = |name, rows: &[u8]| shelf.append_to(name, rows).map_err(Failure::from);
     let summary = tally.close(topology.seed, status, digest, put)?;
     if topology.cables.is_some() {
-        tally.transfers_csv(|rows| shelf.put(TRANSFERS, rows))?;
+        tally.transfers_csv(|rows| shelf.append_to(TRANSFERS, rows))?;
     }
     ended.extend(shelf.end_all());
     for file in ended.into_values() {
-        folder.take(file)?;
+        folder.take_ended(file)?;
     }
     Ok(summary)
 }
@@ -514,7 +515,7 @@ fn of_earlier(earlier: &Earlier, digest: &str, remade: Option<Result<(), Failure
     }
 }
 
-fn partly(failure: &Failure, reached: Time) -> String {
+fn partial_message(failure: &Failure, reached: Time) -> String {
     let text = failure.to_string();
     in_time(text.lines().next().unwrap_or_default(), reached)
 }
@@ -523,7 +524,7 @@ fn in_time(line: &str, reached: Time) -> String {
     if line.contains("virtual time") { line.to_owned() } else { format!("{line} at virtual time {reached}") }
 }
 
-fn facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
+fn run_facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
     let leaves = &outcome.leaves;
     let sum = |what: fn(&LeafFacts) -> u64| leaves.iter().map(what).sum::<u64>();
     let messages = sum(|leaf| leaf.messages_down + leaf.messages_up);
@@ -550,7 +551,7 @@ fn facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
 }
 
 /// The files that a topology was read from.
-pub fn inputs(loaded: &Loaded) -> Vec<hansa_report::Input> {
+pub fn input_files(loaded: &Loaded) -> Vec<hansa_report::Input> {
     let input = |input: &topology::Input| hansa_report::Input { path: input.path.clone(), hash: input.hash.clone() };
     loaded.inputs.iter().map(input).collect()
 }

@@ -43,7 +43,7 @@ impl Resumable {
         };
         let taken = || Failure::Input(format!("{}: another process is resuming this run", folder.display()));
         let Some(found) = found else {
-            return Err(if is_in_the_making(&out) { taken() } else { nothing(folder, &out) });
+            return Err(if is_in_the_making(&out) { taken() } else { nothing_to_resume(folder, &out) });
         };
         let mut lock = Lock::Gone;
         let is_ours = || {
@@ -55,7 +55,7 @@ impl Resumable {
         if !holds(&found) {
             return Err(taken());
         }
-        let head = Head::read(&found.join(JOURNAL))?;
+        let head = Head::read_head(&found.join(JOURNAL))?;
         if head.release != RELEASE {
             return Err(Failure::Input(format!(
                 "{}: this run was started by release {}; this is release {RELEASE}, which may behave differently and \
@@ -103,7 +103,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool, otherwise: impl Fn() -> String) -
 
 const LEAVES_WITHIN: Duration = Duration::from_secs(3);
 
-fn nothing(folder: &Path, out: &Path) -> Failure {
+fn nothing_to_resume(folder: &Path, out: &Path) -> Failure {
     let why = match status_of(out) {
         Some(Status::Complete) => "the run in it is complete",
         Some(_) => "there is no journal with the partial results (a run inline keeps none)",

@@ -24,7 +24,7 @@ use super::lifeline::{Asker, Cleanup, StopHandle};
 use super::outside::{self, ExternalClocks, Stop};
 use super::partial_dir::PartialDir;
 use super::quic::{Close, JoinTerms, Listener, Obituary, Peer, QuicOptions};
-use super::results::{Results, RunSetting, SummaryFormat, inputs};
+use super::results::{Results, RunSetting, SummaryFormat, input_files};
 use super::resume::Resumable;
 use super::signals::on_interrupt;
 use super::{Failure, err, lifeline, pin};
@@ -88,9 +88,9 @@ pub fn check_live(topology: &Topology, path: &str) -> Result<(), Failure> {
 }
 
 /// Runs the router from the first connection to the last result.
-pub fn route(routing: Routing) -> Result<(), Failure> {
+pub fn run_router(routing: Routing) -> Result<(), Failure> {
     let begun = Instant::now();
-    let identity = lifeline::identity(&routing.identity, &[Party::Router]);
+    let identity = lifeline::load_identity(&routing.identity, &[Party::Router]);
     let loaded = load_launched(&routing.topology, &routing.overrides, routing.jobs.as_deref())?;
     if routing.live.is_some() {
         check_live(&loaded.topology, &routing.topology)?;
@@ -116,34 +116,35 @@ fn route_run(
     // A program is started only when interrupts are handled, because its start may take long.
     let asks = outside::decides_for(topology, &roster, &roster.at_hub());
     let early = if asks { None } else { Some(build(ExternalDeciders::new())?) };
-    let Prepared { mut results, groups, written_in, inputs, begun } = prepare(&routing, loaded, begun)?;
+    let Prepared { mut results, groups, written_in, inputs, begun } = prepare_results(&routing, loaded, begun)?;
 
     let stop = Stop::default();
     let watched = ActorWatch::default();
-    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial().clone(), &stop, &watched)?;
-    let mut listener = listen(&routing, &identity)?;
-    let (deciders, fault) = outside::start(topology, &roster.at_hub(), &written_in, &stop, &ExternalClocks::default())?;
+    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial_dir().clone(), &stop, &watched)?;
+    let mut listener = open_listener(&routing, &identity)?;
+    let (deciders, fault) =
+        outside::start_programs(topology, &roster.at_hub(), &written_in, &stop, &ExternalClocks::default())?;
     let actors = early.map_or_else(|| build(deciders), Ok)?;
 
     let terms = JoinTerms { roster: roster.parties(), topology: topology.hash() };
     // Members may have left once all have sent their last frames.
     let over =
-        groups.as_ref().map(|groups| is_whole(results.partial().path(), groups.len())).transpose()? == Some(true);
+        groups.as_ref().map(|groups| is_whole(results.partial_dir().path(), groups.len())).transpose()? == Some(true);
     let mut peers = Vec::new();
     if over {
         listener.turn_away(terms);
     } else {
-        let admitted = kept.block_on(admit(listener, terms, &routing, &mut interruptions, &mut gone));
+        let admitted = kept.block_on(admit_members(listener, terms, &routing, &mut interruptions, &mut gone));
         (listener, peers) = admitted.map_err(|failure| match groups {
-            Some(_) => failure.with(&format!("resume with: {}", how_to_resume(&routing, results.out()))),
+            Some(_) => failure.with_line(&format!("resume with: {}", how_to_resume(&routing, results.out_path()))),
             None => failure,
         })?;
     }
     let here_now: Vec<_> = peers.iter().map(|peer| peer.parties.clone()).collect();
     let playing = groups.as_ref().filter(|_| over).unwrap_or(&here_now);
-    let leaves = playing.iter().map(|parties| ids(&roster, parties)).collect::<Result<Vec<_>, _>>()?;
-    let freight = RefCell::new(freight(topology, &roster, &peers, &leaves, routing.live));
-    let carried = freight.borrow().as_ref().map(Freight::passed).unwrap_or_default();
+    let leaves = playing.iter().map(|parties| party_ids(&roster, parties)).collect::<Result<Vec<_>, _>>()?;
+    let freight = RefCell::new(build_freight(topology, &roster, &peers, &leaves, routing.live));
+    let carried = freight.borrow().as_ref().map(Freight::passed_bytes).unwrap_or_default();
     let whole = roster.clone();
     let mut contract = topology::contract(topology, &roster);
     if routing.live.is_some() {
@@ -158,35 +159,35 @@ fn route_run(
         .with_observer(Box::new(move |envelope| witness.see(envelope)));
     watched.watch(hub.activity(), &roster.names);
     watched.report_long_batches(routing.stall_after)?;
-    let here = peers.iter().all(|peer| peer.connection.address().ip().is_loopback());
+    let here = peers.iter().all(|peer| peer.connection.remote_address().ip().is_loopback());
     let contact = if here { Contact::Blockers } else { Contact::All };
-    let mut links: Vec<LeafLink> = LeafLink::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::link_leaves(peers);
 
-    let irreplaceable = irreplaceable(topology, routing.live.is_some());
+    let irreplaceable = why_irreplaceable(topology, routing.live.is_some());
     let mut returns = None;
     if groups.is_some() || (irreplaceable.is_none() && !routing.patience.is_zero()) {
         listener.let_return();
         if let Some(groups) = groups.as_ref().filter(|groups| *groups != playing) {
-            return Err(regrouped(kept, listener, groups));
+            return Err(regrouped_failure(kept, listener, groups));
         }
         let goes_on = groups.is_some();
-        let journal = journal(&results, goes_on, playing, loaded, inputs)?;
-        results.resumable_by(Some(how_to_resume(&routing, results.out())));
+        let journal = open_journal(&results, goes_on, playing, loaded, inputs)?;
+        results.resumable_by(Some(how_to_resume(&routing, results.out_path())));
         returns = Some(Returns { journal, door: &mut listener, gone: &mut gone, patience: routing.patience, goes_on });
     }
     let joined = begun.elapsed();
-    let mut progress = results.progress();
+    let mut progress = results.progress_line();
     let watch = Watch {
         stall_after: routing.stall_after,
         progress: &mut |now, events, records| {
             if let Some(freight) = &mut *freight.borrow_mut() {
-                freight.see(records);
+                freight.start_released(records);
             }
             progress.update(now, events, records);
         },
         record: &mut |entries| {
-            results.record(entries).and_then(|()| results.contradiction())?;
-            freight.borrow().as_ref().map_or(Ok(()), Freight::complaint)
+            results.record(entries).and_then(|()| results.check_contradiction())?;
+            freight.borrow().as_ref().map_or(Ok(()), Freight::check_failed)
         },
         contact,
         speed: routing.live,
@@ -197,13 +198,13 @@ fn route_run(
         returns,
     };
     let mut outcome = match over {
-        true => drive_hub::conclude(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
+        true => drive_hub::conclude_run(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
         false => drive_hub::drive_hub(kept, hub, &mut links, watch),
     };
     outcome.wall = outcome.wall.saturating_sub(results.written_for());
     // All members are still connected, and learn of a failure that shows only now.
     let played_out = outcome.end.is_ok();
-    outcome.end = fault.or(outcome.end).and_then(|()| results.verdict(outcome.reached));
+    outcome.end = fault.prefer_fault(outcome.end).and_then(|()| results.final_verdict(outcome.reached));
     let mut moved = None;
     if let (Some(freight), Ok(())) = (freight.into_inner(), &outcome.end) {
         match kept.block_on(all_arrived(freight, &mut interruptions)) {
@@ -240,13 +241,13 @@ fn send_home(
     let ends = links.into_iter().map(LeafLink::into_ends).collect();
     if over {
         // Members that still look for a router are notified meanwhile.
-        let end = results.outcome(outcome, setting);
+        let end = results.write_outcome(outcome, setting);
         kept.block_on(listener.close(ends, close, ""));
         return end;
     }
     // Before the results, so that no member has to wait until they are written.
     kept.block_on(listener.close(ends, close, reason.lines().next().unwrap_or_default()));
-    results.outcome(outcome, setting)
+    results.write_outcome(outcome, setting)
 }
 
 /// The state before the first connection.
@@ -262,7 +263,7 @@ struct Prepared<'a> {
 }
 
 /// Creates the folder of the results, with the journal of a resumed run, and reads the launcher's command line.
-fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Result<Prepared<'a>, Failure> {
+fn prepare_results<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Result<Prepared<'a>, Failure> {
     let mut left = routing.resume.as_deref().map(|folder| go_on_with(folder, loaded)).transpose()?;
     if routing.goes_on {
         let out = routing.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
@@ -273,14 +274,14 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
     let mut groups = None;
     if let Some(left) = left {
         // From now on this process owns the journal, and its results say how to resume.
-        results.resumable_by(Some(how_to_resume(routing, results.out())));
+        results.resumable_by(Some(how_to_resume(routing, results.out_path())));
         groups = Some(left.head.groups.clone());
-        left.hand_over(results.partial().path())?;
+        left.hand_over(results.partial_dir().path())?;
     }
     results.told_as(routing.format);
     results.with_parquet(routing.parquet);
     let mut written_in = loaded.path().to_owned();
-    let mut inputs = inputs(loaded);
+    let mut inputs = input_files(loaded);
     if let Some(path) = &routing.asked {
         let asked = std::fs::read(path).ok().and_then(|json| serde_json::from_slice(&json).ok());
         let asked: Asked = asked.ok_or_else(|| Failure::System(format!("cannot read {}", path.display())))?;
@@ -291,7 +292,7 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
             written_in.clone_from(&input.path);
         }
         inputs.clone_from(&asked.inputs);
-        results.asked(asked.command, asked.inputs);
+        results.set_command(asked.command, asked.inputs);
     }
     if let Some(path) = &routing.owner_of {
         results.give_to_owner_of(path)?;
@@ -301,28 +302,28 @@ fn prepare<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant) -> Res
 }
 
 /// Opens the socket, and prints its address.
-fn listen(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
+fn open_listener(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
     let mut listener = Listener::bind(routing.bind, identity, &QuicOptions::default())
         .map_err(|error| Failure::System(error.to_string()))?;
-    announce(&format!("{LISTENING}{}", listener.address()))?;
+    announce_line(&format!("{LISTENING}{}", listener.address()))?;
     if routing.held {
         // A launcher that no longer reads has left, which is noticed elsewhere.
-        listener.telling(|processes| drop(announce(&format!("{JOINED}{processes}"))));
+        listener.set_count_report(|processes| drop(announce_line(&format!("{JOINED}{processes}"))));
     } else {
-        listener.naming(note_joined);
+        listener.set_join_report(note_joined);
     }
     Ok(listener)
 }
 
 /// The journal of the run: that of the resumed run, or a new one.
-fn journal(
+fn open_journal(
     results: &Results<'_>,
     goes_on: bool,
     playing: &[Vec<Party>],
     loaded: &Loaded,
     inputs: Vec<Input>,
 ) -> Result<Journal, Failure> {
-    let folder = results.partial().path();
+    let folder = results.partial_dir().path();
     if goes_on {
         return Ok(Journal::open(folder)?.1);
     }
@@ -374,7 +375,7 @@ fn how_to_resume(routing: &Routing, out: &Path) -> String {
 }
 
 /// The failure of a resumed run whose members are grouped otherwise than before.
-fn regrouped(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -> Failure {
+fn regrouped_failure(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -> Failure {
     let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
     let text = format!(
         "this run was started with other groups of sites and users per process: expected one process for each of {}",
@@ -386,7 +387,7 @@ fn regrouped(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -
 
 /// The reason for which a lost process cannot be replaced: its loss would also lose its measurements, loads on their
 /// way to it, or the state of a program that the process cannot start again. None if it can be replaced.
-pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
+pub fn why_irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
     let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();
     if live {
@@ -404,7 +405,7 @@ pub fn irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
 }
 
 /// The mover of real bytes. None if the topology moves none.
-fn freight(
+fn build_freight(
     topology: &Topology,
     roster: &Roster,
     peers: &[Peer],
@@ -450,9 +451,10 @@ fn listen_for_the_end(
     let cleanup = Cleanup { folders: dir.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
     let (tell, gone) = mpsc::unbounded_channel();
-    let handle = StopHandle::new(words, cleanup, stop.clone()).telling(tell).watching(actors.clone());
+    let handle =
+        StopHandle::new(words, cleanup, stop.clone()).with_lost_processes(tell).with_actor_watch(actors.clone());
     if routing.held {
-        handle.clone().hold()?;
+        handle.clone().watch_launcher()?;
     }
     on_interrupt(move || handle.interrupt(Asker::System))?;
     Ok((interruptions, gone))
@@ -460,7 +462,7 @@ fn listen_for_the_end(
 
 /// Prints a line for the process that started the router, such as the address, which it cannot know if any port will
 /// do.
-fn announce(line: &str) -> Result<(), Failure> {
+fn announce_line(line: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     writeln!(stdout, "{line}")
         .and_then(|()| stdout.flush())
@@ -470,16 +472,16 @@ fn announce(line: &str) -> Result<(), Failure> {
 type Interruptions = mpsc::UnboundedReceiver<Failure>;
 
 /// Admits all members. If some do not join, all others are sent away.
-async fn admit(
+async fn admit_members(
     mut listener: Listener,
     terms: JoinTerms,
     routing: &Routing,
     interruptions: &mut Interruptions,
     gone: &mut mpsc::UnboundedReceiver<LostProcess>,
 ) -> Result<(Listener, Vec<Peer>), Failure> {
-    let obituaries = listener.obituaries();
+    let obituaries = listener.loss_sender();
     let until = tokio::time::Instant::now() + routing.join_within;
-    let mut admitting = Box::pin(listener.admit(terms));
+    let mut admitting = Box::pin(listener.admit_all(terms));
     let end = loop {
         tokio::select! {
             // A lost process is reported before a new one is admitted in its place.
@@ -509,7 +511,7 @@ async fn admit(
             return Ok((listener, peers));
         }
         Err(Failure::NotJoined(text)) => {
-            let missing = listener.missing();
+            let missing = listener.missing_parties();
             Failure::NotJoined(format!("{text}{}", name_first(&missing, missing.len())))
         }
         Err(failure) => failure,
@@ -531,7 +533,7 @@ fn note_joined(joined: &[Party], missing: &[Party]) {
     }
 }
 
-fn ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
+fn party_ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
     let find = |party| {
         roster.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")))
     };

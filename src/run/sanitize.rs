@@ -7,7 +7,7 @@ use hansa_sim::settings::steers;
 const HEARD_MAX: usize = 400;
 
 /// The reason that a peer gave for its end, marked as the peer's own words: the router accuses no member because of it.
-pub fn reported(peer: &str, reason: &str) -> String {
+pub fn mark_reported(peer: &str, reason: &str) -> String {
     format!("{peer} reports: {reason}")
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::{Failure, runtime};
+use super::{Failure, build_runtime};
 
 /// The signals by which a person, a closing terminal or the system asks a process to end.
 pub struct Interrupts {
@@ -26,7 +26,7 @@ impl Interrupts {
         if !is_ignored(Number::HUP) {
             kinds.push(SignalKind::hangup());
         }
-        let signals = kinds.into_iter().map(listen).collect::<Result<_, _>>()?;
+        let signals = kinds.into_iter().map(listen_for).collect::<Result<_, _>>()?;
         Ok(Interrupts { signals, last: None })
     }
 
@@ -44,19 +44,19 @@ impl Interrupts {
     }
 }
 
-fn listen(kind: SignalKind) -> Result<Signal, Failure> {
+fn listen_for(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")))
 }
 
 /// Calls back for every such signal from now on, on a thread of its own: the others may not notice signals while they
 /// compute or write. Signals are handled when this returns.
 pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
-    let runtime = runtime()?;
+    let runtime = build_runtime()?;
     let mut interrupts = {
         let _inside = runtime.enter();
         Interrupts::new()?
     };
-    let listening = super::thread("signals", move || {
+    let listening = super::spawn_thread("signals", move || {
         runtime.block_on(async {
             loop {
                 interrupts.next().await;
@@ -82,10 +82,10 @@ pub fn leave_on_panic() {
 
 /// Turns the signal of a file that reaches its size limit into an error like a full disk.
 pub fn survive_limits() {
-    let Ok(runtime) = runtime() else { return };
+    let Ok(runtime) = build_runtime() else { return };
     let _inside = runtime.enter();
     // Handling it once replaces the default action, for good.
-    let _ = listen(SignalKind::from_raw(Number::XFSZ.as_raw()));
+    let _ = listen_for(SignalKind::from_raw(Number::XFSZ.as_raw()));
 }
 
 /// True if the parent process has set the signal to be ignored.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Verbosity, thread, verbosity};
+use super::{Verbosity, current_verbosity, spawn_thread};
 use hansa_sim::settings::counted;
 use hansa_sim::time::Time;
 
@@ -63,7 +63,7 @@ impl ProgressLine {
             self.rate_taken = (clock, events);
         }
         self.drawn = Some(clock);
-        let line = line(now, done, self.total_jobs, self.rate, clock.duration_since(self.began));
+        let line = progress_text(now, done, self.total_jobs, self.rate, clock.duration_since(self.began));
         // A line that cannot be written is no error.
         let _ = write!(io::stderr(), "{CLEAR}{line}");
     }
@@ -77,7 +77,7 @@ impl ProgressLine {
 }
 
 fn is_watched() -> bool {
-    io::stderr().is_terminal() && verbosity() != Verbosity::Quiet
+    io::stderr().is_terminal() && current_verbosity() != Verbosity::Quiet
 }
 
 impl Drop for ProgressLine {
@@ -134,17 +134,17 @@ pub struct Activity {
 
 impl Activity {
     pub fn new(what: String) -> Activity {
-        if is_watched() { Activity::on(io::stderr(), what, PATIENCE) } else { Activity::silent() }
+        if is_watched() { Activity::on_screen(io::stderr(), what, PATIENCE) } else { Activity::silent() }
     }
 
     fn silent() -> Activity {
         Activity { over: Arc::default(), drawing: None }
     }
 
-    fn on(mut screen: impl Write + Send + 'static, what: String, patience: Duration) -> Activity {
+    fn on_screen(mut screen: impl Write + Send + 'static, what: String, patience: Duration) -> Activity {
         let over: Arc<(Mutex<bool>, Condvar)> = Arc::default();
         let told = over.clone();
-        let drawing = thread("activity", move || {
+        let drawing = spawn_thread("activity", move || {
             let began = Instant::now();
             let (lock, changed) = &*told;
             let wait = |for_long: Duration| {
@@ -157,7 +157,7 @@ impl Activity {
                 return;
             }
             while !is_over {
-                let _ = write!(screen, "{CLEAR}{what}  {}", clock(began.elapsed().as_secs_f64()))
+                let _ = write!(screen, "{CLEAR}{what}  {}", clock_text(began.elapsed().as_secs_f64()))
                     .and_then(|()| screen.flush());
                 is_over = wait(REDRAW);
             }
@@ -184,14 +184,14 @@ fn count_line(what: &str, done: usize, earlier: usize, total: usize, elapsed: Du
     let now = done.saturating_sub(earlier);
     let eta = if now > 0 {
         let left = elapsed.as_secs_f64() / now as f64 * (total - done) as f64;
-        format!("  ETA {}", clock(left))
+        format!("  ETA {}", clock_text(left))
     } else {
         String::new()
     };
-    format!("{done}/{total} {what} ({} %)  {}{eta}", done * 100 / total.max(1), clock(elapsed.as_secs_f64()))
+    format!("{done}/{total} {what} ({} %)  {}{eta}", done * 100 / total.max(1), clock_text(elapsed.as_secs_f64()))
 }
 
-fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
+fn progress_text(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) -> String {
     // Fractions of seconds would flicker.
     let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
     let total = total.filter(|total| *total > 0);
@@ -199,13 +199,13 @@ fn line(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: Duration) 
         total.map_or_else(|| counted(done, "job"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
     let left = total.filter(|_| done > 0).map(|total| {
         let left = elapsed.as_secs_f64() / done as f64 * total.saturating_sub(done) as f64;
-        format!("  ETA {}", clock(left))
+        format!("  ETA {}", clock_text(left))
     });
     let rate = if rate >= 1e4 { format!("{:.0} k", rate / 1e3) } else { format!("{rate:.0}") };
     format!("virtual {now}  {jobs}  {rate} events/s{}", left.unwrap_or_default())
 }
 
-fn clock(seconds: f64) -> String {
+fn clock_text(seconds: f64) -> String {
     let seconds = seconds.round() as u64;
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn the_line_reads_well() {
         let now = Time::from_micros(90_061_512_345);
-        let told = |done, total, rate, elapsed| line(now, done, total, rate, Duration::from_secs(elapsed));
+        let told = |done, total, rate, elapsed| progress_text(now, done, total, rate, Duration::from_secs(elapsed));
         assert_eq!(
             told(2_500, Some(10_000), 812_345.6, 20),
             "virtual 1d 01:01:01  2500/10000 jobs (25 %)  812 k events/s  ETA 1:00 min"
@@ -260,7 +260,7 @@ mod tests {
     #[test]
     fn a_task_is_told_once_it_takes_long_and_leaves_no_line() {
         let screen = Screen::default();
-        let activity = Activity::on(screen.clone(), "writing x.swf".to_owned(), Duration::ZERO);
+        let activity = Activity::on_screen(screen.clone(), "writing x.swf".to_owned(), Duration::ZERO);
         while screen.text().is_empty() {
             std::thread::yield_now();
         }
@@ -269,7 +269,7 @@ mod tests {
         assert!(text.starts_with(&format!("{CLEAR}writing x.swf  0 s")) && text.ends_with(CLEAR), "{text:?}");
 
         let screen = Screen::default();
-        drop(Activity::on(screen.clone(), "writing x.swf".to_owned(), PATIENCE));
+        drop(Activity::on_screen(screen.clone(), "writing x.swf".to_owned(), PATIENCE));
         assert_eq!(screen.text(), "");
     }
 

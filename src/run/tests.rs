@@ -136,10 +136,10 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
         let hello = Hello::new(vec![party(at)], HASH);
         std::thread::spawn(move || {
             let kept = WatchedRuntime::looking_every(keepers_look).unwrap();
-            let joining = async { quic::connect(&address, &identity, &hello, &options).await.unwrap() };
+            let joining = async { quic::connect_router(&address, &identity, &hello, &options).await.unwrap() };
             let mut joined = kept.block_on(joining);
             let _within = kept.enter();
-            tokio::spawn(freight::serve(joined.connection.clone()));
+            tokio::spawn(freight::serve_router(joined.connection.clone()));
             let leaf = Leaf::new(vec![(ActorId(1 + at as u32), actor)], there);
             let (_words, mut endings) = mpsc::unbounded_channel();
             let sender = &mut joined.sender;
@@ -150,7 +150,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
                 LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault },
             );
             kept.block_on(async {
-                joined.connection.closed().await;
+                joined.connection.await_closed().await;
             });
             end
         })
@@ -158,7 +158,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     let leaves: Vec<_> = sites.into_iter().enumerate().map(play_at).collect();
 
     let roster = (0..count).map(party).collect();
-    let peers = kept.block_on(listener.admit(JoinTerms { roster, topology: HASH })).unwrap();
+    let peers = kept.block_on(listener.admit_all(JoinTerms { roster, topology: HASH })).unwrap();
     let ids: Vec<_> = (1..=count as u32).map(|id| vec![ActorId(id)]).collect();
     let homes = peers.iter().zip(&ids).map(|(peer, ids)| (peer.connection.clone(), ids.clone())).collect();
     let names = (0..=count).map(|at| at.to_string()).collect();
@@ -171,9 +171,9 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
         active: Time::ZERO,
     };
     for to in 0..loads {
-        freight.see(&[Entry { stamp: Stamp::ZERO, actor: ActorId(0), record: sent(to) }]);
+        freight.start_released(&[Entry { stamp: Stamp::ZERO, actor: ActorId(0), record: sent(to) }]);
     }
-    let carried = freight.passed();
+    let carried = freight.passed_bytes();
     let full = if loads > 0 { u64::from(loads) << 18 } else { 0 };
     kept.block_on(async {
         while carried.load(Ordering::Relaxed) < full {
@@ -181,7 +181,7 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
         }
     });
 
-    let mut links: Vec<LeafLink> = LeafLink::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::link_leaves(peers);
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &ids, latencies.clone());
     let (_words, mut interruptions) = mpsc::unbounded_channel();
     let mut passed_on = Vec::new();
@@ -288,7 +288,9 @@ fn falling(after: [u64; 3]) -> RunOutcome {
         for (after, left) in after.into_iter().zip([5, 12, 100]) {
             let kept = WatchedRuntime::new().unwrap();
             let options = QuicOptions { join_timeout: Duration::from_secs(10), ..QuicOptions::default() };
-            let Ok(mut joined) = kept.block_on(quic::connect(&address, &identity, &hello, &options)) else { return };
+            let Ok(mut joined) = kept.block_on(quic::connect_router(&address, &identity, &hello, &options)) else {
+                return;
+            };
             let actor = Box::new(Faller { after, left, line: joined.connection.clone() }) as Cast;
             let leaf = Leaf::new(vec![(ActorId(1), actor)], there.clone());
             let (_words, mut endings) = mpsc::unbounded_channel();
@@ -297,14 +299,14 @@ fn falling(after: [u64; 3]) -> RunOutcome {
             let fault = ProgramFault::default();
             let stage = LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
             if drive_leaf(leaf, stage).is_ok() {
-                return kept.block_on(async { _ = joined.connection.closed().await });
+                return kept.block_on(async { _ = joined.connection.await_closed().await });
             }
         }
     });
 
-    let peers = kept.block_on(listener.admit(JoinTerms { roster: vec![party], topology: HASH })).unwrap();
+    let peers = kept.block_on(listener.admit_all(JoinTerms { roster: vec![party], topology: HASH })).unwrap();
     listener.let_return();
-    let mut links: Vec<LeafLink> = LeafLink::all(peers);
+    let mut links: Vec<LeafLink> = LeafLink::link_leaves(peers);
     let asker = Asker { left: 20, sites: 1, thinks: Duration::ZERO };
     let hub = Hub::new(vec![(ActorId(0), Box::new(asker) as Cast)], &[vec![ActorId(1)]], latencies);
     let scratch = tempfile::TempDir::new().unwrap();

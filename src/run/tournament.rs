@@ -1,7 +1,7 @@
 //! `hansa tournament`: runs an experiment with entrants, and ranks them.
 
 use super::Failure;
-use super::disk::replace;
+use super::disk::replace_file;
 use super::sweep::{
     FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, check_metric, dry_run, read_experiment, run_experiment,
     verdict_list,
@@ -10,7 +10,7 @@ use hansa_report::experiment::tournament::{compared, csv, page, standings, table
 
 /// Runs the experiment in a file, except for runs that are there, and writes standings next to its rows; `only_dry`
 /// prints what would be run.
-pub fn tournament(
+pub fn run_tournament(
     path: &str,
     against: Option<&str>,
     by: Option<&str>,
@@ -27,15 +27,15 @@ pub fn tournament(
     let swept = run_experiment(path, &mut files, sweeping)?;
     if swept.part.is_some() {
         // A share has no standings, as these need all runs.
-        return super::out::unless_quiet(&swept.told());
+        return super::out::unless_quiet(&swept.describe_runs());
     }
     let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
-    let findings = swept.judge(path)?;
-    replace(&swept.out.join(STANDINGS), csv(&standings))?;
-    let answers = swept.answer(standings.against, by)?;
+    let findings = swept.judge_claims(path)?;
+    replace_file(&swept.out.join(STANDINGS), csv(&standings))?;
+    let answers = swept.answer_question(standings.against, by)?;
     let standings = if swept.experiment.keeps_all_metrics { standings.of_families() } else { standings };
-    let facts = swept.facts(path, STANDINGS);
-    replace(&swept.out.join(STANDINGS_PAGE), page(&standings, answers.as_ref(), findings.as_ref(), &facts))?;
+    let facts = swept.page_facts(path, STANDINGS);
+    replace_file(&swept.out.join(STANDINGS_PAGE), page(&standings, answers.as_ref(), findings.as_ref(), &facts))?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 if standings.note.is_some() => {

@@ -3,7 +3,7 @@
 
 use serde_json::json;
 
-use super::input::{STANDARD_INPUT, has_key, listed, load_or_list};
+use super::input::{STANDARD_INPUT, has_key, load_or_list, single_fault};
 use super::sanitize::sanitize_text;
 use super::sweep::{self, FileCache, read_experiment};
 use super::terminal::ItemCounter;
@@ -14,14 +14,14 @@ use hansa_sim::topology::{self, Loaded, Override};
 
 /// Checks a topology or an experiment. With `strict`, jobs and fields that would be left out are errors, and so are
 /// missing programs.
-pub fn validate(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
+pub fn validate_file(path: &str, overrides: &[Override], strict: bool, json: bool) -> Result<(), Failure> {
     if is_experiment(path) {
         if !overrides.is_empty() {
             return Err(Failure::Input(format!("{path} is an experiment: --set and --seed are for topologies")));
         }
         return validate_experiment(path, strict, json);
     }
-    let checked = load_or_list(path, overrides).and_then(|loaded| check(loaded, strict).map_err(listed));
+    let checked = load_or_list(path, overrides).and_then(|loaded| check_builds(loaded, strict).map_err(single_fault));
     if json {
         let value = match &checked {
             Ok((loaded, left_out)) => {
@@ -69,8 +69,8 @@ fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Fai
     let mut progress = ItemCounter::new("runs", experiment.count(), 0);
     let mut told: Vec<String> = Vec::new();
     for run in experiment.runs() {
-        let loaded = sweep::load(&experiment, &run, &files)?;
-        let (_, new) = check(loaded, strict).inspect_err(|_| progress.clear())?;
+        let loaded = sweep::load_run(&experiment, &run, &files)?;
+        let (_, new) = check_builds(loaded, strict).inspect_err(|_| progress.clear())?;
         new.into_iter().for_each(|one| {
             if !told.contains(&one) {
                 told.push(one)
@@ -91,30 +91,30 @@ fn in_short(experiment: &Experiment) -> String {
 
 /// Fails if a job of a topology can run at no site.
 pub fn check_fit(loaded: &Loaded) -> Result<(), Failure> {
-    misfits(loaded, true).map(drop)
+    check_misfits(loaded, true).map(drop)
 }
 
 /// Remarks on workloads with jobs that can run at no site; with `strict` they are an error.
-fn misfits(loaded: &Loaded, strict: bool) -> Result<Vec<String>, Failure> {
+fn check_misfits(loaded: &Loaded, strict: bool) -> Result<Vec<String>, Failure> {
     let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
     if strict && !jobs.is_empty() { Err(Failure::Input(jobs.join("\n"))) } else { Ok(jobs) }
 }
 
 /// Builds all that a run would build, and returns remarks on its logs.
-fn check(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure> {
+fn check_builds(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), Failure> {
     if strict {
-        logs::check(&loaded.topology)?;
+        logs::check_logs(&loaded.topology)?;
     }
-    let jobs = misfits(&loaded, strict)?;
+    let jobs = check_misfits(&loaded, strict)?;
     let absent = outside::look_for(&loaded);
     if strict && !absent.programs.is_empty() {
-        return Err(absent.failure());
+        return Err(absent.missing_failure());
     }
     let mut told = loaded.topology.warnings();
     told.extend(loaded.notes.iter().cloned());
     // Files and programs may exist on the machines that run these parts of the grid.
     told.extend(absent.programs.into_iter().chain(absent.files));
-    told.extend(logs::told(&loaded.topology, true));
+    told.extend(logs::log_remarks(&loaded.topology, true));
     told.extend(jobs);
     Ok((loaded, told))
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hansa_run::identity::Authority;
-use hansa_run::quic::{Close, Joined, QuicOptions, WireError, append, encode};
+use hansa_run::quic::{Close, Joined, QuicOptions, WireError, append_frame, encode_frame};
 use hansa_sim::protocol::handshake::{Hello, PROTOCOL, Party, TopologyHash};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, ConnectionError, Endpoint, RecvStream, SendStream};
@@ -88,7 +88,7 @@ async fn of_two_yorks_at_once_one_joins() {
         assert!(twice.await.unwrap_err().to_string().contains("already joined"));
         (outcomes, hull.await.unwrap())
     });
-    assert_eq!(world.listener.admit(terms).await.unwrap().len(), 2);
+    assert_eq!(world.listener.admit_all(terms).await.unwrap().len(), 2);
     let (outcomes, _hull) = outcomes.await.unwrap();
     let (joined, refused): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
     assert_eq!(joined.len(), 1);
@@ -105,7 +105,7 @@ async fn a_hello_with_a_name_twice_is_refused() {
     let hello = Hello::new(vec![site("york"), site("york")], TOPOLOGY);
     let twice = world.knock_as(world.identity(&[site("york")]), hello);
     tokio::select! {
-        _ = world.listener.admit(terms) => panic!("hull never came"),
+        _ = world.listener.admit_all(terms) => panic!("hull never came"),
         error = twice => assert!(error.unwrap_err().to_string().contains("the hello names site york twice")),
     }
     world.log.says("the hello names site york twice").await;
@@ -170,11 +170,11 @@ async fn bytes_that_are_no_hello_are_refused() {
         Run::begin_with(QuicOptions { handshake_timeout: Duration::from_millis(800), ..QuicOptions::default() }).await;
 
     let mut nonsense = Vec::new();
-    append(&[0xff; 300], &mut nonsense).unwrap();
+    append_frame(&[0xff; 300], &mut nonsense).unwrap();
     run.refuses_bytes(&nonsense, "the first frame is not a hello of hansa/1").await;
 
     let mut chatty = Vec::new();
-    encode(&(Hello::new(vec![site("york")], TOPOLOGY), 7u8), &mut chatty).unwrap();
+    encode_frame(&(Hello::new(vec![site("york")], TOPOLOGY), 7u8), &mut chatty).unwrap();
     run.refuses_bytes(&chatty, "1 bytes left over after the message").await;
 
     let words = "a frame of 4294967295 bytes was announced, but at most 262144 are allowed";
@@ -259,7 +259,7 @@ async fn text_of_a_leaving_peer_cannot_pass_for_our_own_messages() {
         assert!(!heard.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{heard:?}");
         assert!(heard.len() < 600, "{}", heard.len());
     }
-    let heard = peers[0].connection.closed().await.to_string();
+    let heard = peers[0].connection.await_closed().await.to_string();
     assert!(heard.contains("\\u{1b}[2J") && heard.contains("\\r\\nresults in out/forged"), "{heard}");
 }
 
@@ -310,7 +310,7 @@ async fn a_flood_of_half_open_connections_keeps_no_member_out() {
         flood.await.unwrap();
         (york, hull)
     });
-    let peers = world.listener.admit(terms).await.unwrap();
+    let peers = world.listener.admit_all(terms).await.unwrap();
     assert_eq!(peers.len(), 2);
     leaves.await.unwrap();
 }
@@ -336,7 +336,7 @@ impl Run {
     }
 
     fn of(world: World, peer: hansa_run::quic::Peer, leaf: Joined) -> Run {
-        let york = peer.connection.address();
+        let york = peer.connection.remote_address();
         tokio::spawn(echo(peer));
         let (stop, stopped) = oneshot::channel();
         let rounds = Arc::default();

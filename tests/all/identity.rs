@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use hansa_run::identity::{Authority, Identity, VALID_DAYS, host};
+use hansa_run::identity::{Authority, Identity, VALID_DAYS, party_host};
 use hansa_sim::protocol::handshake::Party;
 use time::{Duration, OffsetDateTime};
 
@@ -74,7 +74,7 @@ fn no_two_parties_share_a_host_name() {
     let names = ["york", "York", "york-1", "york_1", "york.1", "-york", "york-", "yörk", "york.site", "1", "_31"];
     let mut hosts: Vec<_> = names.iter().flat_map(|name| [site(name), user(name)]).collect();
     hosts.push(Party::Router);
-    let mut hosts: Vec<_> = hosts.iter().map(|party| host(party).unwrap().to_lowercase()).collect();
+    let mut hosts: Vec<_> = hosts.iter().map(|party| party_host(party).unwrap().to_lowercase()).collect();
     assert_eq!(hosts[0], "york.site.hansa");
     hosts.sort();
     hosts.dedup();

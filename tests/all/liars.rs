@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use hansa_run::identity::Identity;
-use hansa_run::quic::{Close, JoinTerms, Listener, QuicOptions, connect, encode};
+use hansa_run::quic::{Close, JoinTerms, Listener, QuicOptions, connect_router, encode_frame};
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::kernel::{ActorId, Down, Entry, Instruction, Leaf, Up};
 use hansa_sim::protocol::handshake::{Hello, Party};
@@ -43,14 +43,14 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
         Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
     let hello = Hello::new(vec![party], topology.hash());
-    let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
+    let mut joined = connect_router(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
     let mut out = Vec::new();
     while let Ok(Some(frame)) = joined.receiver.next().await {
         leaf.receive(codec::decode(frame).unwrap()).unwrap();
         while let Some(mut up) = leaf.turn().unwrap() {
             lie(&mut up);
             out.clear();
-            encode(&up, &mut out).unwrap();
+            encode_frame(&up, &mut out).unwrap();
             if joined.sender.write(&out).await.is_err() {
                 return;
             }
@@ -199,7 +199,7 @@ fn leave_with(honest: &[&str], close: Close, reason: &str) -> (Option<i32>, Stri
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let hello = Hello::new(vec![site("hull")], topology.hash());
-        let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
+        let mut joined = connect_router(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
         if !honest.is_empty() {
             joined.receiver.next().await.unwrap().unwrap();
         }
@@ -284,7 +284,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
             Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
         let hello = Hello::new(vec![site("hull")], topology.hash());
-        let mut joined = connect(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
+        let mut joined = connect_router(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
         let mut out = Vec::new();
         let mut crept = 0;
         let mut creep = |honest: Stamp| {
@@ -304,7 +304,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
                     while let Some(mut up) = leaf.turn().unwrap() {
                         let honest = up.done;
                         up.done = creep(honest);
-                        encode(&up, &mut out).unwrap();
+                        encode_frame(&up, &mut out).unwrap();
                         last = Some((Up { mail: Vec::new(), log: Vec::new(), ..up }, honest));
                     }
                 }
@@ -313,7 +313,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
                 Err(_) => {
                     let Some((up, honest)) = &mut last else { continue };
                     up.done = creep(*honest);
-                    encode(&*up, &mut out).unwrap();
+                    encode_frame(&*up, &mut out).unwrap();
                 }
             }
             if !out.is_empty() && joined.sender.write(&out).await.is_err() {
@@ -343,11 +343,11 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             machines.start(&["alice.user"]);
             assert!(roster.find(&user("alice")).is_some());
             let terms = JoinTerms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
-            let mut peer = listener.admit(terms).await.unwrap().remove(0);
+            let mut peer = listener.admit_all(terms).await.unwrap().remove(0);
             let mut out = Vec::new();
             for then in [heard_before, Instruction::Stop] {
                 let down: Down<Message> = Down { grant: Stamp::ZERO, then, mail: Vec::new() };
-                encode(&down, &mut out).unwrap();
+                encode_frame(&down, &mut out).unwrap();
             }
             peer.sender.write(&out).await.unwrap();
             while let Ok(Some(frame)) = peer.receiver.next().await {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hansa_run::quic::{Close, Listener, QuicOptions, WireError, append, connect};
+use hansa_run::quic::{Close, Listener, QuicOptions, WireError, append_frame, connect_router};
 use hansa_sim::protocol::codec::FRAME_MAX;
 use hansa_sim::protocol::handshake::{Hello, Party};
 
@@ -41,7 +41,7 @@ async fn frames_of_every_length_arrive_whole() {
     let writing = tokio::spawn(async move {
         let mut out = Vec::new();
         for (at, length) in lengths.into_iter().enumerate() {
-            append(&vec![at as u8; length], &mut out).unwrap();
+            append_frame(&vec![at as u8; length], &mut out).unwrap();
         }
         sender.write(&out).await.unwrap();
         sender.finish().await
@@ -53,14 +53,14 @@ async fn frames_of_every_length_arrive_whole() {
     assert_eq!(leaf.receiver.next().await, Ok(None));
     writing.await.unwrap().unwrap();
 
-    assert!(append(&vec![0; FRAME_MAX + 1], &mut Vec::new()).is_err());
+    assert!(append_frame(&vec![0; FRAME_MAX + 1], &mut Vec::new()).is_err());
     let mut three = Vec::new();
-    [b"one", b"two", b"six"].iter().for_each(|word| append(*word, &mut three).unwrap());
+    [b"one", b"two", b"six"].iter().for_each(|word| append_frame(*word, &mut three).unwrap());
     leaf.sender.write(&three).await.unwrap();
     assert_eq!(receiver.next().await.unwrap().unwrap(), b"one");
-    assert_eq!(receiver.ready().unwrap().unwrap(), b"two");
-    assert_eq!(receiver.ready().unwrap().unwrap(), b"six");
-    assert_eq!(receiver.ready(), Ok(None));
+    assert_eq!(receiver.ready_frame().unwrap().unwrap(), b"two");
+    assert_eq!(receiver.ready_frame().unwrap().unwrap(), b"six");
+    assert_eq!(receiver.ready_frame(), Ok(None));
 }
 
 #[tokio::test]
@@ -68,7 +68,7 @@ async fn last_frames_arrive_before_the_end() {
     let mut world = World::new();
     let (mut peers, leaves) = world.gather(&[&[site("york")], &[site("hull")]]).await;
     let mut out = Vec::new();
-    append(&[1; 300_000], &mut out).unwrap();
+    append_frame(&[1; 300_000], &mut out).unwrap();
 
     let reading: Vec<_> = leaves
         .into_iter()
@@ -76,7 +76,7 @@ async fn last_frames_arrive_before_the_end() {
             tokio::spawn(async move {
                 assert_eq!(leaf.receiver.next().await.unwrap().unwrap().len(), 300_000);
                 assert_eq!(leaf.receiver.next().await, Ok(None));
-                leaf.connection.closed().await
+                leaf.connection.await_closed().await
             })
         })
         .collect();
@@ -100,14 +100,16 @@ async fn a_router_that_is_late_is_waited_for() {
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
     let leaf = {
         let options = options.clone();
-        tokio::spawn(async move { connect(&format!("localhost:{}", address.port()), &york, &hello, &options).await })
+        tokio::spawn(
+            async move { connect_router(&format!("localhost:{}", address.port()), &york, &hello, &options).await },
+        )
     };
     tokio::time::sleep(Duration::from_millis(700)).await;
 
     let router = authority.issue(&[Party::Router], 1).unwrap();
     let mut listener = Listener::bind(address, &router, &options).unwrap();
     let terms = hansa_run::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
-    listener.admit(terms).await.unwrap();
+    listener.admit_all(terms).await.unwrap();
     leaf.await.unwrap().unwrap();
 }
 
@@ -142,7 +144,7 @@ async fn a_router_that_dies_before_its_welcome_is_looked_for_again() {
         }
     };
     let terms = hansa_run::quic::JoinTerms { roster: vec![site("york")], topology: TOPOLOGY };
-    listener.admit(terms).await.unwrap();
+    listener.admit_all(terms).await.unwrap();
     knocking.await.unwrap().unwrap();
 }
 
@@ -156,8 +158,8 @@ async fn a_router_that_dies_during_the_handshake_is_looked_for_again() {
     let options = world.options.clone();
     let router = deaf_to_the_first(world.address).await;
     let begun = Instant::now();
-    let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
-    world.listener.admit(terms).await.unwrap();
+    let leaf = tokio::spawn(async move { connect_router(&router.to_string(), &identity, &hello, &options).await });
+    world.listener.admit_all(terms).await.unwrap();
     leaf.await.unwrap().unwrap();
     assert!(begun.elapsed() < world.options.idle_timeout / 2, "{:?}", begun.elapsed());
 }
@@ -207,7 +209,7 @@ async fn an_address_without_a_port_is_no_address() {
     let york = world.identity(&[site("york")]);
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
     for router in ["router", "router:", "router:port", ""] {
-        let error = connect(router, &york, &hello, &world.options).await.unwrap_err().to_string();
+        let error = connect_router(router, &york, &hello, &world.options).await.unwrap_err().to_string();
         assert_eq!(error, format!("{router:?} is not the address of a router: expected host:port"));
     }
 }
@@ -219,7 +221,7 @@ async fn two_peers_that_write_longest_frames_to_each_other_do_not_deadlock() {
     let mut peer = peers.remove(0);
     let mut leaf = leaves.remove(0);
     let mut out = Vec::new();
-    append(&vec![5; FRAME_MAX], &mut out).unwrap();
+    append_frame(&vec![5; FRAME_MAX], &mut out).unwrap();
 
     let (there, back) = tokio::join!(peer.sender.write(&out), leaf.sender.write(&out));
     there.and(back).unwrap();
@@ -242,7 +244,7 @@ async fn a_member_that_is_lost_before_the_run_begins_may_join_again() {
         log.says("site york left before the run began: the other side closed the connection: changed my mind").await;
         (again.await.unwrap(), hull.await.unwrap())
     });
-    let mut peers = world.listener.admit(terms).await.unwrap();
+    let mut peers = world.listener.admit_all(terms).await.unwrap();
     let (mut york, _hull) = leaves.await.unwrap();
     tokio::spawn(echo(peers.remove(0)));
     ping(&mut york, b"still there").await;
@@ -264,7 +266,7 @@ async fn a_peer_that_falls_silent_is_noticed() {
         std::mem::forget(joined);
         runtime.shutdown_background();
     });
-    let mut peer = world.listener.admit(terms).await.unwrap().remove(0);
+    let mut peer = world.listener.admit_all(terms).await.unwrap().remove(0);
     assert_eq!(peer.receiver.next().await, Err(WireError::Silent));
     killed.join().unwrap();
 }
@@ -277,8 +279,8 @@ async fn a_tenth_of_all_packets_may_be_lost() {
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
     let options = world.options.clone();
     let router = lossy(world.address, Duration::from_millis(2)).await;
-    let leaf = tokio::spawn(async move { connect(&router.to_string(), &identity, &hello, &options).await });
-    let peer = world.listener.admit(terms).await.unwrap().remove(0);
+    let leaf = tokio::spawn(async move { connect_router(&router.to_string(), &identity, &hello, &options).await });
+    let peer = world.listener.admit_all(terms).await.unwrap().remove(0);
     tokio::spawn(echo(peer));
 
     let mut leaf = leaf.await.unwrap().unwrap();

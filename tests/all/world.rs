@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hansa_run::identity::{Authority, Identity};
-use hansa_run::quic::{JoinError, JoinTerms, Joined, Listener, Peer, QuicOptions, append, connect};
+use hansa_run::quic::{JoinError, JoinTerms, Joined, Listener, Peer, QuicOptions, append_frame, connect_router};
 use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::fmt::MakeWriter;
@@ -63,14 +63,14 @@ impl World {
     ) -> impl Future<Output = Result<Joined, JoinError>> + use<> {
         let address = self.address.to_string();
         let options = self.options.clone();
-        async move { connect(&address, &identity, &hello, &options).await }
+        async move { connect_router(&address, &identity, &hello, &options).await }
     }
 
     /// Lets one process per group join, and returns both ends of each connection.
     pub async fn gather(&mut self, groups: &[&[Party]]) -> (Vec<Peer>, Vec<Joined>) {
         let terms = self.terms(&groups.concat());
         let leaves: Vec<_> = groups.iter().map(|group| tokio::spawn(self.knock(group))).collect();
-        let peers = self.listener.admit(terms).await.unwrap();
+        let peers = self.listener.admit_all(terms).await.unwrap();
         let mut joined = Vec::new();
         for leaf in leaves {
             joined.push(leaf.await.unwrap().unwrap());
@@ -84,7 +84,7 @@ pub async fn echo(mut peer: Peer) -> Peer {
     let mut out = Vec::new();
     while let Ok(Some(frame)) = peer.receiver.next().await {
         out.clear();
-        append(frame, &mut out).unwrap();
+        append_frame(frame, &mut out).unwrap();
         peer.sender.write(&out).await.unwrap();
     }
     peer
@@ -93,7 +93,7 @@ pub async fn echo(mut peer: Peer) -> Peer {
 /// One frame there and back.
 pub async fn ping(leaf: &mut Joined, contents: &[u8]) {
     let mut out = Vec::new();
-    append(contents, &mut out).unwrap();
+    append_frame(contents, &mut out).unwrap();
     leaf.sender.write(&out).await.unwrap();
     assert_eq!(leaf.receiver.next().await.unwrap().unwrap(), contents);
 }

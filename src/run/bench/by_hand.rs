@@ -50,7 +50,7 @@ const ARRIVES: u8 = 2;
 
 impl Model {
     /// Builds the model for the paper's clusters and options, and jobs with values in order of arrival.
-    pub fn of(topology: &Topology, all: &[Job]) -> Model {
+    pub fn of_topology(topology: &Topology, all: &[Job]) -> Model {
         let clusters = topology.sites.iter().map(|site| (site.kind.0, site.cores)).collect();
         let mut model = Model { jobs: Vec::new(), tasks: Vec::new(), successors: Vec::new(), clusters };
         let market = topology.settings::<Market>().expect("the bench runs a market");
@@ -85,7 +85,7 @@ impl Model {
     }
 
     /// Runs the model and returns the number of tasks that ended.
-    pub fn play(mut self) -> u64 {
+    pub fn run_model(mut self) -> u64 {
         let mut free: Vec<u32> = self.clusters.iter().map(|&(_, cores)| cores).collect();
         let kinds = self.clusters.iter().map(|&(kind, _)| kind + 1).max().unwrap_or(0);
         // The first job in has the lowest number, and so have its tasks.

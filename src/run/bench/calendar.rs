@@ -39,7 +39,7 @@ const SLACK: u64 = 3 * DURATION;
 
 impl Lie {
     /// Seconds over which the reservations lie, and their largest width.
-    fn extent(self, standing: usize) -> (u64, u32) {
+    fn reservation_extent(self, standing: usize) -> (u64, u32) {
         match self {
             Lie::Ahead => (standing as u64 * 2 * (SLACK + DURATION) / 100, NODES / 10),
             Lie::Dense => (100 * DURATION, (NODES as usize * 100 / standing.max(1_000)) as u32),
@@ -47,17 +47,17 @@ impl Lie {
     }
 }
 
-pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
-    let (horizon, widest) = lie.extent(standing);
+pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
+    let (horizon, widest) = lie.reservation_extent(standing);
     let mut random = SplitMix64::new(1);
     let mut request = || {
         let ready = random.int(0, horizon);
         let duration = random.int(DURATION / 2, DURATION * 3 / 2);
         Request {
             arrive: Time::ZERO,
-            ready: second(ready),
+            ready: at_second(ready),
             duration: Span::from_secs(duration),
-            deadline: second(ready + duration + random.int(0, SLACK * 2)),
+            deadline: at_second(ready + duration + random.int(0, SLACK * 2)),
             nodes: random.int(1, widest.into()) as u32,
         }
     };
@@ -80,11 +80,11 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
         // If hundreds stand at any time, a policy that weighs all starts has thousands of them to weigh.
         let many = policy == "ff" || standing_at_once(lie, standing) <= 20;
         let asked = requests.iter().take(if many { samples } else { few });
-        median(asked.map(|request| timed(|| black_box(book.find(Time::ZERO, request)))))
+        median_time(asked.map(|request| time_step(|| black_box(book.find(Time::ZERO, request)))))
     });
     let picks = || booked.iter().step_by((standing / samples).max(1)).take(samples);
-    let delete = median(picks().map(|(start, end, nodes)| timed(|| book.delete(*start, *end, nodes))));
-    let add = median(picks().map(|(start, end, nodes)| timed(|| book.add(*start, *end, nodes))));
+    let delete = median_time(picks().map(|(start, end, nodes)| time_step(|| book.delete(*start, *end, nodes))));
+    let add = median_time(picks().map(|(start, end, nodes)| time_step(|| book.add(*start, *end, nodes))));
 
     let list = (records.len() as u64 * standing_at_once(lie, standing) < TOO_MUCH).then(|| {
         let mut list = AvailRectList::of(NODES, records.clone());
@@ -92,11 +92,13 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
         let find = requests
             .iter()
             .take(few)
-            .map(|request| timed(|| black_box(list.find_allocation(Time::ZERO, request, first, RectEnd::Clip))));
-        let find = median(find);
+            .map(|request| time_step(|| black_box(list.find_allocation(Time::ZERO, request, first, RectEnd::Clip))));
+        let find = median_time(find);
         let picks = || picks().take(few);
-        let delete = median(picks().map(|(start, end, nodes)| timed(|| list.delete_allocation(*start, *end, nodes))));
-        let add = median(picks().map(|(start, end, nodes)| timed(|| list.add_allocation(*start, *end, nodes))));
+        let delete =
+            median_time(picks().map(|(start, end, nodes)| time_step(|| list.delete_allocation(*start, *end, nodes))));
+        let add =
+            median_time(picks().map(|(start, end, nodes)| time_step(|| list.add_allocation(*start, *end, nodes))));
         assert_eq!(list.records(), records, "freeing and booking again changes nothing");
         [find, add, delete]
     });
@@ -108,20 +110,20 @@ pub fn measure(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
 const TOO_MUCH: u64 = 10_000_000;
 
 fn standing_at_once(lie: Lie, standing: usize) -> u64 {
-    standing as u64 * DURATION / lie.extent(standing).0.max(1)
+    standing as u64 * DURATION / lie.reservation_extent(standing).0.max(1)
 }
 
-fn second(second: u64) -> Time {
+fn at_second(second: u64) -> Time {
     Time::ZERO + Span::from_secs(second)
 }
 
-fn timed<T>(step: impl FnOnce() -> T) -> f64 {
+fn time_step<T>(step: impl FnOnce() -> T) -> f64 {
     let begun = Instant::now();
     black_box(step());
     begun.elapsed().as_nanos() as f64 / 1e3
 }
 
-fn median(times: impl Iterator<Item = f64>) -> f64 {
+fn median_time(times: impl Iterator<Item = f64>) -> f64 {
     let mut times: Vec<f64> = times.collect();
     times.sort_by(f64::total_cmp);
     times.get(times.len() / 2).copied().unwrap_or(f64::NAN)

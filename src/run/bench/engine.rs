@@ -18,15 +18,15 @@ pub struct Rates {
 
 /// Measures both with this many events pending. Alternates and keeps the best of each, since this machine may be busy
 /// with something else.
-pub fn measure(pending: usize, events: u64, rounds: u32) -> Rates {
+pub fn measure_engine(pending: usize, events: u64, rounds: u32) -> Rates {
     let mut best = Rates { pending, heap: 0.0, engine: 0.0 };
     for _ in 0..rounds {
         let begun = Instant::now();
-        let of_heap = heap(pending, events);
+        let of_heap = run_heap(pending, events);
         best.heap = best.heap.max(events as f64 / begun.elapsed().as_secs_f64());
 
         let begun = Instant::now();
-        let of_engine = engine(pending, events);
+        let of_engine = run_engine(pending, events);
         best.engine = best.engine.max(events as f64 / begun.elapsed().as_secs_f64());
         assert_eq!(of_heap, of_engine, "both loops see the same events");
     }
@@ -74,7 +74,7 @@ impl Actor<Token, ()> for Relay {
 
 const LATENCY: Span = Span::from_micros(1);
 
-fn engine(pending: usize, events: u64) -> u64 {
+fn run_engine(pending: usize, events: u64) -> u64 {
     let everybody = pending as u32;
     let relay = |id| -> (ActorId, BoxedActor<Token, ()>) { (ActorId(id), Box::new(Relay { everybody, seen: 0 })) };
     let latencies: Latencies = Arc::from(vec![LATENCY; pending]);
@@ -86,7 +86,7 @@ fn engine(pending: usize, events: u64) -> u64 {
 }
 
 /// Runs the events in a loop that only orders them.
-fn heap(pending: usize, events: u64) -> u64 {
+fn run_heap(pending: usize, events: u64) -> u64 {
     struct PendingEvents {
         key: (Stamp, ActorId, ActorId, u64),
         token: u64,

@@ -21,7 +21,7 @@ pub struct GridLoad {
 }
 
 /// Four clusters of a thousand cores, two users, and jobs with about this many tasks.
-fn topology(tasks: u32, load: f64) -> String {
+fn bench_topology(tasks: u32, load: f64) -> String {
     let site = |name: &str, kind| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
     let sites = [("york", "Kind1"), ("durham", "Kind1"), ("leeds", "Kind1"), ("hull", "Kind2")];
     format!(
@@ -34,16 +34,16 @@ fn topology(tasks: u32, load: f64) -> String {
 }
 
 /// Runs both layouts, the better of `rounds` times each, and checks that they agree.
-pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<GridLoad, Failure> {
+pub fn measure_grid(tasks: u32, load: f64, rounds: u32) -> Result<GridLoad, Failure> {
     let dir = RunDir::new()?;
     let folder = &dir.path;
     let file = folder.join("bench.toml");
-    std::fs::write(&file, topology(tasks, load)).map_err(|error| Failure::System(error.to_string()))?;
+    std::fs::write(&file, bench_topology(tasks, load)).map_err(|error| Failure::System(error.to_string()))?;
     let best = |inline: bool| -> Result<Value, Failure> {
         let mut best: Option<Value> = None;
         for _ in 0..rounds {
-            let summary = run(&file, &folder.join(if inline { "inline" } else { "processes" }), inline)?;
-            if best.as_ref().is_none_or(|best| seconds(&summary) < seconds(best)) {
+            let summary = run_layout(&file, &folder.join(if inline { "inline" } else { "processes" }), inline)?;
+            if best.as_ref().is_none_or(|best| run_seconds(&summary) < run_seconds(best)) {
                 best = Some(summary);
             }
         }
@@ -58,15 +58,15 @@ pub fn measure(tasks: u32, load: f64, rounds: u32) -> Result<GridLoad, Failure> 
     Ok(GridLoad {
         load,
         tasks: inline["results"]["tasks"]["submitted"].as_u64().unwrap_or(0),
-        inline_seconds: seconds(&inline),
-        processes_seconds: seconds(&processes),
+        inline_seconds: run_seconds(&inline),
+        processes_seconds: run_seconds(&processes),
         waits: processes["run"]["hub_waits"].as_u64().unwrap_or(0),
         messages_per_packet: processes["run"]["messages_per_packet"].as_f64().unwrap_or(f64::NAN),
         blocked: blocked.map(|(label, seconds)| (label.clone(), seconds.as_f64().unwrap_or(f64::NAN))).collect(),
     })
 }
 
-fn run(topology: &Path, out: &PathBuf, inline: bool) -> Result<Value, Failure> {
+fn run_layout(topology: &Path, out: &PathBuf, inline: bool) -> Result<Value, Failure> {
     let program = std::env::current_exe().map_err(|error| Failure::System(error.to_string()))?;
     let mut command = Command::new(program);
     command.arg("run").arg(topology).arg("--out").arg(out).args(inline.then_some("--inline"));
@@ -79,6 +79,6 @@ fn run(topology: &Path, out: &PathBuf, inline: bool) -> Result<Value, Failure> {
 }
 
 /// Seconds from the first event to the last, without the start of processes and the output.
-fn seconds(summary: &Value) -> f64 {
+fn run_seconds(summary: &Value) -> f64 {
     summary["run"]["run_seconds"].as_f64().unwrap_or(f64::NAN)
 }

@@ -41,18 +41,18 @@ pub const QUEUES: [u32; 3] = [1_000, 10_000, 100_000];
 pub const LOAD: f64 = 1.4;
 
 /// Measures all policies; keeps the best of `rounds` rounds for each.
-pub fn measure(
+pub fn measure_market(
     jobs: u32,
     instants: u64,
     rounds: u32,
     mut tell: impl FnMut(&PolicyCosts) -> Result<(), Failure>,
 ) -> Result<ByHand, Failure> {
-    let by_hand = by_hand(&paper("fifo", jobs), rounds)?;
+    let by_hand = by_hand(&paper_topology("fifo", jobs), rounds)?;
     for policy in bid::ALL {
         let mut row =
             PolicyCosts { policy: policy.name, tasks: 0, seconds: f64::INFINITY, instant_ns: [0.0; QUEUES.len()] };
         for _ in 0..rounds {
-            let (tasks, seconds) = whole(&paper(policy.name, jobs))?;
+            let (tasks, seconds) = time_whole_run(&paper_topology(policy.name, jobs))?;
             (row.tasks, row.seconds) = (tasks, row.seconds.min(seconds));
         }
         if policy.name == "fifo" && row.tasks != by_hand.tasks {
@@ -60,7 +60,7 @@ pub fn measure(
             return Err(Failure::Internal(message));
         }
         for (queue, ns) in QUEUES.iter().zip(&mut row.instant_ns) {
-            *ns = an_instant(&deep(policy.name, *queue, instants + 2), instants)?;
+            *ns = an_instant(&deep_topology(policy.name, *queue, instants + 2), instants)?;
         }
         tell(&row)?;
     }
@@ -72,63 +72,63 @@ fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
     let platform = Platform { cores: vec![3000, 1000], sites: Vec::new() };
     let mut best = ByHand { tasks: 0, seconds: f64::INFINITY, before: f64::INFINITY };
     for _ in 0..rounds {
-        let begun = cpu();
+        let begun = cpu_time();
         let jobs = topology.workloads[0].source.jobs(&platform, topology.systems[0].tick(), &mut Default::default());
         let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
-        let model = Model::of(topology, &jobs);
-        best.before = best.before.min((cpu() - begun).as_secs_f64());
-        let begun = cpu();
-        best.tasks = model.play();
-        best.seconds = best.seconds.min((cpu() - begun).as_secs_f64());
+        let model = Model::of_topology(topology, &jobs);
+        best.before = best.before.min((cpu_time() - begun).as_secs_f64());
+        let begun = cpu_time();
+        best.tasks = model.run_model();
+        best.seconds = best.seconds.min((cpu_time() - begun).as_secs_f64());
     }
     Ok(best)
 }
 
-fn whole(topology: &Topology) -> Result<(u64, f64), Failure> {
-    let mut place = open(topology)?;
-    let begun = cpu();
+fn time_whole_run(topology: &Topology) -> Result<(u64, f64), Failure> {
+    let mut place = open_place(topology)?;
+    let begun = cpu_time();
     let mut ended = 0;
-    while run(&mut place, Stamp::NEVER, 4096)? {
-        count(&mut place, &mut ended);
+    while run_batches(&mut place, Stamp::NEVER, 4096)? {
+        count_ended(&mut place, &mut ended);
     }
-    count(&mut place, &mut ended);
-    Ok((ended, (cpu() - begun).as_secs_f64()))
+    count_ended(&mut place, &mut ended);
+    Ok((ended, (cpu_time() - begun).as_secs_f64()))
 }
 
 /// Counts ended tasks.
-fn count(place: &mut Place<Message, Record>, ended: &mut u64) {
+fn count_ended(place: &mut Place<Message, Record>, ended: &mut u64) {
     *ended += place.log().iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count() as u64;
     place.clear_log();
 }
 
 fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
-    let mut place = open(topology)?;
+    let mut place = open_place(topology)?;
     let minute = |minutes| Stamp::at(Time::ZERO + Span::from_minutes(minutes));
     // The first instant of the lane asks for all bids, and is not measured.
-    run(&mut place, minute(FILLING + 2), usize::MAX)?;
+    run_batches(&mut place, minute(FILLING + 2), usize::MAX)?;
     place.take_log();
-    let begun = cpu();
-    run(&mut place, minute(FILLING + 2 + instants), usize::MAX)?;
-    Ok((cpu() - begun).as_nanos() as f64 / instants as f64)
+    let begun = cpu_time();
+    run_batches(&mut place, minute(FILLING + 2 + instants), usize::MAX)?;
+    Ok((cpu_time() - begun).as_nanos() as f64 / instants as f64)
 }
 
-fn open(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
+fn open_place(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
     let roster = Roster::of(topology);
     let actors = topology::build(topology, &roster.all()).map_err(|error| Failure::Internal(error.to_string()))?;
     Ok(Place::new(actors, roster.latencies))
 }
 
-fn run(place: &mut Place<Message, Record>, before: Stamp, batches: usize) -> Result<bool, Failure> {
+fn run_batches(place: &mut Place<Message, Record>, before: Stamp, batches: usize) -> Result<bool, Failure> {
     place.run_before(before, batches).map_err(|_| Failure::Internal("a measured actor broke its promise".to_owned()))
 }
 
-fn cpu() -> Duration {
+fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
 }
 
 /// The paper's experiment with this many jobs.
-fn paper(policy: &str, jobs: u32) -> Topology {
+fn paper_topology(policy: &str, jobs: u32) -> Topology {
     let source = market::Generator {
         seed: 1,
         jobs,
@@ -144,7 +144,7 @@ fn paper(policy: &str, jobs: u32) -> Topology {
         degree: 1.0,
         output: 0,
     };
-    topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
+    market_topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
 }
 
 /// Minutes in which the queue fills while no task can start, so that it holds tasks of all ages.
@@ -154,7 +154,7 @@ const CORES: u32 = 16;
 /// A site with this many tasks waiting all the time: in every minute one ends, one starts and one arrives. Each job
 /// continues elsewhere with a task of a different length, so that all jobs differ for every policy, and none is given
 /// up. Starting tasks are alike, so that an instant has the same work with a long queue as with a short one.
-fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
+fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
     let blocker = |core| {
@@ -177,10 +177,10 @@ fn deep(policy: &str, queue: u32, instants: u64) -> Topology {
     let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
     let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(job);
     let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
-    topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of(jobs)))
+    market_topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of(jobs)))
 }
 
-fn topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
+fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
     let site = |(index, &(cores, kind)): (usize, &(u32, u16))| Site {
         name: format!("site-{index}"),
         cores,

@@ -67,33 +67,33 @@ macro_rules! line {
 }
 
 /// Measures, and prints each figure as soon as it is known.
-pub fn bench(effort: &Effort) -> Result<(), Failure> {
+pub fn run_bench(effort: &Effort) -> Result<(), Failure> {
     line!("engine                  pending    heap Mev/s  engine Mev/s   engine/heap (goal: 0.5 or more)")?;
     for pending in [100, 10_000] {
-        let rates = engine::measure(pending, effort.events, effort.rounds);
+        let rates = engine::measure_engine(pending, effort.events, effort.rounds);
         let heap = rates.heap / 1e6;
         let engine = rates.engine / 1e6;
         line!("{:>31} {heap:>13.2} {engine:>13.2} {:>13.2}", rates.pending, engine / heap)?;
     }
 
     line!("")?;
-    market(effort)?;
+    bench_market(effort)?;
 
     line!("")?;
-    reservations(effort)?;
+    bench_reservations(effort)?;
 
     line!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)")?;
     let mut turn_us = Vec::new();
     for &leaves in effort.leaves {
         let turns = effort.turns / (1 + leaves as u32 / 8);
-        let turns = on_one_core(|| turn::measure(leaves, turns))?;
+        let turns = on_one_core(|| turn::measure_turns(leaves, turns))?;
         line!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn)?;
         turn_us.push((leaves, turns.quinn));
     }
 
     line!("\nmarket grid     tasks  load   inline s  processes s   ratio    waits  waits/task  messages/packet")?;
     for &load in effort.loads {
-        let grid = grid::measure(effort.tasks, load, effort.rounds)?;
+        let grid = grid::measure_grid(effort.tasks, load, effort.rounds)?;
         line!(
             "{:>21} {:>5.1} {:>10.3} {:>12.3} {:>7.2} {:>8} {:>11.3} {:>16.2}",
             grid.tasks,
@@ -105,13 +105,13 @@ pub fn bench(effort: &Effort) -> Result<(), Failure> {
             grid.waits as f64 / grid.tasks as f64,
             grid.messages_per_packet,
         )?;
-        line!("{}", explain(&grid, &turn_us))?;
+        line!("{}", explain_waits(&grid, &turn_us))?;
     }
     Ok(())
 }
 
 /// Standing reservations: the calendar beside the paper's list.
-fn reservations(effort: &Effort) -> Result<(), Failure> {
+fn bench_reservations(effort: &Effort) -> Result<(), Failure> {
     line!(
         "reservations on {} nodes     records   us: find ff     pe_w   pedu_w      add   delete   \
          the paper's list: find ff      add   delete   (goal: ff, add and delete under 20)",
@@ -119,7 +119,7 @@ fn reservations(effort: &Effort) -> Result<(), Failure> {
     )?;
     for (lie, words) in [(calendar::Lie::Ahead, "further ahead"), (calendar::Lie::Dense, "closer together")] {
         for &standing in effort.standing {
-            let row = calendar::measure(lie, standing, 2_000);
+            let row = calendar::measure_calendar(lie, standing, 2_000);
             let [ff, by_nodes, by_area] = row.find;
             let list = row.list.map_or([const { String::new() }; 3], |list| list.map(|us| format!("{us:.0}")));
             let [find, add, delete] = list;
@@ -137,7 +137,7 @@ fn reservations(effort: &Effort) -> Result<(), Failure> {
 }
 
 /// The market, policy by policy.
-fn market(effort: &Effort) -> Result<(), Failure> {
+fn bench_market(effort: &Effort) -> Result<(), Failure> {
     let [short, middle, long] = market::QUEUES;
     line!(
         "market at {}     tasks   CPU s    ns/task   us an instant with {short} / {middle} / {long} waiting   \
@@ -145,7 +145,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
         market::LOAD
     )?;
     let mut fifo = f64::NAN;
-    let by_hand = market::measure(effort.jobs, effort.instants, effort.rounds, |row| {
+    let by_hand = market::measure_market(effort.jobs, effort.instants, effort.rounds, |row| {
         let [short, middle, long] = row.instant_ns.map(|ns| ns / 1e3);
         let ns = row.seconds * 1e9 / row.tasks as f64;
         if row.policy == "fifo" {
@@ -174,7 +174,7 @@ fn market(effort: &Effort) -> Result<(), Failure> {
 }
 
 /// Compares the real time with the cost of the waits alone, and names the leaves that blocked the hub.
-fn explain(grid: &grid::GridLoad, turn_us: &[(usize, f64)]) -> String {
+fn explain_waits(grid: &grid::GridLoad, turn_us: &[(usize, f64)]) -> String {
     let mut text = String::new();
     if let Some((leaves, us)) = turn_us.first() {
         let bound = grid.inline_seconds + 1.3 * grid.waits as f64 * us / 1e6;
@@ -197,10 +197,10 @@ fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> 
 }
 
 /// Plays a leaf of a measurement, in a process that was started with [`ECHO`].
-pub fn echo(arguments: &[String]) -> Result<(), Failure> {
+pub fn run_echo(arguments: &[String]) -> Result<(), Failure> {
     let wrong = || Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"));
     let [router, index, identity] = arguments else { return Err(wrong()) };
     let router = router.parse().map_err(|_| wrong())?;
     let index = index.parse().map_err(|_| wrong())?;
-    turn::echo(router, index, &PathBuf::from(identity))
+    turn::echo_leaf(router, index, &PathBuf::from(identity))
 }

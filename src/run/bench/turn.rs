@@ -37,17 +37,17 @@ const HASH: TopologyHash = TopologyHash([0; 16]);
 pub const ECHO: &str = "bench-echo";
 
 /// Measures both with this many leaves.
-pub fn measure(leaves: usize, turns: u32) -> Result<Turns, Failure> {
+pub fn measure_turns(leaves: usize, turns: u32) -> Result<Turns, Failure> {
     let kept = WatchedRuntime::new()?;
     let mut grid = kept.block_on(TurnGrid::start(leaves))?;
-    let quinn = kept.block_on(grid.bare(turns))?;
-    let hub = grid.outcome(&kept, turns)?;
+    let quinn = kept.block_on(grid.measure_bare(turns))?;
+    let hub = grid.measure_turn(&kept, turns)?;
     kept.block_on(grid.end());
     Ok(Turns { leaves, quinn, hub })
 }
 
 /// Plays a leaf: echoes bytes until told otherwise, then follows the hub.
-pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
+pub fn echo_leaf(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
     let kept = WatchedRuntime::new()?;
     let Some(mut joined) = kept.block_on(echo_bytes(router, index, identity))? else { return Ok(()) };
     let me = ActorId(index + 1);
@@ -69,8 +69,8 @@ pub fn echo(router: SocketAddr, index: u32, identity: &std::path::Path) -> Resul
 async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<Option<Joined>, Failure> {
     let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
     let identity = Identity::load(identity).map_err(|error| internal(&error))?;
-    let hello = Hello::new(vec![party(index)], HASH);
-    let mut joined = quic::connect(&router.to_string(), &identity, &hello, &QuicOptions::default())
+    let hello = Hello::new(vec![leaf_party(index)], HASH);
+    let mut joined = quic::connect_router(&router.to_string(), &identity, &hello, &QuicOptions::default())
         .await
         .map_err(|error| internal(&error))?;
     let mut outgoing = Vec::new();
@@ -80,12 +80,12 @@ async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) 
             return Ok(Some(joined));
         }
         outgoing.clear();
-        quic::append(ping, &mut outgoing).map_err(|error| internal(&error))?;
+        quic::append_frame(ping, &mut outgoing).map_err(|error| internal(&error))?;
         joined.sender.write(&outgoing).await.map_err(|error| internal(&error))?;
     }
 }
 
-fn party(index: u32) -> Party {
+fn leaf_party(index: u32) -> Party {
     Party::Site(format!("leaf-{index}"))
 }
 
@@ -109,25 +109,25 @@ impl TurnGrid {
         let mut children = Vec::new();
         for index in 0..leaves as u32 {
             let identity = dir.path.join(index.to_string());
-            let issued = authority.issue(&[party(index)], 1).and_then(|issued| issued.save(&identity));
+            let issued = authority.issue(&[leaf_party(index)], 1).and_then(|issued| issued.save(&identity));
             issued.map_err(|error| system(&error))?;
             let mut command = Command::new(&program);
             command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
             // If one leaf fails to start, none stays.
             children.push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system(&error))?);
         }
-        let terms = JoinTerms { roster: (0..leaves as u32).map(party).collect(), topology: HASH };
-        let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit(terms)).await;
+        let terms = JoinTerms { roster: (0..leaves as u32).map(leaf_party).collect(), topology: HASH };
+        let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit_all(terms)).await;
         let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
         let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
         Ok(TurnGrid { listener, peers, ends: Vec::new(), children })
     }
 
     /// Measures one ping to each leaf, then one echo from each.
-    async fn bare(&mut self, turns: u32) -> Result<f64, Failure> {
+    async fn measure_bare(&mut self, turns: u32) -> Result<f64, Failure> {
         let wire = |error: quic::WireError| Failure::Internal(error.to_string());
         let mut ping = Vec::new();
-        quic::append(&[7; PING], &mut ping).expect("a ping is short");
+        quic::append_frame(&[7; PING], &mut ping).expect("a ping is short");
         let mut times = Vec::new();
         for turn in 0..turns + turns / 10 {
             let begun = Instant::now();
@@ -142,15 +142,15 @@ impl TurnGrid {
             }
         }
         let mut end = Vec::new();
-        quic::append(&[], &mut end).expect("nothing is short");
+        quic::append_frame(&[], &mut end).expect("nothing is short");
         for peer in &mut self.peers {
             peer.sender.write(&end).await.map_err(wire)?;
         }
-        Ok(median(times))
+        Ok(median_micros(times))
     }
 
     /// Measures a turn through hub and leaves: a message to each, and its answer.
-    fn outcome(&mut self, kept: &WatchedRuntime, turns: u32) -> Result<f64, Failure> {
+    fn measure_turn(&mut self, kept: &WatchedRuntime, turns: u32) -> Result<f64, Failure> {
         let leaves = self.peers.len();
         let (times, mut timed) = mpsc::unbounded_channel();
         let asker = TurnAsker { leaves: leaves as u32, left: turns + turns / 10, waiting: 0, begun: None, times };
@@ -159,7 +159,7 @@ impl TurnGrid {
         let latencies: Latencies = vec![Span::ZERO; leaves + 1].into();
         let hub = Hub::new(actors, &homes, latencies);
         let _within = kept.enter();
-        let mut links: Vec<LeafLink> = LeafLink::all(self.peers.drain(..));
+        let mut links: Vec<LeafLink> = LeafLink::link_leaves(self.peers.drain(..));
         let (_words, mut interruptions) = mpsc::unbounded_channel();
         let watch = Watch {
             stall_after: Duration::from_secs(60),
@@ -181,7 +181,7 @@ impl TurnGrid {
             all.push(time);
         }
         all.drain(..all.len() / 11);
-        Ok(median(all))
+        Ok(median_micros(all))
     }
 
     async fn end(mut self) {
@@ -244,7 +244,7 @@ impl Actor<Message, Record> for Echo {
     }
 }
 
-fn median(mut times: Vec<Duration>) -> f64 {
+fn median_micros(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
     times.get(times.len() / 2).map_or(f64::NAN, |time| time.as_secs_f64() * 1e6)
 }

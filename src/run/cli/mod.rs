@@ -22,17 +22,17 @@ use super::bench::Effort;
 use super::grouping::{Grouping, usual_grouping};
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
-use super::launch::{Asked, Cores, Launch, launch};
+use super::launch::{Asked, Cores, Launch, launch_grid};
 use super::logs;
 use super::member::{Membership, take_part};
-use super::results::{SummaryFormat, inputs};
+use super::results::{SummaryFormat, input_files};
 use super::resume::Resumable;
-use super::route::{Routing, check_live, irreplaceable, route};
+use super::route::{Routing, check_live, run_router, why_irreplaceable};
 use super::sanitize::sanitize_text;
 use super::{
-    Failure, Verbosity, bench, bound, certs, clock, cluster, compare, compose, convert, err, files, generate, man, out,
-    outside, plan, report, reproduce, runtime, set_verbosity, set_version, signals, sweep, tournament, typed_words,
-    validate, verbosity, why,
+    Failure, Verbosity, bench, bound, build_runtime, certs, clock, cluster, compare, compose, convert,
+    current_verbosity, err, files, generate, man, out, outside, plan, report, reproduce, set_verbosity, set_version,
+    signals, sweep, tournament, typed_words, validate, why,
 };
 use hansa_papers::{dfrs, heft, market, provisioning, reservation};
 use hansa_report::catalog;
@@ -45,7 +45,7 @@ use hansa_sim::topology;
 const CONVERSATION: &str = include_str!("../conversation.schema.json");
 
 /// Entry of the binary `hansa`; `version` is the text of `--version`.
-pub fn hansa(version: &'static str) -> ExitCode {
+pub fn hansa_main(version: &'static str) -> ExitCode {
     set_version(version);
     signals::survive_limits();
     signals::leave_on_panic();
@@ -53,14 +53,14 @@ pub fn hansa(version: &'static str) -> ExitCode {
     match typed.and_then(|typed| Hansa::from_arg_matches(&typed)) {
         Ok(Hansa { verbosity, command }) => {
             apply_verbosity(verbosity);
-            outcome(dispatch(command))
+            exit_code(dispatch_command(command))
         }
-        Err(error) => outcome(unparsed(&with_near_command(error))),
+        Err(error) => exit_code(report_unparsed(&with_near_command(error))),
     }
 }
 
 /// Entry of the binary `hansa-router`.
-pub fn router(version: &'static str) -> ExitCode {
+pub fn router_main(version: &'static str) -> ExitCode {
     set_version(version);
     signals::survive_limits();
     signals::leave_on_panic();
@@ -68,39 +68,39 @@ pub fn router(version: &'static str) -> ExitCode {
     match typed.and_then(|typed| RouterProgram::from_arg_matches(&typed)) {
         Ok(RouterProgram { verbosity, router }) => {
             apply_verbosity(verbosity);
-            outcome(be_router(router))
+            exit_code(be_router(router))
         }
-        Err(error) => outcome(unparsed(&error)),
+        Err(error) => exit_code(report_unparsed(&error)),
     }
 }
 
 /// Entry of the binary `hansa-site`.
-pub fn site(version: &'static str) -> ExitCode {
+pub fn site_main(version: &'static str) -> ExitCode {
     set_version(version);
-    member("hansa-site", "Play one or more sites of a run", Party::Site)
+    member_main("hansa-site", "Play one or more sites of a run", Party::Site)
 }
 
 /// Entry of the binary `hansa-user`.
-pub fn user(version: &'static str) -> ExitCode {
+pub fn user_main(version: &'static str) -> ExitCode {
     set_version(version);
-    member("hansa-user", "Play one or more users of a run", Party::User)
+    member_main("hansa-user", "Play one or more users of a run", Party::User)
 }
 
-fn member(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
+fn member_main(name: &'static str, about: &'static str, role: fn(String) -> Party) -> ExitCode {
     signals::leave_on_panic();
     let command = taking_negatives(MemberProgram::command().name(name).about(about));
     match command.try_get_matches().and_then(|typed| MemberProgram::from_arg_matches(&typed)) {
         Ok(MemberProgram { verbosity, member }) => {
             apply_verbosity(verbosity);
-            outcome(be_member(member, role))
+            exit_code(be_member(member, role))
         }
-        Err(error) => outcome(unparsed(&error)),
+        Err(error) => exit_code(report_unparsed(&error)),
     }
 }
 
 /// Reports a wrong command line, or prints the requested help or version. If that cannot be printed, it is an error
 /// like for any other output.
-fn unparsed(error: &clap::Error) -> Result<(), Failure> {
+fn report_unparsed(error: &clap::Error) -> Result<(), Failure> {
     if error.use_stderr() {
         let _ = error.print();
         return Err(Failure::Told(Failure::INPUT));
@@ -146,45 +146,45 @@ fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
     });
 }
 
-fn dispatch(command: Command) -> Result<(), Failure> {
+fn dispatch_command(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Run(args) => run(args),
+        Command::Run(args) => run_topology(args),
         Command::Sweep { experiment, dry_run: true, sweep: args, .. } => {
-            sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.sweeping())
+            sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.to_sweeping())
         }
         Command::Sweep { experiment, by, dry_run: false, sweep: args } => {
-            sweep::sweep(&experiment, by.as_deref(), &args.sweeping())
+            sweep::run_sweep(&experiment, by.as_deref(), &args.to_sweeping())
         }
         Command::Tournament { experiment, against, by, dry_run, sweep: args } => {
-            tournament::tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.sweeping())
+            tournament::run_tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.to_sweeping())
         }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
-            reproduce::market(extent, &sweep.sweeping())
+            reproduce::reproduce_market(extent, &sweep.to_sweeping())
         }
         Command::Reproduce { paper: Paper::Heft { full, out, choice, making } } => {
             let extent = if full { heft::FULL } else { heft::SMALL };
-            reproduce::heft(extent, &choice.choosing(), &making.making(out))
+            reproduce::reproduce_heft(extent, &choice.to_choosing(), &making.to_making(out))
         }
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, choice, making } } => {
             let extent = reservation::Extent { workloads, requests };
-            reproduce::reservation(extent, &choice.choosing(), &making.making(out))
+            reproduce::reproduce_reservation(extent, &choice.to_choosing(), &making.to_making(out))
         }
         Command::Reproduce { paper: Paper::Dfrs { full, logs, out, making } } => {
             let extent = if full { dfrs::FULL } else { dfrs::SMALL };
-            reproduce::dfrs(extent, logs.as_deref(), &making.making(out))
+            reproduce::reproduce_dfrs(extent, logs.as_deref(), &making.to_making(out))
         }
         Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             if calibrate {
-                return reproduce::calibrate(extent, &making.making(out));
+                return reproduce::calibrate_queue(extent, &making.to_making(out));
             }
-            reproduce::provisioning(extent, logs.as_deref(), &making.making(out))
+            reproduce::reproduce_provisioning(extent, logs.as_deref(), &making.to_making(out))
         }
         Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
-            plan::plan(&plan::PlanOptions {
+            plan::make_plan(&plan::PlanOptions {
                 topology: topology.topology,
                 overrides,
                 workflow,
@@ -197,20 +197,20 @@ fn dispatch(command: Command) -> Result<(), Failure> {
                 svg,
             })
         }
-        Command::Generate { what: Generated::Dag { dag, out } } => generate::dag(&dag, out.as_deref()),
-        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate(&lublin),
-        Command::Bound(args) => bound::tell(&args),
+        Command::Generate { what: Generated::Dag { dag, out } } => generate::generate_dag(&dag, out.as_deref()),
+        Command::Generate { what: Generated::Lublin(lublin) } => logs::generate_log(&lublin),
+        Command::Bound(args) => bound::report_bounds(&args),
         Command::Convert { file, to, strict, margins, seed, out } => {
-            convert::convert(&file, to, strict, (margins, seed), out.as_deref())
+            convert::convert_file(&file, to, strict, (margins, seed), out.as_deref())
         }
-        Command::Verify { a, b, json } => files::verify(&a, &b, json),
+        Command::Verify { a, b, json } => files::verify_results(&a, &b, json),
         Command::Compare { results, by, json, page } => {
             compare::compare_results(&results, by.as_deref(), json, page.as_deref())
         }
-        Command::Report { out, trace } => report::report(&out, trace),
-        Command::Why { out, job, json } => why::why(&out, &job, json),
+        Command::Report { out, trace } => report::write_report(&out, trace),
+        Command::Why { out, job, json } => why::explain_wait(&out, &job, json),
         Command::Validate { topology, strict, json } => {
-            validate::validate(&topology.topology, &topology.overrides.parse()?, strict, json)
+            validate::validate_file(&topology.topology, &topology.overrides.parse()?, strict, json)
         }
         Command::Show { keys: true, .. } => out::always(&catalog::keys()),
         Command::Show { columns: true, .. } => out::always(&reference::columns()),
@@ -228,13 +228,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Compose { topology, out, image } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
             let flags = topology.overrides.flags();
-            compose::write(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
+            compose::write_compose(&loaded.topology, Path::new(&topology.topology), &image, &flags, out.as_deref())
         }
         Command::Cluster { engine, file, reproduce, overrides, cluster: args } => {
-            cluster::cluster(&cluster::ClusterOptions {
+            cluster::write_cluster_file(&cluster::ClusterOptions {
                 engine,
                 work: match reproduce {
-                    Some(told) => cluster::ClusterWork::Paper(reproduction(&told)?),
+                    Some(told) => cluster::ClusterWork::Paper(parse_reproduction(&told)?),
                     None => cluster::ClusterWork::File(file.unwrap_or_default()),
                 },
                 overrides: overrides.parse()?,
@@ -251,11 +251,11 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Certs { topology, out, days, group, keep_authority, renew } => {
             let loaded = load_topology(&topology.topology, &topology.overrides.parse()?)?;
-            certs::make(&loaded.topology, &out, days, &group, keep_authority, renew)
+            certs::write_identities(&loaded.topology, &out, days, &group, keep_authority, renew)
         }
-        Command::Clock(args) => clock::clock(&args),
-        Command::Bench { tasks } => bench::bench(&Effort::quick(tasks)),
-        Command::BenchEcho { arguments } => bench::echo(&arguments),
+        Command::Clock(args) => clock::run_clock(&args),
+        Command::Bench { tasks } => bench::run_bench(&Effort::quick(tasks)),
+        Command::BenchEcho { arguments } => bench::run_echo(&arguments),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Hansa::command(), "hansa", &mut text);
@@ -263,7 +263,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         }
         Command::Man { command, out } => {
             let whole = with_examples(Hansa::command(), "");
-            out.map_or_else(|| man::show(whole.clone(), &command), |out| man::write_all(whole.clone(), &out))
+            out.map_or_else(|| man::print_page(whole.clone(), &command), |out| man::write_all(whole.clone(), &out))
         }
         Command::Router(args) => be_router(args),
         Command::Site(args) => be_member(args, Party::Site),
@@ -272,13 +272,13 @@ fn dispatch(command: Command) -> Result<(), Failure> {
 }
 
 /// A paper's experiment for a cluster, with its arguments checked by the command line's parser.
-fn reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
+fn parse_reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
     let mut words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
     let typed = ["hansa", "reproduce"].into_iter().chain(words.iter().map(String::as_str));
     let paper = match Hansa::try_parse_from(typed) {
         Ok(Hansa { command: Command::Reproduce { paper }, .. }) => paper,
         Ok(_) => return Err(Failure::Internal("`hansa reproduce` is another command".to_owned())),
-        Err(error) => return Err(unparsed(&error).err().unwrap_or(Failure::Told(0))),
+        Err(error) => return Err(report_unparsed(&error).err().unwrap_or(Failure::Told(0))),
     };
     const ADDED: &[&str] = &["--out", "--threads", "--part", "--index", "--gather", "--wait", "--fresh"];
     let flag = |word: &String| word.split('=').next().is_some_and(|flag| ADDED.contains(&flag));
@@ -286,18 +286,18 @@ fn reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
         let text = format!("--reproduce: expected no {word}: --parts, --cpus and --results say how it is run");
         return Err(Failure::Input(text));
     }
-    if let Some(logs) = paper.logs() {
-        let seen = cluster::seen(logs)?;
+    if let Some(logs) = paper.logs_folder() {
+        let seen = cluster::absolute_text(logs)?;
         let flag = words.iter().position(|word| word.split('=').next() == Some("--logs")).expect("it has been typed");
         match words[flag].contains('=') {
             true => words[flag] = format!("--logs={seen}"),
             false => words[flag + 1] = seen,
         }
     }
-    Ok(cluster::PaperRun { words, reads_logs: paper.logs().is_some() })
+    Ok(cluster::PaperRun { words, reads_logs: paper.logs_folder().is_some() })
 }
 
-fn run(args: RunArgs) -> Result<(), Failure> {
+fn run_topology(args: RunArgs) -> Result<(), Failure> {
     let began = Instant::now();
     if let Some(folder) = args.resume.clone() {
         return go_on(&args, &folder, began);
@@ -306,23 +306,31 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     let loaded = load_topology(&path, &args.overrides.parse()?)?;
     loaded.topology.warnings().iter().chain(&loaded.notes).for_each(|warning| err::warning(warning));
     if args.strict {
-        logs::check(&loaded.topology)?;
+        logs::check_logs(&loaded.topology)?;
         validate::check_fit(&loaded)?;
     }
-    if verbosity() == Verbosity::Quiet {
+    if current_verbosity() == Verbosity::Quiet {
         // Otherwise the summary contains them.
-        logs::told(&loaded.topology, false).iter().for_each(|told| err::warning(told));
+        logs::log_remarks(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     }
     // All members run in this process, so every file and program must be here.
     let absent = outside::look_for(&loaded);
     absent.files.iter().for_each(|file| err::warning(file));
     if !absent.programs.is_empty() {
-        return Err(absent.failure());
+        return Err(absent.missing_failure());
     }
     if args.inline {
         let parquet = args.results.format.is_some();
         let out = args.results.out.clone();
-        inline::run(&loaded, began, out, args.results.keep, format(args.results.json), parquet, args.stall_after)?;
+        inline::run_inline(
+            &loaded,
+            began,
+            out,
+            args.results.keep,
+            summary_format(args.results.json),
+            parquet,
+            args.stall_after,
+        )?;
         return add_page(&args, &args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology)));
     }
     if args.live.is_some() {
@@ -330,7 +338,7 @@ fn run(args: RunArgs) -> Result<(), Failure> {
     }
     let out = args.results.out.clone().unwrap_or_else(|| default_out(&loaded.topology));
     let page_of = out.clone();
-    let mut router_flags = watching(&args);
+    let mut router_flags = watch_flags(&args);
     let mut cores = args.cores;
     if let Some(speed) = args.live {
         router_flags.extend(["--live".to_owned(), speed.to_string()]);
@@ -358,15 +366,15 @@ fn run(args: RunArgs) -> Result<(), Failure> {
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
         ));
     }
-    let may_return = irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.is_zero();
-    let ended = runtime()?.block_on(launch(Launch {
+    let may_return = why_irreplaceable(topology, args.live.is_some()).is_none() && !args.patience.is_zero();
+    let ended = build_runtime()?.block_on(launch_grid(Launch {
         topology,
         grouping,
         cores,
         out,
         resume: None,
         began,
-        asked: Asked::new(inputs(&loaded)),
+        asked: Asked::new(input_files(&loaded)),
         router_flags,
         stall_after: args.stall_after,
         restarts: if may_return { args.restarts } else { 0 },
@@ -388,8 +396,8 @@ fn run(args: RunArgs) -> Result<(), Failure> {
 fn add_page(args: &RunArgs, out: &Path) -> Result<(), Failure> {
     match (args.report, args.results.json) {
         (false, _) => Ok(()),
-        (true, false) => report::report(out, false),
-        (true, true) => report::make(out, false),
+        (true, false) => report::write_report(out, false),
+        (true, true) => report::make_report(out, false),
     }
 }
 
@@ -398,7 +406,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
     // The router takes exactly this folder, and none that appears meanwhile.
     let Resumable { out, head, folder, .. } = Resumable::find(folder)?;
     let topology = load_text(&head.topology)?;
-    runtime()?.block_on(launch(Launch {
+    build_runtime()?.block_on(launch_grid(Launch {
         topology: &topology,
         grouping: Grouping::As(head.groups),
         cores: args.cores,
@@ -406,7 +414,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
         resume: Some(folder),
         began,
         asked: Asked::new(head.inputs),
-        router_flags: watching(args),
+        router_flags: watch_flags(args),
         stall_after: args.stall_after,
         restarts: args.restarts,
         patience: args.patience,
@@ -416,7 +424,7 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
 }
 
 /// Flags that a launcher passes on to its router: how the run is watched and reported.
-fn watching(args: &RunArgs) -> Vec<String> {
+fn watch_flags(args: &RunArgs) -> Vec<String> {
     let micros = |time: Duration| format!("{}us", time.as_micros());
     let stall_after = micros(args.stall_after);
     let patience = micros(args.patience);
@@ -429,7 +437,7 @@ fn watching(args: &RunArgs) -> Vec<String> {
     flags
 }
 
-fn format(json: bool) -> SummaryFormat {
+fn summary_format(json: bool) -> SummaryFormat {
     if json { SummaryFormat::Json } else { SummaryFormat::Table }
 }
 
@@ -452,12 +460,12 @@ fn be_router(args: RouterArgs) -> Result<(), Failure> {
         resume: args.resume,
         goes_on: args.go_on,
         keep: args.results.keep,
-        format: format(args.results.json),
+        format: summary_format(args.results.json),
         parquet: args.results.format.is_some(),
         held: args.held,
         asked: args.asked,
     };
-    route(routing)
+    run_router(routing)
 }
 
 fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure> {
@@ -477,7 +485,7 @@ fn be_member(args: MemberArgs, role: fn(String) -> Party) -> Result<(), Failure>
     take_part(&membership)
 }
 
-fn outcome(end: Result<(), Failure>) -> ExitCode {
+fn exit_code(end: Result<(), Failure>) -> ExitCode {
     match end {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -496,7 +504,7 @@ fn outcome(end: Result<(), Failure>) -> ExitCode {
 
 /// Log messages of the processes of a grid go to standard error; RUST_LOG chooses the level.
 fn log_to_stderr() {
-    let level = match verbosity() {
+    let level = match current_verbosity() {
         Verbosity::Quiet | Verbosity::Usual => LevelFilter::WARN,
         Verbosity::Verbose => LevelFilter::INFO,
         Verbosity::Chatty => LevelFilter::DEBUG,

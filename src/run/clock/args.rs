@@ -15,7 +15,7 @@ use hansa_sim::near::nearest;
 #[derive(Args, Debug)]
 pub struct ClockArgs {
     /// Virtual date and time of the start, in UTC: 2026-01-31, 2026-01-31T08:00 or 2026-01-31T08:00:00; or now
-    #[arg(long, value_name = "DATE", default_value = "2026-01-01", value_parser = date)]
+    #[arg(long, value_name = "DATE", default_value = "2026-01-01", value_parser = parse_date)]
     pub start: StartTime,
     /// End the run when this much virtual time has passed, with exit code 124, for example 7d
     #[arg(long, value_name = "TIME", value_parser = some_time)]
@@ -52,7 +52,8 @@ pub struct ClockArgs {
 impl ClockArgs {
     /// The command line of the keeper.
     pub fn for_keeper(&self, parent: u32) -> Vec<OsString> {
-        let mut words: Vec<OsString> = super::super::verbosity().flags().iter().map(OsString::from).collect();
+        let mut words: Vec<OsString> =
+            super::super::current_verbosity().verbosity_flags().iter().map(OsString::from).collect();
         words.extend(["clock".into(), format!("--keeper-of={parent}").into()]);
         words.push(format!("--start=@{}", self.start.0).into());
         words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));
@@ -99,7 +100,7 @@ pub fn not_run(program: &OsStr, error: &io::Error) -> String {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartTime(pub u64);
 
-fn date(text: &str) -> Result<StartTime, String> {
+fn parse_date(text: &str) -> Result<StartTime, String> {
     let now = || std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let read = match text.strip_prefix('@') {
         Some(seconds) => seconds.parse().ok(),
@@ -139,13 +140,13 @@ mod tests {
 
     #[test]
     fn dates_are_read_in_utc() {
-        assert_eq!(date("2026-01-01"), Ok(StartTime(1_767_225_600)));
-        assert_eq!(date("2026-01-01T00:00:01Z"), Ok(StartTime(1_767_225_601)));
-        assert_eq!(date("2026-01-01 01:00"), Ok(StartTime(1_767_229_200)));
-        assert_eq!(date("@1767225600"), Ok(StartTime(1_767_225_600)));
-        assert!(date("now").is_ok());
+        assert_eq!(parse_date("2026-01-01"), Ok(StartTime(1_767_225_600)));
+        assert_eq!(parse_date("2026-01-01T00:00:01Z"), Ok(StartTime(1_767_225_601)));
+        assert_eq!(parse_date("2026-01-01 01:00"), Ok(StartTime(1_767_229_200)));
+        assert_eq!(parse_date("@1767225600"), Ok(StartTime(1_767_225_600)));
+        assert!(parse_date("now").is_ok());
         for wrong in ["", "soon", "2026-13-01", "2026-02-30", "2026-01-01T25:00", "1969-01-01", "@1", "9999-01-01"] {
-            assert!(date(wrong).is_err(), "{wrong}");
+            assert!(parse_date(wrong).is_err(), "{wrong}");
         }
     }
 }

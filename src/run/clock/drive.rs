@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{Failure, thread};
+use super::super::{Failure, spawn_thread};
 use hansa_clock::keeper::{Keeper, KeeperEnd, Wakers};
 
 /// An order to the keeper of a driven clock.
@@ -62,23 +62,23 @@ pub const ANSWERED: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Carries out orders until there are no more, or until this process is to end.
-pub fn drive(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
-    let orders = orders(wakers)?;
+pub fn drive_clock(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
+    let orders = read_orders(wakers)?;
     keeper.answers_within = Some(ANSWERED);
     while let Some(line) = next(&orders, keeper) {
         let answer = match serde_json::from_str(&line) {
             Ok(ClockOrder::Start(program)) => {
-                let fault = start(keeper, &program).err();
-                ClockAnswer { fault, ..answer(keeper, true) }
+                let fault = start_program(keeper, &program).err();
+                ClockAnswer { fault, ..clock_answer(keeper, true) }
             }
             Ok(ClockOrder::MoveTo(until)) => match keeper.move_to(until) {
                 // Programs that this process has just asked to end must not pass for lost ones.
                 _ if keeper.is_interrupted() => break,
-                KeeperEnd::Over => answer(keeper, true),
-                KeeperEnd::Paused => answer(keeper, false),
+                KeeperEnd::Over => clock_answer(keeper, true),
+                KeeperEnd::Paused => clock_answer(keeper, false),
                 KeeperEnd::Left(_) | KeeperEnd::Interrupted => break,
             },
-            Err(error) => ClockAnswer { fault: Some(error.to_string()), ..answer(keeper, false) },
+            Err(error) => ClockAnswer { fault: Some(error.to_string()), ..clock_answer(keeper, false) },
         };
         let mut line = serde_json::to_vec(&answer).map_err(|error| Failure::Internal(error.to_string()))?;
         line.push(b'\n');
@@ -89,10 +89,10 @@ pub fn drive(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
 }
 
 /// Reads orders on a thread of its own, so that the end of the input is seen while the clock moves.
-fn orders(wakers: &Wakers) -> Result<Receiver<String>, Failure> {
+fn read_orders(wakers: &Wakers) -> Result<Receiver<String>, Failure> {
     let (orders, read) = sync_channel(1);
     let wakers = wakers.clone();
-    let reading = thread("orders", move || {
+    let reading = spawn_thread("orders", move || {
         for line in stdin().lock().lines() {
             if line.is_err() || line.is_ok_and(|line| orders.send(line).is_err()) {
                 break;
@@ -113,7 +113,7 @@ fn next(orders: &Receiver<String>, keeper: &Keeper<'_>) -> Option<String> {
     }
 }
 
-fn start(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<(), String> {
+fn start_program(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<(), String> {
     let [name, arguments @ ..] = &program.command[..] else { return Err("there is no command".to_owned()) };
     let output = |error| format!("cannot write {}: {error}", program.output);
     let file = File::create(&program.output).map_err(output)?;
@@ -123,8 +123,8 @@ fn start(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<(), String
     keeper.spawn(command, program.number).map_err(|error| format!("cannot run {name}: {error}"))
 }
 
-fn answer(keeper: &mut Keeper<'_>, is_there: bool) -> ClockAnswer {
+fn clock_answer(keeper: &mut Keeper<'_>, is_there: bool) -> ClockAnswer {
     let ended = keeper.take_ended();
-    let next = keeper.page.earliest().map(|(deadline, _)| deadline);
+    let next = keeper.page.earliest_deadline().map(|(deadline, _)| deadline);
     ClockAnswer { now: keeper.page.now(), is_there, next, ended, steps: keeper.stepper.steps, fault: None }
 }

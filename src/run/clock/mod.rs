@@ -17,7 +17,7 @@ use rustix::process::{Signal, kill_process, set_child_subreaper};
 
 use super::{Failure, err, signals};
 use hansa_clock::LIBRARY;
-use hansa_clock::proc::{end_descendants, pid};
+use hansa_clock::proc::{end_descendants, process_pid};
 
 /// Text below the flags.
 pub const REACH: &str = "\
@@ -29,7 +29,7 @@ The exit code is that of the command; 124 if --until has ended it, 127 if there 
 be started.";
 
 /// Runs the command of `hansa clock`; ends with its exit code.
-pub fn clock(args: &ClockArgs) -> Result<(), Failure> {
+pub fn run_clock(args: &ClockArgs) -> Result<(), Failure> {
     if LIBRARY.is_empty() {
         let needs = "hansa clock needs Linux with the GNU C library, on x86-64 or 64-bit ARM";
         return Err(Failure::Input(format!("this hansa was built without it: {needs}")));
@@ -38,15 +38,16 @@ pub fn clock(args: &ClockArgs) -> Result<(), Failure> {
         return Err(Failure::Input("a clock already runs here, and one inside of it would have no time".to_owned()));
     }
     match args.keeper_of {
-        Some(parent) => run::keep(args, parent),
-        None => watch(args),
+        Some(parent) => run::run_keeper(args, parent),
+        None => watch_keeper(args),
     }
 }
 
 /// Starts the keeper and waits for it. If it was killed, ends the processes that are left of the run.
-fn watch(args: &ClockArgs) -> Result<(), Failure> {
+fn watch_keeper(args: &ClockArgs) -> Result<(), Failure> {
     let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
-    set_child_subreaper(pid(std::process::id())).map_err(|error| system("cannot adopt processes", error.into()))?;
+    set_child_subreaper(process_pid(std::process::id()))
+        .map_err(|error| system("cannot adopt processes", error.into()))?;
     let own = std::env::current_exe().map_err(|error| system("cannot find this program", error))?;
     let mut keeper = Command::new(own)
         .args(args.for_keeper(std::process::id()))
@@ -54,7 +55,7 @@ fn watch(args: &ClockArgs) -> Result<(), Failure> {
         .map_err(|error| system("cannot start the keeper of the clock", error))?;
     let keeper_id = keeper.id();
     signals::on_interrupt(move || {
-        if let Some(keeper) = pid(keeper_id) {
+        if let Some(keeper) = process_pid(keeper_id) {
             let _ = kill_process(keeper, Signal::TERM);
         }
     })?;

@@ -20,7 +20,7 @@ use super::drive;
 use hansa_clock::LIBRARY;
 use hansa_clock::keeper::{Keeper, KeeperEnd, Wakers};
 use hansa_clock::page::MappedPage;
-use hansa_clock::proc::{self, end_descendants, pid};
+use hansa_clock::proc::{self, end_descendants, process_pid};
 use hansa_clock::processes::Processes;
 use hansa_clock::state::{IN_TURN, NEVER};
 use hansa_clock::turns::take_turns;
@@ -35,21 +35,21 @@ const NOT_STARTED: u8 = 126;
 const NAMED: usize = 5;
 
 /// Runs the command under the clock, for `parent`, and ends with its exit code.
-pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
+pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
-    let adopts = set_child_subreaper(pid(std::process::id()));
+    let adopts = set_child_subreaper(process_pid(std::process::id()));
     adopts.map_err(|error| system("cannot adopt processes", error.into()))?;
     let follows = set_parent_process_death_signal(Some(Signal::TERM));
     follows.map_err(|error| system("cannot follow the parent", error.into()))?;
     let wakers = Wakers::default();
     {
         let wakers = wakers.clone();
-        signals::on_interrupt(move || match getppid() == pid(parent) {
+        signals::on_interrupt(move || match getppid() == process_pid(parent) {
             true => wakers.interrupt(),
             false => wakers.end(),
         })?;
     }
-    if getppid() != pid(parent) {
+    if getppid() != process_pid(parent) {
         return Err(Failure::Told(Failure::INTERRUPTED));
     }
     if futex::waitv(&[], futex::WaitvFlags::empty(), None, rustix::time::ClockId::Monotonic) == Err(Errno::NOSYS) {
@@ -83,14 +83,14 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         }
     }
     let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
-    let variables = [("HANSA_CLOCK", path.into()), ("LD_PRELOAD", preloads(&library))];
+    let variables = [("HANSA_CLOCK", path.into()), ("LD_PRELOAD", preload_variable(&library))];
     let processes = Processes::new(library, is_alone, err::warning);
     let mut keeper = Keeper::new(&page, processes, variables, until, wakers.clone());
     keeper.waits_for_all = args.wait;
     if args.driven {
         // The end of the process group of its driver must not end this process, which then ends its programs.
         setpgid(None, None).map_err(|error| system("cannot lead a process group", error.into()))?;
-        let end = drive::drive(&mut keeper, &wakers);
+        let end = drive::drive_clock(&mut keeper, &wakers);
         end_descendants();
         return end;
     }
@@ -106,9 +106,9 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     })?;
     let end = keeper.run();
     let real = begun.elapsed();
-    let left: Vec<String> = proc::descendants(std::process::id())
+    let left: Vec<String> = proc::descendant_processes(std::process::id())
         .into_iter()
-        .map(|process| format!("{} (pid {process})", proc::name(process)))
+        .map(|process| format!("{} (pid {process})", proc::program_name(process)))
         .collect();
     end_descendants();
     if !left.is_empty() && keeper.has_ended_by_itself() {
@@ -119,7 +119,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
             "ended processes that the command left behind: {shown}{rest}; --wait would have waited for them"
         ));
     }
-    err::note(&account(page.now(), real, keeper.stepper.steps));
+    err::note(&summary_line(page.now(), real, keeper.stepper.steps));
     match keeper.unreached() {
         0 => {}
         1 => err::warning("1 process was beyond the clock's reach"),
@@ -136,7 +136,7 @@ pub fn keep(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     }
 }
 
-fn preloads(library: &Path) -> std::ffi::OsString {
+fn preload_variable(library: &Path) -> std::ffi::OsString {
     let mut all = library.as_os_str().to_owned();
     if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         all.push(":");
@@ -146,7 +146,7 @@ fn preloads(library: &Path) -> std::ffi::OsString {
 }
 
 /// The last line of a run.
-fn account(virtual_time: u64, real: Duration, steps: u64) -> String {
+fn summary_line(virtual_time: u64, real: Duration, steps: u64) -> String {
     let each = match steps {
         0 => String::new(),
         _ => format!(", {:.0} us a step", real.as_secs_f64() * 1e6 / steps as f64),
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(in_words(86_400_000_000_000), "1 d 0 h 0 min 0 s");
         assert_eq!(in_words(61_500_000_000), "1 min 1.5 s");
         assert_eq!(in_words(1_000), "0.000001 s");
-        let text = account(3_600_000_000_000, Duration::from_millis(12), 3);
+        let text = summary_line(3_600_000_000_000, Duration::from_millis(12), 3);
         assert_eq!(text, "clock: 1 h 0 min 0 s of virtual time in 0.012 s of real time (3 steps, 4000 us a step)");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::super::Failure;
-use super::super::disk::unreadable;
+use super::super::disk::unreadable_input;
 use super::super::input;
 use super::super::sweep::{FileCache, read_experiment};
 use hansa_sim::topology::{self, Override, Topology};
@@ -24,10 +24,10 @@ pub struct FileBundle {
 
 impl FileBundle {
     /// Reads these files, among them `main`.
-    pub fn of(main: &str, paths: impl Iterator<Item = String>) -> Result<FileBundle, Failure> {
+    pub fn read_files(main: &str, paths: impl Iterator<Item = String>) -> Result<FileBundle, Failure> {
         let mut whole: Vec<PathBuf> = Vec::new();
         for path in paths.chain([main.to_owned()]) {
-            whole.push(absolute(&path)?);
+            whole.push(absolute_path(&path)?);
         }
         let mut above = whole[0].parent().unwrap_or(Path::new("/")).to_owned();
         while !whole.iter().all(|path| path.starts_with(&above)) {
@@ -35,7 +35,7 @@ impl FileBundle {
         }
         let mut files = BTreeMap::new();
         for path in whole {
-            let bytes = input::read_plain(&path).map_err(|error| unreadable(&path, &error))?;
+            let bytes = input::read_plain(&path).map_err(|error| unreadable_input(&path, &error))?;
             let below = path.strip_prefix(&above).unwrap_or(&path).to_str().map(str::to_owned);
             let below =
                 below.ok_or_else(|| Failure::Input(format!("{} cannot be written into an object", path.display())))?;
@@ -56,8 +56,8 @@ impl FileBundle {
     }
 
     /// Path of one of these files in the cluster.
-    pub fn inside(&self, path: &str) -> Result<String, Failure> {
-        let below = absolute(path)?;
+    pub fn path_inside(&self, path: &str) -> Result<String, Failure> {
+        let below = absolute_path(path)?;
         let below = below.strip_prefix(&self.above).unwrap_or(&below);
         Ok(format!("{FOLDER}/{}", below.display()))
     }
@@ -65,40 +65,40 @@ impl FileBundle {
     /// Compares the topology there with the one here: files with absolute paths would not be found.
     pub fn holds_topology(&self, path: &str, overrides: &[Override], here: &Topology) -> Result<(), Failure> {
         let mut files = self.as_read()?;
-        let there = topology::load(&self.inside(path)?, overrides, &mut |path| files.read(path));
+        let there = topology::load(&self.path_inside(path)?, overrides, &mut |path| files.read_file(path));
         match there.is_ok_and(|there| there.topology.hash() == here.hash()) {
             true => Ok(()),
-            false => Err(strays(path)),
+            false => Err(stray_failure(path)),
         }
     }
 
     /// Like `holds_topology`, for an experiment.
     pub fn holds_experiment(&self, path: &str) -> Result<(), Failure> {
-        let there = read_experiment(&self.inside(path)?, &mut self.as_read()?);
-        there.map(drop).map_err(|_| strays(path))
+        let there = read_experiment(&self.path_inside(path)?, &mut self.as_read()?);
+        there.map(drop).map_err(|_| stray_failure(path))
     }
 
     /// The files as a process there will read them.
     fn as_read(&self) -> Result<FileCache, Failure> {
-        let mut files = FileCache::sealed();
+        let mut files = FileCache::without_disk();
         for (name, bytes) in &self.files {
-            let read = input::unpacked(bytes.as_slice());
-            let read = read.map_err(|error| unreadable(&self.above.join(name), &error))?;
-            files.put(&format!("{FOLDER}/{name}"), read);
+            let read = input::read_unpacked(bytes.as_slice());
+            let read = read.map_err(|error| unreadable_input(&self.above.join(name), &error))?;
+            files.add_file(&format!("{FOLDER}/{name}"), read);
         }
         Ok(files)
     }
 }
 
-fn strays(path: &str) -> Failure {
+fn stray_failure(path: &str) -> Failure {
     Failure::Input(format!(
         "{path} names files by absolute paths, which do not exist in a pod: expected relative paths"
     ))
 }
 
 /// A path without links and dots, so that its neighbours there are its neighbours here.
-fn absolute(path: &str) -> Result<PathBuf, Failure> {
-    std::fs::canonicalize(path).map_err(|error| unreadable(path.as_ref(), &error))
+fn absolute_path(path: &str) -> Result<PathBuf, Failure> {
+    std::fs::canonicalize(path).map_err(|error| unreadable_input(path.as_ref(), &error))
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
         std::fs::write(&file, small).unwrap();
         let path = file.to_str().unwrap();
         let loaded = load_topology(path, &[]).unwrap();
-        let bundle = FileBundle::of(path, std::iter::empty()).unwrap();
+        let bundle = FileBundle::read_files(path, std::iter::empty()).unwrap();
         // The file changes after the bundle was made.
         std::fs::write(&file, "name = ").unwrap();
         bundle.holds_topology(path, &[], &loaded.topology).unwrap();

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::Shares;
 
-pub fn shares(shares: &Shares) -> String {
+pub fn hyperqueue_shares(shares: &Shares) -> String {
     let Shares { name, parts, cpus, .. } = shares;
     let threads = cpus.to_string();
     let mut text = format!(
@@ -12,20 +12,20 @@ pub fn shares(shares: &Shares) -> String {
          #   hq job submit-file THIS\n\
          # All input and output has to be on a file system that all workers share.\n\
          name = {}\n",
-        quoted(name)
+        quote_toml(name)
     );
     for part in 1..=*parts {
         let share = format!("{part}/{parts}");
-        task(&mut text, part, &shares.call(&["--threads", &threads, "--part", &share]), *cpus, "");
+        write_task(&mut text, part, &shares.share_command(&["--threads", &threads, "--part", &share]), *cpus, "");
     }
     let before: Vec<String> = (1..=*parts).map(|part| part.to_string()).collect();
     let deps = format!("deps = [{}]\n", before.join(", "));
-    task(&mut text, parts + 1, &shares.call(&["--gather"]), 1, &deps);
+    write_task(&mut text, parts + 1, &shares.share_command(&["--gather"]), 1, &deps);
     text
 }
 
-fn task(text: &mut String, id: usize, command: &[String], cpus: u16, deps: &str) {
-    let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
+fn write_task(text: &mut String, id: usize, command: &[String], cpus: u16, deps: &str) {
+    let command: Vec<String> = command.iter().map(|word| quote_toml(word)).collect();
     let _ = write!(
         text,
         "\n[[task]]\nid = {id}\ncommand = [{}]\n{deps}[[task.request]]\nresources = {{ \"cpus\" = {cpus} }}\n",
@@ -33,6 +33,6 @@ fn task(text: &mut String, id: usize, command: &[String], cpus: u16, deps: &str)
     );
 }
 
-fn quoted(text: &str) -> String {
+fn quote_toml(text: &str) -> String {
     toml::Value::from(text).to_string()
 }

@@ -32,12 +32,12 @@ pub struct Pods {
     pub claim: Option<String>,
 }
 
-pub fn shares(shares: &Shares, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
+pub fn kubernetes_shares(shares: &Shares, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
     let Shares { name, parts, cpus, .. } = shares;
     let around = ObjectFrame::new(name, pods, bundle);
     let threads = cpus.to_string();
     let index = format!("{SHARE}/{parts}");
-    let mut share = around.container(&shares.call(&["--threads", &threads, "--index", &index]), true);
+    let mut share = around.pod_container(&shares.share_command(&["--threads", &threads, "--index", &index]), true);
     let number =
         json!({ "fieldRef": { "fieldPath": "metadata.annotations['batch.kubernetes.io/job-completion-index']" } });
     share["env"] = json!([{ "name": "SHARE", "valueFrom": number }]);
@@ -48,41 +48,41 @@ pub fn shares(shares: &Shares, pods: &Pods, bundle: &FileBundle) -> Result<Strin
     all["spec"]["completionMode"] = json!("Indexed");
     // A share that was ended resumes.
     all["spec"]["backoffLimit"] = json!(6 * parts);
-    let gather = around.container(&shares.call(&["--gather", "--wait", PATIENCE]), true);
+    let gather = around.pod_container(&shares.share_command(&["--gather", "--wait", PATIENCE]), true);
 
     let head = format!(
         "# Written by `hansa cluster kubernetes`: {name} in {parts} shares, and a pod that waits for them and gathers them.\n\
          #   kubectl apply -f THIS, then: kubectl wait --for=condition=complete --timeout=-1s job/{}\n\
          # Results are in {name} of the claim {}. The image is built by docker/build, and has to be where the cluster can pull it.\n",
-        around.named("gather"),
+        around.full_name("gather"),
         around.claim,
     );
-    let mut objects = around.objects(true);
+    let mut objects = around.bundle_objects(true);
     objects.extend([all, around.job("gather", gather, &[])]);
-    Ok(head + &yaml::documents(&objects))
+    Ok(head + &yaml::write_documents(&objects))
 }
 
-pub fn spread(spread: &MachineSpread<'_>, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
+pub fn kubernetes_spread(spread: &MachineSpread<'_>, pods: &Pods, bundle: &FileBundle) -> Result<String, Failure> {
     let topology = spread.topology;
     let around = ObjectFrame::new(&topology.name, pods, bundle);
     let system = |error: IdentityError| Failure::System(error.to_string());
     let authority = Authority::new(&topology.name).map_err(system)?;
-    let mut objects = around.objects(false);
-    objects.push(around.service());
+    let mut objects = around.bundle_objects(false);
+    objects.push(around.router_service());
     for party in [Party::Router].into_iter().chain(Roster::of(topology).parties()) {
         let identity = authority.issue(std::slice::from_ref(&party), VALID_DAYS).map_err(system)?;
-        objects.extend([around.secret(&party, &identity), around.part(&party, spread)]);
+        objects.extend([around.identity_secret(&party, &identity), around.role_job(&party, spread)]);
     }
     let head = format!(
         "# Written by `hansa cluster kubernetes`: one run of {name}, one Job per role. It holds the keys of the run, valid for {VALID_DAYS} days:\n\
          # write a new one for each run.\n\
          #   kubectl apply -f THIS, then: kubectl wait --for=condition=complete --timeout=-1s job/{}\n\
          # Results are in {name} of the claim {}. The image is built by docker/build, and has to be where the cluster can pull it.\n",
-        around.named("router"),
+        around.full_name("router"),
         around.claim,
         name = topology.name,
     );
-    Ok(head + &yaml::documents(&objects))
+    Ok(head + &yaml::write_documents(&objects))
 }
 
 /// The common part of all objects of one file.
@@ -99,15 +99,15 @@ impl<'a> ObjectFrame<'a> {
         ObjectFrame { name, pods, bundle, claim }
     }
 
-    fn named(&self, what: &str) -> String {
+    fn full_name(&self, what: &str) -> String {
         object_name(self.name, what)
     }
 
-    fn object(&self, version: &str, kind: &str, what: &str, rest: Value) -> Value {
+    fn build_object(&self, version: &str, kind: &str, what: &str, rest: Value) -> Value {
         let mut object = json!({
             "apiVersion": version,
             "kind": kind,
-            "metadata": { "name": self.named(what), "labels": self.labels(what) },
+            "metadata": { "name": self.full_name(what), "labels": self.labels(what) },
         });
         for (key, value) in rest.as_object().into_iter().flatten() {
             object[key] = value.clone();
@@ -119,37 +119,37 @@ impl<'a> ObjectFrame<'a> {
         json!({
             "app.kubernetes.io/name": "hansa",
             "app.kubernetes.io/instance": self.name,
-            "app.kubernetes.io/component": label(what),
+            "app.kubernetes.io/component": bounded_label(what),
         })
     }
 
     /// The files, and the claim if it is its own.
-    fn objects(&self, many_write: bool) -> Vec<Value> {
+    fn bundle_objects(&self, many_write: bool) -> Vec<Value> {
         let mut text = Map::new();
         let mut bytes = Map::new();
         for (number, content) in self.bundle.files.values().enumerate() {
             match std::str::from_utf8(content) {
-                Ok(content) => drop(text.insert(key(number), content.into())),
-                Err(_) => drop(bytes.insert(key(number), base64(content).into())),
+                Ok(content) => drop(text.insert(file_key(number), content.into())),
+                Err(_) => drop(bytes.insert(file_key(number), encode_base64(content).into())),
             }
         }
         let mut data = json!({ "immutable": true, "data": text });
         if !bytes.is_empty() {
             data["binaryData"] = Value::Object(bytes);
         }
-        let mut objects = vec![self.object("v1", "ConfigMap", "files", data)];
+        let mut objects = vec![self.build_object("v1", "ConfigMap", "files", data)];
         if self.pods.claim.is_none() {
             let access = if many_write { "ReadWriteMany" } else { "ReadWriteOnce" };
             let spec = json!({ "accessModes": [access], "resources": { "requests": { "storage": "1Gi" } } });
-            objects.push(self.object("v1", "PersistentVolumeClaim", "results", json!({ "spec": spec })));
+            objects.push(self.build_object("v1", "PersistentVolumeClaim", "results", json!({ "spec": spec })));
         }
         objects
     }
 
     /// The service through which members find the router.
-    fn service(&self) -> Value {
+    fn router_service(&self) -> Value {
         let port = json!({ "name": "quic", "port": PORT, "targetPort": PORT, "protocol": "UDP" });
-        self.object(
+        self.build_object(
             "v1",
             "Service",
             "router",
@@ -157,17 +157,17 @@ impl<'a> ObjectFrame<'a> {
         )
     }
 
-    fn secret(&self, party: &Party, identity: &Identity) -> Value {
+    fn identity_secret(&self, party: &Party, identity: &Identity) -> Value {
         let mut pem = Map::new();
-        pem.extend(identity.files().into_iter().map(|(name, text)| (name.to_owned(), text.into())));
-        self.object("v1", "Secret", &party.slug(), json!({ "type": "Opaque", "stringData": pem }))
+        pem.extend(identity.pem_files().into_iter().map(|(name, text)| (name.to_owned(), text.into())));
+        self.build_object("v1", "Secret", &party.slug(), json!({ "type": "Opaque", "stringData": pem }))
     }
 
     /// The job of one role of a run.
-    fn part(&self, party: &Party, spread: &MachineSpread<'_>) -> Value {
+    fn role_job(&self, party: &Party, spread: &MachineSpread<'_>) -> Value {
         let role = party.slug();
         let is_router = *party == Party::Router;
-        let mut container = self.container(&self.call(party, spread), is_router);
+        let mut container = self.pod_container(&self.role_command(party, spread), is_router);
         container["volumeMounts"]
             .as_array_mut()
             .expect("a container mounts files")
@@ -175,7 +175,8 @@ impl<'a> ObjectFrame<'a> {
         if is_router {
             container["ports"] = json!([{ "containerPort": PORT, "protocol": "UDP" }]);
         }
-        let secret = json!({ "name": "identity", "secret": { "secretName": self.named(&role), "defaultMode": 0o440 } });
+        let secret =
+            json!({ "name": "identity", "secret": { "secretName": self.full_name(&role), "defaultMode": 0o440 } });
         let mut job = self.job(&role, container, &[secret]);
         // A killed member is restarted, as the others wait for it; one that ends by itself has reported the reason, and
         // would do so again.
@@ -188,7 +189,7 @@ impl<'a> ObjectFrame<'a> {
     }
 
     /// The command of a role of a run.
-    fn call(&self, party: &Party, spread: &MachineSpread<'_>) -> Vec<String> {
+    fn role_command(&self, party: &Party, spread: &MachineSpread<'_>) -> Vec<String> {
         let MachineSpread { program, file, results, flags, .. } = spread;
         let words = [program, party.role(), "--topology", file, "--identity", IDENTITY, "--join-within", PATIENCE];
         let mut words = words.map(str::to_owned).to_vec();
@@ -197,13 +198,13 @@ impl<'a> ObjectFrame<'a> {
             let bind = format!("0.0.0.0:{PORT}");
             words.extend(["--bind", &bind, "--layout", "kubernetes", "--out", results].map(str::to_owned));
         } else {
-            let router = format!("{}:{PORT}", self.named("router"));
+            let router = format!("{}:{PORT}", self.full_name("router"));
             words.extend(["--name", party.name(), "--router", &router].map(str::to_owned));
         }
         words
     }
 
-    fn container(&self, command: &[String], writes: bool) -> Value {
+    fn pod_container(&self, command: &[String], writes: bool) -> Value {
         // Only the share's name is to be replaced.
         let word = |word: &String| if word.starts_with(SHARE) { word.clone() } else { word.replace('$', "$$") };
         let command: Vec<String> = command.iter().map(word).collect();
@@ -226,9 +227,9 @@ impl<'a> ObjectFrame<'a> {
 
     fn job(&self, what: &str, container: Value, more_volumes: &[Value]) -> Value {
         let items: Vec<Value> =
-            (0..).zip(self.bundle.files.keys()).map(|(n, path)| json!({ "key": key(n), "path": path })).collect();
+            (0..).zip(self.bundle.files.keys()).map(|(n, path)| json!({ "key": file_key(n), "path": path })).collect();
         let mut volumes =
-            vec![json!({ "name": "files", "configMap": { "name": self.named("files"), "items": items } })];
+            vec![json!({ "name": "files", "configMap": { "name": self.full_name("files"), "items": items } })];
         let mounts = container["volumeMounts"].as_array().into_iter().flatten();
         if mounts.clone().any(|mount| mount["name"] == "results") {
             volumes.push(json!({ "name": "results", "persistentVolumeClaim": { "claimName": self.claim } }));
@@ -250,16 +251,16 @@ impl<'a> ObjectFrame<'a> {
                 "volumes": volumes,
             },
         });
-        self.object("batch/v1", "Job", what, json!({ "spec": { "template": template } }))
+        self.build_object("batch/v1", "Job", what, json!({ "spec": { "template": template } }))
     }
 }
 
 fn object_name(name: &str, what: &str) -> String {
-    label(&format!("hansa-{name}-{what}"))
+    bounded_label(&format!("hansa-{name}-{what}"))
 }
 
 /// A label that is at most as long as a host name's part; different long texts have different labels.
-fn label(text: &str) -> String {
+fn bounded_label(text: &str) -> String {
     if text.len() <= LABEL_MAX && !text.ends_with('-') {
         return text.to_owned();
     }
@@ -271,11 +272,11 @@ fn label(text: &str) -> String {
 const LABEL_MAX: usize = 52;
 
 /// Files have folders, and keys have none.
-fn key(number: usize) -> String {
+fn file_key(number: usize) -> String {
     format!("file-{number}")
 }
 
-fn base64(bytes: &[u8]) -> String {
+fn encode_base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
@@ -295,9 +296,9 @@ mod tests {
     #[test]
     fn bytes_are_written_in_base_64() {
         for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foobar", "Zm9vYmFy")] {
-            assert_eq!(base64(bytes.as_bytes()), text);
+            assert_eq!(encode_base64(bytes.as_bytes()), text);
         }
-        assert_eq!(base64(&[0xff, 0xfe, 0xfd, 0xfc]), "//79/A==");
+        assert_eq!(encode_base64(&[0xff, 0xfe, 0xfd, 0xfc]), "//79/A==");
     }
 
     #[test]

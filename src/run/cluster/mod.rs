@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 
 use self::bundle::FileBundle;
-use super::disk::{cannot, write_named_as};
+use super::disk::{operation_failure, write_named_as};
 use super::input::{default_out, has_key, load_topology};
 use super::sweep::{FileCache, read_experiment};
 use super::{Failure, out};
@@ -96,7 +96,7 @@ const RESTARTS: u32 = 3;
 const PARTS_MAX: usize = 1_000;
 
 /// Writes the file of a wish.
-pub fn cluster(wish: &ClusterOptions) -> Result<(), Failure> {
+pub fn write_cluster_file(wish: &ClusterOptions) -> Result<(), Failure> {
     let ClusterOptions { engine, work, .. } = wish;
     if matches!(work, ClusterWork::File(file) if file == "-") {
         return Err(Failure::Input("a cluster cannot read our standard input: expected a file".to_owned()));
@@ -127,7 +127,7 @@ pub fn cluster(wish: &ClusterOptions) -> Result<(), Failure> {
         ClusterWork::File(file) if is_experiment => of_experiment(wish, file)?,
         ClusterWork::File(file) => of_topology(wish, file)?,
     };
-    put(wish, &text)
+    write_output(wish, &text)
 }
 
 fn of_experiment(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
@@ -137,11 +137,11 @@ fn of_experiment(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
     let parts = wish.parts.unwrap_or(PARTS).min(experiment.count());
     match wish.engine {
         Engine::Kubernetes => {
-            let bundle = FileBundle::of(file, files.paths())?;
+            let bundle = FileBundle::read_files(file, files.found_paths())?;
             bundle.holds_experiment(file)?;
-            in_shares(wish, experiment.name, sweep(bundle.inside(file)?), parts, &bundle)
+            in_shares(wish, experiment.name, sweep(bundle.path_inside(file)?), parts, &bundle)
         }
-        _ => in_shares(wish, experiment.name, sweep(seen(Path::new(file))?), parts, &FileBundle::default()),
+        _ => in_shares(wish, experiment.name, sweep(absolute_text(Path::new(file))?), parts, &FileBundle::default()),
     }
 }
 
@@ -165,12 +165,12 @@ fn in_shares(
     if parts > PARTS_MAX {
         return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
     }
-    let rows = results(wish, &name, PathBuf::from("out").join(&name))?;
-    let shares = Shares { name, work, rows, program: program(wish)?, parts, cpus: wish.cpus };
+    let rows = results_path(wish, &name, PathBuf::from("out").join(&name))?;
+    let shares = Shares { name, work, rows, program: program_path(wish)?, parts, cpus: wish.cpus };
     match wish.engine {
-        Engine::Slurm => Ok(slurm::shares(&shares)),
-        Engine::Hyperqueue => Ok(hyperqueue::shares(&shares)),
-        Engine::Kubernetes => kubernetes::shares(&shares, &pods(wish), bundle),
+        Engine::Slurm => Ok(slurm::slurm_shares(&shares)),
+        Engine::Hyperqueue => Ok(hyperqueue::hyperqueue_shares(&shares)),
+        Engine::Kubernetes => kubernetes::kubernetes_shares(&shares, &pod_options(wish), bundle),
     }
 }
 
@@ -185,38 +185,38 @@ fn of_topology(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
     let nodes = wish.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
     let mut spread = MachineSpread {
         topology,
-        file: seen(Path::new(file))?,
+        file: absolute_text(Path::new(file))?,
         flags: &wish.flags,
-        results: results(wish, &topology.name, default_out(topology))?,
-        program: program(wish)?,
+        results: results_path(wish, &topology.name, default_out(topology))?,
+        program: program_path(wish)?,
         nodes,
         cpus: wish.cpus,
     };
     match wish.engine {
-        Engine::Slurm => slurm::spread(&spread),
+        Engine::Slurm => slurm::slurm_spread(&spread),
         _ => {
-            let bundle = FileBundle::of(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
+            let bundle = FileBundle::read_files(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
             bundle.holds_topology(file, &wish.overrides, topology)?;
-            spread.file = bundle.inside(file)?;
-            kubernetes::spread(&spread, &pods(wish), &bundle)
+            spread.file = bundle.path_inside(file)?;
+            kubernetes::kubernetes_spread(&spread, &pod_options(wish), &bundle)
         }
     }
 }
 
-fn pods(wish: &ClusterOptions) -> kubernetes::Pods {
+fn pod_options(wish: &ClusterOptions) -> kubernetes::Pods {
     kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
 }
 
 /// The place of results, as the process that writes them sees it.
-fn results(wish: &ClusterOptions, name: &str, usual: PathBuf) -> Result<String, Failure> {
+fn results_path(wish: &ClusterOptions, name: &str, usual: PathBuf) -> Result<String, Failure> {
     match wish.engine {
         Engine::Kubernetes => Ok(format!("{}/{name}", kubernetes::RESULTS)),
-        Engine::Slurm | Engine::Hyperqueue => seen(wish.results.as_ref().unwrap_or(&usual)),
+        Engine::Slurm | Engine::Hyperqueue => absolute_text(wish.results.as_ref().unwrap_or(&usual)),
     }
 }
 
 /// Path of hansa on the machines of the cluster: by default its path here, or its path in images.
-fn program(wish: &ClusterOptions) -> Result<String, Failure> {
+fn program_path(wish: &ClusterOptions) -> Result<String, Failure> {
     if wish.engine == Engine::Kubernetes {
         return Ok(kubernetes::PROGRAM.to_owned());
     }
@@ -226,11 +226,11 @@ fn program(wish: &ClusterOptions) -> Result<String, Failure> {
     };
     let path = wish.program.clone().map_or_else(here, Ok)?;
     // A bare name is looked for in PATH.
-    if path.components().count() == 1 { text_of(&path) } else { seen(&path) }
+    if path.components().count() == 1 { text_of(&path) } else { absolute_text(&path) }
 }
 
 /// A path that is valid from every folder.
-pub(crate) fn seen(path: &Path) -> Result<String, Failure> {
+pub(crate) fn absolute_text(path: &Path) -> Result<String, Failure> {
     let whole = std::path::absolute(path)
         .map_err(|error| Failure::Input(format!("cannot determine the path of {}: {error}", path.display())))?;
     text_of(&whole)
@@ -242,19 +242,19 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// Writes a script with the right to execute it, and a file that may hold keys readable for its owner only.
-fn put(wish: &ClusterOptions, text: &str) -> Result<(), Failure> {
+fn write_output(wish: &ClusterOptions, text: &str) -> Result<(), Failure> {
     let Some(out) = &wish.out else { return out::always(text) };
     let mode = match wish.engine {
         Engine::Slurm => 0o755,
         Engine::Hyperqueue => 0o644,
         Engine::Kubernetes => 0o600,
     };
-    write_named_as(out, mode, text.as_bytes()).map_err(|error| cannot("write", out, &error))
+    write_named_as(out, mode, text.as_bytes()).map_err(|error| operation_failure("write", out, &error))
 }
 
 impl Shares {
     /// The words of the call of a share, or of the last call.
-    fn call(&self, share: &[&str]) -> Vec<String> {
+    fn share_command(&self, share: &[&str]) -> Vec<String> {
         let words = [&self.program].into_iter().chain(&self.work).map(String::as_str);
         words.chain(["--out", &self.rows]).chain(share.iter().copied()).map(str::to_owned).collect()
     }

@@ -4,18 +4,18 @@ use std::fmt::Write as _;
 
 use super::super::Failure;
 use super::super::certs::folder_name;
-use super::super::grouping::{evenly, sites_and_users};
+use super::super::grouping::{cut_evenly, sites_and_users};
 use super::super::identity::one_certificate_holds;
 use super::{MachineSpread, RESTARTS, Shares};
 use hansa_sim::protocol::handshake::Party;
 
 /// A script that submits two jobs and says their numbers.
-pub fn shares(shares: &Shares) -> String {
+pub fn slurm_shares(shares: &Shares) -> String {
     let Shares { name, rows, parts, cpus, .. } = shares;
     let threads = cpus.to_string();
-    let share = words(&shares.call(&["--threads", &threads]));
-    let gather = words(&shares.call(&["--gather"]));
-    let logs = quoted(&format!("{rows}.parts/slurm"));
+    let share = join_words(&shares.share_command(&["--threads", &threads]));
+    let gather = join_words(&shares.share_command(&["--gather"]));
+    let logs = quote_word(&format!("{rows}.parts/slurm"));
     format!(
         "#!/bin/bash
 # Written by `hansa cluster slurm`: {name} in {parts} shares, and a job that gathers them when all are done.
@@ -44,10 +44,10 @@ echo \"shares: job ${{shares%%;*}}; gathered by job ${{gather%%;*}} into {rows}\
 }
 
 /// A script for sbatch. The first node has the router; sites, and users beside them, are spread evenly over all nodes.
-pub fn spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
+pub fn slurm_spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
     let MachineSpread { topology, nodes, .. } = spread;
     let (sites, users) = sites_and_users(topology);
-    let kinds = [evenly(&sites, *nodes), evenly(&users, *nodes)];
+    let kinds = [cut_evenly(&sites, *nodes), cut_evenly(&users, *nodes)];
     let groups = || kinds.iter().flatten();
     if let Some(group) = groups().find(|group| !one_certificate_holds(group)) {
         let many = group.len();
@@ -56,14 +56,14 @@ pub fn spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
         )));
     }
 
-    let mut text = head(spread);
-    let flags = flags(spread);
+    let mut text = script_head(spread);
+    let flags = quote_flags(spread);
     let _ = write!(text, "\"$hansa\" certs \"$topology\"{flags} --out \"$work\"");
     for group in groups().filter(|group| group.len() > 1) {
         let names: Vec<&str> = group.iter().map(Party::name).collect();
         let _ = write!(text, " \\\n    --group {}", names.join(","));
     }
-    text.push_str(&router(spread));
+    text.push_str(&router_step(spread));
     for (node, group) in kinds.iter().flat_map(|groups| groups.iter().enumerate()) {
         let names: String = group.iter().map(|party| format!(" --name {}", party.name())).collect();
         let _ = writeln!(
@@ -89,7 +89,7 @@ pub fn spread(spread: &MachineSpread<'_>) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn head(spread: &MachineSpread<'_>) -> String {
+fn script_head(spread: &MachineSpread<'_>) -> String {
     let MachineSpread { topology, file, results, program, nodes, cpus, .. } = spread;
     let name = &topology.name;
     let sites = topology.sites.len();
@@ -133,14 +133,14 @@ member() {{
 }}
 
 ",
-        program = quoted(program),
-        file = quoted(file),
-        results = quoted(results),
+        program = quote_word(program),
+        file = quote_word(file),
+        results = quote_word(results),
     )
 }
 
-fn router(spread: &MachineSpread<'_>) -> String {
-    let flags = flags(spread);
+fn router_step(spread: &MachineSpread<'_>) -> String {
+    let flags = quote_flags(spread);
     format!(
         "
 
@@ -157,16 +157,16 @@ address=${{nodes[0]}}:$port
     )
 }
 
-fn flags(spread: &MachineSpread<'_>) -> String {
-    spread.flags.iter().map(|flag| format!(" {}", quoted(flag))).collect()
+fn quote_flags(spread: &MachineSpread<'_>) -> String {
+    spread.flags.iter().map(|flag| format!(" {}", quote_word(flag))).collect()
 }
 
-fn words(words: &[String]) -> String {
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+fn join_words(words: &[String]) -> String {
+    words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// One word for a shell.
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_@%+=:,./-".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
         true => word.to_owned(),
@@ -180,9 +180,9 @@ mod tests {
 
     #[test]
     fn words_stay_one_word() {
-        assert_eq!(quoted("/a/b-c_d.toml"), "/a/b-c_d.toml");
-        assert_eq!(quoted("two words; rm $HOME"), "'two words; rm $HOME'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
+        assert_eq!(quote_word("/a/b-c_d.toml"), "/a/b-c_d.toml");
+        assert_eq!(quote_word("two words; rm $HOME"), "'two words; rm $HOME'");
+        assert_eq!(quote_word("it's"), "'it'\\''s'");
+        assert_eq!(quote_word(""), "''");
     }
 }

@@ -8,64 +8,64 @@ use serde_json::Value;
 const FIRST: [&str; 4] = ["apiVersion", "kind", "metadata", "name"];
 
 /// Documents, one after the other.
-pub fn documents(all: &[Value]) -> String {
+pub fn write_documents(all: &[Value]) -> String {
     let mut text = String::new();
     for (number, value) in all.iter().enumerate() {
         if number > 0 {
             text.push_str("---\n");
         }
-        block(&mut text, value, 0, false);
+        write_block(&mut text, value, 0, false);
     }
     text
 }
 
 /// A value at the begin of a line, or behind `- `.
-fn block(text: &mut String, value: &Value, indent: usize, goes_on: bool) {
+fn write_block(text: &mut String, value: &Value, indent: usize, goes_on: bool) {
     let margin = |first: bool| if first && goes_on { String::new() } else { " ".repeat(indent) };
     match value {
         Value::Object(entries) if !entries.is_empty() => {
             let mut entries: Vec<_> = entries.iter().collect();
             entries.sort_by_key(|(key, _)| FIRST.iter().position(|first| first == key).unwrap_or(FIRST.len()));
             for (number, (key, value)) in entries.into_iter().enumerate() {
-                let _ = write!(text, "{}{}:", margin(number == 0), plain(key));
-                after(text, value, indent);
+                let _ = write!(text, "{}{}:", margin(number == 0), scalar_text(key));
+                write_value(text, value, indent);
             }
         }
         Value::Array(items) if !items.is_empty() => {
             for (number, item) in items.iter().enumerate() {
                 let _ = write!(text, "{}- ", margin(number == 0));
-                block(text, item, indent + 2, true);
+                write_block(text, item, indent + 2, true);
             }
         }
         value => {
-            let _ = writeln!(text, "{}", line(value));
+            let _ = writeln!(text, "{}", flow_text(value));
         }
     }
 }
 
 /// A value behind its key.
-fn after(text: &mut String, value: &Value, indent: usize) {
+fn write_value(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(entries) if !entries.is_empty() => {
             text.push('\n');
-            block(text, value, indent + 2, false);
+            write_block(text, value, indent + 2, false);
         }
         // Short lists of plain words, such as commands, read better in a line.
         Value::Array(items) if !items.is_empty() && items.iter().any(|item| item.is_object()) => {
             text.push('\n');
-            block(text, value, indent + 2, false);
+            write_block(text, value, indent + 2, false);
         }
-        Value::String(words) if is_literal(words) => literal(text, words, indent + 2),
+        Value::String(words) if is_literal(words) => write_literal(text, words, indent + 2),
         value => {
-            let _ = writeln!(text, " {}", line(value));
+            let _ = writeln!(text, " {}", flow_text(value));
         }
     }
 }
 
-fn line(value: &Value) -> String {
+fn flow_text(value: &Value) -> String {
     match value {
-        Value::String(text) => plain(text),
-        Value::Array(items) => format!("[{}]", items.iter().map(line).collect::<Vec<_>>().join(", ")),
+        Value::String(text) => scalar_text(text),
+        Value::Array(items) => format!("[{}]", items.iter().map(flow_text).collect::<Vec<_>>().join(", ")),
         // Other values have the same form in both.
         value => value.to_string(),
     }
@@ -79,7 +79,7 @@ fn is_literal(text: &str) -> bool {
     text.contains('\n') && !text.contains(strange) && text.lines().any(|line| !line.trim().is_empty())
 }
 
-fn literal(text: &mut String, words: &str, indent: usize) {
+fn write_literal(text: &mut String, words: &str, indent: usize) {
     // The number is its indentation: a first line may begin with spaces of its own.
     let chomp = if words.ends_with('\n') { "+" } else { "-" };
     let _ = writeln!(text, " |2{chomp}");
@@ -89,7 +89,7 @@ fn literal(text: &mut String, words: &str, indent: usize) {
 }
 
 /// A word that YAML takes for a text in any version, or one in quotes.
-fn plain(text: &str) -> String {
+fn scalar_text(text: &str) -> String {
     let starts = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '/');
     let safe = text.chars().all(|letter| letter.is_ascii_alphanumeric() || "_./-".contains(letter));
     let means = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"].contains(&text.to_lowercase().as_str());
@@ -127,7 +127,7 @@ mod tests {
             lines.sort_unstable();
             lines.join("\n")
         };
-        let written = documents(std::slice::from_ref(&value));
+        let written = write_documents(std::slice::from_ref(&value));
         assert_eq!(sorted(&written), sorted(expected), "{written}");
     }
 }

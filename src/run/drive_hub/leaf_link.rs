@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode};
+use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode_frame};
 use hansa_sim::kernel::{Down, Instruction, Up};
 use hansa_sim::protocol::codec::CodecError;
 use hansa_sim::protocol::handshake::{Party, label};
@@ -60,7 +60,7 @@ const LIST_FACTOR: usize = 10;
 
 impl LeafLink {
     /// The connections of all leaves of a run, which share one bound on waiting data.
-    pub fn all(peers: impl IntoIterator<Item = Peer>) -> Vec<LeafLink> {
+    pub fn link_leaves(peers: impl IntoIterator<Item = Peer>) -> Vec<LeafLink> {
         peers
             .into_iter()
             .zip(Unmoved::bounded_together(UNMOVED_MAX))
@@ -95,7 +95,7 @@ impl LeafLink {
     }
 
     /// Continues with the leaf in another process, which starts from the beginning.
-    pub(super) fn replace(&mut self, peer: Peer) {
+    pub(super) fn replace_process(&mut self, peer: Peer) {
         let Peer { sender, receiver, connection, .. } = peer;
         (self.sender, self.receiver, self.connection) = (sender, receiver, connection);
         tokio::spawn(read_clocks(self.connection.clone(), Arc::clone(&self.clocks)));
@@ -111,7 +111,7 @@ impl LeafLink {
 
     /// Writes the outgoing bytes, and compares incoming frames with the previous ones, until all of those have been
     /// repeated.
-    pub(super) async fn repeat(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LinkError> {
+    pub(super) async fn compare_repeats(&mut self, repeats: &mut Repeats, moved: &Cell<u64>) -> Result<(), LinkError> {
         let mut written = self.outgoing.is_empty();
         {
             let mut writing = pin!(self.sender.write_rest(&self.outgoing, &mut self.written));
@@ -126,7 +126,7 @@ impl LeafLink {
                         let frame = frame?.ok_or(LinkError::Closed)?;
                         moved.set(moved.get() + 1);
                         repeats.push_sent(frame)?;
-                        while let Some(frame) = self.receiver.ready()? {
+                        while let Some(frame) = self.receiver.ready_frame()? {
                             repeats.push_sent(frame)?;
                         }
                     }
@@ -138,10 +138,10 @@ impl LeafLink {
     }
 
     /// Keeps a frame that arrived before the comparison was complete and is new.
-    pub(super) fn keep(&mut self, frame: Vec<u8>) -> Result<(), LinkError> {
+    pub(super) fn keep_frame(&mut self, frame: Vec<u8>) -> Result<(), LinkError> {
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
-        let up = self.unmoved.take(&frame).inspect_err(|_| self.is_torn = true)?;
+        let up = self.unmoved.take_frame(&frame).inspect_err(|_| self.is_torn = true)?;
         self.backlog.push_back((up, frame));
         Ok(())
     }
@@ -163,7 +163,7 @@ impl LeafLink {
                     frame = self.receiver.next() => {
                         let frame = frame?.ok_or(LinkError::Closed)?;
                         self.bytes_up += frame.len() as u64;
-                        let up = self.unmoved.take(frame).inspect_err(|_| self.is_torn = true)?;
+                        let up = self.unmoved.take_frame(frame).inspect_err(|_| self.is_torn = true)?;
                         self.backlog.push_back((up, frame.to_vec()));
                         self.frames_up += 1;
                     }
@@ -175,8 +175,8 @@ impl LeafLink {
     }
 
     /// Waits for the next frame from the leaf.
-    pub(super) async fn read(&mut self) -> Result<Up<Message, Record>, LinkError> {
-        if let Some(up) = self.kept() {
+    pub(super) async fn read_frame(&mut self) -> Result<Up<Message, Record>, LinkError> {
+        if let Some(up) = self.pop_backlog() {
             return Ok(up);
         }
         match self.receiver.next().await? {
@@ -185,34 +185,34 @@ impl LeafLink {
                 self.bytes_up += frame.len() as u64;
                 self.last.clear();
                 self.last.extend_from_slice(frame);
-                self.unmoved.take(frame).inspect_err(|_| self.is_torn = true)
+                self.unmoved.take_frame(frame).inspect_err(|_| self.is_torn = true)
             }
             None => {
                 // A leaf that leaves in order closes the connection with a reason just after its stream.
-                let closed = tokio::time::timeout(REASON_WITHIN, self.connection.closed()).await;
+                let closed = tokio::time::timeout(REASON_WITHIN, self.connection.await_closed()).await;
                 Err(closed.map_or(LinkError::Closed, LinkError::Wire))
             }
         }
     }
 
     /// The next frame of the backlog.
-    pub(super) fn kept(&mut self) -> Option<Up<Message, Record>> {
+    pub(super) fn pop_backlog(&mut self) -> Option<Up<Message, Record>> {
         let (up, frame) = self.backlog.pop_front()?;
         self.last = frame;
         Some(up)
     }
 
     /// The next frame, if it has arrived.
-    pub(super) fn ready(&mut self) -> Result<Option<Up<Message, Record>>, LinkError> {
-        if let Some(up) = self.kept() {
+    pub(super) fn ready_frame(&mut self) -> Result<Option<Up<Message, Record>>, LinkError> {
+        if let Some(up) = self.pop_backlog() {
             return Ok(Some(up));
         }
-        let Some(frame) = self.receiver.ready()? else { return Ok(None) };
+        let Some(frame) = self.receiver.ready_frame()? else { return Ok(None) };
         self.frames_up += 1;
         self.bytes_up += frame.len() as u64;
         self.last.clear();
         self.last.extend_from_slice(frame);
-        self.unmoved.take(frame).inspect_err(|_| self.is_torn = true).map(Some)
+        self.unmoved.take_frame(frame).inspect_err(|_| self.is_torn = true).map(Some)
     }
 }
 
@@ -259,7 +259,7 @@ impl Unmoved {
         std::iter::repeat_with(move || Unmoved { all: all.clone(), max, ..Unmoved::default() })
     }
 
-    fn take(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LinkError> {
+    fn take_frame(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LinkError> {
         let up: Up<Message, Record> = codec::decode(frame)?;
         if up.done != self.done {
             (self.done, self.frames, self.bytes) = (up.done, 0, 0);
@@ -277,11 +277,11 @@ impl Unmoved {
         let share = frame.len() / (up.mail.len() + up.log.len()).max(1);
         let share = share + share.saturating_sub(LIST_FROM) * (LIST_FACTOR - 1);
         for mail in up.mail.iter().filter(|mail| mail.arrival >= up.done) {
-            self.keep(mail.arrival, size_of_val(mail) + share);
+            self.hold_bytes(mail.arrival, size_of_val(mail) + share);
         }
         let open = &up.log[up.log.partition_point(|entry| entry.stamp < up.done)..];
         if let Some(last) = open.last() {
-            self.keep(last.stamp, size_of_val(open) + open.len() * share);
+            self.hold_bytes(last.stamp, size_of_val(open) + open.len() * share);
         }
         let all = self.all.load(Ordering::Relaxed);
         if all > self.max {
@@ -290,7 +290,7 @@ impl Unmoved {
         Ok(up)
     }
 
-    fn keep(&mut self, until: Stamp, size: usize) {
+    fn hold_bytes(&mut self, until: Stamp, size: usize) {
         self.waiting.push(Reverse((until, size)));
         self.kept += size;
         self.all.fetch_add(size, Ordering::Relaxed);
@@ -303,7 +303,7 @@ pub async fn call_off(links: &mut [LeafLink]) {
     let stop: Down<Message> = Down { grant: Stamp::NEVER, then: Instruction::Stop, mail: Vec::new() };
     for link in links {
         link.clear_outgoing();
-        encode(&stop, &mut link.outgoing).expect("a frame without mail is short");
+        encode_frame(&stop, &mut link.outgoing).expect("a frame without mail is short");
         let _ = tokio::time::timeout(CALL_OFF_WITHIN, link.sender.write(&link.outgoing)).await;
     }
 }
@@ -371,7 +371,7 @@ mod tests {
         let mut kept = 0;
         let refused = loop {
             // Its promise to send nothing more does not help.
-            match unmoved.take(&frame(unmoved.frames, 1, 1000)) {
+            match unmoved.take_frame(&frame(unmoved.frames, 1, 1000)) {
                 Ok(up) => kept += up.log.capacity() * size_of::<Entry<Record>>(),
                 Err(error) => break error.to_string(),
             }
@@ -390,7 +390,7 @@ mod tests {
         let mut refused = None;
         for round in 0..1000 {
             for member in &mut members {
-                if let Err(error) = member.take(&frame(round, 1, 100)) {
+                if let Err(error) = member.take_frame(&frame(round, 1, 100)) {
                     refused.get_or_insert(error.to_string());
                 }
             }
@@ -405,15 +405,15 @@ mod tests {
         assert!(kept.iter().sum::<usize>() > MAX, "{kept:?}");
 
         // All but one advance beyond what they have sent.
-        members[1..].iter_mut().for_each(|member| drop(member.take(&frame(9, 9, 0))));
-        members[0].take(&frame(1, 1, 100)).unwrap();
+        members[1..].iter_mut().for_each(|member| drop(member.take_frame(&frame(9, 9, 0))));
+        members[0].take_frame(&frame(1, 1, 100)).unwrap();
     }
 
     #[test]
     fn who_goes_on_may_send_without_end() {
         let mut unmoved = Unmoved { max: 1 << 20, ..Unmoved::default() };
         for done in 0..200 {
-            unmoved.take(&frame(done, done, 1000)).unwrap();
+            unmoved.take_frame(&frame(done, done, 1000)).unwrap();
         }
     }
 
@@ -442,7 +442,7 @@ mod tests {
                     Up { acked: 1, floor: later, done: stamp(frames), finished: false, mail, log };
                 let mut bytes = Vec::new();
                 codec::encode(&up, &mut bytes).unwrap();
-                if let Err(error) = unmoved.take(&bytes) {
+                if let Err(error) = unmoved.take_frame(&bytes) {
                     break error.to_string();
                 }
                 assert!(frames < 1000, "it may go on for ever");
@@ -464,7 +464,7 @@ mod tests {
             };
             let mut bytes = Vec::new();
             codec::encode(&up, &mut bytes).unwrap();
-            unmoved.take(&bytes).unwrap();
+            unmoved.take_frame(&bytes).unwrap();
         }
     }
     #[test]
@@ -473,7 +473,7 @@ mod tests {
         let all = Arc::<AtomicUsize>::default();
         let refused = loop {
             let mut next = Unmoved { all: all.clone(), max: 8 << 20, ..Unmoved::default() };
-            let taken = next.take(&frame(0, 1, 10_000));
+            let taken = next.take_frame(&frame(0, 1, 10_000));
             links.push(next);
             if let Err(error) = taken {
                 break error.to_string();
@@ -486,9 +486,9 @@ mod tests {
         // Memory that one leaf frees is available to the others.
         let before = all.load(Ordering::Relaxed);
         let first = &mut links[0];
-        first.take(&frame(2, 2, 0)).unwrap();
+        first.take_frame(&frame(2, 2, 0)).unwrap();
         assert_eq!((first.kept, all.load(Ordering::Relaxed)), (0, before - links[1].kept));
-        assert!(links[1].take(&frame(0, 1, 1)).is_ok());
+        assert!(links[1].take_frame(&frame(0, 1, 1)).is_ok());
     }
 
     /// Uses the shortest element of each kind of list.

@@ -114,12 +114,17 @@ pub fn drive_hub(
     links: &mut [LeafLink],
     watch: Watch<'_>,
 ) -> RunOutcome {
-    let processes = links.iter().map(LeafProcess::of).collect();
+    let processes = links.iter().map(LeafProcess::of_link).collect();
     drive(kept, hub, links, processes, watch)
 }
 
 /// Repeats a run from a journal that holds all of it: its leaves have left and are not needed.
-pub fn conclude(kept: &WatchedRuntime, hub: Hub<Message, Record>, labels: Vec<String>, watch: Watch<'_>) -> RunOutcome {
+pub fn conclude_run(
+    kept: &WatchedRuntime,
+    hub: Hub<Message, Record>,
+    labels: Vec<String>,
+    watch: Watch<'_>,
+) -> RunOutcome {
     let processes = labels.into_iter().map(|label| LeafProcess { label, process: 0 }).collect();
     drive(kept, hub, &mut [], processes, watch)
 }
@@ -162,7 +167,7 @@ fn drive(
         // A journal that cannot be saved is reported where results cannot be written either.
         let _ = if end.is_ok() { returns.journal.flush() } else { returns.journal.save() };
     }
-    driver.look(&mut hub);
+    driver.report_progress(&mut hub);
     // Records that leaves have not reported yet cannot be shown, and so neither can their consequences.
     let (settled, reached) = match end.is_ok() {
         true => (Stamp::NEVER, hub.now().time),
@@ -179,7 +184,7 @@ fn drive(
             ..LeafFacts::default()
         };
         let Some(link) = links.get(leaf) else { return told };
-        let (packets_down, packets_up) = link.connection.packets();
+        let (packets_down, packets_up) = link.connection.packet_counts();
         LeafFacts {
             waits: link.waits,
             blocked: link.blocked,
@@ -235,7 +240,9 @@ impl HubDriver<'_, '_, '_> {
             match self.go_on(hub, links) {
                 Ok(()) => return Ok(()),
                 Err(Halt::Failure(failure)) => return Err(failure),
-                Err(Halt::Lost(leaf, failure)) => self.recover(hub, links, BTreeMap::from_iter([(leaf, failure)]))?,
+                Err(Halt::Lost(leaf, failure)) => {
+                    self.recover_lost(hub, links, BTreeMap::from_iter([(leaf, failure)]))?
+                }
             }
         }
     }
@@ -243,7 +250,7 @@ impl HubDriver<'_, '_, '_> {
     fn go_on(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         let kept = self.kept;
         loop {
-            self.miss(hub, links)?;
+            self.handle_reported_losses(hub, links)?;
             self.keep_pace(hub, links)?;
             let mut looked = Instant::now();
             let mut batches = BATCHES_PER_LOOK;
@@ -254,22 +261,22 @@ impl HubDriver<'_, '_, '_> {
                 // Actors that compute for long are interrupted more often.
                 batches = (batches / 2).max(1);
                 looked = Instant::now();
-                self.look(hub);
+                self.report_progress(hub);
                 self.pass_on(hub, links)?;
                 // Lets the runtime keep connections alive and receive what ends the run from outside.
-                kept.breathe();
+                kept.run_ready_tasks();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
                     return Err(place_in_time(failure, hub, links).into());
                 }
-                self.miss(hub, links)?;
+                self.handle_reported_losses(hub, links)?;
             }
             if hub.finished() {
                 return Ok(());
             }
-            self.look(hub);
+            self.report_progress(hub);
             // A leaf that was asked may have sent something to run before the hub waits.
             if !self.pass_on(hub, links)? {
-                kept.block_on(self.exchange(hub, links))?;
+                kept.block_on(self.exchange_frames(hub, links))?;
             }
         }
     }
@@ -281,15 +288,15 @@ impl HubDriver<'_, '_, '_> {
         if let Some(failure) = self.watch.fault.end(self.watch.interruptions) {
             return Err(place_in_time(failure, hub, links));
         }
-        advanced.map_err(|breach| self.breach(&breach, links))
+        advanced.map_err(|breach| self.breach_failure(&breach, links))
     }
 
     /// Writes to all leaves that need a frame, and reads from those that block the hub.
-    async fn exchange(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+    async fn exchange_frames(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         self.flush(hub, links).await?;
         let mut waited = false;
         for leaf in hub.blockers() {
-            waited |= self.hear(hub, links, leaf).await?;
+            waited |= self.read_frames(hub, links, leaf).await?;
         }
         self.waits += u64::from(waited);
         Ok(())
@@ -316,7 +323,7 @@ impl HubDriver<'_, '_, '_> {
                 self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
             }
             self.advance(hub, links, 1)?;
-            self.look(hub);
+            self.report_progress(hub);
             self.pass_on(hub, links)?;
         }
         Ok(())
@@ -334,8 +341,8 @@ impl HubDriver<'_, '_, '_> {
         self.settle(hub.settled())?;
         let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
         if asks {
-            self.kept.block_on(self.ask(hub, links))?;
-            self.look(hub);
+            self.kept.block_on(self.request_reports(hub, links))?;
+            self.report_progress(hub);
             self.settle(hub.settled())?;
         }
         if is_late {
@@ -350,11 +357,11 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Asks leaves to report all that they may have run.
-    async fn ask(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+    async fn request_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         self.send(hub, links, Turn::Ask).await?;
         for leaf in hub.asked() {
             while hub.is_asked(leaf) {
-                match self.hear(hub, links, leaf).await {
+                match self.read_frames(hub, links, leaf).await {
                     Ok(_) => {}
                     Err(Halt::Failure(failure)) => {
                         return Err(self.without_those_who_have_answered(failure, hub, links).await.into());
@@ -377,7 +384,7 @@ impl HubDriver<'_, '_, '_> {
         for leaf in hub.asked() {
             let hear = async {
                 while hub.is_asked(leaf)
-                    && let Ok(up) = links[leaf].read().await
+                    && let Ok(up) = links[leaf].read_frame().await
                     && hub.receive(leaf, up).is_ok()
                 {}
             };
@@ -404,7 +411,7 @@ impl HubDriver<'_, '_, '_> {
         let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
         let mut say = |leaf: usize, down: Down<Message>| {
             if let Some(journal) = journal.as_mut().filter(|_| silent) {
-                journal.turn(batches, turn);
+                journal.append_turn(batches, turn);
             }
             silent = false;
             let link = &mut links[leaf];
@@ -413,7 +420,8 @@ impl HubDriver<'_, '_, '_> {
                 Ok(frames) => {
                     link.frames_down += frames;
                     if let Some(journal) = &mut journal {
-                        quic::contents(&link.outgoing[begin..]).for_each(|frame| journal.down(leaf, frame));
+                        quic::frame_contents(&link.outgoing[begin..])
+                            .for_each(|frame| journal.append_down(leaf, frame));
                     }
                 }
                 Err(error) => problem = Some((leaf, error)),
@@ -433,10 +441,10 @@ impl HubDriver<'_, '_, '_> {
         }
         for leaf in 0..links.len() {
             if !links[leaf].outgoing.is_empty() {
-                match self.guard(hub, leaf, links[leaf].write()).await.0 {
+                match self.guard_leaf(hub, leaf, links[leaf].write()).await.0 {
                     Ok(Ok(())) => {}
-                    Ok(Err(error)) => return Err(self.lost(hub, links, leaf, error)),
-                    Err(end) => return Err(self.ended(end, hub, links)),
+                    Ok(Err(error)) => return Err(self.handle_lost(hub, links, leaf, error)),
+                    Err(end) => return Err(self.halt_for(end, hub, links)),
                 }
             }
         }
@@ -444,7 +452,7 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Reads the frames of this leaf, at least one. Returns true if it had to wait.
-    async fn hear(
+    async fn read_frames(
         &mut self,
         hub: &mut Hub<Message, Record>,
         links: &mut [LeafLink],
@@ -453,23 +461,23 @@ impl HubDriver<'_, '_, '_> {
         let waits = links[leaf].waits;
         let first = match self.wait(hub, links, leaf).await? {
             Ok(up) => up,
-            Err(error) => return Err(self.lost(hub, links, leaf, error)),
+            Err(error) => return Err(self.handle_lost(hub, links, leaf, error)),
         };
         let mut next = Some(first);
         let before = links[leaf].bytes_up;
         while let Some(up) = next {
             let journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
-            let journaled = journal.map(|journal| journal.up(hub.batches(), leaf, &links[leaf].last));
+            let journaled = journal.map(|journal| journal.append_up(hub.batches(), leaf, &links[leaf].last));
             // Even if the disk is full: the leaf's last frames continue this one.
-            hub.receive(leaf, up).map_err(|breach| self.breach(&breach, links))?;
+            hub.receive(leaf, up).map_err(|breach| self.breach_failure(&breach, links))?;
             journaled.transpose()?;
             // A leaf that never stops sending must not keep the log from being passed on.
             if links[leaf].bytes_up - before >= BYTES_AT_ONCE {
                 break;
             }
-            next = match links[leaf].ready() {
+            next = match links[leaf].ready_frame() {
                 Ok(up) => up,
-                Err(error) => return Err(self.lost(hub, links, leaf, error)),
+                Err(error) => return Err(self.handle_lost(hub, links, leaf, error)),
             };
         }
         Ok(links[leaf].waits > waits)
@@ -482,20 +490,20 @@ impl HubDriver<'_, '_, '_> {
         links: &mut [LeafLink],
         leaf: usize,
     ) -> Result<Result<Up<Message, Record>, LinkError>, Halt> {
-        if let Some(up) = links[leaf].kept() {
+        if let Some(up) = links[leaf].pop_backlog() {
             return Ok(Ok(up));
         }
-        let (end, waited) = self.guard(hub, leaf, links[leaf].read()).await;
+        let (end, waited) = self.guard_leaf(hub, leaf, links[leaf].read_frame()).await;
         if let Some(waited) = waited {
             links[leaf].waits += 1;
             links[leaf].blocked += waited;
         }
-        end.map_err(|end| self.ended(end, hub, links))
+        end.map_err(|end| self.halt_for(end, hub, links))
     }
 
     /// Runs a future that needs this leaf until it is done, the run is ended from outside, or nothing moves any more.
     /// Returns the waiting time. None if it was done at once.
-    async fn guard<T>(
+    async fn guard_leaf<T>(
         &mut self,
         hub: &Hub<Message, Record>,
         leaf: usize,
@@ -547,7 +555,7 @@ impl HubDriver<'_, '_, '_> {
         (end, since.map(|since| since.elapsed()))
     }
 
-    fn ended(&self, end: OutsideEnd, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Halt {
+    fn halt_for(&self, end: OutsideEnd, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Halt {
         match end {
             OutsideEnd::Interruption(failure) => place_in_time(failure, hub, links).into(),
             OutsideEnd::Gone(leaf, why) => Halt::Lost(leaf, explain_loss(hub, links, leaf, &why)),
@@ -569,7 +577,7 @@ impl HubDriver<'_, '_, '_> {
             }
             for leaf in hub.blockers() {
                 while hub.is_blocker(leaf) && !links[leaf].is_torn {
-                    let Ok(up) = links[leaf].read().await else { break };
+                    let Ok(up) = links[leaf].read_frame().await else { break };
                     if hub.receive(leaf, up).is_err() {
                         break;
                     }
@@ -580,7 +588,7 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Reports the progress, and takes the records of the hub into the log.
-    fn look(&mut self, hub: &mut Hub<Message, Record>) {
+    fn report_progress(&mut self, hub: &mut Hub<Message, Record>) {
         let [records, ahead] = hub.take_logs();
         (self.watch.progress)(hub.done().time.min(hub.now().time), hub.events(), &records);
         self.log.add(0, records);
@@ -588,7 +596,7 @@ impl HubDriver<'_, '_, '_> {
         (2..).zip(hub.take_leaf_logs()).for_each(|(place, log)| self.log.add(place, log));
     }
 
-    fn breach(&self, breach: &Breach, links: &[LeafLink]) -> Failure {
+    fn breach_failure(&self, breach: &Breach, links: &[LeafLink]) -> Failure {
         let leaf = |leaf: usize| links.get(leaf).map_or_else(|| format!("leaf {leaf}"), |link| link.label.clone());
         Failure::of_breach(breach, self.watch.names, leaf)
     }

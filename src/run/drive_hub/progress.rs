@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::super::Failure;
 use super::super::quic::{Close, WireError};
-use super::super::sanitize::reported;
+use super::super::sanitize::mark_reported;
 use super::leaf_link::{LeafLink, LinkError, Unmoved};
 use hansa_sim::kernel::{self, Hub};
 use hansa_sim::protocol::{Message, Record};
@@ -39,11 +39,11 @@ impl Reached {
         if run.events > then.events || run.leaves_finished > then.leaves_finished || self.carried > before.carried {
             return true;
         }
-        if self.clocks > before.clocks && !creeps(self.clocks - before.clocks, after) {
+        if self.clocks > before.clocks && !is_creeping(self.clocks - before.clocks, after) {
             return true;
         }
         let gained = run.safe.time.micros().saturating_sub(then.safe.time.micros());
-        run.safe > then.safe && (run.received > then.received || !creeps(gained, after))
+        run.safe > then.safe && (run.received > then.received || !is_creeping(gained, after))
     }
 }
 
@@ -53,12 +53,17 @@ pub(super) fn sum_clocks(clocks: &[Arc<AtomicU64>]) -> u64 {
 }
 
 /// True if virtual time, of which this many us have passed in real time, creeps.
-pub(super) fn creeps(gained: u64, after: Duration) -> bool {
+pub(super) fn is_creeping(gained: u64, after: Duration) -> bool {
     u128::from(gained) * CREEP < after.as_micros()
 }
 
 /// The failure of a lost leaf: its name, virtual time and reason.
-pub(super) fn lost(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, error: LinkError) -> Failure {
+pub(super) fn lost_leaf_failure(
+    hub: &Hub<Message, Record>,
+    links: &[LeafLink],
+    leaf: usize,
+    error: LinkError,
+) -> Failure {
     if let LinkError::TooMuch { .. } = error {
         // The frame that exceeds the bound may be that of an honest member.
         let most = links.iter().max_by_key(|link| link.unmoved.kept).unwrap_or(&links[leaf]);
@@ -71,7 +76,7 @@ pub(super) fn lost(hub: &Hub<Message, Record>, links: &[LeafLink], leaf: usize, 
     }
     // A member reports a failure of its program or actors itself, with the virtual time.
     if let LinkError::Wire(WireError::Closed { close: Some(close), reason }) = &error {
-        let reported = || reported(&links[leaf].label, reason);
+        let reported = || mark_reported(&links[leaf].label, reason);
         match close {
             Close::Failed => return Failure::Program(reported()),
             Close::Breach => return Failure::Breach(reported()),
@@ -168,7 +173,7 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
             counted(frames, "frame"),
             counted(bytes as u64, "byte")
         );
-        if let Some((come, announced)) = link.receiver.half() {
+        if let Some((come, announced)) = link.receiver.partial_frame() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");
         }
         let other = link.connection.bytes_in().saturating_sub(link.bytes_up);

@@ -50,7 +50,7 @@ pub(super) struct LeafProcess {
 }
 
 impl LeafProcess {
-    pub fn of(link: &LeafLink) -> LeafProcess {
+    pub fn of_link(link: &LeafLink) -> LeafProcess {
         LeafProcess { label: link.label.clone(), process: link.process }
     }
 
@@ -75,7 +75,7 @@ pub(super) type Losses = BTreeMap<usize, ((u64, u64), u32)>;
 
 impl HubDriver<'_, '_, '_> {
     /// Decides on a leaf whose connection has failed.
-    pub(super) fn lost(
+    pub(super) fn handle_lost(
         &mut self,
         hub: &Hub<Message, Record>,
         links: &[LeafLink],
@@ -87,7 +87,7 @@ impl HubDriver<'_, '_, '_> {
         if may_come_back && let Some(gone) = self.reported_loss(leaf) {
             return Halt::Lost(leaf, explain_loss(hub, links, leaf, &gone.why));
         }
-        let failure = progress::lost(hub, links, leaf, error);
+        let failure = progress::lost_leaf_failure(hub, links, leaf, error);
         if may_come_back { Halt::Lost(leaf, failure) } else { Halt::Failure(failure) }
     }
 
@@ -102,7 +102,11 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Handles losses that the launcher has reported.
-    pub(super) fn miss(&mut self, hub: &Hub<Message, Record>, links: &[LeafLink]) -> Result<(), Halt> {
+    pub(super) fn handle_reported_losses(
+        &mut self,
+        hub: &Hub<Message, Record>,
+        links: &[LeafLink],
+    ) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
             if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
@@ -120,7 +124,7 @@ impl HubDriver<'_, '_, '_> {
     ) -> Result<(), Failure> {
         let Some(returns) = self.watch.returns.as_mut().filter(|returns| returns.goes_on) else { return Ok(()) };
         let since = Instant::now();
-        let mut pages = returns.journal.read()?;
+        let mut pages = returns.journal.read_pages()?;
         let mut rehearsal = Rehearsal::default();
         let mut items = 0;
         while let Some(item) = pages.next()? {
@@ -136,12 +140,12 @@ impl HubDriver<'_, '_, '_> {
             })?;
             items += 1;
             if items % ITEMS_PER_LOOK == 0 {
-                self.look(hub);
+                self.report_progress(hub);
                 if self.log.waiting() >= self.worth {
                     self.settle(hub.settled())?;
                     self.worth = self.log.waiting() + LOG_WORTH;
                 }
-                self.kept.breathe();
+                self.kept.run_ready_tasks();
                 if let Ok(failure) = self.watch.interruptions.try_recv() {
                     return Err(place_in_time(failure, hub, links));
                 }
@@ -149,7 +153,7 @@ impl HubDriver<'_, '_, '_> {
         }
         let journal = &mut self.watch.returns.as_mut().expect("it was there").journal;
         for (leaf, frame) in rehearsal.unwritten() {
-            journal.down(leaf, &frame);
+            journal.append_down(leaf, &frame);
         }
         let here = since.elapsed();
         if links.is_empty() {
@@ -177,12 +181,12 @@ impl HubDriver<'_, '_, '_> {
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
         match lost.is_empty() {
             true => Ok(()),
-            false => self.recover(hub, links, lost),
+            false => self.recover_lost(hub, links, lost),
         }
     }
 
     /// Waits until all lost leaves have returned and caught up, including those that are lost meanwhile.
-    pub(super) fn recover(
+    pub(super) fn recover_lost(
         &mut self,
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
@@ -220,7 +224,7 @@ impl HubDriver<'_, '_, '_> {
         }
         let mut deadlines = BTreeMap::new();
         for (leaf, failure) in lost.iter() {
-            deadlines.insert(*leaf, self.expect(hub, links, *leaf, failure)?);
+            deadlines.insert(*leaf, self.expect_return(hub, links, *leaf, failure)?);
         }
         let mut here = BTreeMap::new();
         while here.len() < lost.len() {
@@ -238,10 +242,10 @@ impl HubDriver<'_, '_, '_> {
                     }
                     here.remove(&leaf);
                     let failure = explain_loss(hub, links, leaf, &gone.why);
-                    deadlines.insert(leaf, self.expect(hub, links, leaf, &failure)?);
+                    deadlines.insert(leaf, self.expect_return(hub, links, leaf, &failure)?);
                     lost.insert(leaf, failure);
                 }
-                peer = returns.door.returned() => {
+                peer = returns.door.next_returned() => {
                     let Some(leaf) = links.iter().position(|link| link.parties == peer.parties) else { continue };
                     self.processes[leaf].process = peer.process;
                     here.insert(leaf, peer);
@@ -257,13 +261,13 @@ impl HubDriver<'_, '_, '_> {
             }
         }
         for (leaf, peer) in here {
-            links[leaf].replace(peer);
+            links[leaf].replace_process(peer);
         }
         Ok(())
     }
 
     /// Allows a lost leaf to return, unless it was lost too often. Returns the deadline.
-    fn expect(
+    fn expect_return(
         &mut self,
         hub: &Hub<Message, Record>,
         links: &[LeafLink],
@@ -273,7 +277,7 @@ impl HubDriver<'_, '_, '_> {
         let link = &links[leaf];
         let returns = self.watch.returns.as_ref().expect(MAY_RETURN);
         link.connection.close(Close::Dropped, "");
-        returns.door.expect(&link.parties, &link.connection);
+        returns.door.vacate_seats(&link.parties, &link.connection);
 
         let place = (hub.events(), hub.progress().received);
         let (at, count) = self.losses.entry(leaf).or_insert_with(|| (place, 0));
@@ -316,7 +320,7 @@ impl HubDriver<'_, '_, '_> {
         back: &[usize],
         lost: &mut BTreeMap<usize, Failure>,
     ) -> Result<BTreeMap<usize, u64>, Failure> {
-        let mut pages = self.watch.returns.as_mut().expect(MAY_RETURN).journal.read()?;
+        let mut pages = self.watch.returns.as_mut().expect(MAY_RETURN).journal.read_pages()?;
         let mut repeats: BTreeMap<usize, Repeats> = back.iter().map(|leaf| (*leaf, Repeats::default())).collect();
         let mut more = true;
         while more {
@@ -328,9 +332,9 @@ impl HubDriver<'_, '_, '_> {
                     Err(error) if error.may_pass() => {
                         repeats.remove(&leaf);
                         links[leaf].clear_outgoing();
-                        lost.insert(leaf, progress::lost(hub, links, leaf, error));
+                        lost.insert(leaf, progress::lost_leaf_failure(hub, links, leaf, error));
                     }
-                    Err(error) => return Err(progress::lost(hub, links, leaf, error)),
+                    Err(error) => return Err(progress::lost_leaf_failure(hub, links, leaf, error)),
                 }
             }
         }
@@ -338,7 +342,7 @@ impl HubDriver<'_, '_, '_> {
         for (leaf, repeats) in repeats {
             repeated.insert(leaf, repeats.repeated());
             for frame in repeats.into_new_frames() {
-                links[leaf].keep(frame).map_err(|error| progress::lost(hub, links, leaf, error))?;
+                links[leaf].keep_frame(frame).map_err(|error| progress::lost_leaf_failure(hub, links, leaf, error))?;
             }
         }
         Ok(repeated)
@@ -359,7 +363,7 @@ impl HubDriver<'_, '_, '_> {
         let mut under_way = Vec::new();
         for (leaf, link) in links.iter_mut().enumerate() {
             if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
-                under_way.push((leaf, Box::pin(link.repeat(repeats, &moved))));
+                under_way.push((leaf, Box::pin(link.compare_repeats(repeats, &moved))));
             }
         }
         let mut ends = Vec::new();
@@ -391,7 +395,7 @@ impl HubDriver<'_, '_, '_> {
                 },
                 () = tokio::time::sleep(self.watch.stall_after) => {
                     let passed = progress::sum_clocks(&self.clocks) - before.1;
-                    if moved.get() == before.0 && progress::creeps(passed, self.watch.stall_after) {
+                    if moved.get() == before.0 && progress::is_creeping(passed, self.watch.stall_after) {
                         let label = |(leaf, _): &(usize, _)| self.processes[*leaf].label.as_str();
                         let who = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
@@ -423,7 +427,7 @@ fn read_piece(
         match pages.next()? {
             None => return Ok(false),
             Some(Item::Down { leaf, frame }) if repeats.contains_key(&leaf) => {
-                quic::append(frame, &mut links[leaf].outgoing)
+                quic::append_frame(frame, &mut links[leaf].outgoing)
                     .map_err(|error| Failure::Internal(format!("a frame of the journal: {error}")))?;
                 bytes += frame.len();
             }

@@ -45,7 +45,7 @@ struct Body {
 impl Consumer<u8> for Body {
     type Error = io::Error;
 
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn take_items(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
         self.file.write_all(bytes)?;
         let before = self.bytes;
@@ -57,14 +57,14 @@ impl Consumer<u8> for Body {
         self.file.sync_all()
     }
 
-    fn again(error: &io::Error) -> io::Error {
+    fn repeat_error(error: &io::Error) -> io::Error {
         error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
     }
 }
 
 impl ResultFile {
     /// Makes a file of a result, unless that was given up.
-    pub(super) fn of(folder: &PartialDir, name: &str) -> Result<ResultFile, FileError> {
+    pub(super) fn create_in(folder: &PartialDir, name: &str) -> Result<ResultFile, FileError> {
         let made = folder.while_making(|| ResultFile::create(name, folder.path().join(name)));
         made.unwrap_or_else(|| Err(FileError::GivenUp(folder.path().to_owned())))
     }
@@ -76,8 +76,8 @@ impl ResultFile {
     }
 
     /// Appends these bytes. A failure to write them may be reported later.
-    pub fn put(&mut self, bytes: &[u8]) -> Result<(), FileError> {
-        self.body.put(bytes).map_err(|error| io_error("write", &self.path, error))
+    pub fn append_bytes(&mut self, bytes: &[u8]) -> Result<(), FileError> {
+        self.body.put_items(bytes).map_err(|error| io_error("write", &self.path, error))
     }
 
     /// Ends the file: a long one goes to the disk while its owner does something else.

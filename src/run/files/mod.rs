@@ -21,11 +21,11 @@ use std::sync::Arc;
 pub use self::error::FileError;
 use self::error::io_error;
 pub use self::file::{EndedFile, ResultFile, Scratch};
-pub use self::read::verify;
-pub(super) use self::read::{changed_names, name_of, open, part};
+pub use self::read::verify_results;
+pub(super) use self::read::{changed_names, name_of, open_part, open_result};
 pub use self::shelf::Shelf;
 use super::commit::{put_back, put_in_place};
-use super::disk::{Disk, RealDisk, io_reason, parent, remove_tree};
+use super::disk::{Disk, RealDisk, io_reason, parent_folder, remove_tree};
 use super::err;
 use super::input::read_plain;
 use super::journal::{Head, JOURNAL};
@@ -94,8 +94,8 @@ impl ResultFolder {
             return Err(FileError::NoName(out));
         }
         clear_after_the_dead(&*disk, &out);
-        replaceable(&out)?;
-        let parent = parent(&out);
+        is_replaceable(&out)?;
+        let parent = parent_folder(&out);
         let made = parent.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made = made.map(Path::to_owned).collect();
         fs::create_dir_all(parent).map_err(|error| io_error("create", parent, error))?;
@@ -120,27 +120,27 @@ impl ResultFolder {
         let owner = fs::metadata(path).map_err(|error| io_error("read", path, error))?;
         if rustix::process::geteuid().is_root() {
             self.owner = Some((owner.uid(), owner.gid()));
-            let parent = parent(&self.out);
+            let parent = parent_folder(&self.out);
             if fs::metadata(parent).is_ok_and(|found| found.uid() == 0) {
-                self.give(parent);
+                self.give_to_owner(parent);
             }
-            self.give(self.partial.path());
+            self.give_to_owner(self.partial.path());
         }
         Ok(())
     }
 
     /// The final place, as it was typed.
-    pub fn asked(&self) -> &Path {
+    pub fn typed_path(&self) -> &Path {
         &self.asked
     }
 
     /// The place of its files until it is complete.
-    pub fn partial(&self) -> &PartialDir {
+    pub fn partial_dir(&self) -> &PartialDir {
         &self.partial
     }
 
     /// A file for this run alone, invisible to all others: it has no name.
-    pub fn scratch(&self) -> Result<Scratch, FileError> {
+    pub fn scratch_file(&self) -> Result<Scratch, FileError> {
         let path = self.partial.path().join(".aside");
         let open = OpenOptions::new().read(true).append(true).create_new(true).open(&path);
         let file = open.and_then(|file| fs::remove_file(&path).map(|()| file));
@@ -153,31 +153,31 @@ impl ResultFolder {
     }
 
     /// A set of files that grow while the result is made.
-    pub fn shelf(&self) -> Shelf {
+    pub fn open_shelf(&self) -> Shelf {
         Shelf::new(self.partial.clone())
     }
 
-    pub fn writer(&self, name: &str) -> Result<ResultFile, FileError> {
-        ResultFile::of(&self.partial, name)
+    pub fn create_file(&self, name: &str) -> Result<ResultFile, FileError> {
+        ResultFile::create_in(&self.partial, name)
     }
 
     /// Takes a complete file.
     pub fn close(&mut self, file: ResultFile) -> Result<(), FileError> {
-        self.take(file.end())
+        self.take_ended(file.end())
     }
 
     /// Takes a complete file that may already be on its way to the disk.
-    pub fn take(&mut self, file: EndedFile) -> Result<(), FileError> {
+    pub fn take_ended(&mut self, file: EndedFile) -> Result<(), FileError> {
         let path = file.path.clone();
         self.files.push(file.finish()?);
-        self.give(&path);
+        self.give_to_owner(&path);
         Ok(())
     }
 
     /// Writes a small file in one go.
     pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
-        let mut file = self.writer(name)?;
-        file.put(bytes)?;
+        let mut file = self.create_file(name)?;
+        file.append_bytes(bytes)?;
         self.close(file)
     }
 
@@ -185,12 +185,12 @@ impl ResultFolder {
     pub fn finish(mut self, mut manifest: Manifest) -> Result<Placed, FileError> {
         manifest.files = self.files.clone();
         self.write(MANIFEST, &manifest.json())?;
-        self.give(&self.partial.path().join(JOURNAL));
+        self.give_to_owner(&self.partial.path().join(JOURNAL));
         let new = self.partial.path();
         self.disk.sync(new).map_err(|error| io_error("write", new, error))?;
 
         let place = || {
-            let earlier = replaceable(&self.out)?.then(|| Earlier::of(&self.out));
+            let earlier = is_replaceable(&self.out)?.then(|| Earlier::read_result(&self.out));
             // A cleanup after dead processes must not take the moved folder for theirs.
             let lock = Lock::take(&self.out);
             let kept = if self.keep_earlier && earlier.as_ref().is_some_and(Option::is_some) {
@@ -205,8 +205,8 @@ impl ResultFolder {
         };
         let after = |(earlier, moved, _lock): (Option<Earlier>, Option<PathBuf>, Lock)| {
             // The sync comes before the removal of the earlier result: a power cut must not take both.
-            let above = self.made.iter().map(|made| parent(made));
-            for folder in [parent(&self.out)].into_iter().chain(above) {
+            let above = self.made.iter().map(|made| parent_folder(made));
+            for folder in [parent_folder(&self.out)].into_iter().chain(above) {
                 self.disk.sync(folder).map_err(|error| io_error("write", folder, error))?;
             }
             let is_kept = earlier.as_ref().is_some_and(|earlier| earlier.kept.is_some());
@@ -222,7 +222,7 @@ impl ResultFolder {
 
     /// Removes the result that has been replaced.
     fn clear_away(&self, moved: &Path) -> Result<(), FileError> {
-        if replaceable(moved).is_ok() {
+        if is_replaceable(moved).is_ok() {
             // Its owner may have removed the right to write into it.
             let _ = fs::set_permissions(moved, Permissions::from_mode(0o700));
             // The new result is in its place and complete, so this is no failure of the run.
@@ -239,7 +239,7 @@ impl ResultFolder {
         }
         // A file has been put into it at the last moment.
         let (path, told) = self.free_name()?;
-        self.disk.rename(moved, &path).map_err(|error| io_error("keep", moved, error))?;
+        self.disk.rename_folder(moved, &path).map_err(|error| io_error("keep", moved, error))?;
         let asked = self.asked.display();
         let told = told.display();
         err::warning(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
@@ -259,7 +259,7 @@ impl ResultFolder {
     }
 
     // Some mounted file systems have no owners; results are none the worse for it.
-    fn give(&self, path: &Path) {
+    fn give_to_owner(&self, path: &Path) {
         if let Some((user, group)) = self.owner {
             let _ = chown(path, Some(user), Some(group));
         }
@@ -274,7 +274,7 @@ impl Drop for ResultFolder {
 
 impl Earlier {
     /// Facts about the result in a folder; `None` if that is empty.
-    fn of(folder: &Path) -> Option<Earlier> {
+    fn read_result(folder: &Path) -> Option<Earlier> {
         let manifest: Manifest = serde_json::from_slice(&read_plain(&folder.join(MANIFEST)).ok()?).ok()?;
         let summary = read_plain(&folder.join(SUMMARY)).ok();
         let summary = summary.and_then(|json| serde_json::from_slice::<SummaryFile>(&json).ok());
@@ -287,7 +287,7 @@ impl Earlier {
 /// Cleans up after processes that were killed while they made or placed results for `out`.
 pub(super) fn clear_after_the_dead(disk: &dyn Disk, out: &Path) {
     bring_back(disk, out);
-    for left in partial_dir::clear(out) {
+    for left in partial_dir::clear_left_behind(out) {
         err::note(&format!("note: removed {}, left by a run that ended early", left.display()));
     }
 }
@@ -303,7 +303,7 @@ pub(super) fn settle_after_the_dead(
 ) -> Option<PathBuf> {
     let mut resumable = partial_dir::left_to_resume(out);
     // A run without a head in its journal has not begun.
-    resumable.retain(|left| Head::read(&left.join(JOURNAL)).is_ok());
+    resumable.retain(|left| Head::read_head(&left.join(JOURNAL)).is_ok());
     if resumable.is_empty() {
         clear_after_the_dead(disk, out);
     }
@@ -322,7 +322,7 @@ fn bring_back(disk: &dyn Disk, out: &Path) {
 }
 
 /// True if a result in this place may be replaced; an error if other contents are there.
-fn replaceable(out: &Path) -> Result<bool, FileError> {
+fn is_replaceable(out: &Path) -> Result<bool, FileError> {
     match fs::symlink_metadata(out) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(io_error("look at", out, error)),

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{EVENTS, MANIFEST, OF_AN_EXPERIMENT, STATE, SUMMARY, bring_back};
-use crate::disk::{RealDisk, io_reason, open_regular, unreadable};
+use crate::disk::{RealDisk, io_reason, open_regular, unreadable_input};
 use crate::sanitize::{sanitize_line_up_to, sanitize_text};
 use crate::{Failure, err, out};
 use hansa_report::{Manifest, Output, Side, SummaryFile};
@@ -17,8 +17,8 @@ use hansa_report::{Manifest, Output, Side, SummaryFile};
 const BUFFER: usize = super::file::BUFFER;
 
 /// Compares two result folders: the outcome on standard output if they are the same run, a failure if not.
-pub fn verify(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
-    let sides = (open(a)?, open(b)?);
+pub fn verify_results(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
+    let sides = (open_result(a)?, open_result(b)?);
     if let Some(live) = [&sides.0, &sides.1].into_iter().find(|side| side.summary.run.live.is_some()) {
         let message = format!("{} is a live run: it measures real time, and has no digest to compare", live.name);
         return Err(Failure::Input(message));
@@ -55,7 +55,7 @@ fn warn_of_version(name: &str, version: &str) {
 const VERSION_MAX: usize = 40;
 
 /// Opens a result folder; fails with an explanation if it is none. Warns if another version made it.
-pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
+pub fn open_result(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
     let name = name_of(folder);
     bring_back(&RealDisk, folder);
     if folder.is_file() {
@@ -70,12 +70,12 @@ pub fn open(folder: &Path) -> Result<Side<BufReader<File>>, Failure> {
             false => format!("{name} is not a result folder: it has no {MANIFEST}"),
         }));
     }
-    let file = part(folder, EVENTS)?;
-    let manifest: Manifest = parse(folder, MANIFEST)?;
+    let file = open_part(folder, EVENTS)?;
+    let manifest: Manifest = parse_file(folder, MANIFEST)?;
     warn_of_version(&name, &manifest.version);
     Ok(Side {
         manifest,
-        summary: parse::<SummaryFile>(folder, SUMMARY)?,
+        summary: parse_file::<SummaryFile>(folder, SUMMARY)?,
         events: BufReader::with_capacity(BUFFER, file),
         name,
     })
@@ -87,16 +87,16 @@ pub fn name_of(folder: &Path) -> String {
     if name.len() > 1 { name.trim_end_matches('/').to_owned() } else { name }
 }
 
-pub fn parse<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
+pub fn parse_file<T: serde::de::DeserializeOwned>(folder: &Path, name: &str) -> Result<T, Failure> {
     let path = folder.join(name);
     let mut bytes = Vec::new();
-    part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable(&path, &error))?;
+    open_part(folder, name)?.read_to_end(&mut bytes).map_err(|error| unreadable_input(&path, &error))?;
     serde_json::from_slice(&bytes).map_err(|error| Failure::Input(format!("{} is damaged: {error}", path.display())))
 }
 
 /// Opens a file of a result, which may come from anywhere: the name has to be that of a file in its folder, and the
 /// file regular.
-pub fn part(folder: &Path, name: &str) -> Result<File, Failure> {
+pub fn open_part(folder: &Path, name: &str) -> Result<File, Failure> {
     let path = folder.join(name);
     let mut parts = Path::new(name).components();
     if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) || name.ends_with('/') {
@@ -112,7 +112,7 @@ pub fn part(folder: &Path, name: &str) -> Result<File, Failure> {
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
             Err(wrong("a link, and a result has none"))
         }
-        Err(error) => Err(unreadable(&path, &error)),
+        Err(error) => Err(unreadable_input(&path, &error)),
     }
 }
 
@@ -122,10 +122,10 @@ pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, 
     let mut changed = Vec::new();
     for output in manifest.files.iter().filter(|output| output.name != EVENTS) {
         let path = folder.join(&output.name);
-        match hash(part(folder, &output.name)?) {
+        match hash(open_part(folder, &output.name)?) {
             Ok((bytes, hash)) if (bytes, &hash) == (output.bytes, &output.hash) => {}
             Ok(_) => changed.push(path.display().to_string()),
-            Err(error) => return Err(unreadable(&path, &error)),
+            Err(error) => return Err(unreadable_input(&path, &error)),
         }
     }
     Ok(changed)
@@ -135,7 +135,7 @@ pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, 
 /// with; the events are not among them.
 pub fn changed_names(folder: &Path, manifest: &Manifest) -> Vec<String> {
     let is_as_written = |output: &&Output| {
-        let found = part(folder, &output.name).ok().and_then(|file| hash(file).ok());
+        let found = open_part(folder, &output.name).ok().and_then(|file| hash(file).ok());
         found.is_some_and(|(bytes, hash)| bytes == output.bytes && hash == output.hash)
     };
     let changed = manifest.files.iter().filter(|output| output.name != EVENTS && !is_as_written(output));

@@ -18,11 +18,11 @@ impl Shelf {
     }
 
     /// Appends to a file.
-    pub fn put(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), FileError> {
+    pub fn append_to(&mut self, name: &'static str, bytes: &[u8]) -> Result<(), FileError> {
         if !self.open.contains_key(name) {
-            self.open.insert(name, ResultFile::of(&self.folder, name)?);
+            self.open.insert(name, ResultFile::create_in(&self.folder, name)?);
         }
-        self.open.get_mut(name).expect("opened above").put(bytes)
+        self.open.get_mut(name).expect("opened above").append_bytes(bytes)
     }
 
     /// Ends this file, if it is there.

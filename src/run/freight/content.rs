@@ -9,8 +9,8 @@ pub struct LoadContent {
 }
 
 /// Seed of a load's content; no two loads have the same.
-pub fn seed(run: u64, flow: u64) -> u64 {
-    mix(run ^ mix(flow.wrapping_add(0x9e37_79b9_7f4a_7c15)))
+pub fn load_seed(run: u64, flow: u64) -> u64 {
+    mix_bits(run ^ mix_bits(flow.wrapping_add(0x9e37_79b9_7f4a_7c15)))
 }
 
 impl LoadContent {
@@ -23,7 +23,7 @@ impl LoadContent {
         debug_assert!(block.len().is_multiple_of(8), "a block holds whole words");
         let count = block.len().min(usize::try_from(self.bytes - self.at).unwrap_or(usize::MAX));
         for (word, place) in (self.at / 8..).zip(block[..count.next_multiple_of(8)].chunks_exact_mut(8)) {
-            place.copy_from_slice(&mix(self.seed.wrapping_add(word)).to_le_bytes());
+            place.copy_from_slice(&mix_bits(self.seed.wrapping_add(word)).to_le_bytes());
         }
         self.at += count as u64;
         count
@@ -31,7 +31,7 @@ impl LoadContent {
 }
 
 /// The last step of SplitMix64.
-fn mix(word: u64) -> u64 {
+fn mix_bits(word: u64) -> u64 {
     let word = word.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -28,7 +28,7 @@ use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::network::LinkId;
 use hansa_sim::protocol::Record;
 use shape::Shaper;
-pub use site::serve;
+pub use site::serve_router;
 use wire::{BLOCK, LoadHeader, LoadLabel, LoadVerdict};
 
 /// Number of concurrent loads, unless all have to be concurrent.
@@ -146,9 +146,9 @@ impl Freight {
     }
 
     /// Starts loads for all flows that these records of the router release, and records loads that have arrived.
-    pub fn see(&mut self, records: &[Entry<Record>]) {
+    pub fn start_released(&mut self, records: &[Entry<Record>]) {
         while let Ok(arrival) = self.done.1.try_recv() {
-            self.note(arrival);
+            self.record_arrival(arrival);
         }
         for entry in records {
             if let Record::Sent { edge, from, to, bytes, .. } | Record::Shipped { edge, from, to, bytes, .. } =
@@ -160,15 +160,15 @@ impl Freight {
     }
 
     /// Number of bytes passed so far.
-    pub fn passed(&self) -> Arc<AtomicU64> {
+    pub fn passed_bytes(&self) -> Arc<AtomicU64> {
         self.passed.clone()
     }
 
     /// Reports a load that has not arrived, or not completely, as soon as that is known. If a process has left, the
     /// reader of its frames knows more.
-    pub fn complaint(&self) -> Result<(), Failure> {
+    pub fn check_failed(&self) -> Result<(), Failure> {
         match &self.failed {
-            Some(what) if self.homes.iter().flatten().all(|home| home.connection.ended().is_none()) => {
+            Some(what) if self.homes.iter().flatten().all(|home| home.connection.end_reason().is_none()) => {
                 Err(Failure::Breach(what.clone()))
             }
             _ => Ok(()),
@@ -178,7 +178,7 @@ impl Freight {
     fn load(&mut self, edge: EdgeId, from: ActorId, to: ActorId, volume: u64) {
         let flow = self.sent;
         self.sent += 1;
-        let label = LoadLabel { flow, seed: content::seed(self.seed, flow), bytes: (self.amount)(volume) };
+        let label = LoadLabel { flow, seed: content::load_seed(self.seed, flow), bytes: (self.amount)(volume) };
         self.under_way.insert(flow, Trip { edge, from, to, began: Instant::now() });
         let homes = [from, to].map(|actor| self.homes[actor.index()].clone());
         let way = self.live.as_ref().map(|live| (live.shaper.clone(), (live.route)(from, to)));
@@ -189,7 +189,7 @@ impl Freight {
             let outcome = match homes {
                 [Some(from), Some(to)] => {
                     let _turn = turns.acquire().await;
-                    carry(label, &from, &to, way, passed).await
+                    carry_load(label, &from, &to, way, passed).await
                 }
                 _ => Err("one of the sites has no process".to_owned()),
             };
@@ -198,7 +198,7 @@ impl Freight {
         });
     }
 
-    fn note(&mut self, arrival: Arrival) {
+    fn record_arrival(&mut self, arrival: Arrival) {
         let Some(trip) = self.under_way.remove(&arrival.flow) else { return };
         match arrival.outcome {
             Ok(()) => {
@@ -235,7 +235,7 @@ impl Freight {
                 let text = format!("{first} has not arrived: no load has made progress for {patience} s");
                 return Err(Failure::Breach(text));
             };
-            self.note(arrival);
+            self.record_arrival(arrival);
         }
         match self.failed {
             Some(what) => Err(Failure::Breach(what)),
@@ -249,7 +249,7 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
     while let Ok(mut stream) = connection.accept_uni().await {
         let mailbox = mailbox.clone();
         tokio::spawn(async move {
-            let Ok(word) = LoadHeader::read(&mut stream).await else { return };
+            let Ok(word) = LoadHeader::read_from(&mut stream).await else { return };
             let mut mailbox = mailbox.lock().expect("no code panics while it holds mail");
             // A stream for which no task waits is dropped.
             match word {
@@ -266,7 +266,13 @@ async fn sort_mail(connection: Connection, mailbox: Arc<Mutex<Mailbox>>) {
 type LoadWay = Option<(Arc<Shaper>, Vec<LinkId>)>;
 
 /// Takes one load from its sender to its receiver.
-async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: Arc<AtomicU64>) -> Result<(), String> {
+async fn carry_load(
+    label: LoadLabel,
+    from: &Home,
+    to: &Home,
+    way: LoadWay,
+    passed: Arc<AtomicU64>,
+) -> Result<(), String> {
     let released = tokio::time::Instant::now();
     let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site no longer answers".to_owned();
@@ -286,8 +292,8 @@ async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: A
     let mut sender = Sender { asking, passed };
     let stream = data.await.map_err(gone)?;
     let checksum = match way {
-        None => relay(stream, &mut out, &mut sender).await,
-        Some((shaper, route)) => shape::relay(&shaper, &route, released, stream, (&mut out, &mut sender)).await,
+        None => relay_load(stream, &mut out, &mut sender).await,
+        Some((shaper, route)) => shape::relay_shaped(&shaper, &route, released, stream, (&mut out, &mut sender)).await,
     };
     let checksum = checksum.map_err(lost)?;
     out.finish().map_err(lost)?;
@@ -302,7 +308,7 @@ async fn carry(label: LoadLabel, from: &Home, to: &Home, way: LoadWay, passed: A
 }
 
 /// Passes a load on, and gives its sender new credit for the bytes passed.
-async fn relay(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -> std::io::Result<u64> {
+async fn relay_load(mut from: RecvStream, to: &mut LoadSender, sender: &mut Sender) -> std::io::Result<u64> {
     let mut hasher = Xxh3::new();
     let mut block = vec![0; BLOCK];
     loop {
@@ -346,16 +352,16 @@ mod tests {
             active: Time::ZERO,
         };
         let sent = Entry { stamp: Stamp::ZERO, actor: ActorId(0), record };
-        let runtime = crate::runtime().unwrap();
+        let runtime = crate::build_runtime().unwrap();
         let seen = runtime.block_on(async {
             let names = ["york", "bath"].map(str::to_owned).to_vec();
             // None of them has a process.
             let mut freight = Freight::new(Vec::new(), names, 1, |bytes| bytes, None);
-            freight.see(&[sent]);
+            freight.start_released(&[sent]);
             tokio::task::yield_now().await;
-            freight.see(&[]);
+            freight.start_released(&[]);
             assert!(freight.under_way.is_empty());
-            freight.complaint()
+            freight.check_failed()
         });
         let told = "the data of 7.0-1 from york to bath: one of the sites has no process";
         assert_eq!(seen, Err(Failure::Breach(told.to_owned())));

@@ -54,11 +54,11 @@ impl Shaper {
     }
 
     /// Bytes per second of real time.
-    fn rate(&self, link: LinkId, flows: u32) -> f64 {
+    fn link_rate(&self, link: LinkId, flows: u32) -> f64 {
         self.links[link.index()].effective(flows) * 1e6 * self.speed
     }
 
-    fn latency(&self, route: &[LinkId]) -> Duration {
+    fn route_latency(&self, route: &[LinkId]) -> Duration {
         let micros: f64 = route.iter().map(|link| self.links[link.index()].latency).sum();
         Duration::from_secs_f64(micros / 1e6 / self.speed)
     }
@@ -82,27 +82,27 @@ impl Shaper {
 
     /// Waits until this many bytes have crossed the link; `own` is the bucket of the load, for a link that it need not
     /// share.
-    async fn cross(&self, link: LinkId, bytes: usize, own: &mut Bucket) {
+    async fn cross_link(&self, link: LinkId, bytes: usize, own: &mut Bucket) {
         let through = match self.links[link.index()].mode {
-            Mode::PerFlow => self.take(link, bytes, own, 1),
+            Mode::PerFlow => self.reserve_time(link, bytes, own, 1),
             Mode::Shared => {
                 let mut bucket = self.buckets[link.index()].lock().expect("no code panics while it holds a link");
                 let flows = bucket.flows;
-                self.take(link, bytes, &mut bucket, flows)
+                self.reserve_time(link, bytes, &mut bucket, flows)
             }
         };
         sleep_until(through).await;
     }
 
-    fn take(&self, link: LinkId, bytes: usize, bucket: &mut Bucket, flows: u32) -> Instant {
+    fn reserve_time(&self, link: LinkId, bytes: usize, bucket: &mut Bucket, flows: u32) -> Instant {
         let begins = bucket.free.max(Instant::now() - LATE);
-        bucket.free = begins + Duration::from_secs_f64(bytes as f64 / self.rate(link, flows));
+        bucket.free = begins + Duration::from_secs_f64(bytes as f64 / self.link_rate(link, flows));
         bucket.free
     }
 
     /// Size of a block: small where links are slow.
-    fn block(&self, route: &[LinkId]) -> usize {
-        let slowest = route.iter().map(|link| self.rate(*link, 1)).fold(f64::INFINITY, f64::min);
+    fn block_size(&self, route: &[LinkId]) -> usize {
+        let slowest = route.iter().map(|link| self.link_rate(*link, 1)).fold(f64::INFINITY, f64::min);
         ((slowest * TURN) as usize).clamp(BLOCK_MIN, BLOCK_MAX)
     }
 }
@@ -120,17 +120,17 @@ impl Drop for OnRoute<'_> {
 }
 
 /// Passes a load on over the links of its route.
-pub(super) async fn relay(
+pub(super) async fn relay_shaped(
     shaper: &std::sync::Arc<Shaper>,
     route: &[LinkId],
     released: Instant,
     mut from: RecvStream,
     (to, sender): (&mut LoadSender, &mut Sender),
 ) -> std::io::Result<u64> {
-    sleep_until(released + shaper.latency(route)).await;
+    sleep_until(released + shaper.route_latency(route)).await;
     shaper.enter(route);
     let _on_route = OnRoute { shaper, route };
-    let size = shaper.block(route);
+    let size = shaper.block_size(route);
     let (into, mut last) = mpsc::channel(BETWEEN);
     for &link in route {
         let shaper = shaper.clone();
@@ -139,7 +139,7 @@ pub(super) async fn relay(
         tokio::spawn(async move {
             let mut own = Bucket { flows: 1, free: Instant::now() };
             while let Some(block) = blocks.recv().await {
-                shaper.cross(link, block.len(), &mut own).await;
+                shaper.cross_link(link, block.len(), &mut own).await;
                 if out.send(block).await.is_err() {
                     return;
                 }

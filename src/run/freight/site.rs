@@ -4,30 +4,30 @@ use quinn::RecvStream;
 use tokio::io::AsyncReadExt;
 
 use super::content::LoadContent;
-use super::wire::{BLOCK, LoadHeader, LoadLabel, check};
+use super::wire::{BLOCK, LoadHeader, LoadLabel, check_load};
 use crate::quic::Connection;
 
 /// Number of bytes that may wait here until they are checked.
 const UNREAD: u32 = 64 << 20;
 
 /// Serves the router until the connection ends. Failures of a load are noticed by the router, which misses it.
-pub async fn serve(connection: Connection) {
+pub async fn serve_router(connection: Connection) {
     connection.take_loads(UNREAD);
     while let Ok(stream) = connection.accept_uni().await {
         let connection = connection.clone();
         tokio::spawn(async move {
-            if let Err(error) = answer(&connection, stream).await {
+            if let Err(error) = answer_stream(&connection, stream).await {
                 tracing::warn!(%error, "a load is lost");
             }
         });
     }
 }
 
-async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Result<()> {
-    match LoadHeader::read(&mut stream).await? {
-        LoadHeader::Send(label) => send(connection, label, stream).await,
+async fn answer_stream(connection: &Connection, mut stream: RecvStream) -> std::io::Result<()> {
+    match LoadHeader::read_from(&mut stream).await? {
+        LoadHeader::Send(label) => send_load(connection, label, stream).await,
         LoadHeader::Data(label) => {
-            let verdict = check(label, &mut stream).await?;
+            let verdict = check_load(label, &mut stream).await?;
             let mut out = connection.open_uni().await?;
             out.write_all(&LoadHeader::Verdict(verdict).to_bytes()).await?;
             out.finish()
@@ -37,7 +37,7 @@ async fn answer(connection: &Connection, mut stream: RecvStream) -> std::io::Res
 }
 
 /// Sends a load as fast as the router gives credit.
-async fn send(connection: &Connection, label: LoadLabel, mut credits: RecvStream) -> std::io::Result<()> {
+async fn send_load(connection: &Connection, label: LoadLabel, mut credits: RecvStream) -> std::io::Result<()> {
     let mut out = connection.open_uni().await?;
     out.write_all(&LoadHeader::Data(label).to_bytes()).await?;
     let mut content = LoadContent::new(label.seed, label.bytes);

@@ -61,7 +61,7 @@ impl LoadHeader {
     }
 
     /// Reads the first message of a stream.
-    pub async fn read(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadHeader> {
+    pub async fn read_from(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadHeader> {
         let tag = stream.read_u8().await?;
         let [flow, seed, bytes] =
             [stream.read_u64_le().await?, stream.read_u64_le().await?, stream.read_u64_le().await?];
@@ -78,7 +78,7 @@ impl LoadHeader {
 }
 
 /// Reads a load to its end and compares it with its expected content.
-pub async fn check(label: LoadLabel, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadVerdict> {
+pub async fn check_load(label: LoadLabel, stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<LoadVerdict> {
     let mut content = LoadContent::new(label.seed, label.bytes);
     let mut hasher = Xxh3::new();
     let mut arrived = 0u64;
@@ -122,7 +122,7 @@ mod tests {
 
     fn verdict(label: LoadLabel, bytes: &[u8]) -> LoadVerdict {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        runtime.block_on(check(label, &mut &*bytes)).unwrap()
+        runtime.block_on(check_load(label, &mut &*bytes)).unwrap()
     }
 
     #[test]
@@ -152,9 +152,9 @@ mod tests {
         let verdict = LoadVerdict { flow: 9, arrived: 8, checksum: 7, right: true };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for word in [LoadHeader::Send(label), LoadHeader::Data(label), LoadHeader::Verdict(verdict)] {
-            assert_eq!(runtime.block_on(LoadHeader::read(&mut &*word.to_bytes())).unwrap(), word);
+            assert_eq!(runtime.block_on(LoadHeader::read_from(&mut &*word.to_bytes())).unwrap(), word);
         }
-        assert!(runtime.block_on(LoadHeader::read(&mut &[7u8; 40][..])).is_err());
-        assert!(runtime.block_on(LoadHeader::read(&mut &[b'S'; 4][..])).is_err());
+        assert!(runtime.block_on(LoadHeader::read_from(&mut &[7u8; 40][..])).is_err());
+        assert!(runtime.block_on(LoadHeader::read_from(&mut &[b'S'; 4][..])).is_err());
     }
 }

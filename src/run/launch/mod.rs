@@ -18,17 +18,17 @@ use tokio::process::{ChildStdin, Command};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
-use super::disk::{cannot, io_reason};
+use super::disk::{io_reason, operation_failure};
 use super::grouping::{Grouping, Machine, assign_processes};
 use super::host::{self, HostActivity};
 use super::identity::{Authority, Identity};
-use super::input::{located, write_prepared};
+use super::input::{with_absolute_paths, write_prepared};
 use super::lifeline::{HANDED_OVER, LauncherMessage};
 use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::ItemCounter;
-use super::{Failure, Verbosity, err, pin, typed_words, verbosity};
+use super::{Failure, Verbosity, current_verbosity, err, pin, typed_words};
 use hansa_report::Input;
 use hansa_sim::protocol::handshake::{Party, TopologyHash, label};
 use hansa_sim::topology::Topology;
@@ -123,32 +123,32 @@ const LOG_LINE_MAX: usize = 2_000;
 const LOG_TAIL_BYTES: u64 = 64 << 10;
 
 /// Runs the grid. If the error is `Told`, the router has reported it already.
-pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
-    let groups = assign_processes(launch.topology, launch.grouping.clone(), &Machine::here())?;
+pub async fn launch_grid(launch: Launch<'_>) -> Result<(), Failure> {
+    let groups = assign_processes(launch.topology, launch.grouping.clone(), &Machine::this_machine())?;
     let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
     let mut interrupts = Interrupts::new()?;
     let dir = RunDir::new()?;
-    let authority = Authority::new(&launch.topology.name).map_err(system)?;
+    let authority = Authority::new(&launch.topology.name).map_err(system_failure)?;
     let topology = dir.path.join("topology.toml");
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
-    let located = located(launch.topology, written_in);
-    write(&topology, &located.to_toml())?;
+    let located = with_absolute_paths(launch.topology, written_in);
+    write_file(&topology, &located.to_toml())?;
     // Sites get no workloads: reading a log would take each of them longer than all other work before the run.
     let idle = dir.path.join("sites.toml");
     let topology_hash = located.hash();
-    write(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
+    write_file(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
     let jobs = dir.path.join(PREPARED);
     write_prepared(launch.topology, &jobs)?;
     let asked = Asked { seconds: launch.began.elapsed().as_secs_f64(), other_cores, ..launch.asked.clone() };
-    write(&dir.path.join(ASKED), &serde_json::to_string(&asked).map_err(system)?)?;
+    write_file(&dir.path.join(ASKED), &serde_json::to_string(&asked).map_err(system_failure)?)?;
 
     let mut end = EarlyEnd::default();
     // A restarted router has the identity and the address of its predecessor.
-    let identity = authority.issue(&[Party::Router], 30).map_err(system)?;
+    let identity = authority.issue(&[Party::Router], 30).map_err(system_failure)?;
     let mut routers = Routers::new(&launch, join_within(groups.len()), &identity, &topology);
     let (router, address) = match routers.first(&mut interrupts, &mut end).await {
         Ok(started) => started,
-        Err(NoRouter::Ended(last)) => return last.conclude(&launch, end, Ok(false)),
+        Err(NoRouter::Ended(last)) => return last.conclude_launch(&launch, end, Ok(false)),
         Err(NoRouter::Failed(failure)) => return Err(failure),
     };
     let meeting = Meeting {
@@ -164,7 +164,7 @@ pub async fn launch(launch: Launch<'_>) -> Result<(), Failure> {
     let (exits, mut exited) = mpsc::unbounded_channel();
     let starting = Starting::new(groups, meeting, exits);
     let mut grid = RunProcesses { launch: &launch, routers, router, pulse: Pulse::new(), starting, interrupts, end };
-    let last = grid.watch(&mut exited).await?;
+    let last = grid.watch_processes(&mut exited).await?;
     grid.wind_up(last, exited).await
 }
 
@@ -185,19 +185,19 @@ type Exit = (String, u32, ExitStatus);
 
 impl RunProcesses<'_> {
     /// Serves all processes until the last router has ended, and returns its end.
-    async fn watch(&mut self, exited: &mut mpsc::UnboundedReceiver<Exit>) -> Result<RouterEnd, Failure> {
+    async fn watch_processes(&mut self, exited: &mut mpsc::UnboundedReceiver<Exit>) -> Result<RouterEnd, Failure> {
         let mut looks = tokio::time::interval(LOOK_EVERY);
         loop {
             tokio::select! {
-                _ = looks.tick() => self.look(),
+                _ = looks.tick() => self.look_at_processes(),
                 status = self.router.process.wait() => {
-                    if let Some(last) = self.replace_router(status.map_err(system)?).await {
+                    if let Some(last) = self.replace_router(status.map_err(system_failure)?).await {
                         return Ok(last);
                     }
                 }
                 Some((label, process, status)) = exited.recv() => self.has_left(label, process, status).await,
-                () = self.interrupts.next() => self.interrupt().await,
-                Some(joined) = self.router.joins.recv() => self.starting.joined(joined),
+                () = self.interrupts.next() => self.interrupt_router().await,
+                Some(joined) = self.router.joins.recv() => self.starting.update_joined(joined),
                 () = std::future::ready(()), if self.starting.may_go_on() && !self.end.is_near() => {
                     if let Err(failure) = self.starting.start_one().await {
                         self.give_up(failure).await;
@@ -207,15 +207,15 @@ impl RunProcesses<'_> {
         }
     }
 
-    fn look(&mut self) {
-        self.starting.look(self.launch.replace_after);
+    fn look_at_processes(&mut self) {
+        self.starting.handle_stopped(self.launch.replace_after);
         let Some(id) = self.router.process.id() else { return };
         look_at(id, &mut self.pulse);
         let quiet = self.launch.stall_after.max(QUIET_MIN);
         if self.end.is_near() && self.pulse.still_for() > quiet {
             let quiet = quiet.as_secs_f64();
             err::line(&format!("the router (process {id}) has done nothing for {quiet} s and is terminated"));
-            self.router.deadline(Duration::ZERO);
+            self.router.kill_after(Duration::ZERO);
         }
     }
 
@@ -225,13 +225,13 @@ impl RunProcesses<'_> {
             Ok((router, _)) => {
                 (self.router, self.pulse) = (router, Pulse::new());
                 // All members join again.
-                self.starting.joined(0);
+                self.starting.update_joined(0);
                 None
             }
             Err(NoRouter::Ended(last)) => Some(last),
             Err(NoRouter::Failed(failure)) => {
                 self.end.failed = Some(failure);
-                Some(RouterEnd::failed())
+                Some(RouterEnd::never_started())
             }
         }
     }
@@ -241,7 +241,7 @@ impl RunProcesses<'_> {
         let member = &mut self.starting.started[place];
         // The number may soon be that of another process.
         member.process = None;
-        let may_return = !self.end.is_near() && fell(status) && member.restarts < self.launch.restarts;
+        let may_return = !self.end.is_near() && has_crashed(status) && member.restarts < self.launch.restarts;
         // A process whose external program has failed reports that to the router itself.
         let has_told = program_failed(status);
         if has_told {
@@ -252,7 +252,7 @@ impl RunProcesses<'_> {
         }
         let why = format!("its process {}", how_it_went(status));
         if may_return {
-            self.router.tell(&LauncherMessage::Gone { label, process, why }).await;
+            self.router.send_message(&LauncherMessage::Gone { label, process, why }).await;
             if let Err(failure) = self.starting.start_again(place).await {
                 self.give_up(failure).await;
             }
@@ -260,31 +260,31 @@ impl RunProcesses<'_> {
         }
         self.end.lost = Some(place);
         self.pulse.restart();
-        self.router.tell(&LauncherMessage::Lost { label, why }).await;
-        self.router.deadline(WIND_UP_WITHIN);
+        self.router.send_message(&LauncherMessage::Lost { label, why }).await;
+        self.router.kill_after(WIND_UP_WITHIN);
     }
 
-    async fn interrupt(&mut self) {
+    async fn interrupt_router(&mut self) {
         // A second Ctrl-C leaves less time.
-        self.router.deadline(if self.end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
+        self.router.kill_after(if self.end.interrupted { AT_ONCE } else { WIND_UP_WITHIN });
         self.end.interrupted = true;
         self.pulse.restart();
-        self.router.tell(&LauncherMessage::Interrupt).await;
+        self.router.send_message(&LauncherMessage::Interrupt).await;
     }
 
     /// Ends the run because one of its processes cannot be started.
     async fn give_up(&mut self, failure: Failure) {
-        self.router.tell(&LauncherMessage::Failed { why: failure.to_string() }).await;
-        self.router.deadline(WIND_UP_WITHIN);
+        self.router.send_message(&LauncherMessage::Failed { why: failure.to_string() }).await;
+        self.router.kill_after(WIND_UP_WITHIN);
         self.end.failed = Some(failure);
     }
 
     /// Lets all processes leave after the last router, and reports what is left to report.
     async fn wind_up(self, last: RouterEnd, mut exited: mpsc::UnboundedReceiver<Exit>) -> Result<(), Failure> {
         let RunProcesses { launch, mut router, mut starting, mut end, .. } = self;
-        let printed = router.output.await.map_err(system)?;
+        let printed = router.output.await.map_err(system_failure)?;
         while let Ok(joined) = router.joins.try_recv() {
-            starting.joined(joined);
+            starting.update_joined(joined);
         }
         let Starting { started: mut members, progress, joined, exits, .. } = starting;
         drop((progress, exits));
@@ -293,11 +293,11 @@ impl RunProcesses<'_> {
             sleep(GRACE).await;
             members.iter_mut().for_each(|member| drop(member.lifeline.take()));
         }
-        let left = farewell(&mut members, &mut exited).await;
+        let left = await_farewell(&mut members, &mut exited).await;
         let failed = left.into_iter().filter(|(.., status)| program_failed(*status)).map(|(label, ..)| label);
         end.failed_programs.extend(failed);
         show_logs(&members, &last, &end);
-        last.conclude(launch, end, printed)
+        last.conclude_launch(launch, end, printed)
     }
 }
 
@@ -305,7 +305,7 @@ impl RunProcesses<'_> {
 fn show_logs(members: &[Member], last: &RouterEnd, end: &EarlyEnd) {
     // Processes that left because the run was ended have nothing to add.
     if let Some(lost) = end.lost
-        && last.code().is_none_or(|code| [Failure::LOST, Failure::BREACH].map(i32::from).contains(&code))
+        && last.exit_code().is_none_or(|code| [Failure::LOST, Failure::BREACH].map(i32::from).contains(&code))
     {
         show_log_tail(&members[lost], |_| true);
     }
@@ -378,16 +378,16 @@ impl<'a> Starting<'a> {
     }
 
     /// Reports stopped processes, and kills those that have been stopped for too long, which are then started again.
-    fn look(&mut self, replace_after: Option<Duration>) {
+    fn handle_stopped(&mut self, replace_after: Option<Duration>) {
         for member in &mut self.started {
             let Some(id) = member.process else { continue };
-            let now = host::activity(id);
+            let now = host::process_activity(id);
             if !now.is_some_and(|now| now.stopped) {
                 member.pulse = Pulse::new();
                 continue;
             }
             let label = &member.label;
-            if member.pulse.feel(now) {
+            if member.pulse.record_activity(now) {
                 let until = match replace_after {
                     Some(after) => format!("it is replaced after {} s", after.as_secs_f64()),
                     None => "the run waits until it is continued".to_owned(),
@@ -412,7 +412,7 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
-    fn joined(&mut self, joined: usize) {
+    fn update_joined(&mut self, joined: usize) {
         self.joined = joined;
         if self.groups.len() == 0 && joined == self.started.len() {
             self.progress = None;
@@ -460,7 +460,7 @@ impl Pulse {
     }
 
     /// Records the present activity. Returns true if the process is stopped, and was not reported as such.
-    fn feel(&mut self, now: Option<HostActivity>) -> bool {
+    fn record_activity(&mut self, now: Option<HostActivity>) -> bool {
         let before = std::mem::replace(&mut self.last, now);
         if self.last != before || now.is_none_or(|now| now.waits_for_a_device) {
             self.since = Instant::now();
@@ -486,7 +486,7 @@ async fn start_member(
 ) -> Result<Member, Failure> {
     let first = &parties[0];
     let only_sites = parties.iter().all(|party| matches!(party, Party::Site(_)));
-    let mut command = hansa(first.role(), if only_sites { meeting.idle } else { meeting.topology })?;
+    let mut command = role_command(first.role(), if only_sites { meeting.idle } else { meeting.topology })?;
     if only_sites {
         command.arg("--topology-hash").arg(meeting.topology_hash.to_string());
     } else {
@@ -498,14 +498,14 @@ async fn start_member(
     let log = meeting.dir.path.join(format!("{}.log", first.slug()));
     // A restarted process appends to the log of its predecessor.
     let file = File::options().create(true).append(true).open(&log);
-    let file = file.map_err(|error| cannot("create", &log, &error))?;
-    let stdout = file.try_clone().map_err(system)?;
+    let file = file.map_err(|error| operation_failure("create", &log, &error))?;
+    let stdout = file.try_clone().map_err(system_failure)?;
     // With --verbose the processes write to the terminal, as their logs are removed with the run.
-    command.stdout(stdout).stderr(if verbosity() > Verbosity::Usual { Stdio::inherit() } else { file.into() });
+    command.stdout(stdout).stderr(if current_verbosity() > Verbosity::Usual { Stdio::inherit() } else { file.into() });
     let mut process = command.spawn().map_err(|error| cannot_start(&error))?;
     let number = process.id().expect("it has not been waited for");
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
-    hand_over(&meeting.authority.issue(&parties, 30).map_err(system)?, &mut lifeline).await;
+    hand_over(&meeting.authority.issue(&parties, 30).map_err(system_failure)?, &mut lifeline).await;
     let lifeline = Some(lifeline);
     let label = label(&parties);
     let told = label.clone();
@@ -519,11 +519,11 @@ async fn start_member(
 
 /// A command that runs this program in another role. The process gets its identity through its standard input, as a key
 /// in a file might outlive the launcher.
-fn hansa(role: &str, topology: &Path) -> Result<Command, Failure> {
-    let program = std::env::current_exe().map_err(system)?;
+fn role_command(role: &str, topology: &Path) -> Result<Command, Failure> {
+    let program = std::env::current_exe().map_err(system_failure)?;
     let mut command = Command::new(program);
     command.arg(role).arg("--topology").arg(topology).args(["--identity", HANDED_OVER, "--held"]);
-    command.args(verbosity().flags());
+    command.args(current_verbosity().verbosity_flags());
     // Only the launcher handles Ctrl-C: it knows how to end a run in order.
     command.stdin(Stdio::piped()).process_group(0).kill_on_drop(true);
     Ok(command)
@@ -535,7 +535,7 @@ async fn hand_over(identity: &Identity, to: &mut ChildStdin) {
 }
 
 /// Waits until all processes have left, and asks those that do not to leave. Returns their exits.
-async fn farewell(members: &mut [Member], exited: &mut mpsc::UnboundedReceiver<Exit>) -> Vec<Exit> {
+async fn await_farewell(members: &mut [Member], exited: &mut mpsc::UnboundedReceiver<Exit>) -> Vec<Exit> {
     let mut left = Vec::new();
     let mut all_left = async || {
         while let Some(one) = exited.recv().await {
@@ -563,14 +563,14 @@ fn program_failed(status: ExitStatus) -> bool {
 }
 
 /// True if a process was killed or panicked. A process that leaves by itself reports the reason, and would do so again.
-fn fell(status: ExitStatus) -> bool {
+fn has_crashed(status: ExitStatus) -> bool {
     status.signal().is_some() || status.code() == Some(PANICKED)
 }
 
 /// Shows the last of the `wanted` lines in a failed process's log.
 fn show_log_tail(member: &Member, wanted: impl Fn(&str) -> bool) {
     let Ok(log) = end_of_file(&member.log) else { return };
-    if log.is_empty() && verbosity() <= Verbosity::Usual {
+    if log.is_empty() && current_verbosity() <= Verbosity::Usual {
         err::line(&format!("{} wrote nothing to its log", member.label));
         return;
     }
@@ -604,15 +604,15 @@ fn last_lines(log: &[u8], wanted: impl Fn(&str) -> bool) -> Vec<String> {
     last.iter().map(|line| sanitize_line_up_to(line, LOG_LINE_MAX)).collect()
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(path, text).map_err(|error| cannot("write", path, &error))
+fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(path, text).map_err(|error| operation_failure("write", path, &error))
 }
 
 fn cannot_start(error: &io::Error) -> Failure {
     Failure::System(format!("cannot start a process of the grid: {}", io_reason(error)))
 }
 
-fn system(error: impl std::fmt::Display) -> Failure {
+fn system_failure(error: impl std::fmt::Display) -> Failure {
     Failure::System(error.to_string())
 }
 

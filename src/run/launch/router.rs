@@ -14,7 +14,7 @@ use tokio::time::sleep;
 
 use super::{
     ASKED, AT_ONCE, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, PREPARED, Pulse, QUIET_MIN, cannot_start,
-    end_process, fell, hand_over, hansa, how_it_went, system,
+    end_process, hand_over, has_crashed, how_it_went, role_command, system_failure,
 };
 use crate::disk::RealDisk;
 use crate::files::{SUMMARY, clear_after_the_dead, settle_after_the_dead};
@@ -39,13 +39,13 @@ pub(super) struct Router {
 }
 
 impl Router {
-    pub async fn tell(&mut self, word: &LauncherMessage) {
+    pub async fn send_message(&mut self, word: &LauncherMessage) {
         // A router that has left cannot receive, and its exit is about to be noticed.
         let _ = self.words.write_all(word.to_line().as_bytes()).await;
     }
 
     /// Kills the router if it has not left after this time.
-    pub fn deadline(&self, within: Duration) {
+    pub fn kill_after(&self, within: Duration) {
         let Some(id) = self.process.id() else { return };
         tokio::spawn(async move {
             sleep(within).await;
@@ -56,7 +56,7 @@ impl Router {
 
 /// Reports a router that is stopped, once.
 pub(super) fn look_at(router: u32, pulse: &mut Pulse) {
-    if pulse.feel(host::activity(router)) {
+    if pulse.record_activity(host::process_activity(router)) {
         err::line(&format!(
             "the router (process {router}) is stopped, as by SIGSTOP: the run does not go on until it is continued"
         ));
@@ -94,7 +94,7 @@ impl From<Failure> for NoRouter {
 }
 
 impl RouterEnd {
-    pub fn failed() -> RouterEnd {
+    pub fn never_started() -> RouterEnd {
         RouterEnd { status: None, remains: Remains::Nothing }
     }
 
@@ -102,15 +102,20 @@ impl RouterEnd {
         self.remains == Remains::Results || self.status.is_some_and(|status| status.success())
     }
 
-    pub fn code(&self) -> Option<i32> {
+    pub fn exit_code(&self) -> Option<i32> {
         self.status.and_then(|status| status.code())
     }
 
     /// The result of the launcher after this end. `printed` is true if the router has printed the summary.
-    pub fn conclude(self, launch: &Launch<'_>, end: EarlyEnd, printed: Result<bool, Failure>) -> Result<(), Failure> {
+    pub fn conclude_launch(
+        self,
+        launch: &Launch<'_>,
+        end: EarlyEnd,
+        printed: Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         if let Some(failure) = end.failed {
             // A router that got the message has reported the failure itself.
-            let told = self.code().filter(|code| *code != 0);
+            let told = self.exit_code().filter(|code| *code != 0);
             return Err(told.map_or(failure, |code| Failure::Told(u8::try_from(code).unwrap_or(1))));
         }
         let how = self.status.map_or_else(String::new, how_it_went);
@@ -119,7 +124,7 @@ impl RouterEnd {
             return if printed? { Ok(()) } else { print_summary(launch) };
         }
         let resume = format!("resume with: hansa run --resume {}", launch.out.display());
-        let failure = match self.code() {
+        let failure = match self.exit_code() {
             Some(0) => return printed.map(drop),
             // The router has reported the failure itself.
             Some(code) => {
@@ -131,7 +136,7 @@ impl RouterEnd {
             None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
             None => Failure::LostRouter(format!("the router process has ended: it {how}")),
         };
-        Err(if matches!(self.remains, Remains::Journal(_)) { failure.with(&resume) } else { failure })
+        Err(if matches!(self.remains, Remains::Journal(_)) { failure.with_line(&resume) } else { failure })
     }
 }
 
@@ -201,8 +206,8 @@ impl<'a> Routers<'a> {
         end: &mut EarlyEnd,
     ) -> Result<(Router, SocketAddr), NoRouter> {
         loop {
-            let remains = self.remains(status);
-            let is_over = !fell(status) || remains == Remains::Results;
+            let remains = self.find_remains(status);
+            let is_over = !has_crashed(status) || remains == Remains::Results;
             if is_over || end.is_near() || self.restarts >= self.launch.restarts {
                 return Err(NoRouter::Ended(RouterEnd { status: Some(status), remains }));
             }
@@ -223,9 +228,9 @@ impl<'a> Routers<'a> {
     }
 
     /// Finds the state that the last router has left, and removes what is useless.
-    fn remains(&self, status: ExitStatus) -> Remains {
+    fn find_remains(&self, status: ExitStatus) -> Remains {
         let out = &self.launch.out;
-        if !fell(status) {
+        if !has_crashed(status) {
             // A router that leaves by itself has cleaned up.
             return Remains::Nothing;
         }
@@ -241,7 +246,7 @@ impl<'a> Routers<'a> {
     }
 
     async fn start(&mut self, interrupts: &mut Interrupts, end: &mut EarlyEnd) -> Result<Started, Failure> {
-        let mut process = self.command()?.spawn().map_err(|error| cannot_start(&error))?;
+        let mut process = self.router_command()?.spawn().map_err(|error| cannot_start(&error))?;
         self.process = process.id().unwrap_or_default();
         let mut words = process.stdin.take().expect("standard input is a pipe");
         hand_over(self.identity, &mut words).await;
@@ -249,12 +254,12 @@ impl<'a> Routers<'a> {
         let quiet = self.launch.stall_after.max(QUIET_MIN);
         let first = first_line(&mut lines, &mut process, &mut words, interrupts, end, quiet).await;
         let first = first.map_err(|failure| match self.journal {
-            Some(_) => failure.with(&format!("resume with: hansa run --resume {}", self.launch.out.display())),
+            Some(_) => failure.with_line(&format!("resume with: hansa run --resume {}", self.launch.out.display())),
             None => failure,
         })?;
         let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
         let Some(address) = address else {
-            return Ok(Err(process.wait().await.map_err(system)?));
+            return Ok(Err(process.wait().await.map_err(system_failure)?));
         };
         self.address = Some(address);
         let (joined, joins) = mpsc::unbounded_channel();
@@ -262,9 +267,9 @@ impl<'a> Routers<'a> {
         Ok(Ok((Router { process, words, joins, output }, address)))
     }
 
-    fn command(&self) -> Result<Command, Failure> {
+    fn router_command(&self) -> Result<Command, Failure> {
         let Launch { out, router_flags, .. } = self.launch;
-        let mut command = hansa("router", self.topology)?;
+        let mut command = role_command("router", self.topology)?;
         let bind = self.address.map_or("127.0.0.1:0".to_owned(), |address| address.to_string());
         command.args(["--bind", &bind, "--layout", "processes"]).args(router_flags);
         match &self.journal {
@@ -299,7 +304,7 @@ async fn first_line(
     loop {
         tokio::select! {
             read = &mut reading => {
-                read.map_err(system)?;
+                read.map_err(system_failure)?;
                 break;
             }
             _ = looks.tick() => {
@@ -343,14 +348,14 @@ async fn sleep_until(moment: Option<tokio::time::Instant>) {
 async fn pass_on(mut lines: BufReader<ChildStdout>, joined: mpsc::UnboundedSender<usize>) -> Result<bool, Failure> {
     let mut rest = Vec::new();
     loop {
-        lines.read_until(b'\n', &mut rest).await.map_err(system)?;
+        lines.read_until(b'\n', &mut rest).await.map_err(system_failure)?;
         let line = std::str::from_utf8(&rest).ok();
         let number = line.and_then(|line| line.trim_end().strip_prefix(JOINED)?.parse().ok());
         let Some(number) = number else { break };
         let _ = joined.send(number);
         rest.clear();
     }
-    lines.read_to_end(&mut rest).await.map_err(system)?;
+    lines.read_to_end(&mut rest).await.map_err(system_failure)?;
     out::always(&String::from_utf8_lossy(&rest))?;
     Ok(!rest.is_empty())
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
-use super::{Failure, Wanted, batsim, found, program_of, slurm, wanted, who};
+use super::{Failure, Wanted, batsim, describe_program, program_of, resolve_word, slurm, wanted_programs};
 use hansa_sim::systems::managers::Tongue;
 use hansa_sim::topology::{Loaded, Roster, Topology};
 
@@ -23,7 +23,7 @@ pub struct Absent {
 
 impl Absent {
     /// The failure of a run that needs them.
-    pub fn failure(&self) -> Failure {
+    pub fn missing_failure(&self) -> Failure {
         Failure::Program(self.programs.join("\nerror: "))
     }
 }
@@ -37,26 +37,28 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     let written_in = loaded.path();
     let mut absent = Absent::default();
     let mut missed = BTreeSet::new();
-    for (_, wanted) in wanted(topology, &Roster::of(topology)) {
+    for (_, wanted) in wanted_programs(topology, &Roster::of(topology)) {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
             absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));
             continue;
         }
         let Some((program, arguments)) = program_of(topology, wanted).command.split_first() else { continue };
-        let key = key(topology, wanted);
+        let key = program_key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
         let named = |word: &str| match wanted {
-            Wanted::Manager(site, Tongue::Batsim) => batsim::named(word, &topology.sites[site].name),
+            Wanted::Manager(site, Tongue::Batsim) => batsim::insert_site(word, &topology.sites[site].name),
             _ => word.to_owned(),
         };
-        let as_started = |word: &str| named(&found(word, written_in));
-        if let Err(error) = find(&as_started(program)) {
+        let as_started = |word: &str| named(&resolve_word(word, written_in));
+        if let Err(error) = find_program(&as_started(program)) {
             let program = named(program);
             // The hint is given once.
             let is_new = missed.insert(program.clone());
             let hint = how_to_get(&program).filter(|_| is_new).unwrap_or_default();
             let why = why_not(&program, &error);
-            absent.programs.push(format!("{key}: cannot start {}: {why}{hint}{place}", who(topology, wanted)));
+            absent
+                .programs
+                .push(format!("{key}: cannot start {}: {why}{hint}{place}", describe_program(topology, wanted)));
         } else if let Some(script) = arguments.iter().find(|word| !word.starts_with('-'))
             && is_script(script)
             && !Path::new(&as_started(script)).is_file()
@@ -70,7 +72,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
 }
 
 /// The key of a topology that names the program.
-fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
+fn program_key(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
         Wanted::Bidder(_) => "market.bidder.command".to_owned(),
         Wanted::Allocator(..) => "reservation.allocator.command".to_owned(),
@@ -80,7 +82,7 @@ fn key(topology: &Topology, wanted: Wanted<'_>) -> String {
 }
 
 /// Looks for a program where the system would.
-fn find(program: &str) -> Result<(), Error> {
+fn find_program(program: &str) -> Result<(), Error> {
     if program.contains('/') {
         return is_program(Path::new(program));
     }

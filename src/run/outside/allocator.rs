@@ -13,7 +13,7 @@ use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::reservation::{Allocates, Reservation};
 use hansa_sim::time::Time;
 
-pub fn greet(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
+pub fn greet_allocator(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
     let topology = around.topology;
     let reservation: &Reservation = topology.systems[system].settings().expect("only a reservation has an allocator");
     // In the order of the system's grid.
@@ -22,15 +22,15 @@ pub fn greet(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<Exter
         choose: reservation.choose.word(),
         shape: reservation.shape.word(),
         rect_end: reservation.rect_end.word(),
-        sites: sites.iter().map(|site| described(site)).collect(),
+        sites: sites.iter().map(|site| describe_site(site)).collect(),
     };
-    let program = LineProgram::greet(around, talk, "allocator", facts)?;
+    let program = LineProgram::greet_program(around, talk, "allocator", facts)?;
     let sites = sites.iter().map(|site| site.name.clone()).collect();
     let decider: Box<dyn Allocates> = Box::new(AllocatorProgram { program, sites });
     Ok(Box::new(decider))
 }
 
-fn described(site: &Site) -> AllocatorSite<'_> {
+fn describe_site(site: &Site) -> AllocatorSite<'_> {
     // Millionths, like the microseconds of a second.
     AllocatorSite { name: &site.name, nodes: site.cores, speed: seconds(site.speed_millionths) }
 }
@@ -43,7 +43,7 @@ struct AllocatorProgram {
 
 impl Allocates for AllocatorProgram {
     fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
-        self.program.ask(now, AllocatorQuestion::new(query, &self.sites), AllocatorAnswer::allocation)
+        self.program.request_answer(now, AllocatorQuestion::new(query, &self.sites), AllocatorAnswer::allocation)
     }
 }
 

@@ -31,11 +31,11 @@ pub struct BegunBatsim {
 }
 
 /// A word of a command with the name of the site that it is started for.
-pub fn named(word: &str, site: &str) -> String {
+pub fn insert_site(word: &str, site: &str) -> String {
     word.replace("{site}", site)
 }
 
-pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunBatsim, String> {
+pub fn begin_batsim(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunBatsim, String> {
     let described = &around.topology.sites[site];
     let program = &described.program;
     let (dir, socket) = if program.socket.is_empty() {
@@ -46,19 +46,19 @@ pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunB
         (None, program.socket.clone())
     };
     let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
-    let fill = |word: String| named(&word.replace("{socket}", &socket), &described.name);
-    let command: Vec<String> = around.found(&program.command).into_iter().map(fill).collect();
+    let fill = |word: String| insert_site(&word.replace("{socket}", &socket), &described.name);
+    let command: Vec<String> = around.resolve_command(&program.command).into_iter().map(fill).collect();
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
     Ok(BegunBatsim { talk, site, dir })
 }
 
-pub fn greet(around: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
+pub fn greet_batsim(around: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
     let BegunBatsim { talk, site, dir } = begun;
     let site = &around.topology.sites[site];
     let fault = around.fault.clone();
     let mut program = BatsimProgram { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
-    program.begun = Some(program.question(Time::ZERO, &begins(&site.name, site.cores))?);
+    program.begun = Some(program.request_decision(Time::ZERO, &begins(&site.name, site.cores))?);
     program.ends_well = true;
     let decider: Box<dyn Decides> = Box::new(program);
     Ok(Box::new(decider))
@@ -77,10 +77,10 @@ struct BatsimProgram {
 }
 
 impl BatsimProgram {
-    fn question(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
+    fn request_decision(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
         self.last = now;
-        let reply: BatsimReply = self.talk.ask(message, EXPECTED)?;
-        reply.advice(now).map_err(|wrong| self.talk.wrong(&wrong).into())
+        let reply: BatsimReply = self.talk.request_json(message, EXPECTED)?;
+        reply.advice(now).map_err(|wrong| self.talk.fault_text(&wrong).into())
     }
 }
 
@@ -90,8 +90,8 @@ impl Decides for BatsimProgram {
     }
 
     fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
-        self.question(now, &happens(now, happened)).unwrap_or_else(|trouble| {
-            self.fault.note(trouble, now);
+        self.request_decision(now, &happens(now, happened)).unwrap_or_else(|trouble| {
+            self.fault.record_trouble(trouble, now);
             Advice::default()
         })
     }
@@ -104,7 +104,7 @@ impl Decides for BatsimProgram {
 
 impl CheckedProgram for BatsimProgram {
     fn refuse(&mut self, now: Time, why: &str) {
-        self.fault.note(self.talk.wrong(why).into(), now);
+        self.fault.record_trouble(self.talk.fault_text(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {
@@ -116,8 +116,8 @@ impl Drop for BatsimProgram {
     /// Tells it that the simulation is over, if it still listens: its answer comes too late.
     fn drop(&mut self) {
         if self.ends_well && !self.fault.is_set() {
-            self.talk.hurry(GOODBYE_WITHIN);
-            let _: Result<Value, Trouble> = self.talk.ask(&ends(self.last), EXPECTED);
+            self.talk.limit_wait(GOODBYE_WITHIN);
+            let _: Result<Value, Trouble> = self.talk.request_json(&ends(self.last), EXPECTED);
         }
     }
 }

@@ -16,13 +16,13 @@ use hansa_sim::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner}
 use hansa_sim::systems::market::{AskWhen, BestBid, Foreign, Market};
 use hansa_sim::time::Span;
 
-pub fn greet(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<ExternalDecider, Trouble> {
+pub fn greet_bidder(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<ExternalDecider, Trouble> {
     let topology = around.topology;
     let tick = topology.settings().map_or(Span::ZERO, |market: &Market| market.tick);
-    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
+    fn cluster_line<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
         ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
-    let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
+    let sites = topology.sites.iter().map(|site| cluster_line(site, &topology.kinds)).collect();
     let ask = foreign.ask.word();
     let winner = foreign.winner.word();
     let facts = BidderFacts { ask, winner, tick: seconds(tick.micros()), sites };
@@ -36,7 +36,7 @@ pub fn greet(around: &RunContext<'_>, talk: Talk, foreign: &Foreign) -> Result<E
             AskWhen::Always => Trend::Redrawn,
         },
         kinds: topology.kinds.clone(),
-        program: RefCell::new(LineProgram::greet(around, talk, "bidder", facts)?),
+        program: RefCell::new(LineProgram::greet_program(around, talk, "bidder", facts)?),
         known: RefCell::default(),
         over: RefCell::default(),
     };
@@ -85,7 +85,7 @@ impl BidPolicy for BidderProgram {
             over: self.over.take().iter().map(TaskId::to_string).collect(),
             queue: bidders.iter().map(|bidder| id_of(bidder).to_string()).collect(),
         };
-        let bids = self.program.borrow_mut().ask(at.now, question, |answer: BidderAnswer| {
+        let bids = self.program.borrow_mut().request_answer(at.now, question, |answer: BidderAnswer| {
             if answer.bids.len() != bidders.len() {
                 let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
                 return Err(format!("gives {} for {} (question {})", counts.0, counts.1, answer.ask));

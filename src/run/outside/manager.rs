@@ -9,15 +9,16 @@ use hansa_sim::roles::outside::Decides;
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::Time;
 
-pub fn greet(around: &RunContext<'_>, talk: Talk, site: usize) -> Result<ExternalDecider, Trouble> {
+pub fn greet_manager(around: &RunContext<'_>, talk: Talk, site: usize) -> Result<ExternalDecider, Trouble> {
     let site = &around.topology.sites[site];
     let site = SiteLine { name: &site.name, nodes: site.cores };
-    let decider: Box<dyn Decides> = Box::new(LineProgram::greet(around, talk, "manager", ManagerFacts { site })?);
+    let decider: Box<dyn Decides> =
+        Box::new(LineProgram::greet_program(around, talk, "manager", ManagerFacts { site })?);
     Ok(Box::new(decider))
 }
 
 impl Decides for LineProgram {
     fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
-        self.ask(now, ManagerQuestion::new(happened), |answer: ManagerAnswer| answer.advice(now))
+        self.request_answer(now, ManagerQuestion::new(happened), |answer: ManagerAnswer| answer.advice(now))
     }
 }

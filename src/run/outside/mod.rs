@@ -75,16 +75,16 @@ impl ProgramFault {
         ProgramFault { text: Arc::default(), stop: stop.clone() }
     }
 
-    pub fn take(&self) -> Option<Failure> {
+    pub fn take_failure(&self) -> Option<Failure> {
         self.text.lock().ok()?.take().map(Failure::Program)
     }
 
     /// The end of a run: a program's fault takes precedence over its consequences.
-    pub fn or(&self, end: Result<(), Failure>) -> Result<(), Failure> {
-        match (self.take(), end) {
+    pub fn prefer_fault(&self, end: Result<(), Failure>) -> Result<(), Failure> {
+        match (self.take_failure(), end) {
             (Some(failure), _) => Err(failure),
             // No decision was made once the run was to end, so this is no end of its own.
-            (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted()),
+            (None, Ok(())) if self.stop.load(Ordering::Relaxed) => Err(interrupted_failure()),
             (None, end) => end,
         }
     }
@@ -95,23 +95,23 @@ impl ProgramFault {
     /// Actors that get no answer act without a decision. Call this after they have run, and before anything of theirs
     /// is sent or put into a journal, which a repeated run would contradict.
     pub fn end(&self, endings: &mut mpsc::UnboundedReceiver<Failure>) -> Option<Failure> {
-        if let Some(failure) = self.take() {
+        if let Some(failure) = self.take_failure() {
             return Some(failure);
         }
         // The flag is set after the reason was sent.
-        self.stop.load(Ordering::Acquire).then(|| endings.try_recv().unwrap_or_else(|_| interrupted()))
+        self.stop.load(Ordering::Acquire).then(|| endings.try_recv().unwrap_or_else(|_| interrupted_failure()))
     }
 
-    fn set(&self, text: &str) {
+    fn set_fault(&self, text: &str) {
         if let Ok(mut fault) = self.text.lock() {
             fault.get_or_insert_with(|| sanitize_line_up_to(text, TEXT_MAX));
         }
     }
 
     /// Notes why there is no answer.
-    fn note(&self, trouble: Trouble, now: Time) {
+    fn record_trouble(&self, trouble: Trouble, now: Time) {
         if let Trouble::Fault(text) = trouble {
-            self.set(&format!("{text}, at virtual time {now}"));
+            self.set_fault(&format!("{text}, at virtual time {now}"));
         }
     }
 
@@ -120,7 +120,7 @@ impl ProgramFault {
     }
 }
 
-fn interrupted() -> Failure {
+fn interrupted_failure() -> Failure {
     Failure::Interrupted("interrupted".to_owned())
 }
 
@@ -137,7 +137,7 @@ enum Wanted<'a> {
 }
 
 /// The programs that a topology needs, by actor.
-fn wanted<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
+fn wanted_programs<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
     let of = |id: ActorId| match roster.roles[id.index()] {
         Role::Hub(index) => {
             let system = &topology.systems[index];
@@ -154,29 +154,32 @@ fn wanted<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'
 
 /// True if a program decides for any of these.
 pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> bool {
-    wanted(topology, roster).iter().any(|(id, _)| ids.contains(id))
+    wanted_programs(topology, roster).iter().any(|(id, _)| ids.contains(id))
 }
 
 /// True if a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
-    !wanted(topology, &Roster::of(topology)).is_empty()
+    !wanted_programs(topology, &Roster::of(topology)).is_empty()
 }
 
 /// The external program that decides for an actor, in words: "site york's manager `python3 manager.py`".
-pub fn programs(topology: &Topology) -> BTreeMap<ActorId, String> {
-    wanted(topology, &Roster::of(topology)).into_iter().map(|(id, wanted)| (id, who(topology, wanted))).collect()
+pub fn describe_programs(topology: &Topology) -> BTreeMap<ActorId, String> {
+    wanted_programs(topology, &Roster::of(topology))
+        .into_iter()
+        .map(|(id, wanted)| (id, describe_program(topology, wanted)))
+        .collect()
 }
 
 /// The files that commands name, on which the results of a run depend.
-pub fn files(topology: &Topology, written_in: &str) -> Vec<Input> {
+pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
-    for (_, wanted) in wanted(topology, &Roster::of(topology)) {
+    for (_, wanted) in wanted_programs(topology, &Roster::of(topology)) {
         let conf = match wanted {
             Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
             _ => None,
         };
         for word in program_of(topology, wanted).command.iter().chain(conf) {
-            let path = found(word, written_in);
+            let path = resolve_word(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
             if is_file
                 && !files.iter().any(|file| file.path == path)
@@ -199,7 +202,7 @@ fn program_of<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
 }
 
 /// A program, with its actor, in words.
-fn who(topology: &Topology, wanted: Wanted<'_>) -> String {
+fn describe_program(topology: &Topology, wanted: Wanted<'_>) -> String {
     let command = program_of(topology, wanted).command.join(" ");
     match wanted {
         Wanted::Bidder(_) => format!("the bidder `{command}`"),
@@ -224,7 +227,7 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
     let of_users = topology.users.iter_mut().map(|user| &mut user.program);
     for Program { command, slurm, .. } in of_systems.chain(of_sites).chain(of_users) {
         for word in command.iter_mut().chain([&mut slurm.conf]) {
-            let path = found(word, written_in);
+            let path = resolve_word(word, written_in);
             if path != *word
                 && let Ok(path) = std::path::absolute(&path)
             {
@@ -237,11 +240,11 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
 /// The `slurm.conf` of each site that a Slurm manages, as comments below the topology.
 pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
     let sites = topology.sites.iter().filter(|site| managers::tongue(&site.scheduler) == Some(Tongue::Slurm));
-    sites.map(|site| slurm::show(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
+    sites.map(|site| slurm::conf_comment(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
 }
 
 /// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
-fn found(word: &str, written_in: &str) -> String {
+fn resolve_word(word: &str, written_in: &str) -> String {
     let path = beside(written_in, word);
     match Path::new(&path).is_file() {
         // Without a folder it would be looked for among the system's programs.
@@ -262,8 +265,8 @@ struct RunContext<'a> {
 }
 
 impl RunContext<'_> {
-    fn found(&self, command: &[String]) -> Vec<String> {
-        command.iter().map(|word| found(word, self.written_in)).collect()
+    fn resolve_command(&self, command: &[String]) -> Vec<String> {
+        command.iter().map(|word| resolve_word(word, self.written_in)).collect()
     }
 }
 
@@ -275,7 +278,7 @@ enum Begun {
 }
 
 /// Starts the programs that decide for these. The wait for them ends once `stop` is set.
-pub fn start(
+pub fn start_programs(
     topology: &Topology,
     ids: &[ActorId],
     written_in: &str,
@@ -286,27 +289,29 @@ pub fn start(
     let around = RunContext { topology, written_in, stop, clocks, fault: &fault };
     let roster = Roster::of(topology);
     let mut begun = Vec::new();
-    for (id, wanted) in wanted(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
-        let who = who(topology, wanted);
+    for (id, wanted) in wanted_programs(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
+        let who = describe_program(topology, wanted);
         let one = match wanted {
-            Wanted::Manager(site, Tongue::Batsim) => batsim::begin(&around, who, site).map(Begun::Batsim),
-            Wanted::Manager(site, Tongue::Slurm) => slurm::begin(&around, who, site).map(Box::new).map(Begun::Slurm),
-            _ => lines::begin(&around, who, program_of(topology, wanted)).map(Begun::Lines),
+            Wanted::Manager(site, Tongue::Batsim) => batsim::begin_batsim(&around, who, site).map(Begun::Batsim),
+            Wanted::Manager(site, Tongue::Slurm) => {
+                slurm::begin_slurm(&around, who, site).map(Box::new).map(Begun::Slurm)
+            }
+            _ => lines::start_program(&around, who, program_of(topology, wanted)).map(Begun::Lines),
         };
         begun.push((id, wanted, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
     }
     let mut deciders = ExternalDeciders::new();
     for (id, wanted, begun) in begun {
         let greeted = match (begun, wanted) {
-            (Begun::Batsim(begun), _) => batsim::greet(&around, begun),
-            (Begun::Slurm(begun), _) => slurm::greet(&around, *begun),
-            (Begun::Lines(talk), Wanted::Bidder(foreign)) => bidder::greet(&around, talk, foreign),
-            (Begun::Lines(talk), Wanted::Allocator(system, _)) => allocator::greet(&around, talk, system),
-            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet(&around, talk, site),
-            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet(&around, talk, user),
+            (Begun::Batsim(begun), _) => batsim::greet_batsim(&around, begun),
+            (Begun::Slurm(begun), _) => slurm::greet_slurm(&around, *begun),
+            (Begun::Lines(talk), Wanted::Bidder(foreign)) => bidder::greet_bidder(&around, talk, foreign),
+            (Begun::Lines(talk), Wanted::Allocator(system, _)) => allocator::greet_allocator(&around, talk, system),
+            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet_manager(&around, talk, site),
+            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet_planner(&around, talk, user),
         };
         let decider = greeted.map_err(|trouble| match trouble {
-            Trouble::Stopped => interrupted(),
+            Trouble::Stopped => interrupted_failure(),
             Trouble::Fault(text) => Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)),
         })?;
         deciders.insert(id, decider);

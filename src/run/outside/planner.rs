@@ -10,17 +10,17 @@ use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::Time;
 use hansa_sim::topology::for_planners;
 
-pub fn greet(around: &RunContext<'_>, talk: Talk, user: usize) -> Result<ExternalDecider, Trouble> {
+pub fn greet_planner(around: &RunContext<'_>, talk: Talk, user: usize) -> Result<ExternalDecider, Trouble> {
     let topology = around.topology;
     let sites = for_planners(topology).map(|site| &topology.sites[site]);
     let sites = sites.map(|site| SiteLine { name: &site.name, nodes: site.cores }).collect();
     let facts = PlannerFacts { user: &topology.users[user].name, sites };
-    let decider: Box<dyn Plans> = Box::new(LineProgram::greet(around, talk, "planner", facts)?);
+    let decider: Box<dyn Plans> = Box::new(LineProgram::greet_program(around, talk, "planner", facts)?);
     Ok(Box::new(decider))
 }
 
 impl Plans for LineProgram {
     fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
-        self.ask(now, PlannerQuestion::new(heard), PlannerAnswer::advice)
+        self.request_answer(now, PlannerQuestion::new(heard), PlannerAnswer::advice)
     }
 }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::thread;
+use crate::spawn_thread;
 
 /// The longest answer that a program may give.
 pub const ANSWER_MAX: u64 = 64 << 20;
@@ -44,20 +44,20 @@ impl Running {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child = command.spawn()?;
-        let guard = guard(child.id());
+        let guard = spawn_guard(child.id());
         let (open, said_all) = channel();
         // From now on it is ended in every case.
         let mut running = Running { child, guard, last_words: Default::default(), said_all };
         let stderr = running.child.stderr.take().expect("its standard error is piped");
-        keep(stderr, over, &running.last_words[0], open.clone())?;
+        keep_last_line(stderr, over, &running.last_words[0], open.clone())?;
         // Some programs give their reasons there.
         if let Some(stdout) = running.child.stdout.take_if(|_| over == Over::Socket) {
-            keep(stdout, over, &running.last_words[1], open)?;
+            keep_last_line(stdout, over, &running.last_words[1], open)?;
         }
         Ok(running)
     }
 
-    pub fn pipes(&mut self) -> (ChildStdin, ChildStdout) {
+    pub fn take_pipes(&mut self) -> (ChildStdin, ChildStdout) {
         let stdin = self.child.stdin.take().expect("its standard input is piped");
         let stdout = self.child.stdout.take().expect("its standard output is piped");
         (stdin, stdout)
@@ -72,7 +72,7 @@ impl Running {
     }
 
     /// Its exit status, if it has ended.
-    pub fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn exit_status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
@@ -101,22 +101,22 @@ const LINE_MAX: u64 = 1 << 16;
 const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
 
 /// Keeps the last line of a program's output, and drops `open` at its end.
-fn keep(
+fn keep_last_line(
     output: impl Read + Send + 'static,
     over: Over,
     last: &Arc<Mutex<String>>,
     open: Sender<()>,
 ) -> std::io::Result<()> {
     let last = Arc::clone(last);
-    thread("words", move || {
-        hear(output, over, &last);
+    spawn_thread("words", move || {
+        read_output(output, over, &last);
         drop(open);
     })
     .map(drop)
 }
 
 /// Reads a program's output, and shows it unless the program talks elsewhere.
-fn hear(output: impl Read, over: Over, last: &Mutex<String>) {
+fn read_output(output: impl Read, over: Over, last: &Mutex<String>) {
     let mut output = BufReader::new(output);
     let mut line = Vec::new();
     while matches!(output.by_ref().take(LINE_MAX).read_until(b'\n', &mut line), Ok(1..)) {
@@ -135,7 +135,7 @@ fn hear(output: impl Read, over: Over, last: &Mutex<String>) {
 }
 
 /// A shell that waits for our end and then ends the group. Where there is no shell, the end of its input has to do.
-fn guard(group: u32) -> Option<Child> {
+fn spawn_guard(group: u32) -> Option<Child> {
     let mut command = Command::new("sh");
     command.args(["-c", "cat; kill -s KILL -- \"-$1\"", "sh", &group.to_string()]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

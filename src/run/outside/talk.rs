@@ -13,7 +13,7 @@ use super::Stop;
 use super::program::{ANSWER_MAX, Over, Running};
 use super::starting::cannot_start;
 use super::zmtp::{Caller, Requester};
-use crate::thread;
+use crate::spawn_thread;
 use hansa_sim::grid::Endpoint;
 use hansa_sim::protocol::outside::brief;
 
@@ -55,11 +55,11 @@ impl Talk {
     /// Starts a program and talks to it over its standard input and output, one line each.
     pub fn over_pipes(who: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<Talk, String> {
         let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&who, &words[0], &error))?;
-        let (stdin, stdout) = running.pipes();
+        let (stdin, stdout) = running.take_pipes();
         let (questions, to_send) = sync_channel(1);
         let (heard, answers) = sync_channel(1);
-        thread("questions", move || send(stdin, &to_send))
-            .and_then(|_| thread("answers", move || hear(BufReader::new(stdout), &heard)))
+        spawn_thread("questions", move || send_lines(stdin, &to_send))
+            .and_then(|_| spawn_thread("answers", move || receive_lines(BufReader::new(stdout), &heard)))
             .map_err(|error| cannot_start(&who, &words[0], &error))?;
         let running = Some(running);
         let questions = Some(questions);
@@ -82,7 +82,8 @@ impl Talk {
         let (questions, to_send) = sync_channel(1);
         let (heard, answers) = sync_channel(1);
         let calling = caller.clone();
-        thread("caller", move || call(&calling, &to_send, &heard)).map_err(|error| format!("{who}: {error}"))?;
+        spawn_thread("caller", move || relay_questions(&calling, &to_send, &heard))
+            .map_err(|error| format!("{who}: {error}"))?;
         let questions = Some(questions);
         let caller = Some(caller);
         let stop = stop.clone();
@@ -90,16 +91,20 @@ impl Talk {
     }
 
     /// Asks, and reads an answer in JSON; `expected` is an example of one.
-    pub fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize, expected: &str) -> Result<T, Trouble> {
-        let question =
-            serde_json::to_vec(question).map_err(|error| self.wrong(&format!("cannot be sent a question: {error}")))?;
+    pub fn request_json<T: DeserializeOwned>(
+        &mut self,
+        question: &impl Serialize,
+        expected: &str,
+    ) -> Result<T, Trouble> {
+        let question = serde_json::to_vec(question)
+            .map_err(|error| self.fault_text(&format!("cannot be sent a question: {error}")))?;
         let answer = self.answer_to(question)?;
         serde_json::from_str(&answer).map_err(|error| {
             let text = format!(
                 "answers `{}`, which is not a valid answer (expected one like {expected}): {error}",
                 brief(&answer)
             );
-            self.wrong(&text).into()
+            self.fault_text(&text).into()
         })
     }
 
@@ -107,26 +112,28 @@ impl Talk {
         let began = Instant::now();
         match self.answers.try_recv() {
             Ok(Ok(early)) => {
-                return Err(self.wrong(&format!("writes `{}` without having been asked", brief(&early))).into());
+                return Err(self.fault_text(&format!("writes `{}` without having been asked", brief(&early))).into());
             }
             Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
             Err(_) => {}
         }
         match self.questions.as_ref().map(|questions| questions.try_send(question)) {
             Some(Ok(())) => {}
-            Some(Err(TrySendError::Full(_))) => return Err(self.wrong("does not read its input").into()),
+            Some(Err(TrySendError::Full(_))) => return Err(self.fault_text("does not read its input").into()),
             Some(Err(TrySendError::Disconnected(_))) | None => {
                 // The reason was the last answer.
                 let why = match self.answers.try_recv() {
                     Ok(Err(fault)) => self.ended_or(&fault),
-                    _ => self.gone(),
+                    _ => self.gone_reason(),
                 };
                 return Err(why.into());
             }
         }
         loop {
             let Some(left) = self.timeout.checked_sub(began.elapsed()) else {
-                return Err(self.wrong(&format!("has not answered within {} s", self.timeout.as_secs_f64())).into());
+                return Err(self
+                    .fault_text(&format!("has not answered within {} s", self.timeout.as_secs_f64()))
+                    .into());
             };
             match self.answers.recv_timeout(left.min(LOOK_EVERY)) {
                 Ok(Ok(answer)) => return Ok(answer),
@@ -134,15 +141,15 @@ impl Talk {
                 Err(RecvTimeoutError::Timeout) if self.stop.load(Ordering::Relaxed) => return Err(Trouble::Stopped),
                 // At a socket nothing else shows that it is gone.
                 Err(RecvTimeoutError::Timeout) if self.caller.is_some() && self.has_ended() => {
-                    return Err(self.gone().into());
+                    return Err(self.gone_reason().into());
                 }
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.gone().into()),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone_reason().into()),
             }
         }
     }
 
-    pub fn wrong(&self, what: &str) -> String {
+    pub fn fault_text(&self, what: &str) -> String {
         format!("{} {what}", self.who)
     }
 
@@ -151,16 +158,16 @@ impl Talk {
     }
 
     /// Limits the wait for answers from now on.
-    pub fn hurry(&mut self, timeout: Duration) {
+    pub fn limit_wait(&mut self, timeout: Duration) {
         self.timeout = self.timeout.min(timeout);
     }
 
     fn has_ended(&mut self) -> bool {
-        self.running.as_mut().is_some_and(|running| running.ended().is_some())
+        self.running.as_mut().is_some_and(|running| running.exit_status().is_some())
     }
 
     /// Description of a program that answers no more.
-    fn gone(&mut self) -> String {
+    fn gone_reason(&mut self) -> String {
         let what = match self.caller {
             Some(_) => "has closed the connection before the run was over",
             None => "has closed its standard input or output before the run was over",
@@ -173,15 +180,15 @@ impl Talk {
         // Its output is closed; it is about to end, or continues without output.
         for _ in 0..20 {
             let Some(running) = &mut self.running else { break };
-            if let Some(status) = running.ended() {
+            if let Some(status) = running.exit_status() {
                 let last = running.last_words();
                 let last =
                     if last.is_empty() { last } else { format!("; the last line that it printed: `{}`", brief(&last)) };
-                return self.wrong(&format!("has ended before the run was over ({status}){last}"));
+                return self.fault_text(&format!("has ended before the run was over ({status}){last}"));
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        self.wrong(what)
+        self.fault_text(what)
     }
 }
 
@@ -195,7 +202,7 @@ impl Drop for Talk {
     }
 }
 
-fn send(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
+fn send_lines(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
     while let Ok(mut line) = lines.recv() {
         line.push(b'\n');
         // A program that does not take its lines will not answer either.
@@ -205,7 +212,7 @@ fn send(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
     }
 }
 
-fn hear(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
+fn receive_lines(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
     loop {
         let mut line = Vec::new();
         let said = match stdout.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut line) {
@@ -220,13 +227,13 @@ fn hear(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
     }
 }
 
-fn call(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Result<String, String>>) {
-    let mut requester = match caller.connect().and_then(Requester::greet) {
+fn relay_questions(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Result<String, String>>) {
+    let mut requester = match caller.connect_with_retries().and_then(Requester::greet_peer) {
         Ok(requester) => requester,
         Err(wrong) => return drop(heard.send(Err(wrong))),
     };
     while let Ok(question) = questions.recv() {
-        let said = requester.ask(&question).and_then(in_words);
+        let said = requester.send_request(&question).and_then(in_words);
         let ends = said.is_err();
         if heard.send(said).is_err() || ends {
             return;
@@ -256,7 +263,7 @@ mod tests {
         let mut talk = Talk::over_socket("it".to_owned(), &[], &endpoint, timeout, &Stop::default()).unwrap();
         // By then the thread that has called it is long done.
         std::thread::sleep(Duration::from_millis(300));
-        let Err(Trouble::Fault(said)) = talk.ask::<serde_json::Value>(&"how are you?", "an answer") else {
+        let Err(Trouble::Fault(said)) = talk.request_json::<serde_json::Value>(&"how are you?", "an answer") else {
             panic!("it cannot answer")
         };
         assert!(said.starts_with("it does not speak ZeroMQ's protocol"), "{said}");

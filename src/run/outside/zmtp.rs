@@ -37,12 +37,12 @@ struct Frame {
 
 impl<S: Read + Write> Requester<S> {
     /// Agrees on the protocol with the other side, which has to be a socket that answers.
-    pub fn greet(stream: S) -> Result<Requester<S>, String> {
+    pub fn greet_peer(stream: S) -> Result<Requester<S>, String> {
         // A socket that does not serve questions closes the connection.
-        Requester::agree(stream).map_err(|wrong| if wrong == CLOSED { UNFIT.to_owned() } else { wrong })
+        Requester::agree_protocol(stream).map_err(|wrong| if wrong == CLOSED { UNFIT.to_owned() } else { wrong })
     }
 
-    fn agree(mut stream: S) -> Result<Requester<S>, String> {
+    fn agree_protocol(mut stream: S) -> Result<Requester<S>, String> {
         let mut greeting = [0; GREETING];
         (greeting[0], greeting[9], greeting[10]) = (0xff, 0x7f, 3);
         greeting[12..16].copy_from_slice(b"NULL");
@@ -56,29 +56,29 @@ impl<S: Read + Write> Requester<S> {
             ready.extend_from_slice(value.as_bytes());
         }
         let mut out = greeting.to_vec();
-        put(&mut out, COMMAND, &ready);
-        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| lost(&error))?;
+        write_frame(&mut out, COMMAND, &ready);
+        stream.write_all(&out).and_then(|()| stream.flush()).map_err(|error| lost_reason(&error))?;
 
         // A peer with another protocol may send less than a greeting, and wait.
         let mut theirs = [0; GREETING];
-        stream.read_exact(&mut theirs[..1]).map_err(|error| lost(&error))?;
+        stream.read_exact(&mut theirs[..1]).map_err(|error| lost_reason(&error))?;
         if theirs[0] != 0xff {
             return Err("does not speak ZeroMQ's protocol (expected a REP socket of ZeroMQ 4)".to_owned());
         }
-        stream.read_exact(&mut theirs[1..11]).map_err(|error| lost(&error))?;
+        stream.read_exact(&mut theirs[1..11]).map_err(|error| lost_reason(&error))?;
         if theirs[9] & 1 != 1 || theirs[10] < 3 {
             return Err("speaks an old version of ZeroMQ's protocol (expected 3.0 or later)".to_owned());
         }
-        stream.read_exact(&mut theirs[11..]).map_err(|error| lost(&error))?;
+        stream.read_exact(&mut theirs[11..]).map_err(|error| lost_reason(&error))?;
         let mechanism = &theirs[12..32];
         if !mechanism.starts_with(b"NULL\0") {
             let name = String::from_utf8_lossy(mechanism).trim_end_matches('\0').to_owned();
             return Err(format!("uses ZeroMQ's security mechanism {}, where NULL was expected", brief(&name)));
         }
         let mut requester = Requester { stream };
-        let Frame { flags, body } = requester.frame(ANSWER_MAX)?;
+        let Frame { flags, body } = requester.read_frame(ANSWER_MAX)?;
         if flags & COMMAND == 0 || !body.starts_with(b"\x05READY") {
-            return Err(refused(&body).unwrap_or_else(|| "does not send a valid ZeroMQ greeting".to_owned()));
+            return Err(refusal_reason(&body).unwrap_or_else(|| "does not send a valid ZeroMQ greeting".to_owned()));
         }
         match socket_type(&body[6..]).as_deref() {
             Some("REP" | "ROUTER") => Ok(requester),
@@ -90,17 +90,17 @@ impl<S: Read + Write> Requester<S> {
     }
 
     /// Asks, and waits for the answer.
-    pub fn ask(&mut self, question: &[u8]) -> Result<Vec<u8>, String> {
+    pub fn send_request(&mut self, question: &[u8]) -> Result<Vec<u8>, String> {
         let mut out = Vec::with_capacity(question.len() + 16);
-        put(&mut out, MORE, &[]);
-        put(&mut out, 0, question);
-        self.stream.write_all(&out).and_then(|()| self.stream.flush()).map_err(|error| lost(&error))?;
+        write_frame(&mut out, MORE, &[]);
+        write_frame(&mut out, 0, question);
+        self.stream.write_all(&out).and_then(|()| self.stream.flush()).map_err(|error| lost_reason(&error))?;
         let mut parts = Vec::new();
         let mut room = ANSWER_MAX;
         for _ in 0..FRAMES_MAX {
-            let Frame { flags, body } = self.frame(room)?;
+            let Frame { flags, body } = self.read_frame(room)?;
             if flags & COMMAND != 0 {
-                refused(&body).map_or(Ok(()), Err)?;
+                refusal_reason(&body).map_or(Ok(()), Err)?;
                 continue;
             }
             room -= body.len() as u64;
@@ -116,20 +116,20 @@ impl<S: Read + Write> Requester<S> {
     }
 
     /// Reads a command, or a part of a message with at most `room` bytes.
-    fn frame(&mut self, room: u64) -> Result<Frame, String> {
+    fn read_frame(&mut self, room: u64) -> Result<Frame, String> {
         let mut flags = [0];
-        self.stream.read_exact(&mut flags).map_err(|error| lost(&error))?;
+        self.stream.read_exact(&mut flags).map_err(|error| lost_reason(&error))?;
         let [flags] = flags;
         if flags > MORE | LONG | COMMAND || flags & COMMAND != 0 && flags & MORE != 0 {
             return Err(format!("sends a frame with flags {flags:#x}, which mean nothing"));
         }
         let size = if flags & LONG != 0 {
             let mut size = [0; 8];
-            self.stream.read_exact(&mut size).map_err(|error| lost(&error))?;
+            self.stream.read_exact(&mut size).map_err(|error| lost_reason(&error))?;
             u64::from_be_bytes(size)
         } else {
             let mut size = [0];
-            self.stream.read_exact(&mut size).map_err(|error| lost(&error))?;
+            self.stream.read_exact(&mut size).map_err(|error| lost_reason(&error))?;
             size[0].into()
         };
         if flags & COMMAND != 0 && size > COMMAND_MAX {
@@ -140,7 +140,7 @@ impl<S: Read + Write> Requester<S> {
         }
         // Grows with the received data, not with the announced length.
         let mut body = Vec::new();
-        Read::by_ref(&mut self.stream).take(size).read_to_end(&mut body).map_err(|error| lost(&error))?;
+        Read::by_ref(&mut self.stream).take(size).read_to_end(&mut body).map_err(|error| lost_reason(&error))?;
         match body.len() as u64 == size {
             true => Ok(Frame { flags, body }),
             false => Err(CLOSED.to_owned()),
@@ -151,14 +151,14 @@ impl<S: Read + Write> Requester<S> {
 const CLOSED: &str = "has closed the connection before the run was over";
 const UNFIT: &str = "closes the connection when it is greeted, where a REP socket of ZeroMQ 4 was expected";
 
-fn lost(error: &std::io::Error) -> String {
+fn lost_reason(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => CLOSED.to_owned(),
         _ => format!("cannot be reached any more: {error}"),
     }
 }
 
-fn put(out: &mut Vec<u8>, flags: u8, body: &[u8]) {
+fn write_frame(out: &mut Vec<u8>, flags: u8, body: &[u8]) {
     match u8::try_from(body.len()) {
         Ok(size) => out.extend_from_slice(&[flags, size]),
         Err(_) => {
@@ -170,7 +170,7 @@ fn put(out: &mut Vec<u8>, flags: u8, body: &[u8]) {
 }
 
 /// The other side's reason for a refusal.
-fn refused(command: &[u8]) -> Option<String> {
+fn refusal_reason(command: &[u8]) -> Option<String> {
     let reason = command.strip_prefix(b"\x05ERROR")?;
     let reason = brief(&String::from_utf8_lossy(reason.get(1..).unwrap_or_default()));
     Some(format!("refuses the connection: {reason}"))
@@ -213,7 +213,7 @@ impl Caller {
     }
 
     /// A program that has just been started may take a while until it listens.
-    pub fn connect(&self) -> Result<Stream, String> {
+    pub fn connect_with_retries(&self) -> Result<Stream, String> {
         let began = Instant::now();
         loop {
             let error = match self.try_connect() {
@@ -222,7 +222,7 @@ impl Caller {
                     if matches!(*line, Line::HungUp) {
                         return Err(CLOSED.to_owned());
                     }
-                    *line = Line::Up(stream.try_clone().map_err(|error| lost(&error))?);
+                    *line = Line::Up(stream.try_clone().map_err(|error| lost_reason(&error))?);
                     return Ok(stream);
                 }
                 Err(error) => error,
@@ -231,7 +231,7 @@ impl Caller {
                 return Err(CLOSED.to_owned());
             }
             if began.elapsed() >= self.within {
-                return Err(format!("cannot be reached at {} in time: {error}", self.shown()));
+                return Err(format!("cannot be reached at {} in time: {error}", self.endpoint_text()));
             }
             std::thread::sleep(AGAIN_AFTER);
         }
@@ -258,7 +258,7 @@ impl Caller {
         }
     }
 
-    fn shown(&self) -> String {
+    fn endpoint_text(&self) -> String {
         match &self.endpoint {
             Endpoint::Tcp(address) => format!("tcp://{address}"),
             Endpoint::Ipc(path) => format!("ipc://{path}"),
@@ -346,22 +346,22 @@ mod tests {
         ready.push(kind.len() as u8);
         ready.extend_from_slice(kind.as_bytes());
         ready.extend_from_slice(b"\x08Identity\0\0\0\0");
-        put(&mut says, COMMAND, &ready);
+        write_frame(&mut says, COMMAND, &ready);
         says
     }
 
     fn answer(parts: &[&[u8]]) -> Vec<u8> {
         let mut says = Vec::new();
         for (number, part) in parts.iter().enumerate() {
-            put(&mut says, if number + 1 < parts.len() { MORE } else { 0 }, part);
+            write_frame(&mut says, if number + 1 < parts.len() { MORE } else { 0 }, part);
         }
         says
     }
 
     /// Asks a peer with these bytes once.
     fn ask(says: Vec<u8>) -> (Result<Vec<u8>, String>, Vec<u8>) {
-        match Requester::greet(Peer { says: std::io::Cursor::new(says), told: Vec::new() }) {
-            Ok(mut requester) => (requester.ask(b"question"), requester.stream.told),
+        match Requester::greet_peer(Peer { says: std::io::Cursor::new(says), told: Vec::new() }) {
+            Ok(mut requester) => (requester.send_request(b"question"), requester.stream.told),
             Err(wrong) => (Err(wrong), Vec::new()),
         }
     }
@@ -378,7 +378,7 @@ mod tests {
         }
         // Commands between messages are skipped.
         let mut ping = Vec::new();
-        put(&mut ping, COMMAND, b"\x04PING\0\0");
+        write_frame(&mut ping, COMMAND, b"\x04PING\0\0");
         let (got, _) = ask([greeting("ROUTER"), ping, answer(&[b"", b"yes"])].concat());
         assert_eq!(got.as_deref(), Ok(&b"yes"[..]));
     }
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn an_invalid_peer_is_described_in_words() {
         let mut refuses = greeting("REP")[..GREETING].to_vec();
-        put(&mut refuses, COMMAND, b"\x05ERROR\x09not today");
+        write_frame(&mut refuses, COMMAND, b"\x05ERROR\x09not today");
         let mut curve = greeting("REP");
         curve[12..17].copy_from_slice(b"CURVE");
         let mut old = greeting("REP");

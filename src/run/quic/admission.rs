@@ -19,10 +19,10 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::socket::InTurns;
 use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Peer,
-    QuicOptions, WireError, encode, endpoint_config, is_loopback, transport,
+    QuicOptions, WireError, encode_frame, endpoint_config, is_loopback, transport_settings,
 };
 use crate::identity::{CertificateNames, Identity};
-use crate::sanitize::{reported, sanitize_line_up_to};
+use crate::sanitize::{mark_reported, sanitize_line_up_to};
 use hansa_sim::protocol::codec::{self, CodecError, FRAME_MAX};
 use hansa_sim::protocol::handshake::{Hello, NAMED, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
 
@@ -83,7 +83,7 @@ impl Listener {
     pub fn bind(address: SocketAddr, identity: &Identity, options: &QuicOptions) -> Result<Listener, BindError> {
         let far = server_config(identity, options)?;
         let mut near = far.clone();
-        near.transport_config(transport(options, IpAddr::V4(Ipv4Addr::LOCALHOST)));
+        near.transport_config(transport_settings(options, IpAddr::V4(Ipv4Addr::LOCALHOST)));
 
         let socket_error = |error| BindError::Socket { address, error };
         let socket = std::net::UdpSocket::bind(address).map_err(socket_error)?;
@@ -106,18 +106,18 @@ impl Listener {
     }
 
     /// Reports the number of processes here, whenever one comes or goes before the run begins.
-    pub fn telling(&mut self, told: fn(usize)) {
+    pub fn set_count_report(&mut self, told: fn(usize)) {
         self.told = Some(told);
     }
 
     /// Reports the parties that join before the run begins, and those still missing, by name.
-    pub fn naming(&mut self, named: JoinReport) {
+    pub fn set_join_report(&mut self, named: JoinReport) {
         self.named = Some(named);
     }
 
     /// A channel for reports about dead processes, while members are awaited: the place is then free sooner than
     /// silence tells.
-    pub fn obituaries(&self) -> mpsc::UnboundedSender<Obituary> {
+    pub fn loss_sender(&self) -> mpsc::UnboundedSender<Obituary> {
         self.gone.0.clone()
     }
 
@@ -126,31 +126,31 @@ impl Listener {
     }
 
     /// The parties of the roster that have not joined yet.
-    pub fn missing(&self) -> Vec<Party> {
+    pub fn missing_parties(&self) -> Vec<Party> {
         let Some(door) = &self.door else { return Vec::new() };
-        let seats = door.seats();
+        let seats = door.lock_seats();
         door.terms.roster.iter().filter(|party| seats.get(*party).is_some_and(Option::is_none)).cloned().collect()
     }
 
     /// Waits until all of the roster have joined; the peers come in the roster's order. A peer that is lost while
     /// others are awaited may join again, except one whose program has failed: the error is its report.
-    pub async fn admit(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
+    pub async fn admit_all(&mut self, terms: JoinTerms) -> Result<Vec<Peer>, String> {
         let (joined, mut arrivals) = mpsc::unbounded_channel();
         let door = Arc::new(Door::new(terms, self.options.clone(), self.near.clone(), joined));
         self.door = Some(door.clone());
-        self.dismiss();
-        self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), door.clone())));
+        self.stop_accepting();
+        self.doorman = Some(tokio::spawn(accept_newcomers(self.endpoint.clone(), door.clone())));
 
-        self.named.iter().for_each(|named| named(&[], &self.missing()));
+        self.named.iter().for_each(|named| named(&[], &self.missing_parties()));
         let mut losses = JoinSet::new();
-        let awaited = door.seats().len();
-        while self.present() < awaited {
+        let awaited = door.lock_seats().len();
+        while self.present_count() < awaited {
             tokio::select! {
                 // A process that is gone has come before.
                 biased;
                 Some(peer) = arrivals.recv() => {
                     let connection = peer.connection.clone();
-                    losses.spawn(async move { (connection.quic.stable_id(), connection.closed().await) });
+                    losses.spawn(async move { (connection.quic.stable_id(), connection.await_closed().await) });
                     // Its predecessor is silent: the door gave away its seats.
                     let is_replaced = |old: &Peer| shares_party(old, &peer);
                     let replaced: Vec<usize> =
@@ -158,7 +158,7 @@ impl Listener {
                     for old in replaced.iter().filter_map(|id| self.waiting.remove(id)) {
                         door.vacate_after(&old.parties, &old.connection);
                     }
-                    self.named.iter().for_each(|named| named(&peer.parties, &self.missing()));
+                    self.named.iter().for_each(|named| named(&peer.parties, &self.missing_parties()));
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Obituary { label: who, process }) = self.gone.1.recv() => {
@@ -170,9 +170,9 @@ impl Listener {
                     // None if another process has taken its place already.
                     let Some(peer) = self.waiting.remove(&id) else { continue };
                     if let WireError::Closed { close: Some(Close::Failed), reason } = why {
-                        return Err(reported(&label(&peer.parties), &reason));
+                        return Err(mark_reported(&label(&peer.parties), &reason));
                     }
-                    tracing::warn!("{} left before the run began: {why}", list(&peer.parties));
+                    tracing::warn!("{} left before the run began: {why}", list_parties(&peer.parties));
                     door.vacate_after(&peer.parties, &peer.connection);
                 }
             }
@@ -190,7 +190,7 @@ impl Listener {
     }
 
     /// Number of parties that have joined over a connection that is still open.
-    fn present(&self) -> usize {
+    fn present_count(&self) -> usize {
         let open = self.waiting.values().filter(|peer| peer.connection.quic.close_reason().is_none());
         open.map(|peer| peer.parties.len()).sum()
     }
@@ -199,8 +199,9 @@ impl Listener {
     pub fn turn_away(&mut self, terms: JoinTerms) {
         let (joined, _) = mpsc::unbounded_channel();
         let door = Door::new(terms, self.options.clone(), self.near.clone(), joined);
-        self.dismiss();
-        self.doorman = Some(tokio::spawn(keep(self.endpoint.clone(), Arc::new(Door { over: true, ..door }))));
+        self.stop_accepting();
+        self.doorman =
+            Some(tokio::spawn(accept_newcomers(self.endpoint.clone(), Arc::new(Door { over: true, ..door }))));
     }
 
     /// Allows the replacement of lost processes from now on.
@@ -210,12 +211,12 @@ impl Listener {
 
     /// Frees the seats of a lost process, which played these parties over this connection, unless another one has taken
     /// them.
-    pub fn expect(&self, parties: &[Party], lost: &Connection) {
+    pub fn vacate_seats(&self, parties: &[Party], lost: &Connection) {
         self.door.iter().for_each(|door| door.vacate_after(parties, lost));
     }
 
     /// The next process that takes the place of a lost one.
-    pub async fn returned(&mut self) -> Peer {
+    pub async fn next_returned(&mut self) -> Peer {
         match &mut self.arrivals {
             Some(arrivals) => match arrivals.recv().await {
                 Some(peer) => peer,
@@ -236,9 +237,9 @@ impl Listener {
             });
         }
         let ends = finishing.join_all().await;
-        self.dismiss();
-        let open = ends.iter().map(|(connection, _)| connection).filter(|connection| connection.ended().is_none());
-        let open: Vec<_> = open.map(|connection| (connection, connection.packets().0)).collect();
+        self.stop_accepting();
+        let open = ends.iter().map(|(connection, _)| connection).filter(|connection| connection.end_reason().is_none());
+        let open: Vec<_> = open.map(|connection| (connection, connection.packet_counts().0)).collect();
         self.endpoint.close(close.into(), reason.as_bytes());
         let gone = async {
             if ends.is_empty() || !ends.iter().all(|(connection, _)| connection.is_local()) {
@@ -246,7 +247,7 @@ impl Listener {
             }
             // Within one machine no packet is lost: it is enough that all have been sent.
             for (connection, before) in open {
-                while connection.packets().0 == before {
+                while connection.packet_counts().0 == before {
                     tokio::task::yield_now().await;
                 }
             }
@@ -254,7 +255,7 @@ impl Listener {
         let _ = timeout(DRAIN_TIMEOUT, gone).await;
     }
 
-    fn dismiss(&mut self) {
+    fn stop_accepting(&mut self) {
         if let Some(doorman) = self.doorman.take() {
             doorman.abort();
         }
@@ -263,7 +264,7 @@ impl Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.dismiss();
+        self.stop_accepting();
     }
 }
 
@@ -288,13 +289,13 @@ enum Refusal {
     Twice(Party),
     #[error("{0} does not occur in the router's topology")]
     Unknown(Party),
-    #[error("the certificate is not valid for {party}, only for {}", few(hosts))]
+    #[error("the certificate is not valid for {party}, only for {}", list_first(hosts))]
     NotCovered { party: Party, hosts: Vec<String> },
     #[error("{party} has already joined, from {address}: each member joins only once")]
     Taken { party: Party, address: SocketAddr },
     #[error("the run is over")]
     Over,
-    #[error("{} would replace a process that played {}: expected the same members", list(.parties), list(.group))]
+    #[error("{} would replace a process that played {}: expected the same members", list_parties(.parties), list_parties(.group))]
     Regrouped { parties: Vec<Party>, group: Vec<Party> },
 }
 
@@ -325,7 +326,7 @@ struct Complaints {
 }
 
 /// Accepts newcomers in turn, and talks to each in a task of its own.
-async fn keep(endpoint: Endpoint, door: Arc<Door>) {
+async fn accept_newcomers(endpoint: Endpoint, door: Arc<Door>) {
     let places = Arc::new(Semaphore::new(door.options.handshakes_max));
     while let Some(incoming) = endpoint.accept().await {
         let begun = door.begun.load(Ordering::Relaxed);
@@ -341,7 +342,7 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
             let endpoint = endpoint.clone();
             let door = door.clone();
             tokio::spawn(async move {
-                hear(incoming, endpoint, &door).await;
+                handle_newcomer(incoming, endpoint, &door).await;
                 drop(place);
             });
         }
@@ -351,34 +352,34 @@ async fn keep(endpoint: Endpoint, door: Arc<Door>) {
 }
 
 /// Handles one newcomer, from its first packet to its welcome.
-async fn hear(incoming: Incoming, endpoint: Endpoint, door: &Door) {
+async fn handle_newcomer(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let address = incoming.remote_address();
     let deadline = Instant::now() + door.options.handshake_timeout;
     let slow = || Refusal::Slow(door.options.handshake_timeout);
 
-    let connection = match timeout_at(deadline, shake(incoming, door)).await {
+    let connection = match timeout_at(deadline, accept_connection(incoming, door)).await {
         Ok(Ok(quic)) => Connection::new(quic, endpoint),
         // A member that was there before us has made many attempts, and continued only one of them.
         Ok(Err(error)) if gave_up(&error) => {
             return tracing::debug!("{address} gave up before its hello was read: {error}");
         }
-        Ok(Err(error)) => return door.complain(address, &Refusal::Wire(error.into())),
-        Err(_) => return door.complain(address, &slow()),
+        Ok(Err(error)) => return door.report_refusal(address, &Refusal::Wire(error.into())),
+        Err(_) => return door.report_refusal(address, &slow()),
     };
 
-    let admitted = match timeout_at(deadline, greet(&connection)).await.unwrap_or_else(|_| Err(slow())) {
-        Ok((hello, sender, receiver)) => door.admit(hello, &connection, sender, receiver).await,
+    let admitted = match timeout_at(deadline, read_hello(&connection)).await.unwrap_or_else(|_| Err(slow())) {
+        Ok((hello, sender, receiver)) => door.admit_newcomer(hello, &connection, sender, receiver).await,
         Err(refusal) => Err(refusal),
     };
     if let Err(Refusal::Over) = admitted {
         connection.close(Close::Finished, "");
     } else if let Err(refusal) = admitted {
-        door.complain(address, &refusal);
+        door.report_refusal(address, &refusal);
         connection.close(Close::Refused, &refusal.to_string());
     }
 }
 
-async fn shake(incoming: Incoming, door: &Door) -> Result<quinn::Connection, quinn::ConnectionError> {
+async fn accept_connection(incoming: Incoming, door: &Door) -> Result<quinn::Connection, quinn::ConnectionError> {
     match is_loopback(incoming.remote_address().ip()) {
         true => incoming.accept_with(door.near.clone())?.await,
         false => incoming.accept()?.await,
@@ -394,7 +395,7 @@ fn gave_up(error: &quinn::ConnectionError) -> bool {
     }
 }
 
-async fn greet(connection: &Connection) -> Result<(Hello, FrameSender, FrameReceiver), Refusal> {
+async fn read_hello(connection: &Connection) -> Result<(Hello, FrameSender, FrameReceiver), Refusal> {
     let (send, receive) = connection.quic.accept_bi().await.map_err(WireError::from)?;
     let mut receiver = FrameReceiver::new(receive, HELLO_MAX);
     let hello = codec::decode(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
@@ -422,7 +423,7 @@ impl Door {
         }
     }
 
-    async fn admit(
+    async fn admit_newcomer(
         &self,
         hello: Hello,
         connection: &Connection,
@@ -433,25 +434,25 @@ impl Door {
         if self.over {
             return Err(Refusal::Over);
         }
-        let address = connection.address();
-        let (missing, awaited) = match self.seat(&hello.parties, connection) {
+        let address = connection.remote_address();
+        let (missing, awaited) = match self.take_seats(&hello.parties, connection) {
             // The predecessor may be dead although its connection has not timed out yet.
-            Err(Refusal::Taken { .. }) if self.replaces() => {
+            Err(Refusal::Taken { .. }) if self.allows_replacing() => {
                 self.listen_for_the_living(&hello.parties).await;
-                self.seat(&hello.parties, connection)?
+                self.take_seats(&hello.parties, connection)?
             }
             seated => seated?,
         };
-        connection.trust();
+        connection.trust_peer();
 
         let mut welcome = Vec::new();
-        encode(&Welcome { missing, awaited }, &mut welcome).expect("a welcome is short");
+        encode_frame(&Welcome { missing, awaited }, &mut welcome).expect("a welcome is short");
         if let Err(error) = sender.write(&welcome).await {
             self.vacate_after(&hello.parties, connection);
             return Err(error.into());
         }
 
-        tracing::info!("{} joined from {address}; {missing} still to join", list(&hello.parties));
+        tracing::info!("{} joined from {address}; {missing} still to join", list_parties(&hello.parties));
         // The receiver of arrivals is gone once the run is being closed.
         let Hello { parties, process, .. } = hello;
         let _ = self.joined.send(Peer { parties, process, sender, receiver, connection: connection.clone() });
@@ -459,7 +460,7 @@ impl Door {
     }
 
     /// True if a process may take the place of a dead one: before the run begins, and during runs that can recover.
-    fn replaces(&self) -> bool {
+    fn allows_replacing(&self) -> bool {
         !self.begun.load(Ordering::Relaxed) || self.returns.load(Ordering::Relaxed)
     }
 
@@ -473,21 +474,23 @@ impl Door {
         if hello.parties.is_empty() {
             return Err(Refusal::Nobody);
         }
-        let certificate = certificate(connection);
+        let certificate = peer_certificate(connection);
         let names = CertificateNames::of(&certificate).expect("TLS has read this certificate");
         match hello.parties.iter().find(|party| !names.cover(party)) {
             None => Ok(()),
-            Some(party) => Err(Refusal::NotCovered { party: short(party), hosts: names.hosts() }),
+            Some(party) => Err(Refusal::NotCovered { party: shorten_name(party), hosts: names.hosts() }),
         }
     }
 
     /// Seats all parties or none. Returns the number of free seats, and the parties that have the first of them.
-    fn seat(&self, parties: &[Party], connection: &Connection) -> Result<(u32, Vec<Party>), Refusal> {
-        let mut seats = self.seats();
+    fn take_seats(&self, parties: &[Party], connection: &Connection) -> Result<(u32, Vec<Party>), Refusal> {
+        let mut seats = self.lock_seats();
         for (at, party) in parties.iter().enumerate() {
             match seats.get(party) {
-                None => return Err(Refusal::Unknown(short(party))),
-                Some(Some(taken)) => return Err(Refusal::Taken { party: party.clone(), address: taken.address() }),
+                None => return Err(Refusal::Unknown(shorten_name(party))),
+                Some(Some(taken)) => {
+                    return Err(Refusal::Taken { party: party.clone(), address: taken.remote_address() });
+                }
                 Some(None) if parties[..at].contains(party) => return Err(Refusal::Twice(party.clone())),
                 Some(None) => {}
             }
@@ -508,7 +511,7 @@ impl Door {
 
     /// Frees the seats of a lost connection, except those that another connection has taken since.
     fn vacate_after(&self, parties: &[Party], lost: &Connection) {
-        let mut seats = self.seats();
+        let mut seats = self.lock_seats();
         for party in parties {
             if let Some(seat) = seats.get_mut(party) {
                 seat.take_if(|connection| connection.quic.stable_id() == lost.quic.stable_id());
@@ -519,10 +522,10 @@ impl Door {
     /// Frees these seats unless their holders show signs of life soon.
     async fn listen_for_the_living(&self, parties: &[Party]) {
         let held = || -> Vec<Connection> {
-            let seats = self.seats();
+            let seats = self.lock_seats();
             parties.iter().filter_map(|party| seats.get(party)?.clone()).collect()
         };
-        let heard = |connection: &Connection| connection.packets().1;
+        let heard = |connection: &Connection| connection.packet_counts().1;
         // Packets of this interval may have been sent before.
         sleep(STALE_WITHIN).await;
         let before: Vec<_> = held().into_iter().map(|connection| (heard(&connection), connection)).collect();
@@ -540,11 +543,11 @@ impl Door {
         }
     }
 
-    fn seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<Connection>>> {
+    fn lock_seats(&self) -> MutexGuard<'_, BTreeMap<Party, Option<Connection>>> {
         self.seats.lock().expect("nothing panics while it holds the seats")
     }
 
-    fn complain(&self, address: SocketAddr, refusal: &Refusal) {
+    fn report_refusal(&self, address: SocketAddr, refusal: &Refusal) {
         // The door has been shut meanwhile.
         if matches!(refusal, Refusal::Wire(WireError::ClosedHere)) {
             return;
@@ -565,13 +568,13 @@ impl Door {
     }
 }
 
-fn certificate(connection: &Connection) -> CertificateDer<'static> {
+fn peer_certificate(connection: &Connection) -> CertificateDer<'static> {
     let chain = connection.quic.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
     chain.and_then(|chain| chain.into_iter().next()).expect("TLS requires a certificate of each member")
 }
 
 /// A name from a stranger, cut to what fits a message.
-fn short(party: &Party) -> Party {
+fn shorten_name(party: &Party) -> Party {
     let cut = |name: &String| sanitize_line_up_to(name, 80);
     match party {
         Party::Router => Party::Router,
@@ -581,7 +584,7 @@ fn short(party: &Party) -> Party {
 }
 
 /// The first of a list that may be long.
-fn few(hosts: &[String]) -> String {
+fn list_first(hosts: &[String]) -> String {
     const FEW: usize = 5;
     let more = if hosts.len() > FEW { ", ..." } else { "" };
     hosts[..hosts.len().min(FEW)].join(", ") + more
@@ -591,7 +594,7 @@ fn shares_party(one: &Peer, other: &Peer) -> bool {
     one.parties.iter().any(|party| other.parties.contains(party))
 }
 
-fn list(parties: &[Party]) -> String {
+fn list_parties(parties: &[Party]) -> String {
     parties.iter().map(Party::to_string).collect::<Vec<_>>().join(", ")
 }
 
@@ -599,7 +602,7 @@ fn server_config(identity: &Identity, options: &QuicOptions) -> Result<ServerCon
     let tls = QuicServerConfig::try_from(identity.server_tls()?).expect("ring has the cipher that QUIC starts with");
     let mut config = ServerConfig::with_crypto(Arc::new(tls));
     config
-        .transport_config(transport(options, IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
+        .transport_config(transport_settings(options, IpAddr::V4(Ipv4Addr::UNSPECIFIED)))
         // The doorman is quick; a long queue before it is a flood.
         .max_incoming(1024)
         .incoming_buffer_size(64 << 10)

@@ -16,7 +16,7 @@ const HEADER: usize = 4;
 const BUFFER: usize = 16 << 10;
 
 /// Appends one frame that holds the encoding of `value`. Gather all frames for a peer, then write them at once.
-pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
+pub fn encode_frame<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER]);
     if let Err(error) = codec::encode(value, out) {
@@ -28,7 +28,7 @@ pub fn encode<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecErr
     Ok(())
 }
 
-/// Like [`encode`], with several frames for a value that is too long for one: `cut` divides a value in two, if it can
+/// Like [`encode_frame`], with several frames for a value that is too long for one: `cut` divides a value in two, if it can
 /// be divided. Returns the number of frames.
 pub fn encode_in_pieces<T: Serialize>(
     value: T,
@@ -38,7 +38,7 @@ pub fn encode_in_pieces<T: Serialize>(
     let mut frames = 0;
     let mut pieces = vec![value];
     while let Some(piece) = pieces.pop() {
-        match encode(&piece, out) {
+        match encode_frame(&piece, out) {
             Ok(()) => frames += 1,
             Err(CodecError::TooLong(length)) => {
                 let (first, rest) = cut(piece).ok_or(CodecError::TooLong(length))?;
@@ -50,8 +50,8 @@ pub fn encode_in_pieces<T: Serialize>(
     Ok(frames)
 }
 
-/// Contents of the frames made by [`encode`] or [`append`].
-pub fn contents(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// Contents of the frames made by [`encode_frame`] or [`append_frame`].
+pub fn frame_contents(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let (header, rest) = frames.split_first_chunk::<HEADER>()?;
         let (frame, rest) = rest.split_at(u32::from_le_bytes(*header) as usize);
@@ -61,7 +61,7 @@ pub fn contents(mut frames: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Appends one frame that holds these bytes.
-pub fn append(contents: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
+pub fn append_frame(contents: &[u8], out: &mut Vec<u8>) -> Result<(), CodecError> {
     if contents.len() > FRAME_MAX {
         return Err(CodecError::TooLong(contents.len()));
     }
@@ -84,7 +84,7 @@ impl FrameSender {
         FrameSender { stream, gate: connection.gate.clone() }
     }
 
-    /// Writes frames made by [`encode`] or [`append`].
+    /// Writes frames made by [`encode_frame`] or [`append_frame`].
     ///
     /// Waits while the peer does not read and its window of two of the longest frames is full. A caller that writes
     /// more than that in one turn must go on reading meanwhile, or two that write to each other wait for ever. A write
@@ -137,7 +137,7 @@ impl FrameReceiver {
     /// without losing anything.
     pub async fn next(&mut self) -> Result<Option<&[u8]>, WireError> {
         loop {
-            if let Some(frame) = self.take()? {
+            if let Some(frame) = self.take_frame()? {
                 return Ok(Some(&self.buffer[frame]));
             }
             self.make_room();
@@ -150,17 +150,17 @@ impl FrameReceiver {
     }
 
     /// The next frame, if it has been read already together with an earlier one.
-    pub fn ready(&mut self) -> Result<Option<&[u8]>, WireError> {
-        Ok(self.take()?.map(|frame| &self.buffer[frame]))
+    pub fn ready_frame(&mut self) -> Result<Option<&[u8]>, WireError> {
+        Ok(self.take_frame()?.map(|frame| &self.buffer[frame]))
     }
 
     /// Received length of an incomplete frame, and its announced length.
-    pub fn half(&self) -> Option<(usize, usize)> {
+    pub fn partial_frame(&self) -> Option<(usize, usize)> {
         let (header, contents) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>()?;
         Some((contents.len(), u32::from_le_bytes(*header) as usize))
     }
 
-    fn take(&mut self) -> Result<Option<Range<usize>>, WireError> {
+    fn take_frame(&mut self) -> Result<Option<Range<usize>>, WireError> {
         let Some((header, contents)) = self.buffer[self.start..self.end].split_first_chunk::<HEADER>() else {
             return Ok(None);
         };
@@ -282,7 +282,7 @@ mod tests {
             let before = Promise::default();
             let mut out = Vec::new();
             let frames = encode_in_pieces(whole.clone(), |up| up.cut(before), &mut out).unwrap();
-            let pieces: Vec<Up<Message, Record>> = contents(&out).map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Up<Message, Record>> = frame_contents(&out).map(|f| codec::decode(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
             prop_assert_eq!(frames > 1, codec::length(&whole).unwrap() > FRAME_MAX);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| !piece.finished && piece.floor == before.floor));
@@ -292,7 +292,7 @@ mod tests {
             let whole = Down { grant: Stamp::NEVER, then: Instruction::Finish, mail: whole.mail };
             out.clear();
             let frames = encode_in_pieces(whole.clone(), Down::cut, &mut out).unwrap();
-            let pieces: Vec<Down<Message>> = contents(&out).map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Down<Message>> = frame_contents(&out).map(|f| codec::decode(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Instruction::Wait));
             prop_assert_eq!(pieces.last().unwrap().then, Instruction::Finish);

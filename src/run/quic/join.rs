@@ -11,8 +11,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::socket::InTurns;
 use super::{
-    Close, Connection, FrameReceiver, FrameSender, QuicOptions, WireError, encode, endpoint_config, is_loopback,
-    transport,
+    Close, Connection, FrameReceiver, FrameSender, QuicOptions, WireError, encode_frame, endpoint_config, is_loopback,
+    transport_settings,
 };
 use crate::disk::io_reason;
 use crate::err;
@@ -76,21 +76,21 @@ pub enum JoinError {
 
 /// Finds the router (`host:port`), which may not be up yet, and joins. A router that has disappeared before its welcome
 /// is looked for again: it may be restarted.
-pub async fn connect(
+pub async fn connect_router(
     router: &str,
     identity: &Identity,
     hello: &Hello,
     options: &QuicOptions,
 ) -> Result<Joined, JoinError> {
     let mut frame = Vec::new();
-    encode(hello, &mut frame).map_err(JoinError::Hello)?;
+    encode_frame(hello, &mut frame).map_err(JoinError::Hello)?;
     let begun = Instant::now();
     let deadline = begun + options.join_timeout;
     let mut given_up: Option<Instant> = None;
     loop {
-        let connection = reach(router, identity, options, begun).await?;
-        let address = connection.address();
-        let greeted = timeout_at(deadline, greet(connection, &frame)).await;
+        let connection = reach_router(router, identity, options, begun).await?;
+        let address = connection.remote_address();
+        let greeted = timeout_at(deadline, greet_router(connection, &frame)).await;
         let error = match greeted.unwrap_or(Err(Greeting::Wire(WireError::Silent))) {
             Ok(joined) => return Ok(joined),
             Err(Greeting::Decode(error)) => return Err(JoinError::NoWelcome { address, error }),
@@ -120,7 +120,7 @@ pub async fn connect(
 }
 
 /// Repeats attempts until one is accepted, or until the time limit since `begun`.
-async fn reach(
+async fn reach_router(
     router: &str,
     identity: &Identity,
     options: &QuicOptions,
@@ -155,8 +155,8 @@ async fn reach(
         };
         for address in addresses {
             let mut config = ClientConfig::new(tls.clone());
-            config.transport_config(transport(options, address.ip()));
-            match timeout_at(deadline.min(Instant::now() + patience), knock(address, config)).await {
+            config.transport_config(transport_settings(options, address.ip()));
+            match timeout_at(deadline.min(Instant::now() + patience), try_connect(address, config)).await {
                 Ok(Ok(reached)) => return Ok(reached),
                 Ok(Err(KnockError::Socket(error))) => return Err(JoinError::Socket(error)),
                 Ok(Err(KnockError::Wire(error @ WireError::Tls(_)))) => return Err(JoinError::Wire { address, error }),
@@ -191,7 +191,7 @@ impl<E: Into<WireError>> From<E> for KnockError {
     }
 }
 
-async fn knock(address: SocketAddr, config: ClientConfig) -> Result<Connection, KnockError> {
+async fn try_connect(address: SocketAddr, config: ClientConfig) -> Result<Connection, KnockError> {
     let local = match (address.ip(), is_loopback(address.ip())) {
         (IpAddr::V4(_), true) => IpAddr::V4(Ipv4Addr::LOCALHOST),
         (IpAddr::V4(_), false) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
@@ -216,8 +216,8 @@ impl<E: Into<WireError>> From<E> for Greeting {
     }
 }
 
-async fn greet(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting> {
-    connection.trust();
+async fn greet_router(connection: Connection, hello: &[u8]) -> Result<Joined, Greeting> {
+    connection.trust_peer();
     let (send, receive) = connection.quic.open_bi().await?;
     let mut sender = FrameSender::new(send, &connection);
     let mut receiver = FrameReceiver::new(receive, FRAME_MAX);

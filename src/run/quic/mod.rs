@@ -26,10 +26,10 @@ use hansa_sim::protocol::codec::FRAME_MAX;
 use hansa_sim::protocol::handshake::Party;
 
 pub use admission::{JoinTerms, Listener, Obituary};
-pub use frame::{FrameReceiver, FrameSender, append, contents, encode, encode_in_pieces};
+pub use frame::{FrameReceiver, FrameSender, append_frame, encode_frame, encode_in_pieces, frame_contents};
 use gate::Gate;
 pub use gate::LoadSender;
-pub use join::{JoinError, Joined, connect};
+pub use join::{JoinError, Joined, connect_router};
 
 /// Longest hello: the allocation for a peer before it is known.
 const HELLO_MAX: usize = 256 << 10;
@@ -113,7 +113,7 @@ impl Connection {
         Connection { quic, endpoint, gate: Arc::default() }
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub fn remote_address(&self) -> SocketAddr {
         self.quic.remote_address()
     }
 
@@ -123,13 +123,13 @@ impl Connection {
     }
 
     /// Numbers of packets sent to the other side and received from it.
-    pub fn packets(&self) -> (u64, u64) {
+    pub fn packet_counts(&self) -> (u64, u64) {
         let stats = self.quic.stats();
         (stats.udp_tx.datagrams, stats.udp_rx.datagrams)
     }
 
     /// Lets the other side send frames of every length, now that it is known.
-    fn trust(&self) {
+    fn trust_peer(&self) {
         self.quic.set_receive_window(FRAMES_WINDOW.into());
     }
 
@@ -170,12 +170,12 @@ impl Connection {
     }
 
     /// The reason for the end of the connection, if it has ended.
-    pub fn ended(&self) -> Option<WireError> {
+    pub fn end_reason(&self) -> Option<WireError> {
         self.quic.close_reason().map(WireError::from)
     }
 
     /// Waits for the end of the connection, and returns the reason.
-    pub async fn closed(&self) -> WireError {
+    pub async fn await_closed(&self) -> WireError {
         self.quic.closed().await.into()
     }
 
@@ -183,14 +183,14 @@ impl Connection {
     pub async fn leave(&self, mut sender: FrameSender, close: Close, reason: &str) {
         let _ = timeout(FINISH_TIMEOUT, sender.finish()).await;
         // A router that has closed the connection wants no more of it.
-        if self.ended().is_none() {
+        if self.end_reason().is_none() {
             self.close(close, reason);
             let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
         }
     }
 
     fn is_local(&self) -> bool {
-        self.address().ip().is_loopback()
+        self.remote_address().ip().is_loopback()
     }
 }
 
@@ -371,7 +371,7 @@ fn alert_from_us(alert: u8, reason: &str) -> String {
 }
 
 /// Settings for connections with peers at such an address.
-fn transport(options: &QuicOptions, remote: IpAddr) -> Arc<TransportConfig> {
+fn transport_settings(options: &QuicOptions, remote: IpAddr) -> Arc<TransportConfig> {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(options.idle_timeout.try_into().unwrap_or(VarInt::MAX.into())))
@@ -408,7 +408,7 @@ fn endpoint_config(reset_key: Option<ResetKey>) -> EndpointConfig {
     let mut config = EndpointConfig::default();
     if let Some(key) = reset_key {
         // It answers so only for connections whose numbers an earlier endpoint could have given.
-        let numbers = key.connections();
+        let numbers = key.connection_seed();
         config = EndpointConfig::new(Arc::new(key));
         config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(numbers)));
         // All members ask at about the same time.

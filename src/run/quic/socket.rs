@@ -32,7 +32,11 @@ impl Runtime for InTurns {
 
     fn wrap_udp_socket(&self, socket: UdpSocket) -> io::Result<Arc<dyn AsyncUdpSocket>> {
         let state = UdpSocketState::new((&socket).into())?;
-        Ok(Arc::new(Socket { state, readable: watched(socket, Interest::READABLE)?, is_full: AtomicBool::new(false) }))
+        Ok(Arc::new(Socket {
+            state,
+            readable: watch_socket(socket, Interest::READABLE)?,
+            is_full: AtomicBool::new(false),
+        }))
     }
 
     fn now(&self) -> Instant {
@@ -115,7 +119,7 @@ impl UdpPoller for SendReadiness {
         }
         let writable = match self.writable.take() {
             Some(writable) => writable,
-            None => watched(self.socket.readable.get_ref().try_clone()?, Interest::WRITABLE)?,
+            None => watch_socket(self.socket.readable.get_ref().try_clone()?, Interest::WRITABLE)?,
         };
         match writable.poll_write_ready(cx) {
             Poll::Ready(ready) => {
@@ -132,7 +136,7 @@ impl UdpPoller for SendReadiness {
 
 /// Deprecated because code that changes descriptors meanwhile would break it; a socket of std keeps its own.
 #[allow(deprecated)]
-fn watched(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
+fn watch_socket(socket: UdpSocket, interest: Interest) -> io::Result<AsyncFd<UdpSocket>> {
     AsyncFd::with_interest(socket, interest)
 }
 
@@ -188,7 +192,7 @@ mod tests {
     async fn a_refused_sender_waits_for_room() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let state = UdpSocketState::new((&socket).into()).unwrap();
-        let readable = watched(socket, Interest::READABLE).unwrap();
+        let readable = watch_socket(socket, Interest::READABLE).unwrap();
         let socket = Arc::new(Socket { state, readable, is_full: AtomicBool::new(true) });
         let mut rooms = [socket.clone().create_io_poller(), socket.clone().create_io_poller()];
         for room in &mut rooms {

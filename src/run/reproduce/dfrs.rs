@@ -4,35 +4,35 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::super::disk::unreadable;
+use super::super::disk::unreadable_input;
 use super::super::sweep::SweepShare;
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, make_all, publish_files};
 use hansa_papers::dfrs;
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use hansa_sim::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
-pub fn dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
-    let weeks = logs.map_or(Ok(Vec::new()), weeks)?;
-    let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(speed);
+pub fn reproduce_dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+    let weeks = logs.map_or(Ok(Vec::new()), read_weeks)?;
+    let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(measure_speed);
     let key = format!("{extent:?} {weeks:?}");
     let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
-    let Some(rows) = all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
+    let Some(rows) = make_all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
     let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
     let tables = outcome.tables_text();
     let verdicts = outcome.verdicts();
     let told = format!("{tables}\n{verdicts}");
     let files =
         [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts), (PAGE, outcome.page())];
-    publish(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
+    publish_files(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
 }
 
 /// The weeks of the longest log of HPC2N in a folder.
-fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
+fn read_weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
-    let files = files.map_err(|error| unreadable(folder, &error))?;
+    let files = files.map_err(|error| unreadable_input(folder, &error))?;
     let is_log = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
         name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))
@@ -41,7 +41,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     paths.sort();
     let mut longest = None;
     for path in paths {
-        let Some((trace, _)) = logs::read(&path.to_string_lossy())? else { continue };
+        let Some((trace, _)) = logs::read_log(&path.to_string_lossy())? else { continue };
         if longest.as_ref().is_none_or(|(jobs, _, _)| trace.jobs.len() > *jobs) {
             longest = Some((trace.jobs.len(), path, trace));
         }
@@ -64,7 +64,7 @@ fn weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
 }
 
 /// Speed of this machine at sharing nodes, in CPU seconds, for the paper's claim of speed.
-fn speed() -> dfrs::Speed {
+fn measure_speed() -> dfrs::Speed {
     let (trace, crowd) = dfrs::timed();
     let rules =
         |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");

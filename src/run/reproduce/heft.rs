@@ -2,11 +2,11 @@
 
 use super::super::Failure;
 use super::super::choosing::{ChoiceReport, Choosing};
-use super::{Making, PAGE, PaperProgram, publish};
+use super::{Making, PAGE, PaperProgram, publish_files};
 use hansa_papers::heft::{Extent, Outcome, choices, figures};
 
 /// Runs the HEFT paper's experiment.
-pub fn heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = choices();
     let key = format!("{extent:?}");
     let program = PaperProgram { paper: "heft", what: "graphs", file: &file, pieces: extent.graphs(), key };
@@ -20,7 +20,7 @@ pub fn heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), 
         judged.push((one.variant, outcome.findings()));
         outcomes.push(outcome);
     }
-    let report = ChoiceReport::of(&file.choices, &judged);
+    let report = ChoiceReport::of_variants(&file.choices, &judged);
     let outcome = &outcomes[0];
     let tables = outcome.tables_text();
     let verdicts = outcome.verdicts();
@@ -33,5 +33,5 @@ pub fn heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), 
         (PAGE, outcome.page(&report.html)),
     ];
     report.publish(&making.out)?;
-    publish(&making.out, &files, &figures(outcome), &shown)
+    publish_files(&making.out, &files, &figures(outcome), &shown)
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::super::Failure;
-use super::super::disk::cannot;
+use super::super::disk::operation_failure;
 use super::super::files::STATE;
 use super::super::input::read_plain;
 use super::super::sweep::SweepState;
@@ -33,7 +33,7 @@ impl KeptPieces {
         fingerprint: &str,
         fresh: bool,
     ) -> Result<(KeptPieces, BTreeMap<usize, R>), Failure> {
-        let lock = File::open(folder).map_err(|error| cannot("open", folder, &error))?;
+        let lock = File::open(folder).map_err(|error| operation_failure("open", folder, &error))?;
         if lock.try_lock().is_err() {
             return Err(Failure::System(format!("another reproduction is writing to {}", folder.display())));
         }
@@ -44,15 +44,15 @@ impl KeptPieces {
             serde_json::from_slice::<SweepState>(&bytes).is_ok_and(|state| state.fingerprint == fingerprint)
         };
         if read_plain(&state).is_ok_and(is_ours) {
-            std::fs::remove_file(&state).map_err(|error| cannot("remove", &state, &error))?;
+            std::fs::remove_file(&state).map_err(|error| operation_failure("remove", &state, &error))?;
         }
         let path = folder.join(PIECES);
-        let made = if fresh { MadePieces::default() } else { MadePieces::read(folder, fingerprint)? };
-        let wrong = |error: std::io::Error| cannot("write", &path, &error);
+        let made = if fresh { MadePieces::default() } else { MadePieces::read_folder(folder, fingerprint)? };
+        let wrong = |error: std::io::Error| operation_failure("write", &path, &error);
         let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(wrong)?;
         file.set_len(made.bytes as u64).map_err(wrong)?;
         if made.bytes == 0 {
-            file.write_all(head(fingerprint).as_bytes()).map_err(wrong)?;
+            file.write_all(head_line(fingerprint).as_bytes()).map_err(wrong)?;
         }
         Ok((KeptPieces { path, file, _lock: lock }, made.results))
     }
@@ -60,7 +60,7 @@ impl KeptPieces {
     pub(super) fn add<R: Serialize>(&mut self, number: usize, result: &R) -> Result<(), Failure> {
         let line = serde_json::to_string(&(number, result));
         let line = line.map_err(|error| Failure::Internal(format!("a piece has no text: {error}")))? + "\n";
-        self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.path, &error))
+        self.file.write_all(line.as_bytes()).map_err(|error| operation_failure("write", &self.path, &error))
     }
 }
 
@@ -80,15 +80,15 @@ impl<R> Default for MadePieces<R> {
 
 impl<R: DeserializeOwned> MadePieces<R> {
     /// Reads the results of an experiment up to the first damaged line: a kill may cut a line short.
-    pub(super) fn read(folder: &Path, fingerprint: &str) -> Result<MadePieces<R>, Failure> {
+    pub(super) fn read_folder(folder: &Path, fingerprint: &str) -> Result<MadePieces<R>, Failure> {
         let path = folder.join(PIECES);
         let bytes = match read_plain(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(cannot("read", &path, &error)),
+            Err(error) => return Err(operation_failure("read", &path, &error)),
         };
         let mut made = MadePieces::default();
-        let Some(lines) = bytes.strip_prefix(head(fingerprint).as_bytes()) else { return Ok(made) };
+        let Some(lines) = bytes.strip_prefix(head_line(fingerprint).as_bytes()) else { return Ok(made) };
         made.bytes = bytes.len() - lines.len();
         for line in lines.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
             let Ok((number, result)) = serde_json::from_slice(line) else { break };
@@ -100,7 +100,7 @@ impl<R: DeserializeOwned> MadePieces<R> {
 }
 
 /// First line of the file.
-fn head(fingerprint: &str) -> String {
+fn head_line(fingerprint: &str) -> String {
     format!("\"{fingerprint}\"\n")
 }
 

@@ -3,7 +3,7 @@
 use super::super::choosing::{ChoiceReport, Choosing, judge_variants, rows_of};
 use super::super::sweep::{FileCache, Sweeping, Swept, run_experiment};
 use super::super::{Failure, out};
-use super::{PAGE, publish};
+use super::{PAGE, publish_files};
 use hansa_papers::market::{Extent, Outcome, TOPOLOGY, figures};
 use hansa_report::experiment::{Experiment, Findings, RunRow, Variant, verdicts};
 
@@ -12,19 +12,19 @@ const EXPERIMENT_FILE: &str = "experiment.toml";
 const TOPOLOGY_FILE: &str = "topology.toml";
 
 /// Runs the market paper's experiment.
-pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
+pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
     let experiment = extent.experiment(TOPOLOGY_FILE);
     let mut files = FileCache::default();
-    files.put(EXPERIMENT_FILE, experiment.as_str());
-    files.put(TOPOLOGY_FILE, TOPOLOGY);
+    files.add_file(EXPERIMENT_FILE, experiment.as_str());
+    files.add_file(TOPOLOGY_FILE, TOPOLOGY);
     let swept = run_experiment(EXPERIMENT_FILE, &mut files, sweeping)?;
     if swept.part.is_some() {
-        return out::unless_quiet(&swept.told());
+        return out::unless_quiet(&swept.describe_runs());
     }
 
     let lacking = || Failure::Internal("the rows are not those of the experiment".to_owned());
     let (experiment_of_page, rows, judged) = usual_variant(&swept, &sweeping.choosing)?;
-    let report = ChoiceReport::of(&swept.experiment.choices, &judged);
+    let report = ChoiceReport::of_variants(&swept.experiment.choices, &judged);
     let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone()).ok_or_else(lacking)?;
     let summary = outcome.summary_text();
     let verdicts = outcome.verdicts();
@@ -38,7 +38,7 @@ pub fn market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page()),
     ];
-    publish(&swept.out, &files, &figures(&outcome), &shown)
+    publish_files(&swept.out, &files, &figures(&outcome), &shown)
 }
 
 /// The experiment of the variant that the figures show, its rows, and the verdicts of all variants.
@@ -48,7 +48,7 @@ fn usual_variant(swept: &Swept, choosing: &Choosing) -> Result<JudgedVariants, F
     {
         return Ok((one, rows_of(&judged[0].0, &swept.rows), judged));
     }
-    let variant = choosing.variants(&swept.experiment.choices)?.swap_remove(0);
+    let variant = choosing.selected_variants(&swept.experiment.choices)?.swap_remove(0);
     let findings = verdicts(&swept.experiment, &swept.rows).unwrap_or_default();
     Ok((swept.experiment.clone(), swept.rows.clone(), vec![(variant, findings)]))
 }

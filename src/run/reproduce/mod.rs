@@ -17,23 +17,23 @@ use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::choosing::Choosing;
-use super::disk::{cannot, replace};
+use super::disk::{operation_failure, replace_file};
 use super::files::STATE;
 use super::inline::watch_for_interrupts;
 use super::outside::Stop;
 use super::pool::in_parallel;
-use super::sweep::{Label, SweepPart, SweepShare, SweepState, shares};
+use super::sweep::{Label, SweepPart, SweepShare, SweepState, await_shares};
 use super::terminal::ItemCounter;
 use super::{Failure, err, out};
 use hansa_report::experiment::{Figure, ProgramFile, Variant};
 use hansa_report::{Status, pretty};
 use kept_pieces::{KeptPieces, MadePieces};
 
-pub use dfrs::dfrs;
-pub use heft::heft;
-pub use market::market;
-pub use provisioning::{calibrate, provisioning};
-pub use reservation::reservation;
+pub use dfrs::reproduce_dfrs;
+pub use heft::reproduce_heft;
+pub use market::reproduce_market;
+pub use provisioning::{calibrate_queue, reproduce_provisioning};
+pub use reservation::reproduce_reservation;
 
 /// Settings for the execution of an experiment.
 pub struct Making {
@@ -56,7 +56,7 @@ struct Pieces<P> {
 
 /// Results of all pieces of an experiment, in order. None if only a share was to be computed, which is then in a folder
 /// beside `out`. Pieces that are made already are not made again.
-fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
+fn make_all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     pieces: Pieces<P>,
     making: &Making,
     work: impl Fn(&P) -> R + Sync,
@@ -70,24 +70,24 @@ fn all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
         SweepShare::Whole => {
             make_folder(&making.out)?;
             let run = PieceRun { what, folder: &making.out, fingerprint: &fingerprint, making, stop: &stop };
-            run.all(all.iter().enumerate().collect(), work).map(Some)
+            run.make_pieces(all.iter().enumerate().collect(), work).map(Some)
         }
         SweepShare::Part(part) => {
-            let folder = part.folder(&making.out);
+            let folder = part.rows_folder(&making.out);
             make_folder(&folder)?;
-            let mine = part.runs(all.len()).map(|number| (number - 1, &all[number - 1]));
+            let mine = part.run_numbers(all.len()).map(|number| (number - 1, &all[number - 1]));
             let run = PieceRun { what, folder: &folder, fingerprint: &fingerprint, making, stop: &stop };
-            let done = run.all(mine.collect(), work)?.len();
+            let done = run.make_pieces(mine.collect(), work)?.len();
             complete_share(&folder, label, *part, done)?;
             out::unless_quiet(&format!("share {part}: {done} {what} in {}\n", folder.display()))?;
             Ok(None)
         }
         SweepShare::Gather { from, wait } => {
-            let shares = shares(label, &making.out, from, *wait, &stop)?;
+            let shares = await_shares(label, &making.out, from, *wait, &stop)?;
             make_folder(&making.out)?;
             let mut done = BTreeMap::new();
             for folder in shares.into_values() {
-                done.extend(MadePieces::read(&folder, &fingerprint)?.results);
+                done.extend(MadePieces::read_folder(&folder, &fingerprint)?.results);
             }
             let there = done.len();
             let whole: Option<Vec<R>> = (0..all.len()).map(|number| done.remove(&number)).collect();
@@ -117,7 +117,7 @@ impl<S: Clone + Debug + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
         work: impl Fn(&S, &P) -> R + Sync,
     ) -> Result<Option<Vec<VariantResults<S, R>>>, Failure> {
         let PaperProgram { paper, what, file, pieces, key } = self;
-        let variants = choosing.variants(&file.choices)?;
+        let variants = choosing.selected_variants(&file.choices)?;
         let count = pieces.len();
         if variants.len() > 1 {
             let variants = variants.len();
@@ -128,7 +128,9 @@ impl<S: Clone + Debug + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
         let with_settings =
             settings.iter().flat_map(|settings| pieces.iter().map(move |piece| (settings.clone(), piece.clone())));
         let pieces = Pieces { paper, what, all: with_settings.collect(), key };
-        let Some(results) = all(pieces, making, |(settings, piece)| work(settings, piece))? else { return Ok(None) };
+        let Some(results) = make_all(pieces, making, |(settings, piece)| work(settings, piece))? else {
+            return Ok(None);
+        };
         let mut results = results.into_iter();
         let by_variant = variants.into_iter().zip(settings).map(|(variant, settings)| VariantResults {
             variant,
@@ -148,7 +150,7 @@ struct VariantResults<S, R> {
 
 /// Makes a folder at the start, so that a failure shows before minutes of work.
 fn make_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| cannot("make", folder, &error))
+    std::fs::create_dir_all(folder).map_err(|error| operation_failure("make", folder, &error))
 }
 
 /// Execution of pieces into a folder.
@@ -163,7 +165,7 @@ struct PieceRun<'a> {
 impl PieceRun<'_> {
     /// Results of these pieces, in order. Each is written as soon as it is made, so that the command can be repeated
     /// after an interruption.
-    fn all<P: Sync, R: Send + Serialize + DeserializeOwned>(
+    fn make_pieces<P: Sync, R: Send + Serialize + DeserializeOwned>(
         &self,
         pieces: Vec<(usize, &P)>,
         work: impl Fn(&P) -> R + Sync,
@@ -218,16 +220,16 @@ fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize)
         status: Status::Complete,
         repeats: Vec::new(),
     };
-    replace(&folder.join(STATE), pretty(&state))
+    replace_file(&folder.join(STATE), pretty(&state))
 }
 
 /// Name of the page in the results.
 const PAGE: &str = "report.html";
 
 /// Writes all files of a reproduction, and reports the main part of it.
-fn publish(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
-    files.iter().try_for_each(|(name, text)| replace(&out.join(name), text))?;
-    figures.iter().try_for_each(|figure| replace(&out.join(figure.file), &figure.svg))?;
+fn publish_files(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
+    files.iter().try_for_each(|(name, text)| replace_file(&out.join(name), text))?;
+    figures.iter().try_for_each(|figure| replace_file(&out.join(figure.file), &figure.svg))?;
     out::unless_quiet(&format!(
         "{told}\nruns, tables and figures in {}, with a page: {}\n",
         out.display(),

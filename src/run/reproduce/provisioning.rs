@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use super::super::disk::{replace, unreadable};
+use super::super::disk::{replace_file, unreadable_input};
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, Pieces, all, publish};
+use super::{Making, PAGE, Pieces, make_all, publish_files};
 use hansa_papers::provisioning::calibration::{self, Fit, Queue};
 use hansa_papers::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
-pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
     let key = format!("{extent:?} {logs:?}");
     let pieces = Pieces { paper: "provisioning", what: "runs", all: extent.pieces(), key };
-    let Some(rows) = all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
+    let Some(rows) = make_all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
     let rows: Vec<_> = rows.into_iter().flatten().collect();
     let outcome = Outcome::of(extent, logs.ctc.is_some(), &rows);
     let verdicts = outcome.verdicts();
@@ -24,16 +24,16 @@ pub fn provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Res
         ("verdicts.txt", verdicts.clone()),
         (PAGE, outcome.page()),
     ];
-    publish(&making.out, &files, &figures::figures(&outcome), &verdicts)
+    publish_files(&making.out, &files, &figures::figures(&outcome), &verdicts)
 }
 
 /// Searches for the queue of virtual reservations whose chances are those that the thesis prints.
-pub fn calibrate(extent: Extent, making: &Making) -> Result<(), Failure> {
+pub fn calibrate_queue(extent: Extent, making: &Making) -> Result<(), Failure> {
     let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key: format!("search {extent:?}") };
-    let Some(fits) = all(pieces, making, |queue| Fit::of(&extent, *queue))? else { return Ok(()) };
+    let Some(fits) = make_all(pieces, making, |queue| Fit::of(&extent, *queue))? else { return Ok(()) };
     let text = calibration::text(&extent, &fits);
-    replace(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
-    replace(&making.out.join("calibration.txt"), text.as_str())?;
+    replace_file(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
+    replace_file(&making.out.join("calibration.txt"), text.as_str())?;
     out::unless_quiet(&format!("{text}\nall queues in {}\n", making.out.join("calibration.csv").display()))
 }
 
@@ -50,7 +50,7 @@ fn find_log<'n>(names: &'n [String], site: &str) -> Result<&'n String, String> {
 
 /// The logs of both machines, by how their files are called.
 fn read_logs(folder: &Path) -> Result<Logs, Failure> {
-    let cannot = |error: std::io::Error| unreadable(folder, &error);
+    let cannot = |error: std::io::Error| unreadable_input(folder, &error);
     let mut names: Vec<String> = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(cannot)? {
         names.push(entry.map_err(cannot)?.file_name().to_string_lossy().into_owned());
@@ -60,7 +60,7 @@ fn read_logs(folder: &Path) -> Result<Logs, Failure> {
         let name = find_log(&names, site.name());
         let name = name.map_err(|wrong| Failure::Input(format!("{}: {wrong}", folder.display())))?;
         let path = folder.join(name).display().to_string();
-        let (trace, _) = logs::read(&path)?.ok_or_else(|| Failure::Input(format!("{path}: this is not a log")))?;
+        let (trace, _) = logs::read_log(&path)?.ok_or_else(|| Failure::Input(format!("{path}: this is not a log")))?;
         let jobs = jobs_of(&trace.jobs, site);
         if jobs.is_empty() {
             return Err(Failure::Input(format!(

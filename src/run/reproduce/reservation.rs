@@ -2,11 +2,11 @@
 
 use super::super::Failure;
 use super::super::choosing::{ChoiceReport, Choosing};
-use super::{Making, PAGE, PaperProgram, publish};
+use super::{Making, PAGE, PaperProgram, publish_files};
 use hansa_papers::reservation::{Extent, Outcome, choices, figures, runs_csv};
 
 /// Runs the reservation paper's experiment.
-pub fn reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = choices();
     let key = format!("{extent:?}");
     let program = PaperProgram { paper: "reservation", what: "runs", file: &file, pieces: extent.pieces(), key };
@@ -21,7 +21,7 @@ pub fn reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Resu
         judged.push((one.variant, outcome.findings()));
         outcomes.push((outcome, rows));
     }
-    let report = ChoiceReport::of(&file.choices, &judged);
+    let report = ChoiceReport::of_variants(&file.choices, &judged);
     let (outcome, rows) = &outcomes[0];
     let summary = outcome.summary_text();
     let verdicts = outcome.verdicts();
@@ -34,5 +34,5 @@ pub fn reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Resu
         (PAGE, outcome.page(&report.html)),
     ];
     report.publish(&making.out)?;
-    publish(&making.out, &files, &figures::figures(outcome), &shown)
+    publish_files(&making.out, &files, &figures::figures(outcome), &shown)
 }

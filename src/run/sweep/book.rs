@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::disk::{cannot, replace};
+use super::super::disk::{operation_failure, replace_file};
 use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
 use super::super::{Failure, err};
@@ -56,19 +56,19 @@ impl SweepWork<'_> {
     }
 
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
-        self.numbers().map(|number| self.experiment.run(number))
+        self.run_numbers().map(|number| self.experiment.run(number))
     }
 
     pub fn count(&self) -> usize {
-        self.numbers().len()
+        self.run_numbers().len()
     }
 
     pub fn inputs_of(&self, run: &Run) -> &str {
         &self.inputs[run.number - 1]
     }
 
-    fn numbers(&self) -> impl ExactSizeIterator<Item = usize> {
-        self.part.unwrap_or(SweepPart::WHOLE).runs(self.experiment.count())
+    fn run_numbers(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.part.unwrap_or(SweepPart::WHOLE).run_numbers(self.experiment.count())
     }
 }
 
@@ -90,14 +90,14 @@ pub struct SweepState {
 
 impl SweepState {
     /// Reads the state of a folder. None if it has no sweep.
-    pub fn read(folder: &Path) -> Result<Option<SweepState>, Failure> {
+    pub fn read_state(folder: &Path) -> Result<Option<SweepState>, Failure> {
         let path = folder.join(STATE);
         match read_plain(&path) {
             Ok(bytes) => serde_json::from_slice::<SweepState>(&bytes).map(Some).map_err(|error| {
                 Failure::Input(format!("cannot read {}: {error}; use --fresh to start over", path.display()))
             }),
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
-            Err(error) => Err(cannot("read", &path, &error)),
+            Err(error) => Err(operation_failure("read", &path, &error)),
         }
     }
 
@@ -132,16 +132,16 @@ pub struct SweepBook<'a> {
 impl<'a> SweepBook<'a> {
     /// Opens a folder for this work, and takes the rows of its runs that are there.
     pub fn open(out: &Path, work: &'a SweepWork<'a>, fresh: bool) -> Result<SweepBook<'a>, Failure> {
-        fs::create_dir_all(out).map_err(|error| cannot("make", out, &error))?;
-        let lock = File::open(out).map_err(|error| cannot("open", out, &error))?;
+        fs::create_dir_all(out).map_err(|error| operation_failure("make", out, &error))?;
+        let lock = File::open(out).map_err(|error| operation_failure("open", out, &error))?;
         if lock.try_lock().is_err() {
             return Err(Failure::System(format!("another sweep is writing to {}", out.display())));
         }
 
         remove_half_written(out)?;
-        let made = look(out, work, fresh)?;
+        let made = find_made(out, work, fresh)?;
         if made.is_none() {
-            [RUNS, MADE, KEPT_JOBS].into_iter().try_for_each(|file| remove(&out.join(file)))?;
+            [RUNS, MADE, KEPT_JOBS].into_iter().try_for_each(|file| remove_file(&out.join(file)))?;
         }
         let made = made.unwrap_or_default();
         if made.grown {
@@ -167,18 +167,18 @@ impl<'a> SweepBook<'a> {
             status: Status::Partial("not finished yet".to_owned()),
             repeats: work.experiment.repeated_keys(),
         };
-        replace(&out.join(STATE), pretty(&state))?;
+        replace_file(&out.join(STATE), pretty(&state))?;
         let table = Table::of(work.experiment);
         let append = |name: &str| {
             let path = out.join(name);
             let file = OpenOptions::new().append(true).create(true).open(&path);
-            file.map_err(|error| cannot("open", &path, &error))
+            file.map_err(|error| operation_failure("open", &path, &error))
         };
         let file_of_made = append(MADE)?;
         // A line that was cut short is removed.
         let cut = file_of_made.set_len(made.bytes.unwrap_or(0));
-        cut.map_err(|error| cannot("write", &out.join(MADE), &error))?;
-        replace(&out.join(RUNS), text(&table, &made.rows))?;
+        cut.map_err(|error| operation_failure("write", &out.join(MADE), &error))?;
+        replace_file(&out.join(RUNS), rows_text(&table, &made.rows))?;
         let mut book = SweepBook {
             file: append(RUNS)?,
             out: out.to_owned(),
@@ -192,7 +192,7 @@ impl<'a> SweepBook<'a> {
         };
         match made.bytes {
             Some(_) => book.rows = made.rows,
-            None => book.adopt(made.rows, &GatheredRuns::default())?,
+            None => book.adopt_rows(made.rows, &GatheredRuns::default())?,
         }
         Ok(book)
     }
@@ -204,11 +204,11 @@ impl<'a> SweepBook<'a> {
         let line = self.table.line(&row);
         self.rows.insert(row.run, row);
         self.write_made(made)?;
-        self.file.write_all(line.as_bytes()).map_err(|error| cannot("write", &self.out.join(RUNS), &error))
+        self.file.write_all(line.as_bytes()).map_err(|error| operation_failure("write", &self.out.join(RUNS), &error))
     }
 
     /// Takes the rows of runs that were made elsewhere, in place of those here, with the facts beside them.
-    pub fn adopt(&mut self, rows: BTreeMap<usize, RunRow>, known: &GatheredRuns) -> Result<(), Failure> {
+    pub fn adopt_rows(&mut self, rows: BTreeMap<usize, RunRow>, known: &GatheredRuns) -> Result<(), Failure> {
         for row in rows.values() {
             if self.rows.get(&row.run) != Some(row) {
                 let inputs = &self.work.inputs[row.run - 1];
@@ -226,8 +226,8 @@ impl<'a> SweepBook<'a> {
     }
 
     fn write_made(&mut self, made: &MadeRun) -> Result<(), Failure> {
-        let written = self.made.write_all(made.line().as_bytes());
-        written.map_err(|error| cannot("write", &self.out.join(MADE), &error))
+        let written = self.made.write_all(made.json_line().as_bytes());
+        written.map_err(|error| operation_failure("write", &self.out.join(MADE), &error))
     }
 
     /// Sorts the rows, and stores the status.
@@ -237,15 +237,15 @@ impl<'a> SweepBook<'a> {
             Ok(()) => Status::Complete,
             Err(failure) => Status::Partial(failure.to_string()),
         };
-        replace(&self.out.join(RUNS), text(&self.table, &self.rows))?;
-        replace(&self.out.join(STATE), pretty(&self.state))?;
+        replace_file(&self.out.join(RUNS), rows_text(&self.table, &self.rows))?;
+        replace_file(&self.out.join(STATE), pretty(&self.state))?;
         Ok(self.rows.into_values().collect())
     }
 }
 
 /// The runs that are in a folder. None if it has none to keep.
-pub fn look(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<MadeRuns>, Failure> {
-    match SweepState::read(out) {
+pub fn find_made(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<MadeRuns>, Failure> {
+    match SweepState::read_state(out) {
         Err(Failure::Input(_)) if fresh => Ok(None),
         Err(failure) => Err(failure),
         Ok(None) => check_empty(out).map(|()| None),
@@ -258,7 +258,7 @@ pub fn look(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option<Made
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
     [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER]
         .into_iter()
-        .try_for_each(|file| remove(&out.join(file)))
+        .try_for_each(|file| remove_file(&out.join(file)))
 }
 
 /// Removes files that a killed sweep was writing. The folder is locked, so none is being written.
@@ -267,19 +267,19 @@ fn remove_half_written(out: &Path) -> Result<(), Failure> {
         let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER];
         files.iter().any(|file| name.starts_with(&format!(".{file}.partial-")))
     };
-    for entry in fs::read_dir(out).map_err(|error| cannot("read", out, &error))? {
-        let entry = entry.map_err(|error| cannot("read", out, &error))?;
+    for entry in fs::read_dir(out).map_err(|error| operation_failure("read", out, &error))? {
+        let entry = entry.map_err(|error| operation_failure("read", out, &error))?;
         if is_half(&entry.file_name().to_string_lossy()) {
-            remove(&entry.path())?;
+            remove_file(&entry.path())?;
         }
     }
     Ok(())
 }
 
 /// Removes a file, if there is one.
-pub fn remove(path: &Path) -> Result<(), Failure> {
+pub fn remove_file(path: &Path) -> Result<(), Failure> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(cannot("remove", path, &error)),
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(operation_failure("remove", path, &error)),
         _ => Ok(()),
     }
 }
@@ -287,7 +287,7 @@ pub fn remove(path: &Path) -> Result<(), Failure> {
 fn check_empty(out: &Path) -> Result<(), Failure> {
     let mut entries = match fs::read_dir(out) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        entries => entries.map_err(|error| cannot("read", out, &error))?,
+        entries => entries.map_err(|error| operation_failure("read", out, &error))?,
     };
     match entries.next() {
         None => Ok(()),
@@ -303,7 +303,7 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
 }
 
 /// Refusal of a folder whose runs are of something else.
-pub fn changed(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
+pub fn changed_failure(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
     let of_ours = state.experiment == work.experiment.name && state.part == work.part.map(|part| part.to_string());
     let now = match of_ours && state.runs != work.count() {
         true => format!(", which now has {}", counted(work.count() as u64, "run")),
@@ -324,7 +324,7 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
     let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
-        Err(error) => return Err(cannot("read", &path, &error)),
+        Err(error) => return Err(operation_failure("read", &path, &error)),
     };
     let table = Table::of(work.experiment);
     let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
@@ -347,6 +347,6 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
     Ok(rows)
 }
 
-fn text(table: &Table, rows: &BTreeMap<usize, RunRow>) -> String {
+fn rows_text(table: &Table, rows: &BTreeMap<usize, RunRow>) -> String {
     [table.header()].into_iter().chain(rows.values().map(|row| table.line(row))).collect()
 }

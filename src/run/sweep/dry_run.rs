@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use super::super::Failure;
 use super::super::inline::watch_for_interrupts;
 use super::super::outside::Stop;
-use super::book::{SweepWork, look};
+use super::book::{SweepWork, find_made};
 use super::made::MadeRuns;
-use super::{CheckedExperiment, FileCache, Sweeping, make, read_checked, settings_of};
+use super::{CheckedExperiment, FileCache, Sweeping, make_run, read_checked, settings_of};
 use hansa_report::experiment::{Run, RunRow, idle_seeds};
 use hansa_sim::numerals::span;
 use hansa_sim::settings::counted;
@@ -28,10 +28,10 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Prints what the same call without `--dry-run` would run.
 pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<(), Failure> {
     let (experiment, CheckedExperiment { fingerprint, inputs, .. }) = read_checked(path, files, &sweeping.choosing)?;
-    let (_, out, part) = sweeping.places(&experiment);
+    let (_, out, part) = sweeping.folder_places(&experiment);
     let work =
         SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs: false };
-    let made = look(&out, &work, sweeping.fresh)?.unwrap_or_default();
+    let made = find_made(&out, &work, sweeping.fresh)?.unwrap_or_default();
     let missing: Vec<Run> = work.runs().filter(|run| !made.rows.contains_key(&run.number)).collect();
 
     let share = part.map_or(String::new(), |part| format!("share {part}: "));
@@ -59,27 +59,27 @@ pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result
             writeln!(text, "{seed} changes nothing in the runs that are there (equal digests): one value is enough");
     }
     if !missing.is_empty() {
-        let threads = sweeping.threads().min(missing.len());
-        text.push_str(&match estimate(&work, &missing, &made) {
-            Some(seconds) => told(seconds, threads, &format!("from {} there", timed(made.seconds.len()))),
-            None => trial(&work, &missing, files, threads)?,
+        let threads = sweeping.thread_count().min(missing.len());
+        text.push_str(&match estimate_seconds(&work, &missing, &made) {
+            Some(seconds) => estimate_text(seconds, threads, &format!("from {} there", times_text(made.seconds.len()))),
+            None => time_trial(&work, &missing, files, threads)?,
         });
     }
     super::super::out::always(&text)
 }
 
-fn timed(runs: usize) -> String {
+fn times_text(runs: usize) -> String {
     format!("the times of {}", counted(runs as u64, "run"))
 }
 
-fn told(seconds: f64, threads: usize, from: &str) -> String {
+fn estimate_text(seconds: f64, threads: usize, from: &str) -> String {
     let threads_told = counted(threads as u64, "thread");
     format!("about {} on {threads_told}, {from}\n", span(seconds / threads as f64))
 }
 
 /// Sum of the times of the missing runs: each takes the mean of those that differ from it in seeds only, or of all if
 /// there is none. None if no time is known.
-fn estimate(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f64> {
+fn estimate_seconds(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f64> {
     let setting = |values: &[String]| -> Vec<String> {
         let axes = work.experiment.axes.iter().zip(values);
         axes.filter(|(axis, _)| !axis.is_repetition()).map(|(_, value)| value.clone()).collect()
@@ -99,7 +99,7 @@ fn estimate(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f6
 }
 
 /// Makes the first missing run for its time, and keeps nothing of it.
-fn trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usize) -> Result<String, Failure> {
+fn time_trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usize) -> Result<String, Failure> {
     let run = &missing[0];
     let interrupted = watch_for_interrupts()?;
     let stop = Stop::default();
@@ -115,7 +115,7 @@ fn trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usiz
                 }
             }
         });
-        let made = make(work, run, files, stop);
+        let made = make_run(work, run, files, stop);
         drop(over);
         made
     })?;
@@ -124,7 +124,9 @@ fn trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads: usiz
     }
     let which = format!("run {} ({})", run.number, settings_of(work.experiment, run));
     Ok(match made.and_then(|(made, _)| made.seconds) {
-        Some(seconds) => told(seconds * missing.len() as f64, threads, &format!("from {which}, made now and not kept")),
+        Some(seconds) => {
+            estimate_text(seconds * missing.len() as f64, threads, &format!("from {which}, made now and not kept"))
+        }
         None => {
             let limit = TRIAL_MAX.as_secs_f64();
             let least = span(limit * missing.len() as f64 / threads as f64);

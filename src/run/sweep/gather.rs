@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::super::Failure;
-use super::super::disk::cannot;
+use super::super::disk::operation_failure;
 use super::super::outside::Stop;
 use super::book::{Label, SweepState, SweepWork, read_rows};
 use super::job_store::{KeptJobs, read_kept_jobs};
@@ -26,7 +26,7 @@ pub struct GatheredRuns {
 }
 
 /// The rows of all shares of this work, which would be in `whole`, and what is known beside them.
-pub fn gather(
+pub fn gather_shares(
     work: &SweepWork<'_>,
     whole: &Path,
     from: &[PathBuf],
@@ -35,7 +35,7 @@ pub fn gather(
 ) -> Result<(BTreeMap<usize, RunRow>, GatheredRuns), Failure> {
     let mut rows = BTreeMap::new();
     let mut known = GatheredRuns::default();
-    for (part, folder) in shares(work.label(), whole, from, wait, stop)? {
+    for (part, folder) in await_shares(work.label(), whole, from, wait, stop)? {
         let share = SweepWork { part: Some(part), ..*work };
         let read = read_rows(&folder, &share)?;
         if read.len() < share.count() {
@@ -52,7 +52,7 @@ pub fn gather(
 }
 
 /// The folders of all shares of a whole, once they are complete.
-pub fn shares(
+pub fn await_shares(
     label: Label<'_>,
     whole: &Path,
     from: &[PathBuf],
@@ -63,7 +63,7 @@ pub fn shares(
     let from = if from.is_empty() { &usual } else { from };
     let began = Instant::now();
     loop {
-        let lacking = match look(label, from)? {
+        let lacking = match find_shares(label, from)? {
             FoundShare::All(shares) => return Ok(shares),
             FoundShare::Lacking(lacking) => lacking,
         };
@@ -84,7 +84,7 @@ enum FoundShare {
 }
 
 /// Finds the shares. Shares that can never be combined are an error.
-fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
+fn find_shares(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
     let mut found: BTreeMap<SweepPart, (PathBuf, SweepState)> = BTreeMap::new();
     for folder in from {
         for (folder, state) in shares_in(folder)? {
@@ -116,7 +116,7 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
         )));
     }
     let missing: Vec<String> =
-        SweepPart::all(of).filter(|part| !found.contains_key(part)).map(|part| part.to_string()).collect();
+        SweepPart::all_parts(of).filter(|part| !found.contains_key(part)).map(|part| part.to_string()).collect();
     if !missing.is_empty() {
         return Ok(FoundShare::Lacking(format!(
             "{} of {of} shares are missing: {}",
@@ -136,18 +136,18 @@ fn look(label: Label<'_>, from: &[PathBuf]) -> Result<FoundShare, Failure> {
 
 /// The shares in a folder, or the folder itself if it is one.
 fn shares_in(folder: &Path) -> Result<Vec<(PathBuf, SweepState)>, Failure> {
-    if let Some(state) = SweepState::read(folder)? {
+    if let Some(state) = SweepState::read_state(folder)? {
         return Ok(vec![(folder.to_owned(), state)]);
     }
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(cannot("read", folder, &error)),
+        Err(error) => return Err(operation_failure("read", folder, &error)),
     };
     let mut shares = Vec::new();
     for entry in entries {
-        let path = entry.map_err(|error| cannot("read", folder, &error))?.path();
-        if let Some(state) = SweepState::read(&path)? {
+        let path = entry.map_err(|error| operation_failure("read", folder, &error))?.path();
+        if let Some(state) = SweepState::read_state(&path)? {
             shares.push((path, state));
         }
     }

@@ -13,7 +13,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 
 use super::super::Failure;
-use super::super::disk::cannot;
+use super::super::disk::operation_failure;
 use super::super::input::read_plain;
 use hansa_report::RunOutcomes;
 use hansa_report::experiment::DIGEST;
@@ -41,17 +41,17 @@ impl JobStore {
     /// Opens the file behind its last complete frame.
     pub fn open(out: &Path) -> Result<JobStore, Failure> {
         let path = out.join(KEPT_JOBS);
-        let complete = frames(&read_file(&path)?).map(|frame| HEAD + frame.1.len()).sum::<usize>();
+        let complete = complete_frames(&read_file(&path)?).map(|frame| HEAD + frame.1.len()).sum::<usize>();
         let file = OpenOptions::new().append(true).create(true).open(&path);
-        let file = file.map_err(|error| cannot("open", &path, &error))?;
-        file.set_len(complete as u64).map_err(|error| cannot("write", &path, &error))?;
+        let file = file.map_err(|error| operation_failure("open", &path, &error))?;
+        file.set_len(complete as u64).map_err(|error| operation_failure("write", &path, &error))?;
         Ok(JobStore { path, file })
     }
 
     pub fn add(&mut self, inputs: &str, outcomes: &RunOutcomes) -> Result<(), Failure> {
         let frame = frame_of(inputs, outcomes);
         let written = frame.and_then(|frame| self.file.write_all(&frame));
-        written.map_err(|error| cannot("write", &self.path, &error))
+        written.map_err(|error| operation_failure("write", &self.path, &error))
     }
 }
 
@@ -67,12 +67,12 @@ fn frame_of(inputs: &str, outcomes: &RunOutcomes) -> io::Result<Vec<u8>> {
 fn read_file(path: &Path) -> Result<Vec<u8>, Failure> {
     match read_plain(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        read => read.map_err(|error| cannot("read", path, &error)),
+        read => read.map_err(|error| operation_failure("read", path, &error)),
     }
 }
 
 /// The complete frames: hash and content.
-fn frames(bytes: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
+fn complete_frames(bytes: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let (head, after) = rest.split_at_checked(HEAD)?;
@@ -92,7 +92,7 @@ pub fn read_kept_jobs(out: &Path) -> Result<KeptJobs, Failure> {
         GzDecoder::new(content).take(CONTENT_MAX).read_to_end(&mut packed).ok()?;
         codec::unpack::<RunOutcomes>(&packed).ok()
     };
-    Ok(frames(&bytes).filter_map(|(inputs, content)| Some((inputs.to_owned(), unpacked(content)?))).collect())
+    Ok(complete_frames(&bytes).filter_map(|(inputs, content)| Some((inputs.to_owned(), unpacked(content)?))).collect())
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::super::Failure;
-use super::super::disk::cannot;
+use super::super::disk::operation_failure;
 use super::super::input::read_plain;
-use super::book::{RUNS, SweepState, SweepWork, changed, read_rows};
+use super::book::{RUNS, SweepState, SweepWork, changed_failure, read_rows};
 use hansa_report::WorkDone;
 use hansa_report::experiment::{DIGEST, Experiment, Run, RunRow};
 use hansa_sim::settings::counted;
@@ -66,14 +66,14 @@ impl MadeRun {
         let path = out.join(MADE);
         let text = match read_plain(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            read => read.map_err(|error| cannot("read", &path, &error))?,
+            read => read.map_err(|error| operation_failure("read", &path, &error))?,
         };
         let text = String::from_utf8_lossy(&text);
         let runs = text.lines().filter_map(|line| serde_json::from_str::<MadeRun>(line).ok());
         Ok(runs.map(|run| (run.inputs.clone(), run)).collect())
     }
 
-    pub fn line(&self) -> String {
+    pub fn json_line(&self) -> String {
         format!("{}\n", serde_json::to_string(self).expect("maps have texts as keys"))
     }
 }
@@ -101,28 +101,28 @@ impl MadeRuns {
         let grown = state.fingerprint != work.fingerprint;
         let path = out.join(MADE);
         let text = match read_plain(&path).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
-            _ if !ours => return Err(changed(out, work, state)),
+            _ if !ours => return Err(changed_failure(out, work, state)),
             Ok(text) => text,
             // An earlier version kept rows only.
             Err(error) if error.kind() == ErrorKind::NotFound && !grown => {
                 return Ok(MadeRuns { rows: read_rows(out, work)?, ..MadeRuns::default() });
             }
             Err(error) if error.kind() == ErrorKind::NotFound && out.join(RUNS).exists() => {
-                return Err(changed(out, work, state));
+                return Err(changed_failure(out, work, state));
             }
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(cannot("read", &path, &error)),
+            Err(error) => return Err(operation_failure("read", &path, &error)),
         };
-        let (made, belonging) = MadeRuns::read(&text, &path, work)?;
+        let (made, belonging) = MadeRuns::read_lines(&text, &path, work)?;
         match made.others > 0 && !belonging {
-            true => Err(changed(out, work, state)),
+            true => Err(changed_failure(out, work, state)),
             false => Ok(MadeRuns { grown, ..made }),
         }
     }
 
     /// Reads the complete lines of a file; the flag is true if any of its runs belongs to the experiment.
     /// O(runs log runs).
-    fn read(text: &str, path: &Path, work: &SweepWork<'_>) -> Result<(MadeRuns, bool), Failure> {
+    fn read_lines(text: &str, path: &Path, work: &SweepWork<'_>) -> Result<(MadeRuns, bool), Failure> {
         let all: BTreeSet<&str> = work.inputs.iter().map(String::as_str).collect();
         let mut wanted: BTreeMap<&str, Vec<Run>> = BTreeMap::new();
         for run in work.runs() {

@@ -22,16 +22,16 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::book::{ANSWER, MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove};
+use self::book::{ANSWER, MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove_file};
 pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
 pub use self::dry_run::dry_run;
-pub use self::gather::shares;
+pub use self::gather::await_shares;
 use self::job_store::{JOBS_MAX, read_kept_jobs};
 use self::made::MadeRun;
 pub use self::part::SweepPart;
 use super::Failure;
 use super::choosing::{ChoiceReport, Choosing, judge_variants};
-use super::disk::{io_reason, replace};
+use super::disk::{io_reason, replace_file};
 use super::inline::{self, watch_for_interrupts};
 use super::input;
 use super::logs;
@@ -87,7 +87,7 @@ pub struct Swept {
 
 impl Swept {
     /// The number of runs and their place, in words.
-    pub fn told(&self) -> String {
+    pub fn describe_runs(&self) -> String {
         let runs = counted(self.rows.len() as u64, "run");
         let path = self.out.join(RUNS);
         match self.part {
@@ -100,12 +100,12 @@ impl Swept {
     ///
     /// If all variants of its choices were run, the verdicts are those of the usual one, and their matrix is written,
     /// too.
-    pub fn judge(&self, path: &str) -> Result<Option<Findings>, Failure> {
+    pub fn judge_claims(&self, path: &str) -> Result<Option<Findings>, Failure> {
         let file = self.out.join(VERDICTS);
         let judged = judge_variants(&self.experiment, &self.rows);
         let findings = match &judged {
             Some(judged) => {
-                ChoiceReport::of(&self.experiment.choices, judged).publish(&self.out)?;
+                ChoiceReport::of_variants(&self.experiment.choices, judged).publish(&self.out)?;
                 judged.first().map(|(_, findings)| findings.clone())
             }
             None => verdicts(&self.experiment, &self.rows),
@@ -114,17 +114,17 @@ impl Swept {
             Some(findings) => {
                 let runs = counted(self.rows.len() as u64, "run");
                 let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
-                replace(&file, head + &findings.text())?;
+                replace_file(&file, head + &findings.text())?;
             }
             // Verdicts of an earlier version of the file would look like its own.
-            None => remove(&file)?,
+            None => remove_file(&file)?,
         }
         Ok(findings)
     }
 
     /// Answers the question of the sweep, and writes the answer for programs; `against` is the index of the reference
     /// among the entrants.
-    pub fn answer(&self, against: usize, by: Option<&str>) -> Result<Option<Answers>, Failure> {
+    pub fn answer_question(&self, against: usize, by: Option<&str>) -> Result<Option<Answers>, Failure> {
         let made = MadeRun::read_all(&self.out)?;
         let jobs = read_kept_jobs(&self.out)?;
         let find = |row: &RunRow| {
@@ -135,7 +135,7 @@ impl Swept {
         };
         match answer_panels(&self.experiment, &self.rows, against, by, &find) {
             Ok(answers) => {
-                replace(&self.out.join(ANSWER), pretty(&answers.json()))?;
+                replace_file(&self.out.join(ANSWER), pretty(&answers.json()))?;
                 Ok(Some(answers))
             }
             Err(NoAnswer::Nothing) => Ok(None),
@@ -144,7 +144,7 @@ impl Swept {
     }
 
     /// Facts on a page: its origin, and the file with its numbers.
-    pub fn facts(&self, path: &str, numbers: &str) -> [String; 2] {
+    pub fn page_facts(&self, path: &str, numbers: &str) -> [String; 2] {
         let runs = counted(self.rows.len() as u64, "run");
         [
             format!("Of {path} on {}: {runs}.", self.experiment.topology),
@@ -165,24 +165,24 @@ pub fn check_metric(by: Option<&str>) -> Result<(), Failure> {
 }
 
 /// Runs the experiment in a file; `by` is the metric of the question.
-pub fn sweep(path: &str, by: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
+pub fn run_sweep(path: &str, by: Option<&str>, sweeping: &Sweeping) -> Result<(), Failure> {
     check_metric(by)?;
     let swept = run_experiment(path, &mut FileCache::default(), sweeping)?;
     if swept.part.is_some() {
         // Means need all rows.
-        return super::out::unless_quiet(&swept.told());
+        return super::out::unless_quiet(&swept.describe_runs());
     }
     let means = means(&swept.experiment, &swept.rows);
-    let findings = swept.judge(path)?;
-    replace(&swept.out.join(MEANS), csv(&means))?;
-    let answers = swept.answer(0, by)?;
-    let facts = swept.facts(path, MEANS);
-    replace(&swept.out.join(MEANS_PAGE), page(&means, answers.as_ref(), findings.as_ref(), &facts))?;
+    let findings = swept.judge_claims(path)?;
+    replace_file(&swept.out.join(MEANS), csv(&means))?;
+    let answers = swept.answer_question(0, by)?;
+    let facts = swept.page_facts(path, MEANS);
+    replace_file(&swept.out.join(MEANS_PAGE), page(&means, answers.as_ref(), findings.as_ref(), &facts))?;
     let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
     super::out::unless_quiet(&format!(
         "{}{}{note}{}{}: the page of their means\n",
         answers.map_or(String::new(), |answers| answers.text()),
-        swept.told(),
+        swept.describe_runs(),
         verdict_list(findings.as_ref()),
         swept.out.join(MEANS_PAGE).display()
     ))
@@ -205,40 +205,40 @@ pub struct FileCache {
 
 impl FileCache {
     /// Files without a disk: only those that are put there.
-    pub fn sealed() -> FileCache {
+    pub fn without_disk() -> FileCache {
         FileCache { sealed: true, ..FileCache::default() }
     }
 
     /// Adds a file that need not be on disk.
-    pub fn put(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
-        self.given.insert(straight(path), bytes.into());
+    pub fn add_file(&mut self, path: &str, bytes: impl Into<Vec<u8>>) {
+        self.given.insert(straighten_path(path), bytes.into());
     }
 
-    pub fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        if let Some(bytes) = self.given.get(&straight(path)) {
+    pub fn read_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.given.get(&straighten_path(path)) {
             return Ok(bytes.clone());
         }
         if self.sealed {
             return Err("there is no such file".to_owned());
         }
-        let read = || input::read(path).map_err(|error| io_reason(&error));
+        let read = || input::read_input(path).map_err(|error| io_reason(&error));
         self.found.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
     /// A file that has been read before.
-    fn again(&self, path: &str) -> Result<Vec<u8>, String> {
+    fn reread_file(&self, path: &str) -> Result<Vec<u8>, String> {
         let found = || self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned()));
-        self.given.get(&straight(path)).cloned().map_or_else(found, Ok)
+        self.given.get(&straighten_path(path)).cloned().map_or_else(found, Ok)
     }
 
     /// The files found on disk.
-    pub fn paths(&self) -> impl Iterator<Item = String> + '_ {
+    pub fn found_paths(&self) -> impl Iterator<Item = String> + '_ {
         self.found.iter().filter(|(_, found)| found.is_ok()).map(|(path, _)| path.clone())
     }
 }
 
 /// A path without `x/..`, where no folder is a link.
-fn straight(path: &str) -> String {
+fn straighten_path(path: &str) -> String {
     let mut steps: Vec<&str> = Vec::new();
     for step in path.split('/') {
         match step {
@@ -252,15 +252,15 @@ fn straight(path: &str) -> String {
 
 impl Sweeping {
     /// The folder of the whole, and that of the runs of this call, with its share.
-    fn places(&self, experiment: &Experiment) -> (PathBuf, PathBuf, Option<SweepPart>) {
+    fn folder_places(&self, experiment: &Experiment) -> (PathBuf, PathBuf, Option<SweepPart>) {
         let whole = self.out.clone().unwrap_or_else(|| PathBuf::from("out").join(&experiment.name));
         match &self.share {
-            SweepShare::Part(part) => (whole.clone(), part.folder(&whole), Some(*part)),
+            SweepShare::Part(part) => (whole.clone(), part.rows_folder(&whole), Some(*part)),
             SweepShare::Whole | SweepShare::Gather { .. } => (whole.clone(), whole, None),
         }
     }
 
-    fn threads(&self) -> usize {
+    fn thread_count(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 }
@@ -271,19 +271,19 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
         read_checked(path, files, &sweeping.choosing)?;
     told.iter().for_each(|one| super::err::warning(one));
     let interrupted = watch_for_interrupts()?;
-    let (whole, out, part) = sweeping.places(&experiment);
+    let (whole, out, part) = sweeping.folder_places(&experiment);
     let keeps_jobs = jobs <= JOBS_MAX;
     let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs };
     let rows = match &sweeping.share {
         SweepShare::Gather { from, wait } => {
-            let (rows, known) = gather::gather(&work, &whole, from, *wait, &interrupted)?;
+            let (rows, known) = gather::gather_shares(&work, &whole, from, *wait, &interrupted)?;
             let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
-            book.adopt(rows, &known)?;
+            book.adopt_rows(rows, &known)?;
             book.close(&Ok(()))?
         }
         SweepShare::Whole | SweepShare::Part(_) => {
             let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
-            let end = run_missing(&work, files, &mut book, sweeping.threads(), &interrupted);
+            let end = run_missing(&work, files, &mut book, sweeping.thread_count(), &interrupted);
             let rows = book.close(&end)?;
             end?;
             rows
@@ -309,7 +309,7 @@ fn read_checked(
     files: &mut FileCache,
     choosing: &Choosing,
 ) -> Result<(Experiment, CheckedExperiment), Failure> {
-    let experiment = experiment::read(path, &mut |path| files.read(path)).map_err(|diagnostics| {
+    let experiment = experiment::read(path, &mut |path| files.read_file(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
         let is_program = input::has_key(path, &["program"]) && !input::has_key(path, &["topology"]);
         match (is_topology, is_program) {
@@ -331,15 +331,15 @@ fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedEx
     let mut told = experiment.remarks.clone();
     let mut jobs = 0;
     for run in experiment.runs() {
-        match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read(path)) {
+        match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read_file(path)) {
             Ok(loaded) => {
-                let programs = outside::files(&loaded.topology, &experiment.topology);
+                let programs = outside::program_files(&loaded.topology, &experiment.topology);
                 let programs = programs.iter().map(|file| format!("{} {}\n", file.path, file.hash));
                 let of_run = format!("{}\n{}", loaded.topology.hash(), programs.collect::<String>());
                 inputs.push(hash(&format!("{version}\n{of_run}")));
                 all.push_str(&format!("{} {of_run}", run.values.join(",")));
                 jobs += loaded.topology.jobs();
-                told.extend(logs::faults(&loaded.topology));
+                told.extend(logs::log_faults(&loaded.topology));
                 if experiment.has_windows() {
                     told.extend(logs::window_notes(&loaded.topology));
                 }
@@ -372,7 +372,7 @@ fn hash(text: &str) -> String {
 
 const COMPLAINTS_MAX: usize = 50;
 
-fn input(diagnostics: InvalidInput) -> Failure {
+fn input_failure(diagnostics: InvalidInput) -> Failure {
     Failure::Input(diagnostics.to_string())
 }
 
@@ -387,7 +387,7 @@ fn run_missing(
     let mut progress = ItemCounter::new("runs", work.count(), book.rows.len());
     let mut end = Ok(());
     let stopped = || stop.load(Ordering::Relaxed);
-    let one = |run: &Run| make(work, run, files, stop).map(|made| Some((run.clone(), made?)));
+    let one = |run: &Run| make_run(work, run, files, stop).map(|made| Some((run.clone(), made?)));
     in_parallel(&missing, threads, &stopped, &one, &mut |result| {
         let made = result.and_then(Result::transpose);
         let kept =
@@ -412,17 +412,17 @@ fn run_missing(
 }
 
 /// The topology of a run, from files that have been read with the experiment.
-pub fn load(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loaded, Failure> {
-    topology::load(&experiment.topology, &run.overrides, &mut |path| files.again(path)).map_err(input)
+pub fn load_run(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loaded, Failure> {
+    topology::load(&experiment.topology, &run.overrides, &mut |path| files.reread_file(path)).map_err(input_failure)
 }
 
 /// A run with the outcomes of its jobs, if these are kept.
 type MadeWithJobs = (MadeRun, Option<RunOutcomes>);
 
 /// Runs one run; `None` if it was stopped.
-fn make(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeWithJobs>, Failure> {
+fn make_run(work: &SweepWork<'_>, run: &Run, files: &FileCache, stop: &Stop) -> Result<Option<MadeWithJobs>, Failure> {
     let experiment = work.experiment;
-    let loaded = load(experiment, run, files)?;
+    let loaded = load_run(experiment, run, files)?;
     let began = Instant::now();
     let (summary, jobs) = match run_topology(work, &loaded, stop) {
         Ok(Some(made)) => made,
@@ -451,7 +451,7 @@ fn run_topology(
         let made = inline::summary_with_jobs(&loaded.topology, written_in, stop)?;
         return Ok(made.map(|(summary, jobs)| (summary, Some(jobs))));
     }
-    Ok(inline::summary(&loaded.topology, written_in, stop)?.map(|summary| (summary, None)))
+    Ok(inline::summarize_run(&loaded.topology, written_in, stop)?.map(|summary| (summary, None)))
 }
 
 /// Settings of a run in words.

@@ -19,15 +19,15 @@ impl SweepPart {
 
     /// Reads `2/4`.
     pub fn parse(text: &str) -> Result<SweepPart, String> {
-        SweepPart::counted(text, 1)
+        SweepPart::parse_counted(text, 1)
     }
 
     /// Reads `1/4`, counted from 0.
     pub fn parse_from_zero(text: &str) -> Result<SweepPart, String> {
-        SweepPart::counted(text, 0)
+        SweepPart::parse_counted(text, 0)
     }
 
-    fn counted(text: &str, first: usize) -> Result<SweepPart, String> {
+    fn parse_counted(text: &str, first: usize) -> Result<SweepPart, String> {
         let parts = text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
         let Some((number, of)) = parts.filter(|(_, of)| (1..=RUNS_MAX).contains(of)) else {
             return Err(format!("expected a share such as 2/4 (the second of four), of at most {RUNS_MAX}"));
@@ -39,18 +39,18 @@ impl SweepPart {
         Ok(SweepPart { number: number + 1 - first, of })
     }
 
-    pub fn all(of: usize) -> impl Iterator<Item = SweepPart> {
+    pub fn all_parts(of: usize) -> impl Iterator<Item = SweepPart> {
         (1..=of).map(move |number| SweepPart { number, of })
     }
 
     /// The numbers of its runs, of `count` in all; both count from 1. Gathering a thousand shares must not look at
     /// every run for each.
-    pub fn runs(self, count: usize) -> impl ExactSizeIterator<Item = usize> {
+    pub fn run_numbers(self, count: usize) -> impl ExactSizeIterator<Item = usize> {
         (self.number..count + 1).step_by(self.of)
     }
 
     /// The place of its rows, if those of the whole are to be in `out`.
-    pub fn folder(self, out: &Path) -> PathBuf {
+    pub fn rows_folder(self, out: &Path) -> PathBuf {
         folder_of_parts(out).join(format!("{}-of-{}", self.number, self.of))
     }
 }
@@ -75,13 +75,13 @@ mod tests {
     #[test]
     fn every_run_is_in_one_share() {
         for (of, count) in [(1, 0), (1, 5), (3, 5), (5, 5), (8, 29), (9, 5)] {
-            let mut runs: Vec<usize> = SweepPart::all(of).flat_map(|part| part.runs(count)).collect();
+            let mut runs: Vec<usize> = SweepPart::all_parts(of).flat_map(|part| part.run_numbers(count)).collect();
             runs.sort_unstable();
             assert_eq!(runs, (1..=count).collect::<Vec<_>>(), "{of} shares");
         }
-        assert_eq!(SweepPart::parse("2/4").unwrap().runs(10).collect::<Vec<_>>(), [2, 6, 10]);
-        assert_eq!(SweepPart::parse("4/4").unwrap().runs(10).len(), 2);
-        assert_eq!(SweepPart { of: 1_000, number: 999 }.runs(usize::MAX - 1).nth(1), Some(1_999));
+        assert_eq!(SweepPart::parse("2/4").unwrap().run_numbers(10).collect::<Vec<_>>(), [2, 6, 10]);
+        assert_eq!(SweepPart::parse("4/4").unwrap().run_numbers(10).len(), 2);
+        assert_eq!(SweepPart { of: 1_000, number: 999 }.run_numbers(usize::MAX - 1).nth(1), Some(1_999));
     }
 
     #[test]
@@ -95,6 +95,6 @@ mod tests {
             assert!(SweepPart::parse(wrong).unwrap_err().starts_with("expected a share such as 2/4"), "{wrong}");
         }
         assert_eq!(SweepPart::parse("2/4").unwrap().to_string(), "2/4");
-        assert_eq!(SweepPart::parse("2/4").unwrap().folder(Path::new("out/x")), Path::new("out/x.parts/2-of-4"));
+        assert_eq!(SweepPart::parse("2/4").unwrap().rows_folder(Path::new("out/x")), Path::new("out/x.parts/2-of-4"));
     }
 }

@@ -109,7 +109,7 @@ pub enum Paper {
 
 impl Paper {
     /// The folder of logs that the experiment reads. None if it reads none.
-    pub fn logs(&self) -> Option<&Path> {
+    pub fn logs_folder(&self) -> Option<&Path> {
         match self {
             Paper::Dfrs { logs, .. } | Paper::Provisioning { logs, .. } => logs.as_deref(),
             Paper::Market { .. } | Paper::Heft { .. } | Paper::Reservation { .. } => None,
@@ -135,9 +135,9 @@ pub struct SweepArgs {
 }
 
 impl SweepArgs {
-    pub fn sweeping(self) -> Sweeping {
-        let share = self.share.share();
-        let choosing = self.choice.choosing();
+    pub fn to_sweeping(self) -> Sweeping {
+        let share = self.share.to_share();
+        let choosing = self.choice.to_choosing();
         Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share, choosing }
     }
 }
@@ -154,7 +154,7 @@ pub struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
-    pub fn choosing(self) -> Choosing {
+    pub fn to_choosing(self) -> Choosing {
         if self.choices { Choosing::All } else { Choosing::Taken(self.choice) }
     }
 }
@@ -173,8 +173,8 @@ pub struct MakingArgs {
 }
 
 impl MakingArgs {
-    pub fn making(self, out: PathBuf) -> Making {
-        Making { out, threads: self.threads.map(usize::from), fresh: self.fresh, share: self.share.share() }
+    pub fn to_making(self, out: PathBuf) -> Making {
+        Making { out, threads: self.threads.map(usize::from), fresh: self.fresh, share: self.share.to_share() }
     }
 }
 
@@ -196,7 +196,7 @@ pub struct ShareArgs {
 }
 
 impl ShareArgs {
-    fn share(self) -> SweepShare {
+    fn to_share(self) -> SweepShare {
         let wait = self.wait.unwrap_or(Duration::ZERO);
         match (self.part.or(self.index), self.gather) {
             (Some(part), _) => SweepShare::Part(part),

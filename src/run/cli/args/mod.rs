@@ -13,8 +13,8 @@ use self::experiments::SweepArgs;
 use self::shared::{OverrideArgs, ResultArgs};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
-use super::super::{EXIT_CODES, bench, bound, clock, generate, logs, plan, version};
-use crate::flag_values::{folder, parse_count, some_time, speed, time};
+use super::super::{EXIT_CODES, bench, bound, clock, generate, logs, plan, version_text};
+use crate::flag_values::{folder_parser, parse_count, parse_speed, parse_time, some_time};
 
 pub(super) use self::experiments::Paper;
 pub(super) use self::processes::{MemberArgs, MemberProgram, RouterArgs, RouterProgram};
@@ -30,7 +30,7 @@ First steps:
   hansa schema > hansa.schema.json                     for editors that complete and check topologies";
 
 #[derive(Parser)]
-#[command(name = "hansa", version = version(), about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))]
+#[command(name = "hansa", version = version_text(), about = "A grid emulator: sites, a router and users as real processes, in deterministic virtual time", after_help = format!("{FIRST_STEPS}\n\n{EXIT_CODES}"))]
 pub(super) struct Hansa {
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
@@ -121,7 +121,7 @@ pub(super) enum Command {
         json: bool,
     },
     /// Plan a workflow on the grid of a topology, and print the schedule, or the plans to choose from
-    #[command(after_help = plan::policies())]
+    #[command(after_help = plan::policy_help())]
     Plan {
         #[command(flatten)]
         topology: TopologyArgs,
@@ -129,25 +129,25 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         workflow: String,
         /// The planning policy, one of those below [default: that of the topology]
-        #[arg(long, value_name = "NAME", value_parser = plan::policy)]
+        #[arg(long, value_name = "NAME", value_parser = plan::parse_policy)]
         policy: Option<plan::PlanningPolicy>,
         /// The objective for users who negotiate, from 0 (an early end) to 1 (a low cost) [default: 0.5]
-        #[arg(long, value_name = "NUMBER", value_parser = plan::alpha)]
+        #[arg(long, value_name = "NUMBER", value_parser = plan::parse_alpha)]
         alpha: Option<f64>,
         /// Leave out plans that cost more, such as "40 core h"
-        #[arg(long, value_name = "CORE TIME", value_parser = plan::budget)]
+        #[arg(long, value_name = "CORE TIME", value_parser = plan::parse_budget)]
         budget: Option<hansa_sim::grid::Area>,
         /// Leave out plans that end later than this after the moment of planning, such as "3 h"
-        #[arg(long, value_name = "TIME", value_parser = plan::deadline)]
+        #[arg(long, value_name = "TIME", value_parser = plan::parse_deadline)]
         deadline: Option<hansa_sim::time::Span>,
         /// Plan at this virtual time, with the queued jobs that are then there [default: at the start, on idle sites]
-        #[arg(long, value_name = "TIME", value_parser = plan::moment)]
+        #[arg(long, value_name = "TIME", value_parser = plan::parse_moment)]
         at: Option<hansa_sim::time::Span>,
         /// Print JSON instead of a table
         #[arg(long)]
         json: bool,
         /// Draw cores and the transfers on links over time; or the plans to choose from, cost against makespan
-        #[arg(long, value_name = "FILE.svg", value_parser = plan::picture)]
+        #[arg(long, value_name = "FILE.svg", value_parser = plan::parse_picture_path)]
         svg: Option<PathBuf>,
     },
     /// Generate random jobs as a file: a workflow, or rigid jobs as a log, a Batsim workload, or requests
@@ -354,7 +354,7 @@ pub(super) struct RunArgs {
     #[command(flatten)]
     pub overrides: OverrideArgs,
     /// Continue a run that ended early; DIR is its --out folder
-    #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser(), conflicts_with_all = ["topology", "set", "seed", "out", "inline", "live", "strict", "per_process", "processes"])]
     pub resume: Option<PathBuf>,
     #[command(flatten)]
     pub results: ResultArgs,
@@ -380,7 +380,7 @@ pub(super) struct RunArgs {
     pub cores: Cores,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
     /// [default: as fast as possible, with the model's times]
-    #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = speed)]
+    #[arg(long, value_name = "SPEED", conflicts_with = "inline", value_parser = parse_speed)]
     pub live: Option<f64>,
     /// Consider the run stalled when no frame has moved for this long, for example 30s; name an actor that computes
     /// for as long
@@ -394,9 +394,9 @@ pub(super) struct RunArgs {
     pub restarts: u32,
     /// Replace a process of sites or users that has been stopped (SIGSTOP) for this long, for example 30s
     /// [default: wait for it]
-    #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = time)]
+    #[arg(long, value_name = "TIME", conflicts_with = "inline", value_parser = parse_time)]
     pub replace_after: Option<Duration>,
     /// Longest absence of a lost process, for example 5min; 0 ends the run at once
-    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with_all = ["inline", "live"], value_parser = parse_time)]
     pub patience: Duration,
 }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use clap::{Args, Parser};
 
 use super::shared::{OverrideArgs, ResultArgs, VerbosityArgs};
-use crate::flag_values::{address, folder, host_and_port, some_time, speed, time};
-use crate::{EXIT_CODES, version};
+use crate::flag_values::{folder_parser, host_and_port, parse_address, parse_speed, parse_time, some_time};
+use crate::{EXIT_CODES, version_text};
 use hansa_sim::protocol::handshake::TopologyHash;
 
 /// The binary `hansa-router`.
 #[derive(Parser)]
-#[command(name = "hansa-router", version = version(), about = "Run the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
+#[command(name = "hansa-router", version = version_text(), about = "Run the router of a run: message hub, clock and auctioneer", after_help = EXIT_CODES)]
 pub struct RouterProgram {
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
@@ -30,7 +30,7 @@ pub struct RouterArgs {
     #[arg(long, value_name = "DIR", env = "HANSA_IDENTITY")]
     pub identity: PathBuf,
     /// The address and UDP port to listen on; port 0 takes any free one and prints it
-    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433", value_parser = address)]
+    #[arg(long, value_name = "ADDRESS", default_value = "0.0.0.0:4433", value_parser = parse_address)]
     pub bind: SocketAddr,
     #[command(flatten)]
     pub results: ResultArgs,
@@ -42,10 +42,10 @@ pub struct RouterArgs {
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
     /// Longest absence of a lost process, for example 5min; 0 ends the run at once
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     pub patience: Duration,
     /// Continue a run whose router died; DIR is its --out folder
-    #[arg(long, value_name = "DIR", value_parser = folder(), conflicts_with_all = ["out", "live"])]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser(), conflicts_with_all = ["out", "live"])]
     pub resume: Option<PathBuf>,
     /// Resume the run that an earlier router has left in the folder of the results, if it has this topology: for
     /// supervisors
@@ -53,7 +53,7 @@ pub struct RouterArgs {
     pub go_on: bool,
     /// Pace virtual time at this multiple of real time, and send real bytes over links limited to their capacity
     /// [default: as fast as possible, with the model's times]
-    #[arg(long, value_name = "SPEED", value_parser = speed)]
+    #[arg(long, value_name = "SPEED", value_parser = parse_speed)]
     pub live: Option<f64>,
     #[command(flatten)]
     pub overrides: OverrideArgs,
@@ -79,7 +79,7 @@ pub struct RouterArgs {
 
 /// The binaries `hansa-site` and `hansa-user`.
 #[derive(Parser)]
-#[command(version = version(), after_help = EXIT_CODES)]
+#[command(version = version_text(), after_help = EXIT_CODES)]
 pub struct MemberProgram {
     #[command(flatten)]
     pub verbosity: VerbosityArgs,
@@ -105,7 +105,7 @@ pub struct MemberArgs {
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = some_time)]
     pub join_within: Duration,
     /// Longest search for a lost router before giving up, for example 5min; 0 gives up at once
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_time)]
     pub patience: Duration,
     #[command(flatten)]
     pub overrides: OverrideArgs,

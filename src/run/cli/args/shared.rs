@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, ValueEnum};
 
 use crate::Failure;
-use crate::flag_values::{folder, parse_count};
+use crate::flag_values::{folder_parser, parse_count};
 use hansa_sim::topology::Override;
 
 /// Heading of the flags of all commands, which stand apart from a command's own.
@@ -55,7 +55,7 @@ impl OverrideArgs {
 #[derive(Args)]
 pub struct ResultArgs {
     /// The folder for results [default: out/NAME of the topology]
-    #[arg(long, value_name = "DIR", value_parser = folder())]
+    #[arg(long, value_name = "DIR", value_parser = folder_parser())]
     pub out: Option<PathBuf>,
     /// Keep an earlier result as DIR.1, DIR.2, ..., instead of replacing it
     #[arg(long)]

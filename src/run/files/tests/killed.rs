@@ -42,15 +42,15 @@ impl MortalDisk {
 }
 
 impl Disk for MortalDisk {
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
+    fn exchange_folders(&self, a: &Path, b: &Path) -> io::Result<()> {
         if !self.exchanges {
             return Err(rustix::io::Errno::INVAL.into());
         }
-        self.call("exchange", b, || RealDisk.exchange(a, b))
+        self.call("exchange", b, || RealDisk.exchange_folders(a, b))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.call("rename to", to, || RealDisk.rename(from, to))
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call("rename to", to, || RealDisk.rename_folder(from, to))
     }
 
     fn sync(&self, folder: &Path) -> io::Result<()> {
@@ -151,7 +151,7 @@ fn whenever_the_launcher_is_killed_the_old_result_or_the_new_one_is_whole() {
                 }
             }));
             let folder = made(&Arc::new(disk), &out, "new");
-            *partial.lock().unwrap() = Some(folder.partial().clone());
+            *partial.lock().unwrap() = Some(folder.partial_dir().clone());
             let finished = folder.finish(manifest());
             lifeline.lock().unwrap().take().map(std::thread::JoinHandle::join).transpose().unwrap();
 
@@ -170,7 +170,7 @@ fn a_power_cut_finds_the_new_result_on_the_disk_before_the_old_one_goes() {
     result(&out, "old");
     let disk = Arc::new(MortalDisk::new(true, usize::MAX));
     let folder = made(&disk, &out, "new");
-    let partial = folder.partial().path().file_name().unwrap().to_string_lossy().into_owned();
+    let partial = folder.partial_dir().path().file_name().unwrap().to_string_lossy().into_owned();
     folder.finish(manifest()).unwrap();
     let calls = disk.calls.lock().unwrap().clone();
     assert_eq!(calls[..3], [format!("sync {partial}"), "exchange out".to_owned(), format!("sync {home}")]);

@@ -2,7 +2,7 @@ mod killed;
 
 use tempfile::TempDir;
 
-use super::read::{changed_files, parse};
+use super::read::{changed_files, parse_file};
 use super::*;
 use crate::Failure;
 use crate::story::{manifest, story, tally, write_events};
@@ -27,9 +27,9 @@ fn a_result_is_there_when_it_is_whole() {
     let scratch = TempDir::new().unwrap();
     let out = scratch.path().join("deep").join("out");
     let mut folder = ResultFolder::create(&out).unwrap();
-    let mut events = folder.writer(EVENTS).unwrap();
-    events.put(b"one\n").unwrap();
-    events.put(b"two\n").unwrap();
+    let mut events = folder.create_file(EVENTS).unwrap();
+    events.append_bytes(b"one\n").unwrap();
+    events.append_bytes(b"two\n").unwrap();
     folder.close(events).unwrap();
     assert!(!out.exists());
     folder.finish(manifest()).unwrap();
@@ -94,12 +94,12 @@ fn a_result_is_replaced_and_nothing_else_is() {
 struct ReadOnly;
 
 impl Disk for ReadOnly {
-    fn exchange(&self, a: &Path, b: &Path) -> io::Result<()> {
-        RealDisk.exchange(a, b)
+    fn exchange_folders(&self, a: &Path, b: &Path) -> io::Result<()> {
+        RealDisk.exchange_folders(a, b)
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        RealDisk.rename(from, to)
+    fn rename_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename_folder(from, to)
     }
 
     fn sync(&self, folder: &Path) -> io::Result<()> {
@@ -165,16 +165,17 @@ fn a_link_stays_a_link() {
 #[test]
 fn a_full_disk_is_told_with_the_path() {
     let mut file = ResultFile::create(EVENTS, PathBuf::from("/dev/full")).unwrap();
-    file.put(b"short").unwrap();
+    file.append_bytes(b"short").unwrap();
     let error = file.end().finish().unwrap_err();
     assert_eq!(error.to_string(), "cannot write /dev/full: the disk is full");
     assert_eq!(Failure::from(error).exit_code(), 7);
 
     let mut file = ResultFile::create(EVENTS, PathBuf::from("/dev/full")).unwrap();
     let piece = vec![0; file::BUFFER];
-    let told = (0..10).find_map(|_| file.put(&piece).err()).expect("no more than some buffers wait for the disk");
+    let told =
+        (0..10).find_map(|_| file.append_bytes(&piece).err()).expect("no more than some buffers wait for the disk");
     assert_eq!(told.to_string(), "cannot write /dev/full: the disk is full");
-    assert_eq!(file.put(&piece).unwrap_err().to_string(), told.to_string());
+    assert_eq!(file.append_bytes(&piece).unwrap_err().to_string(), told.to_string());
     assert_eq!(file.end().finish().unwrap_err().to_string(), told.to_string());
 }
 
@@ -186,7 +187,7 @@ fn a_file_is_what_was_put_into_it_however_it_came() {
         for piece in [1000, file::BUFFER, 3 * file::BUFFER] {
             let path = scratch.path().join("file");
             let mut file = ResultFile::create("file", path.clone()).unwrap();
-            bytes.chunks(piece).for_each(|piece| file.put(piece).unwrap());
+            bytes.chunks(piece).for_each(|piece| file.append_bytes(piece).unwrap());
             let Output { name, bytes: count, hash } = file.end().finish().unwrap();
             assert_eq!((name.as_str(), count), ("file", length as u64));
             assert_eq!(hash, format!("{:032x}", xxhash_rust::xxh3::xxh3_128(&bytes)));
@@ -249,7 +250,7 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
     let mut folder = ResultFolder::create(&out).unwrap();
     [EVENTS, SUMMARY, JOBS].into_iter().for_each(|name| folder.write(name, b"{}").unwrap());
     folder.finish(manifest()).unwrap();
-    let found: Manifest = parse(&out, MANIFEST).unwrap();
+    let found: Manifest = parse_file(&out, MANIFEST).unwrap();
     let told = |name: &str| {
         let output = Output { name: name.to_owned(), ..found.files[0].clone() };
         let manifest = Manifest { files: vec![output], ..found.clone() };
@@ -265,14 +266,14 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
     assert!(told("folder").ends_with("folder: it is not a regular file"));
     fs::remove_file(out.join(SUMMARY)).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, out.join(SUMMARY), rustix::fs::Mode::RWXU).unwrap();
-    assert!(open(&out).err().unwrap().to_string().ends_with("summary.json: it is not a regular file"));
+    assert!(open_result(&out).err().unwrap().to_string().ends_with("summary.json: it is not a regular file"));
 }
 
 #[test]
 fn verify_tells_what_is_missing_or_changed() {
     let scratch = TempDir::new().unwrap();
     let told = |a: &str, b: &str| {
-        verify(&scratch.path().join(a), &scratch.path().join(b), false).map_err(|failure| {
+        verify_results(&scratch.path().join(a), &scratch.path().join(b), false).map_err(|failure| {
             (failure.exit_code(), failure.to_string().replace(&format!("{}/", scratch.path().display()), ""))
         })
     };

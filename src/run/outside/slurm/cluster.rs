@@ -77,20 +77,20 @@ impl Cluster {
         let dir = RunDir::new().map_err(|failure| failure.to_string())?;
         let folder = dir.path.to_string_lossy().into_owned();
         let nodes = site.program.slurm.node_count(site.cores);
-        let ports = Ports::take(nodes + 1).map_err(|error| cannot("find free ports", &error))?;
+        let ports = Ports::reserve_ports(nodes + 1).map_err(|error| cannot("find free ports", &error))?;
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = host.trim().split('.').next().unwrap_or_default();
         let user = geteuid().as_raw().to_string();
         let ground = Ground { folder: &folder, host, user: &user, port: ports.first };
         let conf = Conf::new(site, extra, &ground).map_err(|wrong| format!("{who}: {wrong}"))?;
         let made = fs::write(dir.path.join("slurm.conf"), &conf.text)
-            .and_then(|()| fs::write(dir.path.join("job.sh"), script(&folder)))
+            .and_then(|()| fs::write(dir.path.join("job.sh"), job_script(&folder)))
             .and_then(|()| fs::create_dir(dir.path.join("state")))
             .and_then(|()| fs::create_dir(dir.path.join("spool")))
             .and_then(|()| (0..nodes).try_for_each(|node| fs::create_dir(dir.path.join(format!("spool/n{node}")))));
         made.map_err(|error| cannot(&format!("write to {folder}"), &error))?;
         let reports = make_pipe(&dir.path.join("reports")).map_err(|error| cannot("make a pipe", &error))?;
-        let path = path(&site.program.slurm.programs);
+        let path = search_path(&site.program.slurm.programs);
         let variables = [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC")]
             .into_iter()
             .chain([("SLURM_CONF", format!("{folder}/slurm.conf").as_str())])
@@ -121,7 +121,7 @@ impl Cluster {
     }
 
     /// Starts all daemons, and waits in virtual time until all nodes are idle. The run starts at the next second.
-    pub fn boot(&mut self) -> Result<(), Trouble> {
+    pub fn boot_daemons(&mut self) -> Result<(), Trouble> {
         self.start_daemon(&["slurmctld", "-D", "-c"])?;
         self.move_clock(self.now + SECOND)?;
         for node in 0..self.nodes {
@@ -132,8 +132,9 @@ impl Cluster {
         let give_up = self.now + STARTS_WITHIN * SECOND;
         while self.idle_nodes()? != self.nodes {
             if self.now > give_up {
-                let text = format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.complaints("slurmctld.log"));
-                return Err(self.talk.wrong(&text).into());
+                let text =
+                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints("slurmctld.log"));
+                return Err(self.talk.fault_text(&text).into());
             }
             self.move_clock(self.now + SECOND)?;
         }
@@ -171,29 +172,29 @@ impl Cluster {
             command: command.clone(),
             variables: self.variables.clone(),
             folder: self.folder.clone(),
-            output: self.output(number),
+            output: self.output_path(number),
         });
         self.programs.insert(number, Program { command, is_daemon: false });
-        self.order(&order).map(|_| number)
+        self.send_order(&order).map(|_| number)
     }
 
-    fn output(&self, number: u32) -> String {
+    fn output_path(&self, number: u32) -> String {
         format!("{}/{number}.out", self.folder)
     }
 
-    fn order(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
-        let answer: ClockAnswer = self.talk.ask(order, EXPECTED)?;
+    fn send_order(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
+        let answer: ClockAnswer = self.talk.request_json(order, EXPECTED)?;
         if let Some(fault) = &answer.fault {
-            return Err(self.talk.wrong(fault).into());
+            return Err(self.talk.fault_text(fault).into());
         }
         self.clocks.add(Span::from_micros((answer.now / NANOS_PER_MICRO).saturating_sub(self.now / NANOS_PER_MICRO)));
         (self.now, self.next) = (answer.now, answer.next);
         for &(number, code) in &answer.ended {
             let Some(Program { command, is_daemon }) = self.programs.remove(&number) else { continue };
-            let output = self.output(number);
+            let output = self.output_path(number);
             let said = fs::read_to_string(&output).unwrap_or_default();
             if is_daemon {
-                return Err(self.talk.wrong(&self.lost_daemon(&command, code, &said)).into());
+                return Err(self.talk.fault_text(&self.lost_daemon(&command, code, &said)).into());
             }
             let _ = fs::remove_file(&output);
             self.ended.push(EndedProgram { number, command, code, said });
@@ -205,7 +206,7 @@ impl Cluster {
     fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
         let mut since = Instant::now();
         loop {
-            let answer = self.order(&ClockOrder::MoveTo(to))?;
+            let answer = self.send_order(&ClockOrder::MoveTo(to))?;
             if answer.is_there {
                 self.steps = answer.steps;
                 return Ok(());
@@ -218,7 +219,7 @@ impl Cluster {
             }
             if since.elapsed() > STILL {
                 let text = format!("has programs that have not slept for {} s of real time", STILL.as_secs());
-                return Err(self.talk.wrong(&text).into());
+                return Err(self.talk.fault_text(&text).into());
             }
         }
     }
@@ -244,7 +245,9 @@ impl Cluster {
         match self.reports.read(&mut bytes) {
             Ok(length) => self.unread.push_str(&String::from_utf8_lossy(&bytes[..length])),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(self.talk.wrong(&format!("has lost the pipe of its scripts: {error}")).into()),
+            Err(error) => {
+                return Err(self.talk.fault_text(&format!("has lost the pipe of its scripts: {error}")).into());
+            }
         }
         let whole = self.unread.rfind('\n').map_or(0, |end| end + 1);
         let rest = self.unread.split_off(whole);
@@ -262,12 +265,12 @@ impl Cluster {
         std::mem::take(&mut self.ended)
     }
 
-    pub fn wrong(&self, what: &str) -> String {
-        self.talk.wrong(what)
+    pub fn fault_text(&self, what: &str) -> String {
+        self.talk.fault_text(what)
     }
 
     /// Path of the script of all jobs.
-    pub fn script(&self) -> String {
+    pub fn script_path(&self) -> String {
         format!("{}/job.sh", self.folder)
     }
 
@@ -278,7 +281,7 @@ impl Cluster {
     /// Fate of a daemon, with its last complaint.
     fn lost_daemon(&self, command: &[String], code: u8, said: &str) -> String {
         let name = command.join(" ").replace(" -D -c", "").replace(" -D -N", "");
-        let told = complaints(said, &self.conf);
+        let told = find_complaints(said, &self.conf);
         match (code, told.is_empty()) {
             (129.., _) => format!("has lost {name}, which was killed by signal {}", code - 128),
             (_, true) => format!("has lost {name}, which has ended with exit code {code}"),
@@ -287,15 +290,15 @@ impl Cluster {
     }
 
     /// The complaints in a log of this cluster.
-    fn complaints(&self, log: &str) -> String {
+    fn log_complaints(&self, log: &str) -> String {
         let said = fs::read_to_string(Path::new(&self.folder).join(log)).unwrap_or_default();
-        complaints(&said, &self.conf)
+        find_complaints(&said, &self.conf)
     }
 }
 
 /// Errors in the output of a daemon, in terms of the user's file. Those that end it and those about its conf take
 /// precedence over others, of which the last is shown.
-fn complaints(said: &str, conf: &Conf) -> String {
+fn find_complaints(said: &str, conf: &Conf) -> String {
     let mut grave = Vec::new();
     let mut last = String::new();
     for line in said.lines() {
@@ -314,7 +317,7 @@ fn complaints(said: &str, conf: &Conf) -> String {
 }
 
 /// The script of a job: reports that it starts, sleeps for its run time, and reports if it is killed.
-fn script(folder: &str) -> String {
+fn job_script(folder: &str) -> String {
     format!(
         "#!/bin/bash\n\
          killed() {{ echo \"killed $SLURM_JOB_NAME\" >{folder}/reports; exit 1; }}\n\
@@ -333,7 +336,7 @@ fn make_pipe(path: &Path) -> std::io::Result<File> {
 }
 
 /// Folders in which Slurm's programs are looked for.
-pub fn path(programs: &str) -> String {
+pub fn search_path(programs: &str) -> String {
     let usual = std::env::var("PATH").unwrap_or_else(|_| "/bin:/usr/bin".to_owned());
     // Programs are started in a folder of their own.
     let first = std::path::absolute(programs).map(|folder| format!("{}:", folder.display())).unwrap_or_default();

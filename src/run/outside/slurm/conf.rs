@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path};
 
-use crate::disk::parent;
+use crate::disk::parent_folder;
 use hansa_sim::grid::Site;
 
 /// Facts about the cluster that are known only when it is started.
@@ -56,16 +56,16 @@ impl Conf {
     /// The conf of a site's cluster; `extra` is the text of the user's file.
     pub fn new(site: &Site, extra: &str, ground: &Ground<'_>) -> Result<Conf, String> {
         let path = site.program.slurm.conf.clone();
-        let keys: Vec<String> = extra.lines().filter_map(key).map(str::to_lowercase).collect();
+        let keys: Vec<String> = extra.lines().filter_map(line_key).map(str::to_lowercase).collect();
         for (number, line) in extra.lines().enumerate() {
-            let ours = key(line).and_then(|key| OURS.iter().find(|ours| ours.eq_ignore_ascii_case(key)));
+            let ours = line_key(line).and_then(|key| OURS.iter().find(|ours| ours.eq_ignore_ascii_case(key)));
             if let Some(ours) = ours {
                 return Err(format!("{path} line {}: leave {ours} out, as Hansa sets it", number + 1));
             }
         }
-        let mut text: String = lines(site, ground)
+        let mut text: String = conf_lines(site, ground)
             .into_iter()
-            .filter(|line| key(line).is_some_and(|key| !keys.contains(&key.to_lowercase())))
+            .filter(|line| line_key(line).is_some_and(|key| !keys.contains(&key.to_lowercase())))
             .map(|line| line + "\n")
             .collect();
         let before = text.lines().count();
@@ -87,7 +87,8 @@ impl Conf {
         let number = said.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
         let numbered = number.and_then(|number| own(number.parse().ok()?));
         let unknown = said.split("unrecognized key: ").nth(1).map(str::trim);
-        let keyed = || lines.clone().find(|(_, line)| unknown.is_some() && key(line) == unknown).map(|(at, _)| at + 1);
+        let keyed =
+            || lines.clone().find(|(_, line)| unknown.is_some() && line_key(line) == unknown).map(|(at, _)| at + 1);
         let place = match self.includes_others {
             // The number may be that of a line in the included file.
             true => keyed(),
@@ -109,23 +110,23 @@ impl Conf {
 
 /// True if this line includes a file that is not in the folder of the conf at `path`.
 fn includes_another_folder(line: &str, path: &str) -> bool {
-    if !key(line).is_some_and(|key| key.eq_ignore_ascii_case("include")) {
+    if !line_key(line).is_some_and(|key| key.eq_ignore_ascii_case("include")) {
         return false;
     }
     let line = line.split('#').next().unwrap_or_default();
     let included = line.trim().split(|c: char| c == '=' || c.is_whitespace()).next_back().unwrap_or_default();
-    let folder = std::path::absolute(parent(Path::new(path))).unwrap_or_default();
+    let folder = std::path::absolute(parent_folder(Path::new(path))).unwrap_or_default();
     let is_inside = Path::new(included).strip_prefix(&folder).is_ok() || Path::new(included).is_relative();
     !is_inside || Path::new(included).components().any(|part| part == Component::ParentDir)
 }
 
 /// Key of a line. None if it is empty or a comment.
-fn key(line: &str) -> Option<&str> {
+fn line_key(line: &str) -> Option<&str> {
     let line = line.split('#').next().unwrap_or_default().trim();
     line.split(|c: char| c == '=' || c.is_whitespace()).next().filter(|key| !key.is_empty())
 }
 
-fn lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
+fn conf_lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
     let nodes = site.program.slurm.node_count(site.cores);
     let cores = site.cores / nodes.max(1);
     let first = ground.port + 1;

@@ -76,7 +76,7 @@ impl Jobs {
     }
 
     /// Frees the cores of a job that has left them.
-    pub fn leave(&mut self, now: Time, job: JobId) {
+    pub fn free_cores(&mut self, now: Time, job: JobId) {
         if let Some(left) = self.running.remove(&job) {
             self.quiet_since = now;
             self.free.unite(&left.holds);
@@ -95,7 +95,7 @@ impl Jobs {
     }
 
     /// Interprets a line of a job script.
-    pub fn report(&mut self, now: Time, line: &str) -> Result<Reported, String> {
+    pub fn read_report(&mut self, now: Time, line: &str) -> Result<Reported, String> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let garbled = || format!("runs a job script that reports `{line}`");
         let (job, attempt) = words.get(1).and_then(|name| job_of(name)).ok_or_else(garbled)?;
@@ -108,7 +108,7 @@ impl Jobs {
                 self.start(now, job, &allocated)
             }
             ["killed", _] if self.running.contains_key(&job) => {
-                self.leave(now, job);
+                self.free_cores(now, job);
                 Ok(Reported::Killed(job))
             }
             ["start", _, _, _] | ["killed", _] => Ok(Reported::Nothing),
@@ -150,7 +150,7 @@ impl Jobs {
         !self.waiting.is_empty()
     }
 
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_count(&self) -> usize {
         self.waiting.len()
     }
 
@@ -244,14 +244,14 @@ mod tests {
     #[test]
     fn cores_of_a_node_are_handed_out_from_the_lowest() {
         let mut jobs = jobs();
-        assert_eq!(jobs.report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
-        assert_eq!(jobs.report(at(2), "start j1.0 n[1-2] 1(x2)"), starts(1, "3-4"));
-        assert_eq!((jobs.waiting(), jobs.next_kill()), (0, Some(at(61))));
-        jobs.leave(at(3), JobId(0));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n[1-2] 1(x2)"), starts(1, "3-4"));
+        assert_eq!((jobs.waiting_count(), jobs.next_kill()), (0, Some(at(61))));
+        jobs.free_cores(at(3), JobId(0));
         jobs.submit(at(3), JobId(2), work(1));
-        assert_eq!(jobs.report(at(4), "start j2.0 n1 1"), starts(2, "2"));
+        assert_eq!(jobs.read_report(at(4), "start j2.0 n1 1"), starts(2, "2"));
         jobs.submit(at(4), JobId(3), work(1));
-        let taken = jobs.report(at(5), "start j3.0 n1 1").unwrap_err();
+        let taken = jobs.read_report(at(5), "start j3.0 n1 1").unwrap_err();
         assert_eq!(taken, "starts job 3 on 1 cores of node n1, of which 0 are free");
     }
 
@@ -259,10 +259,10 @@ mod tests {
     fn a_whole_node_is_held_and_the_requested_cores_are_used() {
         let mut jobs = Jobs::new(8, 2);
         jobs.submit(at(0), JobId(0), work(1));
-        assert_eq!(jobs.report(at(1), "start j0.0 n0 2"), starts(0, "0"));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n0 2"), starts(0, "0"));
         jobs.submit(at(1), JobId(1), work(1));
-        assert!(jobs.report(at(2), "start j1.0 n0 1").is_err());
-        let few = jobs.report(at(2), "start j1.0 n1 0").unwrap_err();
+        assert!(jobs.read_report(at(2), "start j1.0 n0 1").is_err());
+        let few = jobs.read_report(at(2), "start j1.0 n1 0").unwrap_err();
         assert_eq!(few, "starts job 1 on 0 cores, but it requests 1");
     }
 
@@ -270,16 +270,16 @@ mod tests {
     fn reports_of_earlier_attempts_and_recalled_jobs_change_nothing() {
         let mut jobs = jobs();
         assert!(jobs.withdraw(JobId(1)) && !jobs.withdraw(JobId(1)));
-        assert_eq!(jobs.report(at(1), "start j1.0 n0 2"), Ok(Reported::Nothing));
-        assert_eq!(jobs.report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
-        jobs.leave(at(2), JobId(0));
+        assert_eq!(jobs.read_report(at(1), "start j1.0 n0 2"), Ok(Reported::Nothing));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
+        jobs.free_cores(at(2), JobId(0));
         assert_eq!(jobs.submit(at(2), JobId(0), work(3)), "j0.1");
-        assert_eq!(jobs.report(at(3), "killed j0.0"), Ok(Reported::Nothing));
-        assert_eq!(jobs.report(at(3), "start j0.1 n[2-3] 2,1"), starts(0, "4-6"));
-        assert_eq!(jobs.report(at(9), "killed j0.1"), Ok(Reported::Killed(JobId(0))));
+        assert_eq!(jobs.read_report(at(3), "killed j0.0"), Ok(Reported::Nothing));
+        assert_eq!(jobs.read_report(at(3), "start j0.1 n[2-3] 2,1"), starts(0, "4-6"));
+        assert_eq!(jobs.read_report(at(9), "killed j0.1"), Ok(Reported::Killed(JobId(0))));
         assert_eq!(jobs.next_kill(), None);
         for wrong in ["", "start", "start x n0 1", "start j0.1", "what j0.1"] {
-            assert!(jobs.report(at(9), wrong).is_err(), "{wrong}");
+            assert!(jobs.read_report(at(9), wrong).is_err(), "{wrong}");
         }
     }
 
@@ -289,10 +289,10 @@ mod tests {
         let nodes = |text| NodeSet::parse(text).unwrap();
         assert_eq!(jobs.set_down(at(1), nodes("0-3")), (nodes("0-3"), NodeSet::default()));
         assert_eq!(jobs.set_down(at(2), nodes("2-5")), (nodes("4-5"), nodes("0-1")));
-        assert_eq!(jobs.report(at(2), "start j1.0 n1 2"), Ok(Reported::StartsInVain(JobId(1))));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2"), Ok(Reported::StartsInVain(JobId(1))));
         assert_eq!(jobs.submit_again(at(2), JobId(1)), Some(("j1.1".to_owned(), work(2))));
         assert!(!jobs.wait_for_nothing());
-        assert_eq!(jobs.report(at(2), "start j1.0 n0 2"), Ok(Reported::Nothing));
-        assert_eq!(jobs.report(at(2), "start j1.1 n0 2"), starts(1, "0-1"));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n0 2"), Ok(Reported::Nothing));
+        assert_eq!(jobs.read_report(at(2), "start j1.1 n0 2"), starts(1, "0-1"));
     }
 }

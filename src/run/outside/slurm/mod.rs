@@ -13,9 +13,9 @@ mod ports;
 use std::path::Path;
 
 use super::talk::Trouble;
-use super::{ProgramFault, RunContext, found};
+use super::{ProgramFault, RunContext, resolve_word};
 use crate::err;
-use crate::input::reason;
+use crate::input::unreadable_reason;
 use cluster::{Cluster, EndedProgram};
 use hansa_sim::grid::{NodeSet, Site};
 use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, brief};
@@ -32,22 +32,22 @@ pub const PACKAGES: &str = "on Debian and Ubuntu: apt-get install slurmctld slur
 /// Virtual time that jobs wait in vain until the run ends.
 const IN_VAIN: Span = Span::from_secs(2 * 3600);
 
-pub use cluster::path;
+pub use cluster::search_path;
 
 pub struct BegunSlurm {
     cluster: Cluster,
     site: usize,
 }
 
-pub fn begin(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, String> {
+pub fn begin_slurm(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, String> {
     let described = &around.topology.sites[site];
-    let extra = extra(described, around.written_in)?;
+    let extra = read_extra(described, around.written_in)?;
     Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, around)?, site })
 }
 
-pub fn greet(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
+pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
     let BegunSlurm { mut cluster, site } = begun;
-    cluster.boot()?;
+    cluster.boot_daemons()?;
     let site = &around.topology.sites[site];
     let each = site.cores / site.program.slurm.node_count(site.cores);
     let jobs = Jobs::new(site.cores, each);
@@ -56,32 +56,32 @@ pub fn greet(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecid
 }
 
 /// Text of the lines for a site's `slurm.conf`.
-fn extra(site: &Site, written_in: &str) -> Result<String, String> {
+fn read_extra(site: &Site, written_in: &str) -> Result<String, String> {
     let path = &site.program.slurm.conf;
     if path.is_empty() {
         return Ok(String::new());
     }
-    let path = found(path, written_in);
-    std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {}", reason(&path, &error)))
+    let path = resolve_word(path, written_in);
+    std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {}", unreadable_reason(&path, &error)))
 }
 
 /// The `slurm.conf` of a site as comments, with placeholders for what is known only when the cluster starts.
-pub fn show(site: &Site, written_in: &str) -> Result<String, String> {
-    let conf = conf::Conf::new(site, &extra(site, written_in)?, &conf::SHOWN)?;
+pub fn conf_comment(site: &Site, written_in: &str) -> Result<String, String> {
+    let conf = conf::Conf::new(site, &read_extra(site, written_in)?, &conf::SHOWN)?;
     let lines: String = conf.text.lines().map(|line| format!("#   {line}\n")).collect();
     Ok(format!("\n# slurm.conf of {}:\n#\n{lines}", site.name))
 }
 
 /// Faults of a site's file and programs that can be known before a run.
 pub fn look_for(site: &Site, written_in: &str, find: impl Fn(&Path) -> bool) -> Vec<String> {
-    let folders = path(&site.program.slurm.programs);
+    let folders = search_path(&site.program.slurm.programs);
     let is_there = |program: &&&str| std::env::split_paths(&folders).any(|folder| find(&folder.join(program)));
     let missing: Vec<&str> = PROGRAMS.iter().filter(|program| !is_there(program)).copied().collect();
     let missing = (!missing.is_empty()).then(|| {
         let wrong = format!("site.{}: cannot start Slurm: there is no {}", site.name, missing.join(", no "));
         format!("{wrong}; {PACKAGES}")
     });
-    let wrong = show(site, written_in).err().map(|wrong| format!("site.{}.slurm.conf: {wrong}", site.name));
+    let wrong = conf_comment(site, written_in).err().map(|wrong| format!("site.{}.slurm.conf: {wrong}", site.name));
     missing.into_iter().chain(wrong).collect()
 }
 
@@ -92,13 +92,13 @@ struct SlurmSite {
 }
 
 impl SlurmSite {
-    fn question(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Advice, Trouble> {
+    fn request_decision(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Advice, Trouble> {
         let mut wishes = Vec::new();
         let reports = self.move_to(now)?;
         // First the account: a job may have started in this very moment on cores that another one has left.
         let mut orders = Vec::new();
         for (_, event) in happened {
-            self.account(now, event, &mut orders);
+            self.record_event(now, event, &mut orders);
         }
         self.take_reports(now, &reports, &mut wishes, &mut orders)?;
         while !orders.is_empty() {
@@ -122,21 +122,21 @@ impl SlurmSite {
     }
 
     /// Takes note of an event, and adds the orders to Slurm that follow from it.
-    fn account(&mut self, now: Time, event: &SiteEvent, orders: &mut Vec<Command>) {
+    fn record_event(&mut self, now: Time, event: &SiteEvent, orders: &mut Vec<Command>) {
         match event {
             &SiteEvent::Submitted { job, nodes: cores, walltime, runtime } => {
                 let work = WaitingJob { cores, walltime, runtime };
                 let name = self.jobs.submit(now, job, work);
-                orders.push(self.submission(&name, &work));
+                orders.push(self.submission_command(&name, &work));
             }
             // Its script has ended at this moment too, or Slurm has killed it.
-            SiteEvent::Ended { job, .. } => self.jobs.leave(now, *job),
+            SiteEvent::Ended { job, .. } => self.jobs.free_cores(now, *job),
             SiteEvent::Lost { job, on, waits, runtime } => {
-                self.jobs.leave(now, *job);
+                self.jobs.free_cores(now, *job);
                 if let Some(walltime) = *waits {
                     let work = WaitingJob { cores: on.len(), walltime, runtime: *runtime };
                     let name = self.jobs.submit(now, *job, work);
-                    orders.push(self.submission(&name, &work));
+                    orders.push(self.submission_command(&name, &work));
                 }
             }
             SiteEvent::Nodes { down } => {
@@ -148,7 +148,7 @@ impl SlurmSite {
             }
             SiteEvent::Recalled { job } => {
                 self.jobs.withdraw(*job);
-                orders.push(cancel(&self.jobs.name(*job)));
+                orders.push(cancel_command(&self.jobs.name(*job)));
             }
             SiteEvent::Called => {}
         }
@@ -163,13 +163,13 @@ impl SlurmSite {
     ) -> Result<(), Trouble> {
         for line in reports {
             let name = line.split(' ').nth(1);
-            match self.jobs.report(now, line).map_err(|wrong| self.cluster.wrong(&wrong))? {
+            match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
                 Reported::Starts(job, on) => wishes.push(SiteAction::Start { job, on: Some(on) }),
                 Reported::Killed(job) => wishes.push(SiteAction::Kill { job }),
                 Reported::StartsInVain(job) => {
-                    orders.extend(name.map(cancel));
+                    orders.extend(name.map(cancel_command));
                     let again = self.jobs.submit_again(now, job);
-                    orders.extend(again.map(|(name, work)| self.submission(&name, &work)));
+                    orders.extend(again.map(|(name, work)| self.submission_command(&name, &work)));
                 }
                 Reported::Nothing => {}
             }
@@ -178,11 +178,14 @@ impl SlurmSite {
     }
 
     /// The command that submits a job. Slurm counts walltimes in minutes.
-    fn submission(&self, name: &str, work: &WaitingJob) -> Command {
+    fn submission_command(&self, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
-        words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"])
-            .chain(words(&["-n", &work.cores.to_string(), "-t", &minutes(work.walltime).to_string()]))
-            .chain(words(&[&self.cluster.script(), &format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000)]))
+        to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"])
+            .chain(to_words(&["-n", &work.cores.to_string(), "-t", &whole_minutes(work.walltime).to_string()]))
+            .chain(to_words(&[
+                &self.cluster.script_path(),
+                &format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000),
+            ]))
             .collect()
     }
 
@@ -201,11 +204,13 @@ impl SlurmSite {
         let said = brief(ended.said.trim());
         match refused.filter(|job| self.jobs.withdraw(*job)) {
             Some(job) => {
-                err::warning(&self.cluster.wrong(&format!("rejects job {}: {said}", job.0)));
+                err::warning(&self.cluster.fault_text(&format!("rejects job {}: {said}", job.0)));
                 wishes.push(SiteAction::Reject { job });
                 Ok(())
             }
-            None => Err(self.cluster.wrong(&format!("fails at `{command}` (exit code {}): {said}", ended.code)).into()),
+            None => {
+                Err(self.cluster.fault_text(&format!("fails at `{command}` (exit code {}): {said}", ended.code)).into())
+            }
         }
     }
 
@@ -223,20 +228,20 @@ impl SlurmSite {
 
     /// The jobs that Slurm does not start although nothing else runs, and its reasons.
     fn waits_in_vain(&mut self, now: Time) -> Result<String, Trouble> {
-        self.carry_out(&words(&["squeue", "-h", "-o", "%j (%r)"]).collect::<Vec<_>>())?;
+        self.carry_out(&to_words(&["squeue", "-h", "-o", "%j (%r)"]).collect::<Vec<_>>())?;
         self.move_to(now)?;
         let ended = self.cluster.take_ended();
         let said = ended.iter().flat_map(|ended| ended.said.lines()).take(3).collect::<Vec<_>>().join(", ");
         let hours = IN_VAIN.micros() / 3_600_000_000;
-        let waiting = self.jobs.waiting();
-        Ok(self.cluster.wrong(&format!("has let {waiting} jobs wait for {hours} h although none runs: {said}")))
+        let waiting = self.jobs.waiting_count();
+        Ok(self.cluster.fault_text(&format!("has let {waiting} jobs wait for {hours} h although none runs: {said}")))
     }
 }
 
 impl Decides for SlurmSite {
     fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
-        self.question(now, happened).unwrap_or_else(|trouble| {
-            self.fault.note(trouble, now);
+        self.request_decision(now, happened).unwrap_or_else(|trouble| {
+            self.fault.record_trouble(trouble, now);
             Advice::default()
         })
     }
@@ -249,7 +254,7 @@ impl Decides for SlurmSite {
 
 impl CheckedProgram for SlurmSite {
     fn refuse(&mut self, now: Time, why: &str) {
-        self.fault.note(self.cluster.wrong(why).into(), now);
+        self.fault.record_trouble(self.cluster.fault_text(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {
@@ -262,12 +267,12 @@ type Command = Vec<String>;
 
 const NANOS: u64 = 1_000;
 
-fn words(words: &[&str]) -> impl Iterator<Item = String> {
+fn to_words(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()
 }
 
-fn cancel(name: &str) -> Command {
-    words(&["scancel", "-n", name]).collect()
+fn cancel_command(name: &str) -> Command {
+    to_words(&["scancel", "-n", name]).collect()
 }
 
 /// The command that sets nodes, which have one core each, to a state. None if there are none.
@@ -275,10 +280,10 @@ fn set_nodes(nodes: &NodeSet, state: &str) -> Option<Command> {
     let runs: Vec<String> = nodes.runs().iter().map(|(first, last)| format!("{first}-{last}")).collect();
     let list = format!("NodeName=n[{}]", runs.join(","));
     let state = format!("State={state}");
-    (!runs.is_empty()).then(|| words(&["scontrol", "update", &list, &state, "Reason=failure"]).collect())
+    (!runs.is_empty()).then(|| to_words(&["scontrol", "update", &list, &state, "Reason=failure"]).collect())
 }
 
 /// Whole minutes, rounded up, as Slurm does; bounded by what it takes for a year.
-fn minutes(walltime: Span) -> u64 {
+fn whole_minutes(walltime: Span) -> u64 {
     walltime.micros().div_ceil(60_000_000).clamp(1, 525_600)
 }

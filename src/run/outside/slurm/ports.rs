@@ -18,7 +18,7 @@ pub struct Ports {
 
 impl Ports {
     /// Finds this many free ports in a row.
-    pub fn take(count: u32) -> io::Result<Ports> {
+    pub fn reserve_ports(count: u32) -> io::Result<Ports> {
         let blocks = count.div_ceil(BLOCK);
         let places = (BLOCKS + 1).saturating_sub(blocks);
         let from = std::process::id();
@@ -50,17 +50,17 @@ mod tests {
 
     #[test]
     fn ports_in_use_and_blocks_of_others_are_passed_over() {
-        let many = Ports::take(1001).unwrap();
-        let few: Vec<Ports> = (0..20).map(|_| Ports::take(65).unwrap()).collect();
+        let many = Ports::reserve_ports(1001).unwrap();
+        let few: Vec<Ports> = (0..20).map(|_| Ports::reserve_ports(65).unwrap()).collect();
         assert!(few.iter().all(|few| few.first + 65 <= many.first || few.first >= many.first + 1100));
         drop((many, few));
-        let one = Ports::take(65).unwrap();
+        let one = Ports::reserve_ports(65).unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, one.first as u16 + 64)).unwrap();
         let first = one.first;
-        let other = Ports::take(65).unwrap();
+        let other = Ports::reserve_ports(65).unwrap();
         assert_ne!(other.first, first);
         drop(one);
-        assert_ne!(Ports::take(65).unwrap().first, first);
+        assert_ne!(Ports::reserve_ports(65).unwrap().first, first);
         drop(listener);
     }
 }
