@@ -8,7 +8,9 @@ use std::process::{Command, Output, Stdio};
 use crate::grid::{HANSA, Scratch, digest, hansa_ok, shipped, text};
 use crate::skip::skip;
 
+/// Image that the test builds, unless this variable of the environment names one of this commit.
 const IMAGE: &str = "hansa-test";
+const GIVEN_IMAGE: &str = "HANSA_IMAGE";
 
 #[test]
 fn the_shipped_compose_file_is_what_compose_writes() {
@@ -26,13 +28,13 @@ fn containers_give_the_same_digest() {
     let Some(compose) = engine() else {
         return skip("no Docker engine with compose answers here");
     };
-    build_image();
+    let image = std::env::var(GIVEN_IMAGE).unwrap_or_else(|_| build_image());
     for name in ["quickstart", "one-grid", "one-site", "provisioning", "stale-quotes", "dfrs"] {
-        containers_agree_with_inline(&compose, name);
+        containers_agree_with_inline(&compose, &image, name);
     }
 }
 
-fn containers_agree_with_inline(compose: &[&'static str], name: &str) {
+fn containers_agree_with_inline(compose: &[&'static str], image: &str, name: &str) {
     let scratch = Scratch::new();
     let file_name = format!("{name}.toml");
     let topology = scratch.file(&file_name, &std::fs::read_to_string(shipped(&file_name)).unwrap());
@@ -45,7 +47,7 @@ fn containers_agree_with_inline(compose: &[&'static str], name: &str) {
         "compose".as_ref(),
         topology.as_os_str(),
         "--image".as_ref(),
-        IMAGE.as_ref(),
+        image.as_ref(),
         "--out".as_ref(),
         file.as_os_str(),
     ]);
@@ -83,8 +85,8 @@ fn engine() -> Option<Vec<&'static str>> {
     all.into_iter().find(|compose| works(&[&compose[..], &["version"]].concat()))
 }
 
-/// Builds the image as documented, but without optimisation: quicker to build, slower to run.
-fn build_image() {
+/// Builds the image as documented, but without optimisation: quicker to build, slower to run. Returns its name.
+fn build_image() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let built = Command::new(root.join("docker/build"))
         .env("IMAGE", IMAGE)
@@ -95,6 +97,7 @@ fn build_image() {
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", text(&built.stderr));
+    IMAGE.to_string()
 }
 
 /// A composed grid, taken down when the test is over.

@@ -28,8 +28,8 @@ pub fn encode_frame<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), Co
     Ok(())
 }
 
-/// Like [`encode_frame`], with several frames for a value that is too long for one: `cut` divides a value in two, if it can
-/// be divided. Returns the number of frames.
+/// Like [`encode_frame`], with several frames for a value that is too long for one: `cut` divides a value in two, if it
+/// can be divided. Returns the number of frames.
 pub fn encode_in_pieces<T: Serialize>(
     value: T,
     cut: impl Fn(T) -> Option<(T, T)>,
