@@ -208,8 +208,11 @@ impl TaskRow {
             let left = before.as_ref().and_then(|before| before.left);
             match (&before, left, site) {
                 (Some(before), Some(left @ (StintEnd::Suspended | StintEnd::Moved)), Some(site)) => {
-                    let come = if left == StintEnd::Moved { stint.newly_there(before) } else { stint.tasks() };
-                    held = held.max(stint.from + site.move_cost.of(come, needs.unwrap_or(Needs::NODE).memory));
+                    let memory = needs.unwrap_or(Needs::NODE).memory;
+                    held = held.max(match left {
+                        StintEnd::Moved => site.move_cost.after_move(stint.from, stint.newly_there(before), memory),
+                        _ => site.move_cost.after_pause(before.to, stint.from, stint.tasks(), memory),
+                    });
                 }
                 // It starts as if it were new.
                 (_, Some(StintEnd::Lost), _) => held = Time::ZERO,

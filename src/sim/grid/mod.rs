@@ -37,7 +37,7 @@ pub use failure::{CableId, Distribution, Drawn, Failure, FailurePattern, Failure
 pub use graph::Graph;
 pub use job::{Edge, EdgeId, Job, JobId, Kind, Task, TaskId, Worth};
 pub use layers::Layers;
-pub use moving::{Images, MoveCost};
+pub use moving::{Images, MoveCost, PenaltyRule};
 pub use needs::Needs;
 pub use news::News;
 pub use nodes::NodeSet;

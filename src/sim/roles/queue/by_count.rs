@@ -1,12 +1,12 @@
 //! Node pool of EASY and FCFS in which nodes are only counted.
 
-use super::easy::{Easy, NodePool};
+use super::easy::{Backfill, Easy, NodePool};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Counts, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: bool) -> Box<dyn Policy> {
+pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: Backfill) -> Box<dyn Policy> {
     let mut supply = ByCount {
         nodes,
         free: nodes,

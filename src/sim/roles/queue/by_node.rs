@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
-use super::easy::{Easy, NodePool};
+use super::easy::{Backfill, Easy, NodePool};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Bits, Calendar, NodeSet, QueueOrder, Set, TaskId};
 use crate::time::{Span, Time};
 
-pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: bool) -> Box<dyn Policy> {
+pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: Backfill) -> Box<dyn Policy> {
     match nodes {
         0..=256 => Box::new(Easy::new(ByNode::<Bits<4>>::new(nodes, reserved), order, backfill)),
         257..=1024 => Box::new(Easy::new(ByNode::<Bits<16>>::new(nodes, reserved), order, backfill)),

@@ -18,11 +18,22 @@ use crate::time::Time;
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
-    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, true),
+    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, Backfill::All),
     ranks: RankedPart::Reservation,
     #[cfg(test)]
     judge: |story| judge(Rule::Easy, false, story),
 };
+
+/// Jobs that may overtake the head of the queue, if they do not delay it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Backfill {
+    /// None: first come, first served.
+    None,
+    /// All that fit.
+    All,
+    /// Those ahead of the first one that does not fit.
+    UntilMisfit,
+}
 
 /// Nodes of a site in EASY's view: by identity, or by count.
 pub(super) trait NodePool: Clone + Send + 'static {
@@ -58,7 +69,7 @@ pub(super) trait NodePool: Clone + Send + 'static {
 #[derive(Clone)]
 pub(super) struct Easy<S: NodePool> {
     supply: S,
-    backfill: bool,
+    backfill: Backfill,
     ranking: Ranking,
     /// In order of rank.
     queue: VecDeque<Waiting>,
@@ -68,7 +79,7 @@ pub(super) struct Easy<S: NodePool> {
 }
 
 impl<S: NodePool> Easy<S> {
-    pub fn new(supply: S, order: QueueOrder, backfill: bool) -> Easy<S> {
+    pub fn new(supply: S, order: QueueOrder, backfill: Backfill) -> Easy<S> {
         let ranking = Ranking::new(order);
         Easy { supply, backfill, ranking, queue: VecDeque::new(), tried: 0, shadow: None }
     }
@@ -92,18 +103,22 @@ impl<S: NodePool> Easy<S> {
     fn start_followers(&mut self, now: Time, steps: &mut Vec<Step>) {
         let Some(head) = self.queue.front().map(|head| head.ask) else { return };
         let first = self.tried.max(1);
-        if first >= self.queue.len() || self.supply.is_used_up() {
+        // A follower that was tried and has not started is a misfit.
+        let is_over = self.backfill == Backfill::UntilMisfit && first > 1;
+        if is_over || first >= self.queue.len() || self.supply.is_used_up() {
             return;
         }
         let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.reserve(now, &head));
         let mut kept = first;
+        let mut is_stopped = false;
         for place in first..self.queue.len() {
             let ask = self.queue[place].ask;
-            if let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
+            if !is_stopped && let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
                 self.supply.shrink(now, &ask, &room, &mut shadow);
                 self.start(now, &ask, room, steps);
                 continue;
             }
+            is_stopped = self.backfill == Backfill::UntilMisfit;
             // Close the gaps of started jobs on the way.
             if kept < place {
                 self.queue[kept] = self.queue[place];
@@ -183,7 +198,7 @@ impl<S: NodePool> Policy for Easy<S> {
         self.make_way(now, steps);
         self.sort(now);
         self.start_heads(now, steps);
-        if self.backfill {
+        if self.backfill != Backfill::None {
             self.start_followers(now, steps);
         }
         self.tried = self.queue.len();

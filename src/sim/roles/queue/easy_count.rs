@@ -1,5 +1,6 @@
 //! EASY as in simulators that only count nodes.
 
+use super::easy::Backfill;
 #[cfg(test)]
 use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, RankedPart, by_count};
@@ -7,7 +8,7 @@ use super::{QueuePolicyRow, RankedPart, by_count};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
-    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, true),
+    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::All),
     ranks: RankedPart::Reservation,
     #[cfg(test)]
     judge: |story| judge(Rule::Easy, true, story),

@@ -1,5 +1,6 @@
 //! First come, first served: the head of the queue starts once it fits, and no job overtakes it.
 
+use super::easy::Backfill;
 #[cfg(test)]
 use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, RankedPart, by_node};
@@ -7,7 +8,7 @@ use super::{QueuePolicyRow, RankedPart, by_node};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
-    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, false),
+    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, Backfill::None),
     ranks: RankedPart::Head,
     #[cfg(test)]
     judge: |story| judge(Rule::Fcfs, false, story),

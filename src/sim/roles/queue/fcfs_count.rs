@@ -1,5 +1,6 @@
 //! First come, first served as in simulators that only count nodes.
 
+use super::easy::Backfill;
 #[cfg(test)]
 use super::judge::{Rule, judge};
 use super::{QueuePolicyRow, RankedPart, by_count};
@@ -7,7 +8,7 @@ use super::{QueuePolicyRow, RankedPart, by_count};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
-    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, false),
+    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::None),
     ranks: RankedPart::Head,
     #[cfg(test)]
     judge: |story| judge(Rule::Fcfs, true, story),

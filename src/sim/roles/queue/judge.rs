@@ -51,6 +51,8 @@ pub struct JudgedBooking {
 pub enum Rule {
     Fcfs,
     Easy,
+    /// No job behind the first follower that does not fit starts.
+    EasyUntilMisfit,
     Conservative,
     Rebuild,
     /// List of free slots: start, end, number of nodes.
@@ -345,7 +347,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
         for &job in fit.iter().filter(|&&job| seconds(jobs[job].submit.micros()) == now) {
             freshen(&mut queue, &rectangles, &running, &mut stale);
             let held = match rule {
-                Rule::Fcfs | Rule::Easy => Held { job, from: 0, until: 0, nodes: Vec::new() },
+                Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit => Held { job, from: 0, until: 0, nodes: Vec::new() },
                 Rule::Conservative | Rule::Rebuild => place([&rectangles[..], &running, &queue].concat(), job),
                 Rule::SlotList => {
                     let mut slots = slots.borrow_mut();
@@ -369,7 +371,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
             }
         }
         freshen(&mut queue, &rectangles, &running, &mut stale);
-        if matches!(rule, Rule::Fcfs | Rule::Easy) {
+        if matches!(rule, Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit) {
             if !is_instant && order == QueueOrder::MostStretched {
                 now += 1;
                 continue;
@@ -385,8 +387,9 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
             let start = match rule {
                 Rule::Conservative | Rule::Rebuild | Rule::SlotList => (held.from <= now).then(|| held.clone()),
                 Rule::Fcfs if !waiting.is_empty() => None,
+                Rule::EasyUntilMisfit if waiting.len() > 1 => None,
                 // Only the first waiting job holds a place.
-                Rule::Fcfs | Rule::Easy => {
+                Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit => {
                     let places: Vec<Held> = waiting.iter().take(1).cloned().collect();
                     let found = place([&rectangles[..], &running, &places].concat(), held.job);
                     if found.from == now {

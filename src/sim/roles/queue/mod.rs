@@ -10,6 +10,7 @@ mod conservative_count;
 mod conservative_rebuild;
 mod easy;
 mod easy_count;
+mod easy_first_misfit;
 mod fcfs;
 mod fcfs_count;
 #[cfg(test)]
@@ -125,7 +126,7 @@ pub struct QueuePolicyRow {
 /// Part of the state of a policy that follows the order of the queue when a job joins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankedPart {
-    /// Only the first job of the queue can start.
+    /// No job can start behind one that cannot: only the head, or only those ahead of the second such job.
     Head,
     /// The first job of the queue holds the reservation that others leave alone.
     Reservation,
@@ -141,7 +142,7 @@ impl QueuePolicyRow {
     ///
     /// If ranks change with time, another job may be first by now. A new job ahead of others may take over the
     /// reservation, or displace jobs of the plan, and older jobs may fit into what these leave. Where only the head
-    /// starts, a new head starts, or blocks the queue as the former one did.
+    /// starts, a new head starts, or blocks the queue as the former one did; and if that one is second now, it ends the scan.
     pub fn starts_older(&self, order: QueueOrder) -> bool {
         match (self.ranks, order) {
             (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,
@@ -172,6 +173,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     conservative::ROW,
     fcfs_count::ROW,
     easy_count::ROW,
+    easy_first_misfit::ROW,
     conservative_count::ROW,
     conservative_rebuild::ROW,
     slotlist::ROW,

@@ -61,6 +61,19 @@ fn policies_differ_where_they_should() {
     assert_eq!(ends("easy", 4, &jobs)[3], 25);
 }
 
+/// A job holds two of three nodes until 10, and the head needs all three. The first follower would need two for 5 s, the
+/// second fits beside the first job and ends with it.
+#[test]
+fn a_scan_may_end_at_the_first_misfit() {
+    let jobs = [job(0, 2, 10, 10), job(0, 3, 5, 5), job(0, 2, 5, 5), job(0, 1, 10, 10)];
+    assert_eq!(ends("easy-count", 3, &jobs), [10, 15, 20, 10]);
+    assert_eq!(ends("easy-first-misfit", 3, &jobs), [10, 15, 20, 25]);
+    // Followers ahead of the misfit overtake, and those that come later stay behind it.
+    let jobs = [job(0, 2, 10, 10), job(0, 3, 5, 5), job(0, 1, 4, 4), job(1, 2, 5, 5), job(2, 1, 3, 3)];
+    assert_eq!(ends("easy-count", 3, &jobs), [10, 15, 4, 20, 7]);
+    assert_eq!(ends("easy-first-misfit", 3, &jobs), [10, 15, 4, 20, 18]);
+}
+
 /// Both nodes are busy until 10. Behind them wait one node for 5 s (since 1), two for 8 s (since 2), two for 3 s (since
 /// 9); at 10 their stretches are 14/5, 2 and 4/3, and at 15 those of the last two 21/8 and 3.
 #[test]

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::mcb8::LOWEST;
 use super::name::{NameError, NameReader};
-use crate::grid::{Images, MoveCost};
+use crate::grid::{Images, MoveCost, PenaltyRule};
 use crate::time::Span;
+use crate::words::words;
 
 /// An algorithm of the paper, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Fractional {
     pub period: Span,
     /// Time for which a job makes no progress after a resumption or move, in addition to the transfer of its images.
     pub penalty: Span,
+    /// Jobs that wait for the penalty.
+    pub pays: PenaltyRule,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,14 +123,16 @@ impl Sort {
     }
 }
 
-/// Virtual time of a job that waits under a penalty or for its images.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum VirtualTime {
-    /// It stands still, as progress does.
-    #[default]
-    Progress,
-    /// It runs on with the yield that the job has: the integral of the yield, as the paper defines it.
-    Yield,
+words! {
+    /// Virtual time of a job that waits under a penalty or for its images.
+    #[derive(Default)]
+    VirtualTime {
+        /// It stands still, as progress does.
+        #[default]
+        Progress = "progress",
+        /// It runs on with the yield that the job has: the integral of the yield, as the paper defines it.
+        Yield = "yield",
+    }
 }
 
 /// Recommended period of the paper, twice its penalty; then the penalty.
@@ -139,8 +144,6 @@ pub(super) const POLICIES: [(&str, Action); 4] =
 pub(super) const PRIORITIES: [(&str, Priority); 3] =
     [("square", Priority::Square), ("stretch", Priority::Stretch), ("inverse", Priority::Inverse)];
 pub(super) const SORTS: [(&str, Sort); 2] = [("max", Sort::Max), ("sum", Sort::Sum)];
-pub(super) const VIRTUAL_TIMES: [(&str, VirtualTime); 2] =
-    [("progress", VirtualTime::Progress), ("yield", VirtualTime::Yield)];
 pub(super) const OPTIMISE: [(&str, Optimise); 3] =
     [("min", Optimise::Min), ("avg", Optimise::Avg), ("max", Optimise::Max)];
 
@@ -215,6 +218,7 @@ pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>)
         virtual_time: VirtualTime::default(),
         period: PERIOD,
         penalty: PENALTY,
+        pays: PenaltyRule::default(),
     }
 }
 
@@ -237,7 +241,7 @@ impl Fractional {
 
     /// Cost of a resumption or move, if images move at this rate.
     pub fn move_cost(&self, images: Option<Images>) -> MoveCost {
-        MoveCost { penalty: self.penalty, images }
+        MoveCost { penalty: self.penalty, rule: self.pays, images }
     }
 
     /// Warning for users, if images move at this rate.
@@ -298,14 +302,16 @@ impl fmt::Display for Fractional {
             write!(f, "/sort={}", sort.0)?;
         }
         if self.virtual_time != VirtualTime::default() {
-            let of = |row: &&(&str, VirtualTime)| row.1 == self.virtual_time;
-            write!(f, "/vt={}", VIRTUAL_TIMES.iter().find(of).expect("each has a name").0)?;
+            write!(f, "/vt={}", self.virtual_time.word())?;
         }
         if self.period != PERIOD {
             write!(f, "/period={}", self.period.seconds())?;
         }
         if self.penalty != PENALTY {
             write!(f, "/penalty={}", self.penalty.seconds())?;
+        }
+        if self.pays != PenaltyRule::default() {
+            write!(f, "/pays={}", self.pays.word())?;
         }
         Ok(())
     }

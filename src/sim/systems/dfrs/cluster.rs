@@ -59,6 +59,8 @@ pub struct ClusterJob {
     /// True if it has moved in this instant.
     is_sent: bool,
     has_run: bool,
+    /// Time of its last pause; meaningless before the first one.
+    paused: Time,
     /// Progress at `from`, in microseconds; a float, because shares are.
     pub(super) done: f64,
     /// Time from which it makes progress.
@@ -451,6 +453,7 @@ impl Cluster {
             live.settle(now);
             if live.places.is_empty() {
                 live.share = 0.0;
+                live.paused = now;
                 changes.paused.push(live.job);
                 changes.paused_done.push(live.done);
                 continue;
@@ -459,8 +462,12 @@ impl Cluster {
             live.has_run = true;
             let moved = newly_placed(&before, &live.places);
             if !is_first {
+                let memory = live.need.memory;
                 // A job that is moved again still waits for transfers under way.
-                live.from = live.from.max(now + self.cost.of(moved, live.need.memory));
+                live.from = live.from.max(match before.is_empty() {
+                    true => self.cost.after_pause(live.paused, now, moved, memory),
+                    false => self.cost.after_move(now, moved, memory),
+                });
             }
             let placed = Placed { job: live.job, need: live.need, places: live.places.clone(), moved, from: live.from };
             if is_first {
@@ -533,6 +540,7 @@ impl ClusterJob {
             share: 0.0,
             is_sent: false,
             has_run: false,
+            paused: now,
             done: 0.0,
             from: now,
             held: 0.0,

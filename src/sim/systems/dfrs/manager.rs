@@ -24,7 +24,7 @@ use crate::time::{Span, Time};
 pub const KIND: Kind = Kind {
     names: || FAMILIES.iter().map(|&(name, about)| Named { name, about }).collect(),
     grammar: GRAMMAR,
-    pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|priority|sort|vt|period|penalty)=[^/]+)*$",
+    pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|priority|sort|vt|period|penalty|pays)=[^/]+)*$",
     about: "jobs share nodes, and are paused and moved",
     read,
     warning: |site| rules(&site.scheduler)?.warning(images(site)),
@@ -69,6 +69,7 @@ const GRAMMAR: &[&str] = &[
     "/vt=progress or yield: virtual time of a job that waits for its penalty stands still (default) or runs on with its yield",
     "/period=SECONDS: time between repackings of all jobs (default: 600)",
     "/penalty=SECONDS: time without progress of a resumed or moved job, besides that of `image_bandwidth` (default: 300)",
+    "/pays=moves, pauses or from-pause: jobs that wait for the penalty: resumed and moved ones (default), only resumed ones, or resumed ones from their pause on",
 ];
 
 /// Rules of the algorithm of this name, if it shares nodes.

@@ -32,7 +32,7 @@ mod stretch;
 mod tests;
 mod yields;
 
-pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic};
+pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic, VirtualTime};
 pub use alone::{ClusterRun, Timed, run, run_on};
 pub use bound::{Bound, bound, bound_within};
 pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};

@@ -6,24 +6,25 @@
 //! part   = "per" | "stretch-per" | "opt=" ("min" | "avg" | "max")
 //!        | ("minvt" | "minft" | "period" | "penalty") "=" seconds
 //!        | "priority=" ("square" | "stretch" | "inverse") | "sort=" ("max" | "sum")
-//!        | "vt=" ("progress" | "yield")
+//!        | "vt=" ("progress" | "yield") | "pays=" ("moves" | "pauses" | "from-pause")
 //! ```
 //!
 //! The policy is the action at a submission, `*` enables one at a completion, `per` one every period. `priority`,
-//! `sort`, `vt`, `period` and `penalty` are not in the paper's names.
+//! `sort`, `vt`, `period`, `penalty` and `pays` are not in the paper's names.
 
 use std::fmt;
 
 use super::algorithm::{
-    Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort,
-    VIRTUAL_TIMES, VirtualTime, family,
+    Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort, VirtualTime,
+    family,
 };
+use crate::grid::PenaltyRule;
 use crate::near;
 use crate::settings::units;
 use crate::time::Span;
 
-const PARTS: [&str; 10] =
-    ["per", "stretch-per", "opt=", "minvt=", "minft=", "priority=", "sort=", "vt=", "period=", "penalty="];
+const PARTS: [&str; 11] =
+    ["per", "stretch-per", "opt=", "minvt=", "minft=", "priority=", "sort=", "vt=", "period=", "penalty=", "pays="];
 
 /// An error in a name, with its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +113,9 @@ impl<'a> NameReader<'a> {
         if let Some((_, penalty)) = parts.penalty {
             rules.penalty = penalty;
         }
+        if let Some((_, pays)) = parts.pays {
+            rules.pays = pays;
+        }
         Ok(rules)
     }
 
@@ -189,11 +193,20 @@ impl<'a> NameReader<'a> {
                 }
             }
             ("vt", Some(value)) => {
-                let Some((_, virtual_time)) = VIRTUAL_TIMES.iter().find(|(name, _)| *name == value) else {
-                    let meant = near::nearest(value, VIRTUAL_TIMES.iter().map(|(name, _)| *name));
+                let Some((_, virtual_time, _)) = VirtualTime::ALL.iter().find(|(name, ..)| *name == value) else {
+                    let meant = near::nearest(value, VirtualTime::ALL.iter().map(|(name, ..)| *name));
                     return Err(self.fault(value_at, "expected progress or yield", meant));
                 };
                 if parts.virtual_time.replace((at, *virtual_time)).is_some() {
+                    return twice(self);
+                }
+            }
+            ("pays", Some(value)) => {
+                let Some((_, pays, _)) = PenaltyRule::ALL.iter().find(|(name, ..)| *name == value) else {
+                    let meant = near::nearest(value, PenaltyRule::ALL.iter().map(|(name, ..)| *name));
+                    return Err(self.fault(value_at, "expected moves, pauses or from-pause", meant));
+                };
+                if parts.pays.replace((at, *pays)).is_some() {
                     return twice(self);
                 }
             }
@@ -222,8 +235,8 @@ impl<'a> NameReader<'a> {
             _ => {
                 let typed = if value.is_some() { format!("{key}=") } else { key.to_owned() };
                 let meant = near::nearest(&typed, PARTS);
-                let problem =
-                    "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, vt=, period= or penalty=";
+                let problem = "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, vt=, period=, penalty= or \
+                               pays=";
                 return Err(self.fault(at, problem, meant));
             }
         }
@@ -269,6 +282,7 @@ struct NameParts {
     virtual_time: Option<(usize, VirtualTime)>,
     period: Option<(usize, Span)>,
     penalty: Option<(usize, Span)>,
+    pays: Option<(usize, PenaltyRule)>,
 }
 
 struct NamePart<'a>(usize, &'a str);

@@ -209,7 +209,7 @@ impl Seen {
             |layers: &[NodeSet], node: u32| layers.iter().filter(|on| on.meets(&NodeSet::run(node, node))).count();
         let on = self.on.as_deref().expect("it runs");
         let come: usize = on[0].each().map(|node| count(on, node).saturating_sub(count(&self.before.0, node))).sum();
-        self.from = self.before.1.max(now + cost.of(come as u32, memory));
+        self.from = self.before.1.max(cost.after_move(now, come as u32, memory));
     }
 }
 

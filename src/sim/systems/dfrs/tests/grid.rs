@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use super::super::{Algorithm, ClusterRun, Fractional, Timed, run};
 use super::site::{any_jobs, told};
 use super::timed;
+use crate::grid::PenaltyRule;
 use crate::kernel::{Entry, judge};
 use crate::protocol::Record;
 use crate::time::{Span, Time};
@@ -69,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 100 } else { 400 }))]
 
     #[test]
-    fn a_grid_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..3) {
+    fn a_grid_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..3, pays in 0usize..3) {
         let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let penalty = Span::from_secs(5 * slow);
@@ -78,6 +79,7 @@ proptest! {
         let rounded = |at: u64| (at / 5_000_000) * 5_000_000;
         let jobs: Vec<Timed> = jobs.map(|job| Timed { submit: Time::from_micros(rounded(job.submit.micros())), ..job }).collect();
         prop_assume!(!jobs.is_empty());
-        agree(Fractional { period, penalty, ..rules }, nodes, &jobs);
+        let pays = PenaltyRule::ALL[pays].1;
+        agree(Fractional { period, penalty, pays, ..rules }, nodes, &jobs);
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, Priority, Sort, VirtualTime};
 use super::super::{Need, Timed};
-use crate::grid::Images;
+use crate::grid::{Images, PenaltyRule};
 use crate::time::{Span, Time};
 
 const NEAR: f64 = 1e-9;
@@ -34,6 +34,7 @@ struct Job {
     share: f64,
     held_until: f64,
     has_run: bool,
+    paused: f64,
     /// Sum of the times at which it was moved or came back.
     moved: f64,
 }
@@ -185,6 +186,7 @@ pub fn judge(
                 share: 0.0,
                 held_until: 0.0,
                 has_run: false,
+                paused: 0.0,
                 moved: 0.0,
             });
             admit(&mut live, &down, rules, now);
@@ -202,16 +204,24 @@ pub fn judge(
             let was = before.iter().find(|other| other.number == job.number);
             let was_on = was.is_some_and(Job::is_on);
             match (was_on, job.is_on()) {
-                (true, false) => judged.preemptions += 1,
+                (true, false) => {
+                    judged.preemptions += 1;
+                    job.paused = now;
+                }
                 (true, true) if was.is_some_and(|was| was.on != job.on) => {
                     judged.migrations += 1;
                     // Transfers under way have to finish, too.
                     let come = copied(images, job, was.map(|was| &was.on[..]));
-                    job.held_until = job.held_until.max(now + penalty + come);
+                    let paid = if rules.pays == PenaltyRule::Pauses { 0.0 } else { penalty };
+                    job.held_until = job.held_until.max(now + paid + come);
                     job.moved += now;
                 }
                 (false, true) if job.has_run => {
-                    job.held_until = now + penalty + copied(images, job, None);
+                    let paid = match rules.pays {
+                        PenaltyRule::FromPause => f64::max(0.0, job.paused + penalty - now),
+                        PenaltyRule::Moves | PenaltyRule::Pauses => penalty,
+                    };
+                    job.held_until = job.held_until.max(now + paid + copied(images, job, None));
                     job.moved += now;
                 }
                 _ => {}

@@ -27,6 +27,8 @@ fn names_may_be_written_in_other_ways() {
     same("/per/vt=progress", "/per/opt=min");
     same("Greedy */penalty=10/vt=yield", "Greedy */opt=min/vt=yield/penalty=10");
     same("FCFS", "FCFS");
+    same("Greedy */pays=moves/penalty=10", "Greedy */opt=min/penalty=10");
+    same("Greedy */pays=from-pause/penalty=10", "Greedy */opt=min/penalty=10/pays=from-pause");
     same(" EASY ", "EASY");
 }
 
@@ -66,6 +68,8 @@ fn wrong_names_are_reported_with_their_place() {
         ("MCB8 */sort=summ", "did you mean `sum`?"),
         ("Greedy */vt=yeild", "did you mean `yield`?"),
         ("/per/vt=yield/vt=yield", "given twice"),
+        ("/per/pays=pause", "did you mean `pauses`?"),
+        ("/per/pays=moves/pays=pauses", "given twice"),
         ("Greedy */sort=sum", "use MCB8"),
         ("/per/sort=sum/sort=sum", "given twice"),
         ("", "neither policy"),

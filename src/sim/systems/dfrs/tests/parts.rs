@@ -133,6 +133,51 @@ fn virtual_time_stands_still_under_the_penalty_or_runs_on() {
     assert_eq!(job.end(Span::from_secs(40)), at(290));
 }
 
+/// Job 0 needs 40 s alone. It is paused at 10 s for job 1, which ends at 50 or 130 s, and resumes with the node to
+/// itself: with a penalty of 100 s its last 30 s begin 100 s after its return, or after its pause.
+#[test]
+fn the_penalty_counts_from_the_return_or_from_the_pause() {
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let task = |number| TaskId { job: JobId(number), index: 0 };
+    let end = |name: &str, back: u64| {
+        let mut cluster = Cluster::new(algorithm(name), 1);
+        let mut happen = |secs, events: Events| _ = cluster.advance(at(secs), &events);
+        happen(0, Events { come: vec![(task(0), need(1, 1.0, 0.4))], ..Events::default() });
+        happen(10, Events { come: vec![(task(1), need(1, 1.0, 0.9))], ..Events::default() });
+        happen(back, Events { gone: vec![task(1)], ..Events::default() });
+        cluster.live()[0].end(Span::from_secs(40))
+    };
+    for (name, soon, late) in [
+        ("GreedyP */penalty=100", 180, 260),
+        ("GreedyP */penalty=100/pays=pauses", 180, 260),
+        ("GreedyP */penalty=100/pays=from-pause", 140, 160),
+    ] {
+        assert_eq!((end(name, 50), end(name, 130)), (at(soon), at(late)), "{name}");
+    }
+}
+
+/// Job 0 runs on node 0, and moves to node 1 at 10 s, as job 1 needs all memory of a node with little processor load.
+#[test]
+fn moves_are_free_if_only_pauses_pay() {
+    let at = |secs| Time::ZERO + Span::from_secs(secs);
+    let task = |number| TaskId { job: JobId(number), index: 0 };
+    let end = |name: &str| {
+        let mut cluster = Cluster::new(algorithm(name), 2);
+        let mut happen = |secs, number, memory| {
+            let come = vec![(task(number), need(1, 0.5, memory))];
+            cluster.advance(at(secs), &Events { come, ..Events::default() })
+        };
+        happen(0, 0, 0.2);
+        happen(0, 1, 0.2);
+        let changes = happen(10, 2, 1.0);
+        assert_eq!((changes.migrated.len(), changes.paused.len()), (1, 0), "{name}");
+        cluster.live().iter().map(|job| job.end(Span::from_secs(40))).max()
+    };
+    assert_eq!(end("GreedyPM */penalty=100"), Some(at(140)));
+    assert_eq!(end("GreedyPM */penalty=100/pays=from-pause"), Some(at(140)));
+    assert_eq!(end("GreedyPM */penalty=100/pays=pauses"), Some(at(50)));
+}
+
 fn near(got: &[f64], expected: &[f64]) {
     let is_near = got.len() == expected.len() && got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9);
     assert!(is_near, "{got:?} are not {expected:?}");

@@ -90,7 +90,7 @@ proptest! {
             rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min
         };
         // Variants that the paper names or defines, but does not compare.
-        const VARIANTS: [&str; 10] = [
+        const VARIANTS: [&str; 13] = [
             "GreedyP */priority=inverse",
             "GreedyPM */per/priority=stretch",
             "GreedyPM */per/minvt=600/priority=inverse",
@@ -101,6 +101,9 @@ proptest! {
             "GreedyPM */per/minvt=600/vt=yield",
             "MCB8/per/priority=stretch/vt=yield",
             "/per/minvt=300/priority=inverse/vt=yield",
+            "GreedyPM */per/pays=pauses",
+            "MCB8 */pays=from-pause",
+            "GreedyP */per/minvt=600/vt=yield/pays=from-pause",
         ];
         let variants = VARIANTS.map(|name| Algorithm::parse(name).expect("they are in the grammar"));
         for algorithm in Algorithm::published().iter().chain(&variants).map(fractional).filter(judged) {

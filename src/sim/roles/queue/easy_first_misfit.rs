@@ -1,0 +1,15 @@
+//! EASY with a scan of the queue that ends at the first job that cannot start.
+
+use super::easy::Backfill;
+#[cfg(test)]
+use super::judge::{Rule, judge};
+use super::{QueuePolicyRow, RankedPart, by_count};
+
+pub const ROW: QueuePolicyRow = QueuePolicyRow {
+    name: "easy-first-misfit",
+    about: "like easy-count, but no job behind the first follower that does not fit may overtake",
+    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::UntilMisfit),
+    ranks: RankedPart::Head,
+    #[cfg(test)]
+    judge: |story| judge(Rule::EasyUntilMisfit, true, story),
+};
