@@ -1,8 +1,8 @@
 //! Conclusions of the paper, as comparisons of numbers.
 
-use super::published::{LIMITS, TABLE_2, TABLE_5, mean};
-use super::traces::worst_case;
-use super::{BEST, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, with_period};
+use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, mean};
+use super::traces::{behind_a_long_one, worst_case};
+use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queued, with_period};
 use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
 use hansa_sim::systems::dfrs::{Algorithm, bound, bounded_stretch, run};
 
@@ -84,7 +84,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 1,
         text: "no run comes below the bound, and EASY degrades no more than FCFS",
-        says: &[Says::Sense(TABLES, "the bound is one on any schedule; EASY is better than FCFS on every set")],
+        says: &[
+            Says::Quote("section 3.1", "is a lower bound on the actual optimal maximum stretch"),
+            Says::Quote("section 6.1", "Expectedly, EASY outperforms FCFS"),
+        ],
         note: None,
         compare: |judge| {
             let below = judge.results.all().filter(|row| row.stretch < row.bound.lo).count();
@@ -101,7 +104,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 2,
         text: "queues are at least two orders of magnitude worse than the best algorithm",
-        says: &[Says::Sense(TABLES, "FCFS and EASY are two orders of magnitude further from the bound than the best")],
+        says: &[
+            Says::Quote("section 6.1", "outperformed by our proposed algorithms by several orders of magnitude"),
+            Says::Sense(
+                TABLES,
+                "FCFS and EASY are two to three orders of magnitude further from the bound than the best",
+            ),
+        ],
         note: None,
         compare: |judge| {
             for group in judge.sets() {
@@ -118,8 +127,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 3,
         text: "the best algorithm is on average at most a factor 7 from the bound: about 3 at low load, 7.5 at high load",
         says: &[
-            Says::Sense(TABLES, "the best algorithm is at most a factor 7 from the bound on average"),
-            Says::Sense("figure 1", "about 3 at low load, 7.5 at high load"),
+            Says::Quote("section 6.1", "on average at most a factor 7 away from this loose bound"),
+            Says::Quote(
+                "figure 1",
+                "about a factor 3 away from the bound at low loads, and a factor 7.5 away from it at high loads",
+            ),
         ],
         note: None,
         compare: |judge| {
@@ -130,16 +142,19 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             let [low, high] = [1, 9].map(|tenths| judge.d(Group::Load(tenths), BEST));
             judge.beside("D at load 0.1", "about 3", &low);
             judge.beside("D at load 0.9", 7.5, &high);
-            // "About 3" is 3 as a whole number.
-            judge.below(&low, &just(3.5));
-            judge.at_most(&high, &just(7.5), 0.0);
+            judge.part(|judge| judge.about(&low, 3.0));
+            // Nearer to the bound is not against it.
+            judge.part(|judge| judge.at_most(&high, &just(7.5), 0.0));
         },
         weaker: None,
     },
     Claim {
         number: 4,
         text: "the algorithm that the paper recommends degrades least of table 2 on all three sets",
-        says: &[Says::Quote("", "on all 3 sets")],
+        says: &[
+            Says::Quote("section 6.1", "outperform all previously discussed algorithms on all 3 sets of traces"),
+            Says::Quote("section 6.1", "These algorithms are the best overall"),
+        ],
         note: Some(
             "GreedyP */opt=min and its kin have heavy tails: the worst trace of a set makes most of their mean, so \
              their place changes with the set. GreedyP */per/opt=min/minvt=600, the twin that moves no job for a \
@@ -169,29 +184,29 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 5,
         text: "admitting every arriving job pays off, and moving jobs instead of pausing them adds little",
-        says: &[Says::Sense(TABLES, "forced admission is far better than waiting; migration adds little to it")],
+        says: &[
+            Says::Quote("section 6.1", "GreedyP is better than Greedy, demonstrating the benefits of preemption"),
+            Says::Quote("section 6.1", "does not lead to significant further improvement"),
+        ],
         note: Some(
             "A few traces make the mean of GreedyP *: a job as wide as the cluster that nearly fills its memory starves \
              until all others are gone.",
         ),
         compare: |judge| {
-            judge.bound(
-                "\"far better\" is read as 20 times (Greedy *) and a tenth (Greedy/per), \"little\" as a tenth",
-                |judge| {
-                    for group in judge.sets() {
-                        for name in
-                            ["Greedy */opt=min", "GreedyP */opt=min", "Greedy/per/opt=min", "GreedyP/per/opt=min"]
-                        {
-                            judge.show(group, name, Metric::Degradation);
-                        }
-                        let forced = judge.d(group, "GreedyP */opt=min");
-                        judge.at_most(&forced.times(20.0), &judge.d(group, "Greedy */opt=min"), 0.0);
-                        let forced = judge.d(group, "GreedyP/per/opt=min");
-                        judge.at_most(&forced.times(1.1), &judge.d(group, "Greedy/per/opt=min"), 0.0);
-                        judge.apart_by_at_most(&judge.d(group, "GreedyPM/per/opt=min"), &forced, 0.1);
-                    }
-                },
-            );
+            for group in judge.sets() {
+                for family in [" *", "/per"] {
+                    let [waiting, forced] = ["Greedy", "GreedyP"].map(|policy| format!("{policy}{family}/opt=min"));
+                    judge.show(group, &waiting, Metric::Degradation);
+                    judge.show(group, &forced, Metric::Degradation);
+                    judge.below(&judge.d(group, &forced), &judge.d(group, &waiting));
+                }
+            }
+            judge.bound("no \"significant further improvement\" is read as at most a tenth", |judge| {
+                for group in judge.sets() {
+                    let paused = judge.d(group, "GreedyP/per/opt=min");
+                    judge.apart_by_at_most(&judge.d(group, "GreedyPM/per/opt=min"), &paused, 0.1);
+                }
+            });
         },
         weaker: None,
     },
@@ -199,16 +214,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 6,
         text: "MCB8 on every arrival and end without a grace period is more than one order of magnitude further from \
                the bound than with minvt=600; a grace period helps the best algorithm, too",
-        says: &[Says::Sense(
-            "table 5",
-            "without minvt, MCB8 at every arrival is more than one order of magnitude further from the bound",
+        says: &[Says::Quote(
+            "section 6.1",
+            "more than one order of magnitude further away from the bound than when minvt=600 is used",
         )],
         note: None,
         compare: |judge| {
             for group in judge.sets() {
                 let with = judge.d(group, "MCB8 */opt=min/minvt=600");
                 judge.show(group, "MCB8 */opt=min/minvt=600", Metric::Degradation);
-                let without = judge.d(group, "MCB8 */opt=min");
+                let without = judge.d(group, EAGER);
                 if group == Group::Weeks {
                     judge.beside(without.name.clone(), 345.6, &without);
                 }
@@ -221,27 +236,35 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 7,
         text: "repacking all jobs every period tames the worst traces of GreedyPM *, on generated traces",
-        says: &[Says::Sense(TABLES, "maxima without periodic repacking are many times those with it")],
-        note: None,
+        says: &[Says::Quote(
+            "section 6.1",
+            "standard deviation and maximum values that are orders of magnitude larger",
+        )],
+        note: Some(
+            "In the paper's own table 2 the maxima differ by 41 and 107 times on generated traces, and by 4 times on HPC2N.",
+        ),
         compare: |judge| {
-            judge.bound("\"many times\" is read as 3 times", |judge| {
-                for (group, place) in judge.generated().into_iter().zip([1, 2]) {
-                    for name in ["GreedyPM */opt=min", "GreedyPM */per/opt=min"] {
-                        let paper = TABLE_2.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1[place][2]);
-                        let worst = judge.worst(group, name);
-                        judge.beside(worst.name.clone(), paper, &worst);
+            judge.bound(
+                "\"orders of magnitude\" is read as 3 times: the paper's maxima of HPC2N differ by 4",
+                |judge| {
+                    for (group, place) in judge.generated().into_iter().zip([1, 2]) {
+                        for name in ["GreedyPM */opt=min", "GreedyPM */per/opt=min"] {
+                            let paper = TABLE_2.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1[place][2]);
+                            let worst = judge.worst(group, name);
+                            judge.beside(worst.name.clone(), paper, &worst);
+                        }
+                        let tamed = judge.worst(group, "GreedyPM */per/opt=min");
+                        judge.at_most(&tamed.times(3.0), &judge.worst(group, "GreedyPM */opt=min"), 0.0);
                     }
-                    let tamed = judge.worst(group, "GreedyPM */per/opt=min");
-                    judge.at_most(&tamed.times(3.0), &judge.worst(group, "GreedyPM */opt=min"), 0.0);
-                }
-            });
+                },
+            );
         },
         weaker: None,
     },
     Claim {
         number: 8,
         text: "/per alone is outperformed by the best greedy algorithms by more than 6-fold",
-        says: &[Says::Sense(TABLES, "/per alone is outperformed by the best greedy algorithms by more than 6-fold")],
+        says: &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
         note: None,
         compare: |judge| {
             for group in judge.sets() {
@@ -255,7 +278,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 9,
-        text: "opt=min is on average never worse than opt=avg, and minvt always at least as good as minft",
+        text: "opt=min is on average never worse than opt=avg, minvt always at least as good as minft, and with 600 s at \
+               least as good as with 300 s",
         says: &[
             Says::Quote(
                 "section 6, appendix A",
@@ -274,6 +298,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             let group = judge.results.of_table_5();
             let mut by_aim = Vec::new();
             let mut by_limit = Vec::new();
+            let mut by_seconds = Vec::new();
             for (family, _, published) in TABLE_5.iter().filter(|row| row.1 == "min") {
                 for (limit, _) in LIMITS.iter().zip(published).filter(|limit| limit.1.is_some()) {
                     by_aim.push((format!("{family}/opt=min{limit}"), format!("{family}/opt=avg{limit}")));
@@ -281,9 +306,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                         let minft = format!("{family}/opt=min/minft={seconds}");
                         by_limit.push((format!("{family}/opt=min{limit}"), minft));
                     }
+                    if *limit == "/minvt=600" {
+                        let shorter = format!("{family}/opt=min/minvt=300");
+                        by_seconds.push((format!("{family}/opt=min{limit}"), shorter));
+                    }
                 }
             }
-            for pairs in [by_aim, by_limit] {
+            for pairs in [by_aim, by_limit, by_seconds] {
                 judge.generally(|judge| {
                     for (better, worse) in pairs {
                         let number = |name: &str, other: &str| {
@@ -301,11 +330,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 10,
         text: "the price is small: at high load the best algorithm and its twin move below 0.80 GB/s (2.0 at most), with \
                fewer than 40 preemptions and 60 migrations an hour, 6 and 7 a job",
-        says: &[Says::Sense(
-            "table 3",
-            "mean bandwidth below 0.80 GB/s, maximum below 2.0 GB/s; fewer than 40 preemptions and 60 migrations an \
-             hour; fewer than 6 and 7 a job",
-        )],
+        says: &[
+            Says::Quote("section 6.3", "total average bandwidth consumption under 0.80 GB/sec"),
+            Says::Quote("section 6.3", "bandwidth consumptions are under 2.0 GB/sec"),
+            Says::Quote("section 6.3", "under 40 preemptions and under 60 migrations occur each hour"),
+            Says::Quote("section 6.3", "preempted under 6 times and migrating under 7 times during its lifetime"),
+        ],
         note: None,
         compare: |judge| {
             for (name, paper) in
@@ -344,15 +374,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 11,
         text: "with the default period more stays unused than under EASY; the longer the period the less, and on \
-               generated traces from 900 s on less than under EASY",
+               generated traces above 900 s less than under EASY",
         says: &[
+            Says::Quote("figure 3", "as the period becomes larger than 900s"),
             Says::Quote("figure 3", "our algorithm achieves better average normalized underutilization than EASY"),
             Says::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
         ],
         note: Some(
-            "EASY leaves less unused here: a scan of the queue that stops at the first job that does not fit would leave \
-             about as much as in the paper. The best algorithm leaves more unused, about half of it under the penalty; no \
-             reading of the penalty fits all sets of the paper's table 4.",
+            "EASY leaves less unused here: with `scan=first-misfit` it leaves about as much as in the paper. The best \
+             algorithm leaves more unused, about half of it under the penalty; no reading of the penalty fits all sets of \
+             the paper's table 4, which goes together badly with its table 3 (docs/dfrs.md, Table 3 against table 4).",
         ),
         compare: |judge| {
             for group in judge.sets() {
@@ -364,7 +395,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 falling.windows(2).for_each(|pair| judge.below(&pair[1], &pair[0]));
             }
             for group in judge.generated() {
-                for period in PERIODS.iter().filter(|period| **period >= 900) {
+                for period in PERIODS.iter().filter(|period| **period > 900) {
                     judge.below(&judge.u(group, &with_period(*period)), &judge.u(group, "EASY"));
                 }
             }
@@ -413,9 +444,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 13,
-        text: "sharing a node equally stretches no job further than there are jobs, and there are jobs of which the \
-               last is, while the bound is 2 + 1/2 + ... + 1/(k-1)",
-        says: &[Says::Sense("theorem 4", "equal sharing of one node is k-competitive for k jobs, and no better")],
+        text: "sharing a node equally is no better than (Delta + 1)/(2 + ln Delta)-competitive: there are k jobs, the \
+               largest Delta = k-1 times the smallest, of which the last is stretched to k, while the bound is 2 + 1/2 + \
+               ... + 1/(k-1)",
+        says: &[
+            Says::Quote("theorem 4", "the competitive ratio of EquiPartition is no smaller than"),
+            Says::Sense("theorem 4", "k / (2 + 1/2 + ... + 1/(k-1)) >= (Delta + 1)/(2 + ln Delta)"),
+        ],
         note: None,
         compare: |judge| {
             let greedy = Algorithm::parse("Greedy */opt=min").expect("a name of the paper's");
@@ -433,6 +468,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 // Ends are whole microseconds, and the bound is known to a thousandth.
                 judge.at_most(&worst.distance(&just(f64::from(k))), &just(1e-6), 0.0);
                 judge.at_most(&found.distance(&just(expected)), &just(1e-3 * expected), 0.0);
+                let delta = f64::from(k - 1);
+                let printed = (delta + 1.0) / (2.0 + delta.ln());
+                let ratio = worst.over(&found).named(format!("ratio of {k}"));
+                judge.beside(ratio.name.clone(), format!(">= {printed:.4}"), &ratio);
+                judge.at_most(&just(printed), &ratio, 0.0);
             }
         },
         weaker: None,
@@ -440,11 +480,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 14,
         text: "it is fast: most MCB8 calls take under 1 ms, the others 0.25 s in the mean",
-        says: &[Says::Sense(
-            "",
-            "of 197,808 calls of MCB8 *, 67.25 % had at most 10 jobs and took under 1 ms; others had 11 to 102 jobs, \
-             0.25 s in the mean and 4.5 s at most (3.2 GHz)",
-        )],
+        says: &[
+            Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs in less than 0.001 seconds"),
+            Says::Quote(
+                "section 6.2",
+                "The average compute time was about 0.25 seconds with the maximum under 4.5 seconds",
+            ),
+        ],
         note: None,
         compare: |judge| {
             let speed = judge.results.speed;
@@ -487,7 +529,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim {
         number: 16,
         text: "opportunistic scheduling, that is acting when a job ends, is always beneficial with minvt",
-        says: &[Says::Quote("", "opportunistic scheduling is always beneficial")],
+        says: &[Says::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
         note: None,
         compare: |judge| {
             for (group, policy) in judge.sets().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
@@ -561,9 +603,15 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ],
         note: None,
         compare: |judge| {
+            let [from, _, generated, log] = LONG_PERIODS;
             for group in judge.sets() {
-                let [first, .., last] = LONG_PERIODS.map(|period| judge.u(group, &with_period(period)));
-                judge.below(&first, &last);
+                for period in PERIODS.into_iter().skip(PERIODS.len() - 2).chain(LONG_PERIODS) {
+                    let ours = judge.u(group, &with_period(period));
+                    judge.beside(format!("U(period {period} s, {})", group.words()), "", &ours);
+                }
+                // On the log the plateau is longer, by the paper's words, too.
+                let longer = if group == Group::Weeks { log } else { generated };
+                judge.below(&judge.u(group, &with_period(from)), &judge.u(group, &with_period(longer)));
             }
         },
         weaker: None,
@@ -572,7 +620,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         number: 20,
         text: "on the whole log of HPC2N, not cut into weeks, underutilisation is 0.08 under EASY and 0.10 under the \
                recommended algorithm",
-        says: &[Says::Sense("", "on the unsplit HPC2N log underutilisation is .08 for EASY and .10 for the best")],
+        says: &[Says::Quote(
+            "section 6.4.2",
+            "yields a normalized underutilization of 8% for EASY and of 10% for our algorithms",
+        )],
         note: Some(
             "A resumed job makes no progress for 300 s. At the default period of 600 s live jobs accumulate over the \
              years of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost). That the log is cut \
@@ -592,6 +643,51 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             // Both as rounded to the printed decimals.
             judge.below(&easy.distance(&just(0.08)), &just(0.005));
             judge.below(&judge.u(Group::Unsplit, BEST).distance(&just(0.10)), &just(0.005));
+        },
+        weaker: None,
+    },
+    Claim {
+        number: 21,
+        text: "of the calls of MCB8 on unscaled traces, if it is called at every arrival and end, 67.25 % place at most 10 \
+               jobs",
+        says: &[
+            Says::Quote("section 6.2", "For 67.25% of these observations"),
+            Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs"),
+        ],
+        note: Some("The traces carry about the load of the paper's, then."),
+        compare: |judge| {
+            let traces: Vec<[f64; 2]> = judge
+                .results
+                .calls()
+                .map(|calls| [&calls[..calls.len().min(FEW + 1)], calls].map(|some| some.iter().sum::<u32>().into()))
+                .collect();
+            let [few, all] = [0, 1].map(|at| traces.iter().map(|trace| trace[at]).collect::<Vec<_>>());
+            let share = Number::ratio(format!("share of calls for at most {FEW} jobs"), &few, &all);
+            judge.beside(share.name.clone(), SMALL_CALLS, &share);
+            judge.agrees(&share, SMALL_CALLS);
+        },
+        weaker: None,
+    },
+    Claim {
+        number: 22,
+        text: "FCFS is Delta-competitive and no better: a job that is Delta times as short waits for the other one",
+        says: &[Says::Quote("section 3.2", "First Come First Served (FCFS) is exactly")],
+        note: None,
+        compare: |judge| {
+            for delta in [10, 100] {
+                let jobs = behind_a_long_one(delta);
+                let ends = queued("fcfs-count", 1, &jobs);
+                let stretches = jobs
+                    .iter()
+                    .zip(ends)
+                    .filter_map(|(job, end)| Some(bounded_stretch(end? - job.submit, job.runtime)));
+                let worst = Number::new(format!("worst stretch, Delta {delta}"), stretches.max_by(f64::total_cmp));
+                let found = Number::new(format!("bound, Delta {delta}"), Some(bound(1, &jobs).hi));
+                let ratio = worst.over(&found).named(format!("ratio, Delta {delta}"));
+                judge.beside(ratio.name.clone(), delta, &ratio);
+                // The bound is known to a thousandth.
+                judge.at_most(&ratio.distance(&just(delta.into())), &just(1e-3 * f64::from(delta)), 0.0);
+            }
         },
         weaker: None,
     },

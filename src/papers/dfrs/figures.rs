@@ -1,18 +1,16 @@
-//! The paper's figures: degradation by load, and the effect of the period on the recommended algorithm.
+//! The paper's figures, by its numbers: degradation by load, the effect of the period on the recommended algorithm, and
+//! the jobs that calls of MCB8 place. Its figure 2 is a drawing.
 
 use super::published;
-use super::{BEST, Group, Metric, Outcome, PERIODS, all_periods, with_period};
+use super::{BEST, EAGER, FEW, Group, Metric, Outcome, PERIODS, all_periods, with_period};
 use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
 
 pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let mut figures = vec![by_load(outcome)];
-    let below = format!("{BEST}: mean over {}", outcome.extent.words());
-    for &(file, title, label, metrics, is_long) in FIGURES {
-        let lines = lines(outcome, metrics, is_long);
-        let x = PlotAxis::linear("Period (s)", 1.0);
-        let panel = Panel { title: "", x, y: PlotAxis::linear(label, 1.0), lines, lowest: None };
-        figures.push(Figure { file, title: title.to_owned(), svg: draw(title, &below, &[panel]) });
+    for spec in PERIOD_FIGURES {
+        figures.push(spec.draw(outcome));
     }
+    figures.push(jobs_per_call(outcome));
     figures
 }
 
@@ -46,76 +44,151 @@ fn by_load(outcome: &Outcome) -> Figure {
     Figure { file: "1-degradation-load.svg", title: title.to_owned(), svg: draw(title, &below, &[panel]) }
 }
 
-type FigureSpec = (&'static str, &'static str, &'static str, &'static [Metric], bool);
+/// A figure of numbers by period, with a panel of the recommended algorithm and one with the queues, too.
+struct PeriodFigure {
+    file: &'static str,
+    title: &'static str,
+    /// Label of the y axis.
+    label: &'static str,
+    /// Metrics that are summed.
+    metrics: &'static [Metric],
+    /// True if it has the periods of appendix B, too.
+    is_long: bool,
+    /// Queues that are drawn beside the algorithm: none, in its panel, or in a second, logarithmic one.
+    queues: QueueLines,
+}
 
-/// File, title, axis, metrics that are summed, and true if it has long periods, too.
-const FIGURES: &[FigureSpec] = &[
-    (
-        "2-underutilisation-period.svg",
-        "Figure 2: underutilisation, by period",
-        "Normalised underutilisation",
-        &[Metric::Underutilisation],
-        false,
-    ),
-    (
-        "3-degradation-period.svg",
-        "Figure 3: degradation from bound, by period",
-        "Mean degradation",
-        &[Metric::Degradation],
-        false,
-    ),
-    (
-        "4-bandwidth-period.svg",
-        "Figure 4: bandwidth of preemptions and migrations, by period",
-        "GB/s",
-        &[Metric::PauseBandwidth, Metric::MoveBandwidth],
-        false,
-    ),
-    (
-        "B-underutilisation-period.svg",
-        "Appendix B: underutilisation with longer periods",
-        "Normalised underutilisation",
-        &[Metric::Underutilisation],
-        true,
-    ),
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum QueueLines {
+    None,
+    Beside,
+    Apart,
+}
+
+const PERIOD_FIGURES: &[PeriodFigure] = &[
+    PeriodFigure {
+        file: "3-underutilisation-period.svg",
+        title: "Figure 3: underutilisation, by period",
+        label: "Normalised underutilisation",
+        metrics: &[Metric::Underutilisation],
+        is_long: false,
+        queues: QueueLines::Beside,
+    },
+    PeriodFigure {
+        file: "4-degradation-period.svg",
+        title: "Figure 4: degradation from bound, by period",
+        label: "Mean degradation",
+        metrics: &[Metric::Degradation],
+        is_long: false,
+        queues: QueueLines::Apart,
+    },
+    PeriodFigure {
+        file: "B-underutilisation-period.svg",
+        title: "Appendix B: underutilisation with longer periods",
+        label: "Normalised underutilisation",
+        metrics: &[Metric::Underutilisation],
+        is_long: true,
+        queues: QueueLines::Beside,
+    },
+    PeriodFigure {
+        file: "B-bandwidth-period.svg",
+        title: "Appendix B: bandwidth of preemptions and migrations, by period",
+        label: "GB/s",
+        metrics: &[Metric::PauseBandwidth, Metric::MoveBandwidth],
+        is_long: false,
+        queues: QueueLines::None,
+    },
 ];
 
-/// A line for each set of traces, points for the paper's numbers, and a line for EASY if a single metric has one: EASY
-/// does not depend on the period.
-fn lines(outcome: &Outcome, metrics: &[Metric], is_long: bool) -> Vec<PlotLine> {
-    let mean = |group, name: &str| -> Option<f64> {
-        metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()
-    };
-    let sets = [
-        (Group::Weeks, "HPC2N", "paper, HPC2N", "EASY, HPC2N"),
-        (Group::Unscaled, "unscaled", "paper, unscaled", "EASY, unscaled"),
-        (Group::Scaled, "scaled", "paper, scaled", "EASY, scaled"),
-    ];
-    let periods: Vec<u64> = if is_long { all_periods().collect() } else { PERIODS.to_vec() };
-    let mut lines = Vec::new();
-    for (style, (group, label, paper, easy)) in sets.into_iter().enumerate() {
-        let at = |period: u64, value: Option<f64>| Some((period as f64, value?));
-        let ours: Vec<_> =
-            periods.iter().filter_map(|period| at(*period, mean(group, &with_period(*period)))).collect();
-        if ours.is_empty() {
-            continue;
+/// A set of traces, with the labels of its lines: ours, the paper's, EASY's, FCFS's.
+const SETS: [(Group, [&str; 4]); 3] = [
+    (Group::Weeks, ["HPC2N", "paper, HPC2N", "EASY, HPC2N", "FCFS, HPC2N"]),
+    (Group::Unscaled, ["unscaled", "paper, unscaled", "EASY, unscaled", "FCFS, unscaled"]),
+    (Group::Scaled, ["scaled", "paper, scaled", "EASY, scaled", "FCFS, scaled"]),
+];
+
+impl PeriodFigure {
+    fn draw(&self, outcome: &Outcome) -> Figure {
+        let below = format!("{BEST}: mean over {}", outcome.extent.words());
+        let x = PlotAxis::linear("Period (s)", 1.0);
+        let y = PlotAxis::linear(self.label, 1.0);
+        let mut lines = self.own_lines(outcome);
+        if self.queues == QueueLines::Beside {
+            lines.extend(self.queue_lines(outcome));
         }
-        lines.push(PlotLine { style, label, points: ours, ..PlotLine::default() });
-        if let [metric] = metrics {
-            let said = |period: &u64| at(*period, published::mean(group, &with_period(*period), *metric));
-            let points = periods.iter().filter_map(said).collect();
-            lines.push(PlotLine {
-                style: style + 2 * sets.len(),
-                label: paper,
-                points,
-                is_scatter: true,
-                ..PlotLine::default()
-            });
+        let mut panels = vec![Panel { title: "", x, y, lines, lowest: None }];
+        if self.queues == QueueLines::Apart {
+            let lines = self.own_lines(outcome).into_iter().chain(self.queue_lines(outcome)).collect();
+            panels.push(Panel { title: "With queues", x, y: PlotAxis::log(self.label), lines, lowest: None });
         }
-        if metrics == [Metric::Underutilisation] {
-            let flat = periods.iter().filter_map(|period| at(*period, mean(group, "EASY"))).collect();
-            lines.push(PlotLine { style: style + sets.len(), label: easy, points: flat, ..PlotLine::default() });
-        }
+        Figure { file: self.file, title: self.title.to_owned(), svg: draw(self.title, &below, &panels) }
     }
-    lines
+
+    fn periods(&self) -> Vec<u64> {
+        if self.is_long { all_periods().collect() } else { PERIODS.to_vec() }
+    }
+
+    /// Mean over a set of traces. None if an algorithm was not run on it.
+    fn mean(&self, outcome: &Outcome, group: Group, name: &str) -> Option<f64> {
+        self.metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()
+    }
+
+    /// A line for each set of traces, and points for the paper's numbers.
+    fn own_lines(&self, outcome: &Outcome) -> Vec<PlotLine> {
+        let mut lines = Vec::new();
+        for (style, (group, [label, paper, ..])) in SETS.into_iter().enumerate() {
+            let ours = |period: u64| Some((period as f64, self.mean(outcome, group, &with_period(period))?));
+            let points: Vec<_> = self.periods().into_iter().filter_map(ours).collect();
+            if points.is_empty() {
+                continue;
+            }
+            lines.push(PlotLine { style, label, points, ..PlotLine::default() });
+            if let [metric] = self.metrics {
+                let printed =
+                    |period: u64| Some((period as f64, published::mean(group, &with_period(period), *metric)?));
+                let points = self.periods().into_iter().filter_map(printed).collect();
+                let style = style + 3 * SETS.len();
+                lines.push(PlotLine { style, label: paper, points, is_scatter: true, ..PlotLine::default() });
+            }
+        }
+        lines
+    }
+
+    /// Lines of EASY and FCFS for each set of traces, which do not depend on the period.
+    fn queue_lines(&self, outcome: &Outcome) -> Vec<PlotLine> {
+        let mut lines = Vec::new();
+        for (style, (group, [_, _, easy, fcfs])) in SETS.into_iter().enumerate() {
+            for (row, (name, label)) in [("EASY", easy), ("FCFS", fcfs)].into_iter().enumerate() {
+                let Some(mean) = self.mean(outcome, group, name) else { continue };
+                let points = self.periods().into_iter().map(|period| (period as f64, mean)).collect();
+                lines.push(PlotLine { style: style + (1 + row) * SETS.len(), label, points, ..PlotLine::default() });
+            }
+        }
+        lines
+    }
+}
+
+/// Section 6.2 in numbers: share of the calls of MCB8 that place a number of jobs, and at most that number.
+fn jobs_per_call(outcome: &Outcome) -> Figure {
+    let mut sums: Vec<u64> = Vec::new();
+    for calls in outcome.calls() {
+        sums.resize(sums.len().max(calls.len()), 0);
+        sums.iter_mut().zip(calls).for_each(|(sum, count)| *sum += u64::from(*count));
+    }
+    let all: u64 = sums.iter().sum();
+    let share = |count: u64| count as f64 / all as f64;
+    let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share(*count))).collect();
+    let up_to = |jobs: usize| (jobs as f64, share(sums[..=jobs].iter().sum()));
+    let up_to = (0..sums.len()).map(up_to).collect();
+    let line = |label, points| PlotLine { label, points, ..PlotLine::default() };
+    let printed = PlotLine { style: 1, is_scatter: true, ..line("paper", vec![(FEW as f64, published::SMALL_CALLS)]) };
+    let x = PlotAxis::linear("Jobs", 1.0);
+    let y = PlotAxis::linear("Share of calls (%)", 100.0);
+    let panels = [
+        Panel { title: "That many jobs", x, y, lines: vec![line("ours", each)], lowest: None },
+        Panel { title: "At most that many jobs", x, y, lines: vec![line("ours", up_to), printed], lowest: None },
+    ];
+    let title = "Section 6.2: jobs that a call of MCB8 places";
+    let below = format!("{EAGER} on unscaled traces: {all} calls (paper: 197,808)");
+    Figure { file: "6.2-jobs-per-call.svg", title: title.to_owned(), svg: draw(title, &below, &panels) }
 }

@@ -1,6 +1,9 @@
 //! The experiment of "Dynamic Fractional Resource Scheduling vs. Batch Scheduling" (H. Casanova, M. Stillwell, F.
 //! Vivien, INRIA RR-7659): algorithms that share nodes, compared with queues and with a clairvoyant bound, on generated
 //! traces and on weeks of a log.
+//!
+//! Points that the paper leaves open are choices ([`Settings`]), with their options and reasons in
+//! `experiments/papers/dfrs.toml`.
 
 mod claims;
 pub mod figures;
@@ -14,12 +17,121 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use hansa_sim::grid::QueueOrder;
+use hansa_report::experiment::program::ProgramFile;
+use hansa_sim::grid::{PenaltyRule, QueueOrder};
 use hansa_sim::roles::queue;
-use hansa_sim::systems::dfrs::{Algorithm, Bound, Moves, Timed, bound, bounded_stretch, run, underutilisation};
-use hansa_sim::time::Time;
+use hansa_sim::settings::{SPAN, Walk, key};
+use hansa_sim::systems::dfrs::{
+    Algorithm, Bound, Fractional, Moves, Timed, VirtualTime, bound, bounded_stretch, run, underutilisation,
+};
+use hansa_sim::time::{Span, Time};
+use hansa_sim::words::words;
+use hansa_sim::workload::lublin::Types;
 
 pub use traces::{Week, weeks};
+
+/// Path of the file with the choices, and its text.
+const FILE: (&str, &str) = ("experiments/papers/dfrs.toml", include_str!("dfrs.toml"));
+
+words! {
+    /// Jobs behind the head of the queue that EASY starts.
+    Scan {
+        /// Each one that fits.
+        All = "all",
+        /// Those ahead of the first one that does not fit.
+        FirstMisfit = "first-misfit",
+    }
+    /// Model and seeds of the generated traces.
+    Draw {
+        /// Two types of jobs, seeds from 1 on.
+        TwoTypes = "two-types",
+        /// Two types of jobs, other seeds.
+        OtherSeeds = "other-seeds",
+        /// One type of jobs.
+        OneType = "one-type",
+    }
+}
+
+impl Scan {
+    /// Name of the policy. Nodes are counted: a task has one to itself, whichever it is.
+    fn policy(self) -> &'static str {
+        match self {
+            Scan::All => "easy-count",
+            Scan::FirstMisfit => "easy-first-misfit",
+        }
+    }
+}
+
+impl Draw {
+    /// Seed of the trace with this number.
+    fn seed(self, number: u32) -> u32 {
+        if self == Draw::OtherSeeds { number + 1_000 } else { number }
+    }
+
+    fn types(self) -> Types {
+        if self == Draw::OneType { Types::One } else { Types::Two }
+    }
+}
+
+/// Settings that the paper leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    pub scan: Scan,
+    /// Jobs that wait for the penalty.
+    pub pays: PenaltyRule,
+    pub penalty: Span,
+    pub virtual_time: VirtualTime,
+    pub draw: Draw,
+}
+
+impl Default for Settings {
+    /// The usual option of each choice.
+    fn default() -> Settings {
+        let file = choices();
+        file.settings(&file.choices.usual())
+    }
+}
+
+impl Settings {
+    fn walk(&mut self, w: &mut dyn Walk) {
+        w.set(key("scan", "the jobs that EASY lets overtake the head"), &mut self.scan, Scan::ALL);
+        w.set(key("pays", "the jobs that wait for the penalty"), &mut self.pays, PenaltyRule::ALL);
+        w.set(key("penalty", "the time without progress"), &mut self.penalty, SPAN);
+        w.set(key("virtual_time", "the virtual time under the penalty"), &mut self.virtual_time, VirtualTime::ALL);
+        w.set(key("draw", "the model and seeds of the generated traces"), &mut self.draw, Draw::ALL);
+    }
+
+    /// An algorithm of the paper with the rules of these settings. The paper's name for it says nothing about them.
+    fn apply(self, rules: Fractional) -> Fractional {
+        Fractional { pays: self.pays, penalty: self.penalty, virtual_time: self.virtual_time, ..rules }
+    }
+
+    /// Sentence on the settings.
+    fn words(self) -> String {
+        format!(
+            "The paper leaves open what follows: EASY's scan is `{}`, the penalty of {} is paid by `{}`, virtual time is\n\
+             `{}`, and the traces are `{}`.\n",
+            self.scan.word(),
+            self.penalty,
+            self.pays.word(),
+            self.virtual_time.word(),
+            self.draw.word(),
+        )
+    }
+}
+
+/// The choices of the experiment.
+pub fn choices() -> ProgramFile<Settings> {
+    let unset = Settings {
+        scan: Scan::All,
+        pays: PenaltyRule::Moves,
+        penalty: Span::from_secs(300),
+        virtual_time: VirtualTime::Yield,
+        draw: Draw::TwoTypes,
+    };
+    let (path, text) = FILE;
+    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+}
 
 /// Size of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +150,9 @@ pub struct Extent {
 
 /// Size for a few minutes.
 pub const SMALL: Extent = Extent { unscaled: 60, scaled: 16, all: 16, every_week: 6 };
+
+/// Size for all variants of the choices in a few minutes.
+pub const CHOICES: Extent = Extent { unscaled: 20, scaled: 4, all: 4, every_week: 12 };
 
 /// Size of the paper.
 pub const FULL: Extent = Extent { unscaled: 100, scaled: 100, all: 100, every_week: 1 };
@@ -98,14 +213,16 @@ impl Group {
 /// The algorithm that the paper recommends, and its twin that moves no job for an arriving one.
 pub const BEST: &str = "GreedyPM */per/opt=min/minvt=600";
 const TWIN: &str = "GreedyP */per/opt=min/minvt=600";
-/// The recommended algorithm with virtual time as the paper defines it: it runs on under the penalty.
-const RUNNING_ON: &str = "GreedyPM */per/opt=min/minvt=600/vt=yield";
+/// The algorithm that calls MCB8 most often, whose calls the paper counts.
+const EAGER: &str = "MCB8 */opt=min";
+/// Number of jobs up to which the paper calls a call of MCB8 small.
+const FEW: usize = 10;
 
 /// Periods of the recommended algorithm up to the longest of the paper's figures, in seconds; the first is the default.
 const PERIODS: [u64; 7] = [600, 900, 1_200, 3_000, 3_600, 6_000, LONGEST];
 const LONGEST: u64 = 12_000;
 /// Longer periods, of the paper's appendix B.
-const LONG_PERIODS: [u64; 3] = [15_000, 20_000, 30_000];
+const LONG_PERIODS: [u64; 4] = [15_000, 20_000, 30_000, 60_000];
 
 fn all_periods() -> impl Iterator<Item = u64> {
     PERIODS.into_iter().chain(LONG_PERIODS)
@@ -138,6 +255,8 @@ pub struct AlgorithmRun {
     /// Normalised.
     pub underutilisation: f64,
     pub moves: Moves,
+    /// Calls of MCB8 by the number of jobs that they place; empty if they are not counted.
+    pub calls: Vec<u32>,
 }
 
 impl AlgorithmRun {
@@ -179,12 +298,14 @@ impl Extent {
 }
 
 /// Runs a unit under all of its algorithms.
-pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
+pub fn rows(settings: Settings, piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
+    let is_generated = matches!(piece.set, Set::Unscaled | Set::Scaled(_));
+    let number = if is_generated { settings.draw.seed(piece.number) } else { piece.number };
+    let piece = Piece { number, ..piece };
+    let generated = || traces::generated(settings.draw.types(), number.into());
     let (nodes, jobs) = match piece.set {
-        Set::Unscaled => (traces::NODES, traces::generated(piece.number.into())),
-        Set::Scaled(tenths) => {
-            (traces::NODES, traces::scaled(&traces::generated(piece.number.into()), f64::from(tenths) / 10.0))
-        }
+        Set::Unscaled => (traces::NODES, generated()),
+        Set::Scaled(tenths) => (traces::NODES, traces::scaled(&generated(), f64::from(tenths) / 10.0)),
         Set::Weeks => (traces::LOG_NODES, weeks[piece.number as usize].jobs.clone()),
         Set::Unsplit => (traces::LOG_NODES, traces::unsplit(weeks)),
     };
@@ -194,32 +315,49 @@ pub fn rows(piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
     if piece.set == Set::Unsplit {
         let name = PERIODS.get(piece.number as usize).map_or("EASY".to_owned(), |period| with_period(*period));
         let algorithm = Algorithm::parse(&name).expect("names of the paper are in its grammar");
-        return vec![row(piece, nodes, &jobs, Bound { lo: 1.0, hi: 1.0 }, &algorithm)];
+        return vec![row(settings, piece, nodes, &jobs, Bound { lo: 1.0, hi: 1.0 }, &algorithm)];
     }
     let bound = bound(nodes, &jobs);
-    algorithms(piece.all).into_iter().map(|algorithm| row(piece, nodes, &jobs, bound, &algorithm)).collect()
+    let all = algorithms(piece.all);
+    all.iter().map(|algorithm| row(settings, piece, nodes, &jobs, bound, algorithm)).collect()
 }
 
-/// Algorithms of tables 2 and 3, the recommended one with each period and with the paper's virtual time; with `all`,
-/// all others too.
+/// Algorithms of tables 2 and 3, and the recommended one with each period; with `all`, all others too.
 fn algorithms(all: bool) -> Vec<Algorithm> {
     let second = published::TABLE_2.iter().map(|row| row.0);
     let third = published::TABLE_3.iter().map(|row| row.0);
     let names: BTreeSet<String> =
-        second.chain(third).chain([RUNNING_ON]).map(str::to_owned).chain(all_periods().map(with_period)).collect();
+        second.chain(third).map(str::to_owned).chain(all_periods().map(with_period)).collect();
     let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
     let names: BTreeSet<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
 }
 
-fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algorithm) -> AlgorithmRun {
+fn row(
+    settings: Settings,
+    piece: Piece,
+    nodes: u32,
+    jobs: &[Timed],
+    bound: Bound,
+    algorithm: &Algorithm,
+) -> AlgorithmRun {
+    let name = algorithm.to_string();
+    let are_counted = name == EAGER && piece.set == Set::Unscaled;
+    let mut calls = Vec::new();
     let (ends, moves) = match algorithm {
         Algorithm::Dfrs(rules) => {
-            let outcome = run(*rules, nodes, jobs, |_, _, _| {});
+            let outcome = run(settings.apply(*rules), nodes, jobs, |_, cluster, _| {
+                // It calls MCB8 at each instant with a submission or an end, if any jobs are live then.
+                if are_counted && !cluster.live().is_empty() {
+                    let placed = cluster.running().count();
+                    calls.resize(calls.len().max(placed + 1), 0);
+                    calls[placed] += 1;
+                }
+            });
             (outcome.ends, outcome.moves)
         }
         Algorithm::Fcfs => (queued("fcfs-count", nodes, jobs), Moves::default()),
-        Algorithm::Easy => (queued("easy-count", nodes, jobs), Moves::default()),
+        Algorithm::Easy => (queued(settings.scan.policy(), nodes, jobs), Moves::default()),
     };
     let ended: Vec<(Timed, Time)> = jobs.iter().zip(ends).filter_map(|(job, end)| Some((*job, end?))).collect();
     let stretches = ended.iter().map(|(job, end)| bounded_stretch(*end - job.submit, job.runtime));
@@ -227,13 +365,14 @@ fn row(piece: Piece, nodes: u32, jobs: &[Timed], bound: Bound, algorithm: &Algor
     AlgorithmRun {
         set: piece.set,
         number: piece.number,
-        algorithm: algorithm.to_string(),
+        algorithm: name,
         jobs: ended.len(),
         hours: (last - jobs[0].submit).micros() as f64 / 3_600e6,
         stretch: stretches.fold(1.0, f64::max),
         bound,
         underutilisation: underutilisation(nodes, ended.iter().copied()).normalised(),
         moves,
+        calls,
     }
 }
 
@@ -324,15 +463,16 @@ pub struct Speed {
 /// All runs, by algorithm.
 pub struct Outcome {
     pub extent: Extent,
+    pub settings: Settings,
     pub speed: Option<Speed>,
     rows: BTreeMap<String, Vec<AlgorithmRun>>,
 }
 
 impl Outcome {
-    pub fn of(extent: Extent, all: Vec<AlgorithmRun>, speed: Option<Speed>) -> Outcome {
+    pub fn of(extent: Extent, settings: Settings, all: Vec<AlgorithmRun>, speed: Option<Speed>) -> Outcome {
         let mut rows: BTreeMap<String, Vec<AlgorithmRun>> = BTreeMap::new();
         all.into_iter().for_each(|row| rows.entry(row.algorithm.clone()).or_default().push(row));
-        Outcome { extent, speed, rows }
+        Outcome { extent, settings, speed, rows }
     }
 
     pub fn spread(&self, group: Group, algorithm: &str, metric: Metric) -> Option<Spread> {
@@ -364,6 +504,12 @@ impl Outcome {
         both.map(AlgorithmRun::degradation).collect()
     }
 
+    /// Calls of MCB8 of each unscaled trace, by the number of jobs that they place.
+    fn calls(&self) -> impl Iterator<Item = &[u32]> {
+        let rows = self.rows.get(EAGER).into_iter().flatten();
+        rows.map(|row| &row.calls[..]).filter(|calls| !calls.is_empty())
+    }
+
     /// True if there are runs of the group.
     fn has(&self, group: Group) -> bool {
         self.all().any(|row| group.holds(row.set))
@@ -376,7 +522,7 @@ impl Outcome {
 
 /// Inputs of the speed measurement: the trace, and a crowd of 100 jobs at one instant.
 pub fn timed() -> (Vec<Timed>, Vec<Timed>) {
-    let trace = traces::generated(1);
+    let trace = traces::generated(Types::Two, 1);
     let crowd = trace[..100].iter().map(|job| Timed { submit: Time::ZERO, ..*job }).collect();
     (trace, crowd)
 }

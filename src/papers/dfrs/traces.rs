@@ -15,13 +15,13 @@ const LOG_KILOBYTES: u64 = 2 * 1024 * 1024;
 
 const WEEK: u64 = 604_800_000_000;
 
-/// A trace of the model with two types of jobs and random memory demands.
-pub fn generated(seed: u64) -> Vec<Timed> {
+/// A trace of the model with random memory demands.
+pub fn generated(types: Types, seed: u64) -> Vec<Timed> {
     let model = Lublin {
         seed,
         jobs: JOBS,
         nodes: NODES,
-        types: Types::Two,
+        types,
         stream: Stream::Own,
         sizes: Sizes::default(),
         times: Times::default(),
@@ -86,6 +86,15 @@ pub fn unsplit(weeks: &[Week]) -> Vec<Timed> {
         week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()
     };
     weeks.iter().enumerate().flat_map(week).collect()
+}
+
+/// Two jobs of one node: the second arrives just after the first, and is this many times as short. It waits for all of
+/// the first one under FCFS, and could go first with hardly a loss.
+pub fn behind_a_long_one(delta: u32) -> Vec<Timed> {
+    let short = Span::from_secs(1_000);
+    let need = Need::new(1, 1.0, 0.01).expect("shares");
+    let long = Timed { submit: Time::ZERO, runtime: Span::from_micros(u64::from(delta) * short.micros()), need };
+    vec![long, Timed { submit: Time::from_micros(1), runtime: short, need }]
 }
 
 /// Jobs of one node that all end at once if it is shared equally, so that the last one's stretch is their number:

@@ -19,6 +19,7 @@ use args::{
 use examples::with_examples;
 
 use super::bench::Effort;
+use super::choosing::Choosing;
 use super::grouping::{Grouping, usual_grouping};
 use super::inline;
 use super::input::{default_out, load_text, load_topology, written_out};
@@ -171,9 +172,14 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
             let extent = reservation::Extent { workloads, requests };
             reproduce::reproduce_reservation(extent, &choice.to_choosing(), &making.to_making(out))
         }
-        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, making } } => {
-            let extent = if full { dfrs::FULL } else { dfrs::SMALL };
-            reproduce::reproduce_dfrs(extent, logs.as_deref(), &making.to_making(out))
+        Command::Reproduce { paper: Paper::Dfrs { full, logs, out, choice, making } } => {
+            let choosing = choice.to_choosing();
+            let extent = match (full, &choosing) {
+                (true, _) => dfrs::FULL,
+                (false, Choosing::All) => dfrs::CHOICES,
+                (false, Choosing::Taken(_)) => dfrs::SMALL,
+            };
+            reproduce::reproduce_dfrs(extent, logs.as_deref(), &choosing, &making.to_making(out))
         }
         Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };

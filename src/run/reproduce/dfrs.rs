@@ -4,29 +4,46 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::super::choosing::{ChoiceReport, Choosing};
 use super::super::disk::unreadable_input;
 use super::super::sweep::SweepShare;
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, Pieces, make_all, publish_files};
+use super::{Making, PAGE, PaperProgram, publish_files};
 use hansa_papers::dfrs;
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use hansa_sim::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
-pub fn reproduce_dfrs(extent: dfrs::Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_dfrs(extent: dfrs::Extent, logs: Option<&Path>, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+    let file = dfrs::choices();
     let weeks = logs.map_or(Ok(Vec::new()), read_weeks)?;
     let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(measure_speed);
     let key = format!("{extent:?} {weeks:?}");
-    let pieces = Pieces { paper: "dfrs", what: "runs", all: extent.pieces(weeks.len()), key };
-    let Some(rows) = make_all(pieces, making, |piece| dfrs::rows(*piece, &weeks))? else { return Ok(()) };
-    let outcome = dfrs::Outcome::of(extent, rows.into_iter().flatten().collect(), speed);
+    let program = PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces: extent.pieces(weeks.len()), key };
+    let Some(variants) = program.run(choosing, making, |settings, piece| dfrs::rows(*settings, *piece, &weeks))? else {
+        return Ok(());
+    };
+    let mut judged = Vec::new();
+    let mut outcomes = Vec::new();
+    for one in variants {
+        let outcome = dfrs::Outcome::of(extent, one.settings, one.results.into_iter().flatten().collect(), speed);
+        judged.push((one.variant, outcome.findings()));
+        outcomes.push(outcome);
+    }
+    let report = ChoiceReport::of_variants(&file.choices, &judged);
+    let outcome = &outcomes[0];
     let tables = outcome.tables_text();
     let verdicts = outcome.verdicts();
-    let told = format!("{tables}\n{verdicts}");
-    let files =
-        [("runs.csv", outcome.runs_csv()), ("tables.txt", tables), ("verdicts.txt", verdicts), (PAGE, outcome.page())];
-    publish_files(&making.out, &files, &dfrs::figures::figures(&outcome), &told)
+    let shown = format!("{tables}\n{}", report.for_terminal(&verdicts));
+    let files = [
+        ("runs.csv", outcome.runs_csv()),
+        ("tables.txt", tables),
+        ("verdicts.txt", verdicts),
+        (PAGE, outcome.page(&report.html)),
+    ];
+    report.publish(&making.out)?;
+    publish_files(&making.out, &files, &dfrs::figures::figures(outcome), &shown)
 }
 
 /// The weeks of the longest log of HPC2N in a folder.

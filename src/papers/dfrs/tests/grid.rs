@@ -1,4 +1,4 @@
-//! A trace of table 2 and figures 2 to 4 in a grid of a user, a dispatcher and two sites, where messages take no time:
+//! A trace of table 2 and figures 3 and 4 in a grid of a user, a dispatcher and two sites, where messages take no time:
 //! one site has a queue, and the jobs of the other one share nodes.
 
 use super::super::*;
@@ -8,7 +8,10 @@ use hansa_report::Sharing;
 #[test]
 fn a_trace_runs_in_a_grid_as_it_runs_alone() {
     let names = ["EASY", BEST];
-    let sites = ["easy-count", BEST].into_iter().zip(["york", "leeds"]);
+    let settings = Settings::default();
+    let best = Algorithm::parse(BEST).expect("a name of the paper");
+    let rules = settings.apply(*best.fractional().expect("it shares nodes")).to_string();
+    let sites = [settings.scan.policy(), &rules].into_iter().zip(["york", "leeds"]);
     let sites = sites.map(|(scheduler, name)| {
         format!(
             "[[site]]\nname = \"{name}\"\ncores = {NODES}\nscheduler = \"{scheduler}\"\nmemory_gb = 8\n\
@@ -20,12 +23,12 @@ fn a_trace_runs_in_a_grid_as_it_runs_alone() {
     let (summary, _) = run(&format!("name = \"table-2\"\n[batch]\n[[user]]\nname = \"alice\"\n{sites}"));
     let sharing: Sharing = summary.part().expect("jobs of a site share nodes");
 
-    let jobs = traces::generated(1);
+    let jobs = traces::generated(Types::Two, 1);
     let bound = bound(NODES, &jobs);
     let piece = Piece { set: Set::Unscaled, number: 1, all: false };
     assert_eq!(sharing.sites.len(), names.len());
     for (site, name) in sharing.sites.iter().zip(names) {
-        let alone = row(piece, NODES, &jobs, bound, &Algorithm::parse(name).expect("a name of the paper"));
+        let alone = row(settings, piece, NODES, &jobs, bound, &Algorithm::parse(name).expect("a name of the paper"));
         assert_eq!(site.jobs, alone.jobs as u64);
         assert_eq!((site.max_stretch, site.bound), (Some(alone.stretch), Some((bound.lo, bound.hi))), "{name}");
         let Moves { preemptions, migrations, paused, migrated } = alone.moves;

@@ -74,7 +74,7 @@ pub enum Paper {
     /// paper's tables
     Dfrs {
         /// The paper's scale: 100 traces, each also at nine loads, all weeks of a log [default: 60 traces, 16 at each
-        /// load, every 6th week]
+        /// load, every 6th week; with --choices 20, 4 and every 12th]
         #[arg(long)]
         full: bool,
         /// A folder with a log of HPC2N, HPC2N*.swf.gz, for the paper's weeks of a real cluster and for the whole log
@@ -83,6 +83,8 @@ pub enum Paper {
         /// The folder for runs.csv, tables.txt, verdicts.txt, figures (SVG), and report.html, a page with all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-dfrs")]
         out: PathBuf,
+        #[command(flatten)]
+        choice: ChoiceArgs,
         #[command(flatten)]
         making: MakingArgs,
     },
