@@ -66,7 +66,7 @@ fn every_option_changes_a_setting() {
 fn settings_change_the_runs_that_they_concern() {
     let usual = Settings::default();
     let piece = Piece { set: Set::Scaled(9), number: 2, all: false };
-    let jobs = traces::scaled(&traces::generated(Types::Two, 2)[..150], 1.5);
+    let jobs = traces::scaled(&traces::generated(Types::Two, 2)[..400], 3.0);
     let bound = bound(NODES, &jobs);
     let run = |settings, name: &str| {
         let algorithm = Algorithm::parse(name).expect("a name of the paper");
