@@ -133,7 +133,7 @@ impl PeriodFigure {
         self.metrics.iter().map(|metric| Some(outcome.spread(group, name, *metric)?.mean)).sum()
     }
 
-    /// A line for each set of traces, and points for the paper's numbers.
+    /// A line for each set of traces, and points of the same colour for the paper's numbers.
     fn own_lines(&self, outcome: &Outcome) -> Vec<PlotLine> {
         let mut lines = Vec::new();
         for (style, (group, [label, paper, ..])) in SETS.into_iter().enumerate() {
@@ -147,7 +147,6 @@ impl PeriodFigure {
                 let printed =
                     |period: u64| Some((period as f64, published::mean(group, &with_period(period), *metric)?));
                 let points = self.periods().into_iter().filter_map(printed).collect();
-                let style = style + 3 * SETS.len();
                 lines.push(PlotLine { style, label: paper, points, is_scatter: true, ..PlotLine::default() });
             }
         }
