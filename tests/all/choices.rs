@@ -27,6 +27,22 @@ fn a_reproduction_judges_its_claims_under_all_variants() {
 }
 
 #[test]
+fn a_wrong_option_of_a_paper_is_refused_before_anything_runs() {
+    let scratch = Scratch::new();
+    let out = scratch.path("out");
+    for (taken, expected) in [
+        ("scan=first-misfits", "did you mean first-misfit?"),
+        ("penalties=half", "did you mean penalty?"),
+        ("traces=one-type,traces=other-seeds", "another option of traces is taken already"),
+    ] {
+        let output = hansa(&["reproduce", "dfrs", "--out", &out.to_string_lossy(), "--choice", taken]);
+        let message = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && message.contains(expected), "{taken}: {message}");
+        assert!(!out.exists());
+    }
+}
+
+#[test]
 fn wrong_choices_are_refused_with_near_names() {
     let scratch = Scratch::new();
     let topology = shipped("market-40.toml");
