@@ -15,7 +15,12 @@ use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use hansa_sim::time::Time;
 
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
-pub fn reproduce_dfrs(extent: dfrs::Extent, logs: Option<&Path>, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_dfrs(
+    extent: dfrs::Extent,
+    logs: Option<&Path>,
+    choosing: &Choosing,
+    making: &Making,
+) -> Result<(), Failure> {
     let file = dfrs::choices();
     let weeks = logs.map_or(Ok(Vec::new()), read_weeks)?;
     let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(measure_speed);
