@@ -36,9 +36,9 @@ const FILE: (&str, &str) = ("experiments/papers/dfrs.toml", include_str!("dfrs.t
 words! {
     /// Jobs behind the head of the queue that EASY starts.
     Scan {
-        /// Each one that fits.
+        /// Each job that fits.
         All = "all",
-        /// Those ahead of the first one that does not fit.
+        /// Jobs ahead of the first one that does not fit.
         FirstMisfit = "first-misfit",
     }
     /// Model and seeds of the generated traces.

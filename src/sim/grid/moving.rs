@@ -38,8 +38,8 @@ pub struct Images {
 }
 
 impl MoveCost {
-    /// Time from which a job makes progress that moves `now`, with `tasks` tasks on new nodes, each with this share of a
-    /// node's memory.
+    /// Time from which a job makes progress that moves `now`, with `tasks` tasks on new nodes, each with this share of
+    /// a node's memory.
     pub fn after_move(&self, now: Time, tasks: u32, memory: f64) -> Time {
         let penalty = if self.rule == PenaltyRule::Pauses { Span::ZERO } else { self.penalty };
         now + penalty + self.transfer(tasks, memory)

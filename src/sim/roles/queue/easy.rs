@@ -29,9 +29,9 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
 pub(super) enum Backfill {
     /// None: first come, first served.
     None,
-    /// All that fit.
+    /// All jobs that fit.
     All,
-    /// Those ahead of the first one that does not fit.
+    /// Jobs ahead of the first one that does not fit.
     UntilMisfit,
 }
 

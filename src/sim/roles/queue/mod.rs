@@ -142,7 +142,8 @@ impl QueuePolicyRow {
     ///
     /// If ranks change with time, another job may be first by now. A new job ahead of others may take over the
     /// reservation, or displace jobs of the plan, and older jobs may fit into what these leave. Where only the head
-    /// starts, a new head starts, or blocks the queue as the former one did; and if that one is second now, it ends the scan.
+    /// starts, a new head starts, or blocks the queue as the former one did; a former head that is second now ends the
+    /// scan.
     pub fn starts_older(&self, order: QueueOrder) -> bool {
         match (self.ranks, order) {
             (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,

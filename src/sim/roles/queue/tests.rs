@@ -61,8 +61,8 @@ fn policies_differ_where_they_should() {
     assert_eq!(ends("easy", 4, &jobs)[3], 25);
 }
 
-/// A job holds two of three nodes until 10, and the head needs all three. The first follower would need two for 5 s, the
-/// second fits beside the first job and ends with it.
+/// A job holds two of three nodes until 10, and the head needs all three. The first follower would need two for 5 s,
+/// the second fits beside the first job and ends with it.
 #[test]
 fn a_scan_may_end_at_the_first_misfit() {
     let jobs = [job(0, 2, 10, 10), job(0, 3, 5, 5), job(0, 2, 5, 5), job(0, 1, 10, 10)];
