@@ -4,6 +4,7 @@ use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, mean};
 use super::traces::{behind_a_long_one, worst_case};
 use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queued, with_period};
 use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+use hansa_sim::math;
 use hansa_sim::systems::dfrs::{Algorithm, bound, bounded_stretch, run};
 
 /// Numbers and comparisons that the claims below have in common.
@@ -469,7 +470,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.at_most(&worst.distance(&just(f64::from(k))), &just(1e-6), 0.0);
                 judge.at_most(&found.distance(&just(expected)), &just(1e-3 * expected), 0.0);
                 let delta = f64::from(k - 1);
-                let printed = (delta + 1.0) / (2.0 + delta.ln());
+                let printed = (delta + 1.0) / (2.0 + math::ln(delta));
                 let ratio = worst.over(&found).named(format!("ratio of {k}"));
                 judge.beside(ratio.name.clone(), format!(">= {printed:.4}"), &ratio);
                 judge.at_most(&just(printed), &ratio, 0.0);
