@@ -202,7 +202,7 @@ fn write_fraction(f: &mut fmt::Formatter<'_>, micros: u64) -> fmt::Result {
     }
     let mut digits = micros;
     let mut width = 6;
-    while digits % 10 == 0 {
+    while digits.is_multiple_of(10) {
         (digits, width) = (digits / 10, width - 1);
     }
     write!(f, ".{digits:0width$}")

@@ -151,42 +151,42 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(args) => run_topology(args),
         Command::Sweep { experiment, dry_run: true, sweep: args, .. } => {
-            sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.to_sweeping())
+            sweep::dry_run(&experiment, &mut sweep::FileCache::default(), &args.into_sweeping())
         }
         Command::Sweep { experiment, by, dry_run: false, sweep: args } => {
-            sweep::run_sweep(&experiment, by.as_deref(), &args.to_sweeping())
+            sweep::run_sweep(&experiment, by.as_deref(), &args.into_sweeping())
         }
         Command::Tournament { experiment, against, by, dry_run, sweep: args } => {
-            tournament::run_tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.to_sweeping())
+            tournament::run_tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.into_sweeping())
         }
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };
-            reproduce::reproduce_market(extent, &sweep.to_sweeping())
+            reproduce::reproduce_market(extent, &sweep.into_sweeping())
         }
         Command::Reproduce { paper: Paper::Heft { full, out, choice, making } } => {
             let extent = if full { heft::FULL } else { heft::SMALL };
-            reproduce::reproduce_heft(extent, &choice.to_choosing(), &making.to_making(out))
+            reproduce::reproduce_heft(extent, &choice.into_choosing(), &making.into_making(out))
         }
         Command::Reproduce { paper: Paper::Reservation { requests, workloads, out, choice, making } } => {
             let extent = reservation::Extent { workloads, requests };
-            reproduce::reproduce_reservation(extent, &choice.to_choosing(), &making.to_making(out))
+            reproduce::reproduce_reservation(extent, &choice.into_choosing(), &making.into_making(out))
         }
         Command::Reproduce { paper: Paper::Dfrs { full, logs, out, choice, making } } => {
-            let choosing = choice.to_choosing();
+            let choosing = choice.into_choosing();
             let extent = match (full, &choosing) {
                 (true, _) => dfrs::FULL,
                 (false, Choosing::All) => dfrs::CHOICES,
                 (false, Choosing::Taken(_)) => dfrs::SMALL,
             };
-            reproduce::reproduce_dfrs(extent, logs.as_deref(), &choosing, &making.to_making(out))
+            reproduce::reproduce_dfrs(extent, logs.as_deref(), &choosing, &making.into_making(out))
         }
         Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             if calibrate {
-                return reproduce::calibrate_queue(extent, &making.to_making(out));
+                return reproduce::calibrate_queue(extent, &making.into_making(out));
             }
-            reproduce::reproduce_provisioning(extent, logs.as_deref(), &making.to_making(out))
+            reproduce::reproduce_provisioning(extent, logs.as_deref(), &making.into_making(out))
         }
         Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {
             let overrides = topology.overrides.parse()?;

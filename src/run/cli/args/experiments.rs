@@ -137,9 +137,9 @@ pub struct SweepArgs {
 }
 
 impl SweepArgs {
-    pub fn to_sweeping(self) -> Sweeping {
-        let share = self.share.to_share();
-        let choosing = self.choice.to_choosing();
+    pub fn into_sweeping(self) -> Sweeping {
+        let share = self.share.into_share();
+        let choosing = self.choice.into_choosing();
         Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share, choosing }
     }
 }
@@ -156,7 +156,7 @@ pub struct ChoiceArgs {
 }
 
 impl ChoiceArgs {
-    pub fn to_choosing(self) -> Choosing {
+    pub fn into_choosing(self) -> Choosing {
         if self.choices { Choosing::All } else { Choosing::Taken(self.choice) }
     }
 }
@@ -175,8 +175,8 @@ pub struct MakingArgs {
 }
 
 impl MakingArgs {
-    pub fn to_making(self, out: PathBuf) -> Making {
-        Making { out, threads: self.threads.map(usize::from), fresh: self.fresh, share: self.share.to_share() }
+    pub fn into_making(self, out: PathBuf) -> Making {
+        Making { out, threads: self.threads.map(usize::from), fresh: self.fresh, share: self.share.into_share() }
     }
 }
 
@@ -198,7 +198,7 @@ pub struct ShareArgs {
 }
 
 impl ShareArgs {
-    fn to_share(self) -> SweepShare {
+    fn into_share(self) -> SweepShare {
         let wait = self.wait.unwrap_or(Duration::ZERO);
         match (self.part.or(self.index), self.gather) {
             (Some(part), _) => SweepShare::Part(part),

@@ -59,7 +59,7 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     let mut seen = BTreeMap::new();
     let mut rounds: Vec<Round> = Vec::new();
     let mut best: Option<(usize, Schedule, Replay)> = None;
-    let mut cycle: _ = None;
+    let mut cycle = None;
     let mut trial = timetable.clone();
     for round in 0..=most as usize {
         let schedule = plan_into(problem, &costs, &mut trial);
