@@ -25,7 +25,7 @@ macro_rules! batsim {
         &[
             whole("job_id", "number of the job: in its log, if it queues; in tasks.csv that of the task, if the tasks of all jobs are numbered through"),
             text("workload_name", "the topology; with the workload of the job, if it has one of Batsim"),
-            text("profile", "`dag`, or `rigid` for one task, or the profile that its Batsim workload names"),
+            text("profile", "`dag`, or `rigid` for one task, or the profile that its Batsim workload names, or its options of `sbatch`"),
             seconds("submission_time", "when its user submitted it"),
             whole("requested_number_of_resources", "cores that a task asks for; of several shapes, in the first"),
             seconds("requested_time", "the time that a task asks for; of several shapes, in the first"),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hansa_sim::grid::JobId;
 use hansa_sim::topology::Topology;
 use hansa_sim::workload::packed::Packed;
-use hansa_sim::workload::rigids::{Content, Deal, Origin, Rigids};
+use hansa_sim::workload::rigids::{Content, Deal};
 use hansa_sim::workload::{Rigid, Source};
 
 /// The jobs of all workloads, if a system has jobs of one task each: only these have numbers of their own.
@@ -46,10 +46,8 @@ impl LogNumbers {
         let mut next = 0;
         for workload in &topology.workloads {
             numbers.first.push(next);
-            numbers.logged.push(matches!(
-                &workload.source,
-                Source::Rigid(Rigids { origin: Origin::Swf(_) | Origin::Batsim(_), .. })
-            ));
+            let is_logged = matches!(&workload.source, Source::Rigid(rigids) if rigids.origin.log().is_some());
+            numbers.logged.push(is_logged);
             if let Source::Rigid(rigids) = &workload.source {
                 numbers.divided |= rigids.deal != Deal::RoundRobin;
                 let Content { jobs, profiles, ids, .. } = &*rigids.content;

@@ -41,8 +41,7 @@ pub fn convert_file(
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     if let Some(log) = logs::read_log(path)? {
-        let other = if log.1 == logs::LogFormat::Swf { logs::LogFormat::Batsim } else { logs::LogFormat::Swf };
-        let to = to.unwrap_or(other);
+        let to = to.unwrap_or(log.1.usual_target());
         return logs::convert_log(path, log, to, strict, margins.to_margins(to, seed)?, out);
     }
     let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;

@@ -12,7 +12,7 @@ use super::gzip::{INFLATED_MAX, inflate_bytes, is_packed, read_lines, without_ma
 use super::{Failure, outside};
 use hansa_sim::topology::{self, BYTES_MAX, Loaded, Override, Rendered, Topology};
 use hansa_sim::workload::Source;
-use hansa_sim::workload::rigids::{Origin, Rigids};
+use hansa_sim::workload::rigids::Rigids;
 
 /// Endings of files that workloads are read from, and the sources that read them.
 const FILES_OF_WORKLOADS: [(&str, &str); 4] =
@@ -146,7 +146,8 @@ pub fn with_absolute_paths(topology: &Topology, written_in: &str) -> Topology {
     let mut topology = topology.clone();
     outside::find_files(&mut topology, written_in);
     for workload in &mut topology.workloads {
-        if let Source::Rigid(Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. }) = &mut workload.source
+        if let Source::Rigid(Rigids { origin, .. }) = &mut workload.source
+            && let Some(log) = origin.log_mut()
             && let Ok(path) = std::path::absolute(&log.path)
         {
             log.path = path.to_string_lossy().into_owned();

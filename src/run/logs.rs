@@ -19,8 +19,8 @@ use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::Topology;
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::malleable::{Malleability, STEPS_MAX};
-use hansa_sim::workload::rigids::{Origin, Rigids};
-use hansa_sim::workload::{Rigid, Source, Trace, batsim, swf};
+use hansa_sim::workload::rigids::Rigids;
+use hansa_sim::workload::{Rigid, Source, Trace, batsim, sacct, slurm_events, swf};
 
 /// Format of a log that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -144,7 +144,27 @@ impl MarginArgs {
 }
 
 /// Kinds of logs that are read, for messages.
-const LOG_KINDS: &str = "a log of jobs (SWF) or a Batsim workload (JSON)";
+const LOG_KINDS: &str =
+    "a log of jobs (SWF), a Batsim workload (JSON), a dump of sacct with a header or events of Slurm's simulator";
+
+/// Format of a log that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadFormat {
+    Swf,
+    Batsim,
+    /// Accounting of Slurm, or events of its simulator.
+    Slurm,
+}
+
+impl ReadFormat {
+    /// The format that such a log is converted to unless another one is chosen.
+    pub fn usual_target(self) -> LogFormat {
+        match self {
+            ReadFormat::Swf => LogFormat::Batsim,
+            ReadFormat::Batsim | ReadFormat::Slurm => LogFormat::Swf,
+        }
+    }
+}
 
 /// The failure to recognise a file, which could also be of one of the `other` kinds. Shows how the file begins.
 pub fn unknown_kind(path: &str, text: &str, other: &str) -> Failure {
@@ -159,7 +179,7 @@ pub fn unknown_kind(path: &str, text: &str, other: &str) -> Failure {
 }
 
 /// Reads a log in any known format, compressed or not. None if the format is not known.
-pub fn read_log(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
+pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| unreadable_input(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
@@ -173,10 +193,21 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, LogFormat)>, Failure> {
         Some(b'{') => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
             let trace = batsim::read(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
-            Ok(Some((trace, LogFormat::Batsim)))
+            Ok(Some((trace, ReadFormat::Batsim)))
         }
-        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, LogFormat::Swf))),
-        Some(_) => Ok(None),
+        Some(b'-') if slurm_events::is_events(input.fill_buf().map_err(unreadable)?) => {
+            let trace = slurm_events::read(input, sacct::SizeIn::default()).map_err(unreadable)?;
+            Ok(Some((trace, ReadFormat::Slurm)))
+        }
+        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, ReadFormat::Swf))),
+        Some(_) => {
+            let bytes = gzip::read_lines(input).map_err(unreadable)?;
+            if !sacct::is_dump(&bytes) {
+                return Ok(None);
+            }
+            let trace = sacct::read(&bytes, &sacct::Form::default()).map_err(|error| wrong(error.to_string()))?;
+            Ok(Some((trace, ReadFormat::Slurm)))
+        }
         None => Err(wrong(format!("the file is empty: expected {LOG_KINDS}"))),
     }
 }
@@ -220,10 +251,7 @@ pub fn window_notes(topology: &Topology) -> impl Iterator<Item = String> + '_ {
 
 fn topology_logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
     topology.workloads.iter().filter_map(|workload| match &workload.source {
-        Source::Rigid(rigids) => match &rigids.origin {
-            Origin::Swf(log) | Origin::Batsim(log) => Some((log.path.as_str(), rigids)),
-            Origin::Lublin(_) => None,
-        },
+        Source::Rigid(rigids) => rigids.origin.log().map(|log| (log.path.as_str(), rigids)),
         _ => None,
     })
 }
@@ -231,7 +259,7 @@ fn topology_logs(topology: &Topology) -> impl Iterator<Item = (&str, &Rigids)> {
 /// Converts a log. Faults, and facts that the other format cannot hold, are reported; with `strict` they are an error.
 pub fn convert_log(
     path: &str,
-    (trace, from): (Trace, LogFormat),
+    (trace, from): (Trace, ReadFormat),
     to: LogFormat,
     strict: bool,
     margins: Margins,
@@ -268,9 +296,11 @@ pub fn convert_log(
     told.iter().for_each(|told| err::warning(told));
     let nodes = machine_nodes(&header, &jobs);
     // A log that is written in its own format keeps its comments.
-    if header.is_empty() || from != LogFormat::Swf {
+    if header.is_empty() || from != ReadFormat::Swf {
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
+        let facts = if from == ReadFormat::Slurm { std::mem::take(&mut header) } else { Vec::new() };
         header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
+        header.extend(facts);
     }
     write_jobs(&header, &jobs, nodes, to, margins, out)
 }
@@ -531,11 +561,11 @@ mod tests {
         assert_eq!(refused.as_deref(), Some(why));
     }
 
-    /// The output of `sacct` is not a log, with any extension.
+    /// Other tables are no logs, with any extension.
     #[test]
     fn other_tables_are_not_taken_for_logs() {
-        let path = std::env::temp_dir().join(format!("hansa-sacct-{}.swf", std::process::id()));
-        std::fs::write(&path, "JobID|User|Submit\n1|ann|2026-01-01T00:00:00\n").unwrap();
+        let path = std::env::temp_dir().join(format!("hansa-table-{}.swf", std::process::id()));
+        std::fs::write(&path, "Job|Who|When\n1|ann|2026-01-01T00:00:00\n").unwrap();
         // The fault of the input is reported before that of the output.
         let told = super::super::convert::convert_file(
             path.to_str().unwrap(),
@@ -546,7 +576,8 @@ mod tests {
         );
         std::fs::remove_file(&path).unwrap();
         let told = told.unwrap_err().to_string();
-        let expected = ".swf:1: expected a log of jobs (SWF) or a Batsim workload (JSON), or a SimGrid platform (XML)";
+        let expected = ".swf:1: expected a log of jobs (SWF), a Batsim workload (JSON), a dump of sacct with a header \
+                        or events of Slurm's simulator, or a SimGrid platform (XML), found `Job|Who|When`";
         assert!(told.contains(expected), "{told}");
     }
 }

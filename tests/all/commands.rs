@@ -400,7 +400,8 @@ fn messages_say_what_is_expected() {
         flags.map(str::to_owned).to_vec()
     };
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let kinds = "expected a log of jobs (SWF) or a Batsim workload (JSON)";
+    let kinds = "expected a log of jobs (SWF), a Batsim workload (JSON), a dump of sacct with a header or events of \
+                 Slurm's simulator";
 
     let wrong = [
         (

@@ -23,6 +23,8 @@ const READERS: &[(&str, Check)] = &[
     ("swf", readers::swf),
     ("trace", readers::trace),
     ("batsim", readers::batsim),
+    ("sacct", readers::sacct),
+    ("slurm_events", readers::slurm_events),
     ("simgrid", readers::simgrid),
     ("topology", readers::topology),
     ("setting", readers::setting),
@@ -78,7 +80,7 @@ fn replay(reader: &str, seeds: &[Vec<u8>]) {
 
 #[test]
 fn mutated_files_are_read_or_refused() {
-    let wrong: Vec<_> = READERS[..9].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
+    let wrong: Vec<_> = READERS[..11].iter().filter(|(r, _)| catch_unwind(|| replay(r, &corpus(r))).is_err()).collect();
     assert!(wrong.is_empty());
 }
 
@@ -92,13 +94,16 @@ fn mutated_results_are_read_or_refused() {
 /// The corpus is valid, so that its mutations are nearly valid.
 #[test]
 fn the_corpus_itself_is_read() {
-    use hansa_sim::workload::{batsim, swf, workflow};
+    use hansa_sim::workload::{batsim, sacct, slurm_events, swf, workflow};
     let texts = |reader| corpus(reader).into_iter();
     for bytes in texts("workflow") {
         workflow::read("some", &bytes).unwrap_or_else(|wrong| panic!("{}", wrong.of("some")));
     }
     assert!(texts("swf").all(|bytes| !swf::read(&bytes[..]).unwrap().jobs.is_empty()));
     assert!(texts("batsim").all(|bytes| !batsim::read(&bytes[..]).unwrap().jobs.is_empty()));
+    assert!(texts("sacct").all(|bytes| !sacct::read(&bytes, &Default::default()).unwrap().jobs.is_empty()));
+    let events = |bytes: Vec<u8>| slurm_events::read(&bytes[..], Default::default()).unwrap();
+    assert!(texts("slurm_events").all(|bytes| !events(bytes).jobs.is_empty()));
     assert!(texts("simgrid").all(|bytes| topology::simgrid::convert("p", str::from_utf8(&bytes).unwrap()).is_ok()));
     for bytes in texts("topology") {
         let loaded = topology::load("grid.toml", &[], &mut |_| Ok(bytes.clone()));

@@ -17,7 +17,8 @@ use hansa_sim::roles::outside::{CheckedProgram, Decides, Managed};
 use hansa_sim::roles::site::{Manager, Order, Tasks};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{self, Override, Topology, simgrid};
-use hansa_sim::workload::{Rigid, batsim, swf, workflow};
+use hansa_sim::workload::packed::Packed;
+use hansa_sim::workload::{Rigid, Trace, batsim, sacct, slurm_events, swf, workflow};
 
 pub fn workflow(bytes: &[u8]) {
     match workflow::read("dir/some.json", bytes) {
@@ -82,6 +83,27 @@ pub fn batsim(bytes: &[u8]) {
         }
         Err(wrong) => is_told(&wrong.to_string()),
     }
+}
+
+pub fn sacct(bytes: &[u8]) {
+    match sacct::read(bytes, &sacct::Form::default()) {
+        Ok(trace) => is_log(&trace),
+        Err(wrong) => is_told(&wrong.to_string()),
+    }
+}
+
+pub fn slurm_events(bytes: &[u8]) {
+    is_log(&slurm_events::read(bytes, sacct::SizeIn::Nodes).expect("bytes in memory can be read"));
+}
+
+/// Checks that the jobs of a trace can be written as a log and read back.
+fn is_log(trace: &Trace) {
+    is_told(&format!("{:#}", trace.faults));
+    let mut written = Vec::new();
+    trace.jobs.iter().for_each(|job| swf::write_job(&job, &mut written));
+    let again = swf::read(&written[..]).expect("bytes in memory can be read");
+    let unnamed: Packed = trace.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect();
+    assert_eq!(again.jobs, unnamed, "{}", String::from_utf8_lossy(&written));
 }
 
 pub fn simgrid(bytes: &[u8]) {

@@ -91,6 +91,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa convert jobs.swf --out jobs.json",
             "hansa convert jobs.swf --to requests --strict --out jobs.toml",
             "hansa convert jobs.swf --to requests --ahead 2 --slack 4 --out jobs.toml",
+            "hansa convert sacct.txt --out jobs.swf",
             "hansa convert platform.xml --out grid.toml",
         ],
     ),

@@ -149,7 +149,10 @@ pub fn other_format(text: &str) -> Option<&'static str> {
             Some("this is a graph in DOT, not TOML: it can be the file of a [[workload]] with source = \"workflow\"")
         }
         line if is_of_numbers(line) => Some(SWF),
-        _ if has_cells('|') => Some("this is a table of values separated by |, not TOML: sacct writes such tables"),
+        _ if has_cells('|') => Some(
+            "this is a table of values separated by |, not TOML: what sacct writes can be the file of a [[workload]] \
+             with source = \"sacct\"",
+        ),
         _ if has_cells(',') => Some("this is a table of values separated by commas (CSV), not TOML"),
         _ => None,
     }

@@ -7,6 +7,7 @@ pub(crate) mod lines;
 pub mod lublin;
 pub mod malleable;
 pub mod market;
+mod name_numbers;
 pub mod needs;
 mod overestimate;
 pub mod packed;
@@ -15,6 +16,8 @@ pub mod raise;
 pub mod reservations;
 pub mod rigid;
 pub mod rigids;
+pub mod sacct;
+pub mod slurm_events;
 pub mod staging;
 pub mod swf;
 pub mod table;
@@ -30,7 +33,7 @@ use crate::settings::{Context, Walk};
 use crate::time::Span;
 
 pub use reservations::ListedRequest;
-pub use rigid::{FAULTS_FEW, Fault, Faults, Rigid, Trace, Unrunnable, faults_by_kind};
+pub use rigid::{FAULTS_FEW, Fault, Faults, LeftOut, Rigid, Trace, Unrunnable, faults_by_kind};
 pub use train::Train;
 
 /// Jobs and their users.
@@ -98,7 +101,7 @@ sources! {
     Table(table::Table): table::ROW, workflow::ROW;
     Reservations(reservations::RequestGenerator): reservations::GENERATED;
     Requests(reservations::RequestList): reservations::WRITTEN;
-    Rigid(rigids::Rigids): rigids::SWF, rigids::BATSIM, rigids::LUBLIN;
+    Rigid(rigids::Rigids): rigids::SWF, rigids::BATSIM, rigids::SACCT, rigids::SLURM_EVENTS, rigids::LUBLIN;
     Layered(layered::Generator): layered::ROW;
     Parallel(parallel::Generator): parallel::ROW;
     Cybershake(cybershake::Cybershake): cybershake::ROW;

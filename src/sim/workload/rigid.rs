@@ -106,7 +106,30 @@ pub struct Faults {
     /// Jobs whose size is that of an allocation after the fields of the format; no fault.
     #[serde(default, skip_serializing_if = "Allocations::is_none")]
     pub allocations: Allocations,
+    /// Entries left out for reasons that many share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_reason: Vec<LeftOut>,
+    /// Steps of jobs, which are no jobs; no fault.
+    #[serde(default)]
+    pub steps: u64,
     pub first: Vec<Fault>,
+}
+
+/// Entries that were left out for one reason.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The fact that all of them share: `ended without a start`.
+    pub reason: String,
+    pub count: u64,
+    /// Line of the first one.
+    pub line: u64,
+}
+
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = if self.count == 1 { "in" } else { "the first in" };
+        write!(f, "{}, {first} line {}: {}", counted(self.count, "record"), self.line, self.reason)
+    }
 }
 
 /// Jobs of lines that describe an allocation of whole nodes, and those with facts that are ignored.
@@ -223,6 +246,7 @@ impl Faults {
             self.allocations.note(),
             extra,
             self.renumbered.then(|| renumbered.to_owned()),
+            (self.steps > 0).then(|| format!("{} of jobs left out", counted(self.steps, "step"))),
             count(self.lengthened, "without run time counted as running for 1 s"),
             count(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
         ];
@@ -250,6 +274,18 @@ impl Faults {
         self.list(place, what);
     }
 
+    /// Counts an entry that is left out for a reason that many share.
+    fn leave_out_for(&mut self, reason: &str, line: u64) {
+        self.left_out += 1;
+        match self.by_reason.iter_mut().find(|known| known.reason == reason) {
+            Some(known) => {
+                known.count += 1;
+                known.line = known.line.min(line);
+            }
+            None => self.by_reason.push(LeftOut { reason: reason.to_owned(), count: 1, line }),
+        }
+    }
+
     fn list(&mut self, place: impl fmt::Display, what: String) {
         if self.first.len() < LISTED {
             self.first.push(Fault { place: place.to_string(), what: printable(&what) });
@@ -264,11 +300,16 @@ impl fmt::Display for Faults {
         if self.released > 0 {
             write!(f, ", {} without the job that they follow", self.released)?;
         }
+        let mut counted_faults = 0;
+        for left_out in &self.by_reason {
+            write!(f, "\n  {left_out}")?;
+            counted_faults += left_out.count;
+        }
         let (lines, listed) = faults_by_kind(&self.first, if f.alternate() { LISTED } else { FAULTS_FEW });
         for line in lines {
             write!(f, "\n  {line}")?;
         }
-        match self.left_out + self.disordered + self.released {
+        match self.left_out + self.disordered + self.released - counted_faults {
             all if all > listed => write!(f, "\n  and {} more", all - listed)?,
             _ => {}
         }
@@ -332,6 +373,16 @@ impl Collector {
 
     pub fn leave_out(&mut self, place: impl fmt::Display, what: String) {
         self.trace.faults.leave_out(place, what);
+    }
+
+    /// Counts an entry that is left out for a reason that many share.
+    pub fn leave_out_for(&mut self, reason: &str, line: u64) {
+        self.trace.faults.leave_out_for(reason, line);
+    }
+
+    /// Counts a step of a job.
+    pub fn skip_step(&mut self) {
+        self.trace.faults.steps += 1;
     }
 
     /// Counts fields of a line that the format does not have.

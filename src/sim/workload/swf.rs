@@ -102,7 +102,7 @@ pub fn start_of_day(header: &[String]) -> Option<Span> {
 fn lookalike(text: &[u8]) -> &'static str {
     let count = |sign: u8| text.iter().filter(|&&byte| byte == sign).count();
     if count(b'|') > 1 {
-        "; it looks like output of `sacct`, but a log has eighteen numbers a line, separated by spaces (SWF)"
+        "; it looks like output of `sacct`, which source = \"sacct\" reads"
     } else if count(b',') > 1 {
         "; it looks like a CSV table, but a log has eighteen numbers a line, separated by spaces (SWF)"
     } else {
@@ -441,7 +441,7 @@ mod tests {
         assert_eq!(
             told("JobID|User|Submit|Start|End|NNodes\n"),
             "the job number is JobID|User|Submit|Start|End|NNodes, which is not a number; it looks like output of \
-             `sacct`, but a log has eighteen numbers a line, separated by spaces (SWF)"
+             `sacct`, which source = \"sacct\" reads"
         );
         assert_eq!(
             told("1,0,-1,10,1\n"),

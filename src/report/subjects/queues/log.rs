@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use hansa_sim::workload::Fault;
-use hansa_sim::workload::rigids::{LogFile, Origin, Rigids};
+use hansa_sim::workload::rigids::{LogFile, Rigids};
+use hansa_sim::workload::{Fault, LeftOut};
 
 /// Counts of a log's entries, by use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,10 @@ pub struct LogFacts {
     pub released: u64,
     /// Jobs outside of the topology's selection.
     pub outside: u64,
-    /// The first few faults.
+    /// Entries left out for reasons that many share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_reason: Vec<LeftOut>,
+    /// The first few of the other faults.
     pub faults: Vec<Fault>,
     /// A note that is no fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,9 +34,7 @@ pub struct LogFacts {
 impl LogFacts {
     /// `None` for jobs that are from no log.
     pub fn of(rigids: &Rigids) -> Option<LogFacts> {
-        let (Origin::Swf(LogFile { path, .. }) | Origin::Batsim(LogFile { path, .. })) = &rigids.origin else {
-            return None;
-        };
+        let LogFile { path, .. } = rigids.origin.log()?;
         let faults = &rigids.content.faults;
         Some(LogFacts {
             file: path.clone(),
@@ -42,6 +43,7 @@ impl LogFacts {
             put_in_order: faults.disordered,
             released: faults.released,
             outside: rigids.content.outside,
+            by_reason: faults.by_reason.clone(),
             faults: faults.first.clone(),
             note: rigids.content.note(),
             time_of_day: rigids.content.time_of_day.map(|time| time.micros() as f64 / 1e6),

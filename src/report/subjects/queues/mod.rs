@@ -199,9 +199,11 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         lines.push(("log", format!("{} of {file}", counted(*jobs, "job"))));
         let counts = log.counts("without the job that they follow");
         lines.extend(counts.map(|(many, what)| ("", format!("{} {what}", count(many)))));
+        lines.extend(log.by_reason.iter().map(|left_out| ("", format!("  {left_out}"))));
         let (few, listed) = faults_by_kind(faults, FAULTS_FEW);
         lines.extend(few.into_iter().map(|line| ("", format!("  {line}"))));
-        let all = log.left_out + log.put_in_order + log.released;
+        let by_reason: u64 = log.by_reason.iter().map(|left_out| left_out.count).sum();
+        let all = log.left_out + log.put_in_order + log.released - by_reason;
         if !faults.is_empty() && all > listed {
             lines.push(("", format!("  and {} more", count(all - listed))));
         }

@@ -246,7 +246,7 @@ fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(Stri
 
 /// Counts of a log's entries, by use.
 fn about(log: &LogFacts) -> Html {
-    let LogFacts { file, jobs, faults, note, .. } = log;
+    let LogFacts { file, jobs, by_reason, faults, note, .. } = log;
     let counts = log.counts("submitted at their own time because the job that they follow is missing");
     let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
     let others = match counts.is_empty() {
@@ -258,9 +258,10 @@ fn about(log: &LogFacts) -> Html {
     if let Some(note) = note {
         html += html!("<p>Note that {note}.</p>\n", note);
     }
-    if !faults.is_empty() {
+    if !faults.is_empty() || !by_reason.is_empty() {
         html += html!("<ul>");
-        for line in faults_by_kind(faults, faults.len()).0 {
+        let reasons = by_reason.iter().map(ToString::to_string);
+        for line in reasons.chain(faults_by_kind(faults, faults.len()).0) {
             html += html!("<li>{}</li>", &line);
         }
         html += html!("</ul>\n");

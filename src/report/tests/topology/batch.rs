@@ -142,7 +142,10 @@ fn errors_are_reported() {
         ("workload.0.from=\"1 h\"", "log.swf has no job to run: 2 jobs are outside of the selected part"),
         ("workload.0.to=\"0 s\"", "expected `to` after `from`"),
         ("workload.0.source=\"batsim\"", "log.swf: line 1, column 1: expected a Batsim workload"),
-        ("workload.0.source=\"market\"", "expected swf, batsim, lublin or table, which a [batch] accepts"),
+        (
+            "workload.0.source=\"market\"",
+            "expected swf, batsim, sacct, slurm-events, lublin or table, which a [batch] accepts",
+        ),
         ("workload.0.strict=1", "expected true or false, found 1"),
         ("workload.0.site=\"yrok\"", "did you mean"),
         ("workload.0.overestimate=0.5", "a factor of at least 1"),

@@ -403,11 +403,12 @@ fn a_part_of_a_log_that_ends_before_it_begins_is_one_error() {
 /// Batch systems are no sources, but their logs can be read; the hint is for workloads alone.
 #[test]
 fn a_batch_system_as_a_source_gets_a_hint() {
-    let hint = "source = \"swf\"";
-    let hints = |keys: &str| {
+    let hints = |keys: &str, hint: &str| {
         let errors = of_log("", keys);
         assert_eq!(errors.len(), 1, "{errors:?}");
-        errors[0].contains("logs of batch systems are read in the Standard Workload Format") && errors[0].contains(hint)
+        errors[0].contains(hint)
     };
-    assert!(hints("source = \"slurm\"") && hints("source = \"sacct\"") && !hints("source = \"lubln\""));
+    let hint = "logs of batch systems are read in the Standard Workload Format: source = \"swf\"";
+    assert!(hints("source = \"pbs\"", hint) && !hints("source = \"lubln\"", hint));
+    assert!(hints("source = \"slurm\"", "source = \"sacct\""));
 }

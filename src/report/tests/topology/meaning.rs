@@ -470,7 +470,11 @@ fn every_name_of_the_catalogue_is_usable() {
                 }
                 _ => vec![setting.as_str()],
             };
-            load_text(base(&section.key, name), &settings)
+            let files = [
+                ("grid.toml", base(&section.key, name).as_bytes()),
+                ("log.sacct", super::round_trip::SACCT.as_bytes()),
+            ];
+            load_files(&files, &settings)
         };
         for entry in &section.entries {
             assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
@@ -500,12 +504,25 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("provisioning", _) | ("user", "strategy") | ("site", "mode" | "inner_slots" | "edge_slots")) => {
             BARGAINING
         }
+        Some(("workload", "size")) => DUMPED,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs" | "walltimes")) => QUEUEING,
         Some(("site", "scheduler")) if queue::find(name).is_some() || managers::find(name).is_some() => SHARED,
         _ => FINE,
     }
 }
+
+const DUMPED: &str = r#"name = "dumped"
+[batch]
+[[site]]
+name = "york"
+cores = 8
+[[user]]
+name = "alice"
+[[workload]]
+source = "sacct"
+file = "log.sacct"
+"#;
 
 const FAILING: &str = r#"name = "failing"
 [batch]
@@ -614,7 +631,7 @@ fn requests_are_read_and_only_their_errors_are_reported() {
         ("reservation.rect_end=\"clips\"", "clip"),
         (
             "workload.0.source=\"market\"",
-            "expected reservations, requests, swf, batsim or lublin, which a [reservation] accepts",
+            "expected reservations, requests, swf, batsim, sacct, slurm-events or lublin, which a [reservation] accepts",
         ),
     ] {
         let diagnostics = load_text(RESERVING, &[setting]).unwrap_err().to_string();

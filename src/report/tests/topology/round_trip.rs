@@ -30,6 +30,8 @@ fn bases() -> Vec<(String, String)> {
         ("workflow", "file = \"flow.dot\"".to_owned()),
         ("swf", "file = \"log.swf\"".to_owned()),
         ("batsim", "file = \"log.json\"".to_owned()),
+        ("sacct", "file = \"log.sacct\"".to_owned()),
+        ("slurm-events", "file = \"log.events\"".to_owned()),
         ("lublin", "jobs = 2".to_owned()),
         ("layered", "tasks = 5".to_owned()),
         ("parallel", "tasks = 5\ncores = 2".to_owned()),
@@ -107,6 +109,8 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("all share nodes".to_owned(), grid(usual, lublin)));
     let needing = "source = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"";
     bases.push(("needing".to_owned(), grid("[batch]", needing)));
+    let dumped = "source = \"sacct\"\nfile = \"log.sacct\"\nneeds = \"dual-core\"";
+    bases.push(("needing of a dump".to_owned(), grid("[batch]", dumped)));
     let queued = |defaults: &str| grid(&format!("{defaults}[batch]"), "source = \"lublin\"\njobs = 2");
     let impatient = queued("").replace("name = \"alice\"", "name = \"alice\"\nplanner = \"resubmit\"");
     bases.push(("impatient".to_owned(), impatient));
@@ -199,6 +203,11 @@ const BATSIM: &str = r#"{ "nb_res": 4, "jobs": [
     { "id": 1, "subtime": 0, "walltime": 20, "res": 1, "profile": "d" },
     { "id": 2, "subtime": 5000, "walltime": 20, "res": 1, "profile": "d" }],
     "profiles": { "d": { "type": "delay", "delay": 10 } } }"#;
+pub(super) const SACCT: &str = "JobIDRaw|User|Submit|Start|Elapsed|NNodes|NCPUS|Timelimit\n\
+    1|ann|2024-03-01T00:00:00|2024-03-01T00:00:00|00:00:10|1|2|00:01:00\n\
+    2|bob|2024-03-01T01:00:00|2024-03-01T01:00:00|00:00:10|1|1|00:01:00\n";
+const EVENTS: &str = "-dt 0 -e submit_batch_job | -J a_1 -sim-walltime 10 -N 1 -n 2 -t 1 job\n\
+    -dt 5000 -e submit_batch_job | -J a_2 -sim-walltime 10 -N 1 -n 1 -t 1 job\n";
 const FLOW: &str = "digraph flow {\n 1 [size=\"1e9\"];\n 2 [size=\"1e9\"];\n 1 -> 2 [size=\"1000\"];\n}\n";
 
 fn read(text: &str, settings: &[String]) -> Result<Topology, String> {
@@ -207,6 +216,8 @@ fn read(text: &str, settings: &[String]) -> Result<Topology, String> {
         ("grid.toml", text.as_bytes()),
         ("log.swf", LOG.as_bytes()),
         ("log.json", BATSIM.as_bytes()),
+        ("log.sacct", SACCT.as_bytes()),
+        ("log.events", EVENTS.as_bytes()),
         ("flow.dot", FLOW.as_bytes()),
         ("mosaic.json", FLOW.as_bytes()),
     ];
@@ -444,6 +455,14 @@ const NEVER: &[&str] = &[
     "workload.0.hash batsim",
     "workload.0.count batsim",
     "workload.0.utilisation batsim",
+    "workload.0.file sacct",
+    "workload.0.hash sacct",
+    "workload.0.count sacct",
+    "workload.0.utilisation sacct",
+    "workload.0.file slurm-events",
+    "workload.0.hash slurm-events",
+    "workload.0.count slurm-events",
+    "workload.0.utilisation slurm-events",
 ];
 
 #[test]

@@ -155,11 +155,12 @@ pub(super) enum Command {
         #[command(subcommand)]
         what: Generated,
     },
-    /// Convert files: a log of jobs (SWF) to a Batsim workload or back, a SimGrid platform to a topology
+    /// Convert files: a log of jobs (SWF) to a Batsim workload or back, a dump of sacct to SWF, a SimGrid platform to a
+    /// topology
     Convert {
         /// The file to convert; may be gzipped
         file: String,
-        /// The format to write a log of jobs in [default: batsim for SWF, swf for a Batsim workload]
+        /// The format to write a log of jobs in [default: batsim for SWF, else swf]
         #[arg(long, value_enum)]
         to: Option<logs::LogFormat>,
         /// Fail if anything is wrong with a log, instead of skipping and reporting it

@@ -23,7 +23,7 @@ pub const ROW: SystemRow = SystemRow {
     key: "batch",
     about: "rigid jobs in a queue at each site, assigned by a dispatcher",
     service: Some("dispatcher"),
-    sources: &["swf", "batsim", "lublin", "table"],
+    sources: &["swf", "batsim", "sacct", "slurm-events", "lublin", "table"],
     also: &[],
     schedulers: policies,
     own: Own::NOTHING,

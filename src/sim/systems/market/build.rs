@@ -20,7 +20,7 @@ pub const ROW: SystemRow = SystemRow {
     about: "jobs of dependent tasks whose worth decays with time, scheduled by an auctioneer",
     service: Some("auctioneer"),
     sources: &["market", "table", "workflow", "layered"],
-    also: &["swf", "batsim", "lublin"],
+    also: &["swf", "batsim", "sacct", "slurm-events", "lublin"],
     schedulers: roles::schedulers,
     own: Own::NOTHING,
     traits: Traits::NONE,

@@ -21,7 +21,7 @@ pub const ROW: SystemRow = SystemRow {
     about: "requests for nodes between a ready time and a deadline, answered by a meta-scheduler",
     service: Some("meta-scheduler"),
     sources: &["reservations", "requests"],
-    also: &["swf", "batsim", "lublin"],
+    also: &["swf", "batsim", "sacct", "slurm-events", "lublin"],
     schedulers: Vec::new,
     own: Own::NOTHING,
     traits: Traits {

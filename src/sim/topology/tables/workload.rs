@@ -237,17 +237,26 @@ impl WrittenWorkload {
     }
 }
 
-/// Form of the name of a source, with a hint for names of batch systems, whose logs are read as SWF.
+/// Form of the name of a source, with a hint for names of batch systems: the source that reads their logs.
 #[derive(Clone, Debug)]
 struct SourceName(Registered);
 
-const BATCH_SYSTEMS: [&str; 6] = ["slurm", "sacct", "pbs", "torque", "sge", "lsf"];
+const BATCH_SYSTEMS: [&str; 5] = ["slurm", "pbs", "torque", "sge", "lsf"];
+
+fn log_hint(name: &str) -> Option<&'static str> {
+    match name {
+        "slurm" => Some("the accounting of Slurm is read as sacct -P writes it: source = \"sacct\""),
+        _ if BATCH_SYSTEMS.contains(&name) => {
+            Some("logs of batch systems are read in the Standard Workload Format: source = \"swf\"")
+        }
+        _ => None,
+    }
+}
 
 impl Form<String> for SourceName {
     fn read(&self, field: &Field<'_>) -> Option<String> {
-        let hint = "logs of batch systems are read in the Standard Workload Format: source = \"swf\"";
         let names = self.0.words.iter().map(|word| word.name);
-        let name = field.name_or(self.0.what, names, &|text| BATCH_SYSTEMS.contains(&text).then_some(hint));
+        let name = field.name_or(self.0.what, names, &log_hint);
         name.map(str::to_owned)
     }
 

@@ -274,7 +274,7 @@ impl Rigids {
                 let submit = |job: &Weighed| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
                 jobs.into_iter().map(|job| Weighed { submit: submit(&job), ..job }).collect()
             }
-            Origin::Swf(_) | Origin::Batsim(_) => raised(&jobs, cores, target, end, seed),
+            _ => raised(&jobs, cores, target, end, seed),
         };
         let reached = utilisation(&raised, cores);
         let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {

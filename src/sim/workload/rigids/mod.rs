@@ -13,6 +13,7 @@ pub use self::handing::Handed;
 use super::lublin::Lublin;
 use super::needs;
 use super::rigid::Trace;
+use super::sacct;
 use super::staging::Data;
 use super::terms::JobTerms;
 use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
@@ -57,7 +58,26 @@ pub struct Rigids {
 pub enum Origin {
     Swf(LogFile),
     Batsim(LogFile),
+    Sacct(LogFile, sacct::Form),
+    SlurmEvents(LogFile, sacct::SizeIn),
     Lublin(Box<Lublin>),
+}
+
+impl Origin {
+    /// The file that the jobs are from; None for a model.
+    pub fn log(&self) -> Option<&LogFile> {
+        match self {
+            Origin::Swf(log) | Origin::Batsim(log) | Origin::Sacct(log, _) | Origin::SlurmEvents(log, _) => Some(log),
+            Origin::Lublin(_) => None,
+        }
+    }
+
+    pub fn log_mut(&mut self) -> Option<&mut LogFile> {
+        match self {
+            Origin::Swf(log) | Origin::Batsim(log) | Origin::Sacct(log, _) | Origin::SlurmEvents(log, _) => Some(log),
+            Origin::Lublin(_) => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -104,6 +124,22 @@ pub const BATSIM: SourceRow = SourceRow {
     name: "batsim",
     about: "rigid jobs of a Batsim workload, those with delays",
     read: |w, context| Source::Rigid(Rigids::read(Origin::Batsim(LogFile::default()), w, context)),
+};
+
+pub const SACCT: SourceRow = SourceRow {
+    name: "sacct",
+    about: "rigid jobs of a dump of Slurm's accounting, as sacct -P writes it",
+    read: |w, context| {
+        Source::Rigid(Rigids::read(Origin::Sacct(LogFile::default(), sacct::Form::default()), w, context))
+    },
+};
+
+pub const SLURM_EVENTS: SourceRow = SourceRow {
+    name: "slurm-events",
+    about: "rigid jobs of a file of events for the Slurm simulator of the University at Buffalo",
+    read: |w, context| {
+        Source::Rigid(Rigids::read(Origin::SlurmEvents(LogFile::default(), sacct::SizeIn::default()), w, context))
+    },
 };
 
 pub const LUBLIN: SourceRow = SourceRow {
@@ -189,14 +225,16 @@ impl JobSource for Rigids {
         match self.origin {
             Origin::Swf(_) => SWF.name,
             Origin::Batsim(_) => BATSIM.name,
+            Origin::Sacct(..) => SACCT.name,
+            Origin::SlurmEvents(..) => SLURM_EVENTS.name,
             Origin::Lublin(_) => LUBLIN.name,
         }
     }
 
     fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         match &mut self.origin {
-            Origin::Swf(_) | Origin::Batsim(_) => self.walk_log(w, context),
             Origin::Lublin(lublin) => lublin.walk(w, context),
+            _ => self.walk_log(w, context),
         }
         let deal = key("deal", "the distribution of rigid jobs to users");
         let one_by_one = "users take turns here: only for a queue, or to bargain, may one user have certain jobs";
@@ -278,9 +316,9 @@ impl JobSource for Rigids {
     }
 
     fn describe(&self) -> (&'static str, String) {
-        let from = match &self.origin {
-            Origin::Swf(log) | Origin::Batsim(log) => format!("of {}", log.path),
-            Origin::Lublin(_) => "of the model of Lublin and Feitelson".to_owned(),
+        let from = match self.origin.log() {
+            Some(log) => format!("of {}", log.path),
+            None => "of the model of Lublin and Feitelson".to_owned(),
         };
         ("job", from)
     }

@@ -8,23 +8,67 @@ use super::{Content, LogFile, Origin, Rigids, Walltimes, Window};
 use crate::numerals::counted;
 use crate::settings::units::MILLION;
 use crate::settings::{
-    Context, Field, Fields, FilePath, Flag, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Text, Unless, Walk, key,
+    Context, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Shape, Text,
+    Unless, Walk, key,
 };
 use crate::time::Span;
 use crate::workload::needs::{self, NeedsShape};
 use crate::workload::rigid::{Rigid, Trace};
 use crate::workload::terms::JobTerms;
-use crate::workload::{batsim, swf};
+use crate::workload::{batsim, sacct, slurm_events, swf};
 
 const LOG: &str = "a log of jobs";
+
+/// Any text, with an example of its own.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    what: &'static str,
+    example: &'static str,
+}
+
+impl Form<String> for Sample {
+    fn read(&self, field: &Field<'_>) -> Option<String> {
+        Text(self.what).read(field)
+    }
+
+    fn text(&self, value: &String) -> Option<String> {
+        Text(self.what).text(value)
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Text { what: self.what, pattern: None, example: self.example }
+    }
+}
+
+fn walk_size(size: &mut sacct::SizeIn, w: &mut dyn Walk) {
+    w.set(key("size", "the size of a job"), size, sacct::SizeIn::ALL);
+}
+
+/// Settings of a dump of `sacct`.
+fn walk_form(form: &mut sacct::Form, w: &mut dyn Walk) {
+    walk_size(&mut form.size, w);
+    let about = "the text between columns, as `sacct --delimiter` has it";
+    let expected = "a text of 1 to 16 bytes";
+    let delimiter = Sample { what: expected, example: "|" }
+        .that(expected, |text: &String| (1..=sacct::DELIMITER_MAX).contains(&text.len()));
+    w.set(key("delimiter", about).usual("that of the header, or `\"|\"`"), &mut form.delimiter, Maybe(delimiter));
+    let about = "the columns of a file without a header, as `sacct --format` has them";
+    let example = "JobIDRaw,User,Submit,Start,Elapsed,NNodes,NCPUS,Timelimit";
+    let fields = Sample { what: "names of columns with commas between them", example };
+    w.set(key("fields", about).usual("those of the header"), &mut form.fields, Maybe(fields));
+}
 
 impl Rigids {
     pub(super) fn walk_log(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let about = "true if a job waits for the one that it follows in its log";
         w.set(key("follow", about), &mut self.follow, Flag);
-        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), window, count, rate_millionths, .. } = self else {
-            return;
-        };
+        let Rigids { origin, window, count, rate_millionths, .. } = self;
+        match origin {
+            Origin::Sacct(_, form) => walk_form(form, w),
+            Origin::SlurmEvents(_, size) => walk_size(size, w),
+            Origin::Swf(_) | Origin::Batsim(_) | Origin::Lublin(_) => {}
+        }
+        let Some(log) = origin.log_mut() else { return };
         let LogFile { path, hash, strict } = log;
         // Content of a resolved topology whose log may be elsewhere.
         let (mut said_hash, mut said_count) =
@@ -69,7 +113,7 @@ impl Rigids {
 
     /// Reads the jobs from the file, or takes the resolved values if it is missing.
     fn open(&mut self, fields: &Fields<'_>, hash: Option<String>, count: Option<u32>, context: &Context<'_>) {
-        let Rigids { origin: Origin::Swf(log) | Origin::Batsim(log), .. } = self else { return };
+        let Some(log) = self.origin.log_mut() else { return };
         let Some(field) = fields.get("file") else { return };
         let Some((path, read)) = context.attached.files.get(&field.location()) else { return };
         log.path.clone_from(path);
@@ -96,8 +140,10 @@ impl Rigids {
     }
 
     fn jobs_of(&self, field: &Field<'_>, path: &str, bytes: &[u8]) -> Content {
-        let trace = match self.origin {
+        let trace = match &self.origin {
             Origin::Batsim(_) => batsim::read(bytes).map_err(|error| error.to_string()),
+            Origin::Sacct(_, form) => sacct::read(bytes, form).map_err(|error| error.to_string()),
+            Origin::SlurmEvents(_, size) => slurm_events::read(bytes, *size).map_err(|error| error.to_string()),
             Origin::Swf(_) | Origin::Lublin(_) => swf::read(bytes).map_err(|error| error.to_string()),
         };
         let content = match trace {
@@ -160,7 +206,7 @@ impl Rigids {
         let about = "the needs of tasks on their nodes, at sites whose nodes are shared";
         w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
         // No other source has memory.
-        if !matches!(origin, Origin::Swf(_)) {
+        if !matches!(origin, Origin::Swf(_) | Origin::Sacct(..)) {
             return;
         }
         let fits = w.purpose() == Purpose::List || *needs == needs::Rule::DualCore;

@@ -1,0 +1,36 @@
+//! Numbers for names of users, queues and partitions, which a log has by number.
+
+use std::collections::BTreeMap;
+
+use crate::settings::printable;
+
+/// Names of one column, with a number for each in order of appearance.
+#[derive(Default)]
+pub(super) struct NameNumbers {
+    numbers: BTreeMap<Vec<u8>, u32>,
+}
+
+impl NameNumbers {
+    /// The number of a name, from 1; None for an empty one.
+    pub fn number(&mut self, name: &[u8]) -> Option<u32> {
+        if name.is_empty() {
+            return None;
+        }
+        if let Some(number) = self.numbers.get(name) {
+            return Some(*number);
+        }
+        let number = self.numbers.len() as u32 + 1;
+        self.numbers.insert(name.to_owned(), number);
+        Some(number)
+    }
+
+    /// Lines of a header that name them: `Queue: 1 normal`.
+    pub fn lines(&self, title: &str) -> Vec<String> {
+        let mut names: Vec<(u32, &Vec<u8>)> = self.numbers.iter().map(|(name, number)| (*number, name)).collect();
+        names.sort_unstable();
+        let line = |(number, name): (u32, &Vec<u8>)| {
+            format!("{title}: {number} {}", printable(&String::from_utf8_lossy(name)))
+        };
+        names.into_iter().map(line).collect()
+    }
+}
