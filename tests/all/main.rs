@@ -37,6 +37,7 @@ mod shortage;
 mod siege;
 mod skip;
 mod slurm;
+mod slurm_dump;
 mod starting;
 mod sweep;
 mod tournament;
