@@ -42,6 +42,7 @@ mod text;
 mod trace;
 mod transfers;
 mod verify;
+pub mod when;
 mod why;
 mod witness;
 

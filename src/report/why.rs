@@ -112,14 +112,15 @@ pub struct Later {
 }
 
 /// A task at a site.
-struct Stay<'a> {
-    row: &'a JobRow,
-    index: usize,
-    came: Time,
-    start: Option<Time>,
-    /// Time at which it left its cores or the queue.
-    end: Time,
-    cores: u32,
+pub(super) struct Stay<'a> {
+    pub row: &'a JobRow,
+    pub index: usize,
+    /// Time at which it joined the queue.
+    pub came: Time,
+    pub start: Option<Time>,
+    /// Time at which it left its cores or the queue; the last time of the log if it is there.
+    pub end: Time,
+    pub cores: u32,
 }
 
 impl Tally {
@@ -259,7 +260,7 @@ impl Tally {
     }
 
     /// All tasks that were given to a site.
-    fn stays(&self, site: u32) -> Vec<Stay<'_>> {
+    pub(super) fn stays(&self, site: u32) -> Vec<Stay<'_>> {
         let mut stays = Vec::new();
         let latency = self.sites[site as usize].latency;
         for row in self.jobs.values() {

@@ -71,6 +71,7 @@ mod terminal;
 mod tests;
 mod tournament;
 mod validate;
+mod when;
 mod why;
 
 use std::sync::OnceLock;

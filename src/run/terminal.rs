@@ -95,16 +95,25 @@ pub struct ItemCounter {
     earlier: usize,
     terminal: bool,
     began: Instant,
+    /// Time before the first line.
+    patience: Duration,
     drawn: bool,
 }
 
 impl ItemCounter {
     pub fn new(what: &'static str, total: usize, earlier: usize) -> ItemCounter {
-        ItemCounter { what, total, earlier, terminal: is_watched(), began: Instant::now(), drawn: false }
+        let began = Instant::now();
+        ItemCounter { what, total, earlier, terminal: is_watched(), began, patience: Duration::ZERO, drawn: false }
+    }
+
+    /// Shows nothing in the first seconds.
+    pub fn patient(mut self) -> ItemCounter {
+        self.patience = PATIENCE;
+        self
     }
 
     pub fn update(&mut self, done: usize) {
-        if self.terminal {
+        if self.terminal && self.began.elapsed() >= self.patience {
             self.drawn = true;
             let line = count_line(self.what, done, self.earlier, self.total, self.began.elapsed());
             let _ = write!(io::stderr(), "{CLEAR}{line}");

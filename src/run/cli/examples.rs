@@ -52,6 +52,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         ],
     ),
     ("report", &["hansa report out/quickstart"]),
+    (
+        "when",
+        &[
+            "hansa when out/batch --at 12h --cores 64 --walltime 4h",
+            "hansa when out/batch --calibrate",
+            "hansa when --log queue.json --site-nodes 120 --nodes 4 --walltime 2h --policy easy",
+        ],
+    ),
     ("why", &["hansa why out/batch 886", "hansa why out/batch 17 --json"]),
     (
         "plan",

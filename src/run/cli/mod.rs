@@ -33,7 +33,7 @@ use super::sanitize::sanitize_text;
 use super::{
     Failure, Verbosity, bench, bound, build_runtime, certs, clock, cluster, compare, compose, convert,
     current_verbosity, err, files, generate, man, out, outside, plan, report, reproduce, set_verbosity, set_version,
-    signals, sweep, tournament, typed_words, validate, why,
+    signals, sweep, tournament, typed_words, validate, when, why,
 };
 use hansa_papers::{dfrs, heft, market, provisioning, reservation};
 use hansa_report::catalog;
@@ -214,6 +214,7 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
             compare::compare_results(&results, by.as_deref(), json, page.as_deref())
         }
         Command::Report { out, trace } => report::write_report(&out, trace),
+        Command::When(args) => when::when(&args),
         Command::Why { out, job, json } => why::explain_wait(&out, &job, json),
         Command::Validate { topology, strict, json } => {
             validate::validate_file(&topology.topology, &topology.overrides.parse()?, strict, json)

@@ -13,7 +13,7 @@ use self::experiments::SweepArgs;
 use self::shared::{OverrideArgs, ResultArgs};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
-use super::super::{EXIT_CODES, bench, bound, clock, generate, logs, plan, version_text};
+use super::super::{EXIT_CODES, bench, bound, clock, generate, logs, plan, version_text, when};
 use crate::flag_values::{folder_parser, parse_count, parse_speed, parse_time, some_time};
 
 pub(super) use self::experiments::Paper;
@@ -110,6 +110,8 @@ pub(super) enum Command {
         #[arg(long)]
         trace: bool,
     },
+    /// Predict when a job would start if it were submitted at a moment of a run, a log, or a listing of Slurm
+    When(Box<when::WhenArgs>),
     /// Explain why a job of a result waited: what was ahead of it, what was free, and what went first
     Why {
         /// A result folder

@@ -26,7 +26,7 @@ mod slotlist;
 mod tests;
 mod trial;
 
-pub use self::trial::{Ran, Rigid, play};
+pub use self::trial::{QueueState, Ran, Rigid, first_start, play};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
 

@@ -101,6 +101,91 @@ pub(super) fn play_among(
     }
 }
 
+/// State of a queue at a moment, from which [`first_start`] goes on. Running jobs have the rest of their times.
+#[derive(Clone, Copy, Debug)]
+pub struct QueueState<'a> {
+    pub now: Time,
+    pub running: &'a [Rigid],
+    /// In order of arrival.
+    pub waiting: &'a [Rigid],
+}
+
+/// Start of a job that arrives at the moment of the state, after all that wait. `later` are the jobs that arrive after
+/// it, in order of submission; only those before the start are drawn. None if it never starts.
+///
+/// Jobs that wait get their ranks and places anew, in order of arrival, as if all had arrived at that moment.
+pub fn first_start(
+    policy: &mut dyn Policy,
+    state: &QueueState<'_>,
+    job: Rigid,
+    later: impl Iterator<Item = Rigid>,
+) -> Option<Time> {
+    let own = state.running.len() + state.waiting.len();
+    let mut queue = OngoingTrial { policy, jobs: Vec::new(), ends: BinaryHeap::new(), own, start: None };
+    let mut later = later.peekable();
+    let mut now = state.now;
+    state.running.iter().for_each(|job| queue.submit(now, *job));
+    queue.pass(now);
+    state.waiting.iter().chain([&job]).for_each(|job| queue.submit(now, *job));
+    loop {
+        queue.pass(now);
+        if queue.start.is_some() {
+            return queue.start;
+        }
+        let coming = later.peek().map(|job| job.submit.max(now));
+        let ending = queue.ends.peek().map(|Reverse((end, ..))| *end);
+        let wake = queue.policy.wake().filter(|wake| *wake > now);
+        now = coming.into_iter().chain(ending).chain(wake).min()?;
+        queue.end_jobs(now);
+        while let Some(job) = later.next_if(|job| job.submit <= now) {
+            queue.submit(now, job);
+        }
+    }
+}
+
+/// A trial that ends with the start of one job.
+struct OngoingTrial<'a> {
+    policy: &'a mut dyn Policy,
+    /// All jobs so far, by number.
+    jobs: Vec<Rigid>,
+    /// End, number and latest end of each running job.
+    ends: BinaryHeap<Reverse<(Time, u32, Time)>>,
+    /// Number of the job whose start is wanted.
+    own: usize,
+    start: Option<Time>,
+}
+
+impl OngoingTrial<'_> {
+    fn submit(&mut self, now: Time, job: Rigid) {
+        let number = task(self.jobs.len() as u32);
+        self.jobs.push(job);
+        self.policy.submit(now, Ask { job: number, nodes: job.nodes, walltime: job.walltime });
+    }
+
+    fn end_jobs(&mut self, now: Time) {
+        while let Some(&Reverse((end, job, until))) = self.ends.peek()
+            && end <= now
+        {
+            self.ends.pop();
+            self.policy.end(now, task(job), until);
+        }
+    }
+
+    fn pass(&mut self, now: Time) {
+        let mut steps = Vec::new();
+        self.policy.pass(now, &mut steps);
+        for step in steps {
+            let Step::Start { job, .. } = step else { continue };
+            let number = job.job.0;
+            let Rigid { walltime, runtime, .. } = self.jobs[number as usize];
+            self.ends.push(Reverse((now + runtime.min(walltime), number, now + walltime)));
+            if number as usize == self.own {
+                self.start = Some(now);
+            }
+        }
+    }
+}
+
 /// The only task of the job with this number.
 pub(super) fn task(job: u32) -> TaskId {
     TaskId { job: JobId(job), index: 0 }

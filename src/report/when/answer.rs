@@ -1,0 +1,302 @@
+//! Answers in words and numbers, and their calibration.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use super::{Moment, PredictedRun, QueueRule, SeenJob, SiteLog, WantedJob};
+use hansa_sim::numerals::{count, counted, percent, span};
+use hansa_sim::time::Time;
+
+/// Share of the repetitions beyond each end of an interval.
+const TAIL: f64 = 0.05;
+
+/// Predictions for a job that arrives at one moment. Times are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct When {
+    pub site: String,
+    /// Cores of the site.
+    pub of: u32,
+    pub cores: u32,
+    pub requested: f64,
+    pub at: f64,
+    pub running: JobCount,
+    pub waiting: JobCount,
+    /// Number of finished jobs whose ratios of used to requested time predict run times.
+    pub ratios: u64,
+    /// Running and waiting jobs whose users have enough ratios of their own.
+    pub of_known_users: u64,
+    /// Past days from which later arrivals are drawn, and the submissions in them; both 0 if none are expected.
+    pub past_days: u64,
+    pub past_jobs: u64,
+    pub runs: u64,
+    pub seed: u64,
+    pub policies: Vec<PolicyAnswer>,
+}
+
+/// Jobs, and their cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct JobCount {
+    pub jobs: u64,
+    pub cores: u64,
+}
+
+/// Predictions under one policy: seconds from the moment to the start and to the end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PolicyAnswer {
+    pub policy: String,
+    /// True if the site has this policy.
+    pub own: bool,
+    /// None if the job starts in no repetition.
+    pub start: Option<Quantiles>,
+    pub end: Option<Quantiles>,
+}
+
+/// The median, and an interval that holds 90 % of the repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Quantiles {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Comparison of predictions with the starts of the log.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Calibration {
+    pub policy: String,
+    /// Number of jobs that have started, of which some are drawn.
+    pub of: u64,
+    pub jobs: u64,
+    pub within: u64,
+    pub before: u64,
+    pub after: u64,
+    /// Of these, those that did not start at once.
+    pub waited: u64,
+    pub waited_within: u64,
+    pub waited_before: u64,
+    pub waited_after: u64,
+    /// Median width of the intervals of jobs that waited, in seconds.
+    pub width: f64,
+    pub runs: u64,
+    pub seed: u64,
+}
+
+/// A job of the log beside its prediction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub waited: bool,
+    /// Its start against the interval.
+    pub start: Ordering,
+    pub width: f64,
+}
+
+impl When {
+    /// The situation at a moment; policies are added later.
+    pub fn of(site: &str, log: &SiteLog, moment: &Moment<'_>, wanted: WantedJob, runs: u64, seed: u64) -> When {
+        let [running, waiting] = moment.jobs();
+        let (past_days, past_jobs) = moment.past();
+        When {
+            site: site.to_owned(),
+            of: log.cores,
+            cores: wanted.cores,
+            requested: wanted.walltime.micros() as f64 / 1e6,
+            at: moment.now().micros() as f64 / 1e6,
+            running: JobCount::of(&running),
+            waiting: JobCount::of(&waiting),
+            ratios: moment.ratios(),
+            of_known_users: running.iter().chain(&waiting).filter(|job| moment.knows(job.user)).count() as u64,
+            past_days,
+            past_jobs,
+            runs,
+            seed,
+            policies: Vec::new(),
+        }
+    }
+
+    /// The answer in words; `moment` writes a time of the log.
+    pub fn text(&self, moment: &dyn Fn(Time) -> String) -> String {
+        let time = |seconds: f64| moment(Time::from_micros(((self.at + seconds) * 1e6) as u64));
+        let JobCount { jobs, cores } = self.running;
+        let mut text = format!(
+            "{} for {} at {}, which has {}, from {} on: {} on {}, {} for {}\n",
+            counted(self.cores.into(), "core"),
+            span(self.requested),
+            self.site,
+            count(self.of.into()),
+            time(0.0),
+            verb(jobs, "runs", "run"),
+            count(cores),
+            verb(self.waiting.jobs, "waits", "wait"),
+            count(self.waiting.cores),
+        );
+        let heads = ["policy", "starts in", "90 % interval", "median start", "median end"].map(str::to_owned);
+        let mut rows = vec![heads];
+        for answer in &self.policies {
+            let name = if answer.own { format!("{} (own)", answer.policy) } else { answer.policy.clone() };
+            let cells = answer.start.zip(answer.end).map(|(start, end)| {
+                let interval = format!("{} to {}", span(start.low), span(start.high));
+                [span(start.median), interval, time(start.median), time(end.median)]
+            });
+            let [wait, interval, start, end] = cells.unwrap_or_else(|| ["never", "", "", ""].map(str::to_owned));
+            rows.push([name, wait, interval, start, end]);
+        }
+        put_table(&mut text, &rows);
+        let all = self.running.jobs + self.waiting.jobs;
+        text.push_str(&match self.ratios {
+            0 => "run times: no job has ended, so each is uniform up to the request\n".to_owned(),
+            ratios => format!(
+                "run times: from {} of used to requested time; {} of the {} that run or wait mostly from their own users\n",
+                counted(ratios, "latest ratio"),
+                count(self.of_known_users),
+                counted(all, "job"),
+            ),
+        });
+        text.push_str(&match self.past_days {
+            0 => "later jobs: none, as there is no history of at least 6 h; later arrivals may delay the start\n"
+                .to_owned(),
+            days => format!(
+                "later jobs: as on the last {}, with {}, one at a time in random order\n",
+                counted(days, "day"),
+                counted(self.past_jobs, "submission"),
+            ),
+        });
+        let _ = writeln!(text, "{} of each policy, seed {}", counted(self.runs, "repetition"), self.seed);
+        text
+    }
+}
+
+impl JobCount {
+    fn of(jobs: &[SeenJob]) -> JobCount {
+        JobCount { jobs: jobs.len() as u64, cores: jobs.iter().map(|job| u64::from(job.cores)).sum() }
+    }
+}
+
+impl PolicyAnswer {
+    /// Sums up the repetitions under a policy. One in which the job never starts counts as later than all others.
+    pub fn of(policy: &str, own: bool, now: Time, runs: &[Option<PredictedRun>]) -> PolicyAnswer {
+        let quantiles = |time: fn(&PredictedRun) -> Time| {
+            let times = runs.iter().map(|run| run.as_ref().map_or(Time::NEVER, time)).collect();
+            Quantiles::of(times).map(|(low, median, high)| {
+                let seconds = |time: Time| time.since(now).micros() as f64 / 1e6;
+                Quantiles { low: seconds(low), median: seconds(median), high: seconds(high) }
+            })
+        };
+        PolicyAnswer {
+            policy: policy.to_owned(),
+            own,
+            start: quantiles(|run| run.start),
+            end: quantiles(|run| run.end),
+        }
+    }
+}
+
+impl Quantiles {
+    /// The lower end of the interval, the median and the upper end. None if one of them is never.
+    fn of(mut times: Vec<Time>) -> Option<(Time, Time, Time)> {
+        times.sort_unstable();
+        let last = times.len().checked_sub(1)?;
+        let beyond = ((last + 1) as f64 * TAIL) as usize;
+        let high = times[last - beyond];
+        (high < Time::NEVER).then(|| (times[beyond], times[last / 2], high))
+    }
+}
+
+impl Outcome {
+    /// Predicts the start of a job of the log from what was known at its arrival. None if it has not started.
+    pub fn of(log: &SiteLog, job: usize, rule: QueueRule<'_>, runs: u64, seed: u64) -> Option<Outcome> {
+        let SeenJob { user, cores, requested, came, start, .. } = log.jobs[job];
+        let start = start?;
+        let moment = Moment::of_arrival(log, job);
+        let wanted = WantedJob { cores, walltime: requested, user: Some(user) };
+        let starts = (0..runs).map(|run| moment.draw(rule, wanted, seed, run).map_or(Time::NEVER, |run| run.start));
+        let (low, _, high) = Quantiles::of(starts.collect()).unwrap_or((Time::NEVER, Time::NEVER, Time::NEVER));
+        let side = if start < low {
+            Ordering::Less
+        } else if start > high {
+            Ordering::Greater
+        } else {
+            Ordering::Equal
+        };
+        Some(Outcome { waited: start > came, start: side, width: high.since(low).micros() as f64 / 1e6 })
+    }
+}
+
+impl Calibration {
+    pub fn of(policy: &str, started: u64, outcomes: &[Outcome], runs: u64, seed: u64) -> Calibration {
+        let waited: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.waited).collect();
+        let of_all = |side: Ordering| outcomes.iter().filter(|outcome| outcome.start == side).count() as u64;
+        let of_waited = |side: Ordering| waited.iter().filter(|outcome| outcome.start == side).count() as u64;
+        let mut widths: Vec<f64> = waited.iter().map(|outcome| outcome.width).collect();
+        widths.sort_unstable_by(f64::total_cmp);
+        Calibration {
+            policy: policy.to_owned(),
+            of: started,
+            jobs: outcomes.len() as u64,
+            within: of_all(Ordering::Equal),
+            before: of_all(Ordering::Less),
+            after: of_all(Ordering::Greater),
+            waited: waited.len() as u64,
+            waited_within: of_waited(Ordering::Equal),
+            waited_before: of_waited(Ordering::Less),
+            waited_after: of_waited(Ordering::Greater),
+            width: widths.get(widths.len() / 2).copied().unwrap_or(0.0),
+            runs,
+            seed,
+        }
+    }
+}
+
+impl fmt::Display for Calibration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = |part: u64, all: u64| if all == 0 { "none".to_owned() } else { percent(part as f64 / all as f64) };
+        writeln!(
+            f,
+            "{} of the {} that started, under {}: {} ({}) started within the 90 % interval, {} before, {} after",
+            counted(self.jobs, "job"),
+            count(self.of),
+            self.policy,
+            count(self.within),
+            share(self.within, self.jobs),
+            count(self.before),
+            count(self.after),
+        )?;
+        if self.waited > 0 {
+            writeln!(
+                f,
+                "the {} that waited: {} ({}) within, {} before, {} after; median width of an interval {}",
+                count(self.waited),
+                count(self.waited_within),
+                share(self.waited_within, self.waited),
+                count(self.waited_before),
+                count(self.waited_after),
+                span(self.width),
+            )?;
+        }
+        writeln!(
+            f,
+            "each from what was known at its submission; {} a job, seed {}",
+            counted(self.runs, "repetition"),
+            self.seed
+        )
+    }
+}
+
+/// A number of jobs with its verb.
+fn verb(jobs: u64, one: &str, several: &str) -> String {
+    format!("{} {}", counted(jobs, "job"), if jobs == 1 { one } else { several })
+}
+
+/// Appends rows with columns of equal width, two spaces apart.
+fn put_table(text: &mut String, rows: &[[String; 5]]) {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; 5] = std::array::from_fn(width);
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row.iter().zip(widths) {
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}

@@ -1,0 +1,152 @@
+//! A moment of a log as a scheduler sees it, and the ways in which it may go on.
+
+use hansa_sim::grid::{QueueOrder, Reserved};
+use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::roles::queue::{QueuePolicyRow, QueueState, RankedPart, Rigid, first_start};
+use hansa_sim::time::{Span, Time};
+
+use super::later::PastDays;
+use super::ratios::{Ratios, UserLuck};
+use super::{SeenJob, SiteLog};
+
+/// Walltime that is left to a job that has exceeded its request.
+const GRACE: Span = Span::from_secs(60);
+
+/// What a scheduler knows at one time: jobs that have arrived, with the run times of those that have ended.
+#[derive(Debug)]
+pub struct Moment<'a> {
+    log: &'a SiteLog,
+    now: Time,
+    /// Number of jobs that have arrived: the first ones of the log.
+    arrived: usize,
+    running: Vec<usize>,
+    /// In order of arrival.
+    waiting: Vec<usize>,
+    ratios: Ratios,
+    past: PastDays,
+}
+
+/// A job whose start is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WantedJob {
+    pub cores: u32,
+    pub walltime: Span,
+    /// An index into the users of the log, whose ratios predict its end.
+    pub user: Option<u32>,
+}
+
+/// A policy for queues, with the order of the queue and the bookings of the site.
+#[derive(Clone, Copy)]
+pub struct QueueRule<'a> {
+    pub policy: &'static QueuePolicyRow,
+    pub order: QueueOrder,
+    pub reserved: &'a [Reserved],
+}
+
+/// Start and end of the wanted job in one repetition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PredictedRun {
+    pub start: Time,
+    pub end: Time,
+}
+
+impl<'a> Moment<'a> {
+    /// The moment `now`, after the arrivals of that time. Jobs that start or arrive later are not looked at, nor is the
+    /// end of a job that has not ended. O(n log n) in the number of jobs that have arrived.
+    pub fn at(log: &'a SiteLog, now: Time) -> Moment<'a> {
+        Moment::after(log, now, log.jobs.partition_point(|job| job.came <= now))
+    }
+
+    /// The moment at which a job of the log arrives, which itself is not known yet.
+    pub fn of_arrival(log: &'a SiteLog, job: usize) -> Moment<'a> {
+        Moment::after(log, log.jobs[job].came, job)
+    }
+
+    fn after(log: &'a SiteLog, now: Time, arrived: usize) -> Moment<'a> {
+        let known = &log.jobs[..arrived];
+        let mut running = Vec::new();
+        let mut waiting = Vec::new();
+        let mut finished: Vec<&SeenJob> = Vec::new();
+        for (place, job) in known.iter().enumerate() {
+            if job.end.is_some_and(|end| end <= now) {
+                finished.push(job);
+            } else if job.start.is_some_and(|start| start < now) {
+                running.push(place);
+            } else {
+                waiting.push(place);
+            }
+        }
+        finished.sort_by_key(|job| std::cmp::Reverse(job.end));
+        let ratios = Ratios::of(finished.into_iter());
+        Moment { log, now, arrived, running, waiting, ratios, past: PastDays::of(known, now) }
+    }
+
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Running jobs, and waiting ones.
+    pub fn jobs(&self) -> [Vec<SeenJob>; 2] {
+        [&self.running, &self.waiting].map(|places| places.iter().map(|place| self.log.jobs[*place]).collect())
+    }
+
+    /// Number of ratios of used to requested time.
+    pub fn ratios(&self) -> u64 {
+        self.ratios.count() as u64
+    }
+
+    /// True if this user has enough ratios of its own.
+    pub fn knows(&self, user: u32) -> bool {
+        self.ratios.knows(user)
+    }
+
+    /// Number of past days from which later arrivals are drawn, and of the submissions in them.
+    pub fn past(&self) -> (u64, u64) {
+        (self.past.count(), self.past.jobs())
+    }
+
+    /// One repetition: the run of the wanted job if it arrives now and a policy goes on with drawn run times and
+    /// arrivals. None if it never starts. Equal seeds and numbers give equal draws under every policy.
+    pub fn draw(&self, rule: QueueRule<'_>, wanted: WantedJob, seed: u64, number: u64) -> Option<PredictedRun> {
+        let run = mix(seed ^ mix(number));
+        let running: Vec<Rigid> = self.running.iter().map(|place| self.rest(run, *place)).collect();
+        let waiting: Vec<Rigid> = self.waiting.iter().map(|place| self.drawn(run, *place, self.now)).collect();
+        let state = QueueState { now: self.now, running: &running, waiting: &waiting };
+        // A job without a known user draws its run time from all.
+        let user = wanted.user.unwrap_or(u32::MAX);
+        let runtime = self.ratios.draw(user, wanted.walltime, Span::ZERO, UserLuck::of(run, user));
+        let job = Rigid { submit: self.now, nodes: wanted.cores, walltime: wanted.walltime, runtime };
+        let reserved: Vec<Reserved> = rule.reserved.iter().filter(|booked| booked.until > self.now).cloned().collect();
+        let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order);
+        // Where only the first of the queue may start, nobody overtakes it.
+        let is_overtaken = rule.policy.ranks != RankedPart::Head || rule.order != QueueOrder::Arrival;
+        let arrivals = self.past.arrivals(&self.log.jobs[..self.arrived], self.now, SplitMix64::new(mix(run)));
+        let later = arrivals.map(|(place, submit)| self.drawn(run, place, submit));
+        let start = first_start(&mut *policy, &state, job, later.take_while(|_| is_overtaken))?;
+        Some(PredictedRun { start, end: start + runtime.min(wanted.walltime) })
+    }
+
+    /// The rest of a running job.
+    fn rest(&self, run: u64, place: usize) -> Rigid {
+        let job = self.log.jobs[place];
+        let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
+        let runtime = self.ratios.draw(job.user, job.requested, elapsed, UserLuck::of(run, job.user));
+        let left = Span::from_micros(job.requested.micros().saturating_sub(elapsed.micros()));
+        Rigid {
+            submit: self.now,
+            nodes: job.cores,
+            walltime: if left.is_zero() { GRACE } else { left },
+            runtime: Span::from_micros(runtime.micros() - elapsed.micros()),
+        }
+    }
+
+    /// A job that arrives at `submit`, with its run time if that is known, and otherwise with one that it may have.
+    fn drawn(&self, run: u64, place: usize, submit: Time) -> Rigid {
+        let job = self.log.jobs[place];
+        let known = job.ran().filter(|_| job.end.is_some_and(|end| end <= self.now));
+        let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
+        let luck = UserLuck::of(run, job.user);
+        let runtime = known.unwrap_or_else(|| self.ratios.draw(job.user, job.requested, elapsed, luck));
+        Rigid { submit, nodes: job.cores, walltime: job.requested, runtime }
+    }
+}
