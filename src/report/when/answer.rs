@@ -167,7 +167,7 @@ impl When {
 }
 
 impl JobCount {
-    fn of(jobs: &[SeenJob]) -> JobCount {
+    fn of(jobs: &[&SeenJob]) -> JobCount {
         JobCount { jobs: jobs.len() as u64, cores: jobs.iter().map(|job| u64::from(job.cores)).sum() }
     }
 }
@@ -205,7 +205,7 @@ impl Quantiles {
 impl Outcome {
     /// Predicts the start of a job of the log from what was known at its arrival. None if it has not started.
     pub fn of(log: &SiteLog, job: usize, rule: QueueRule<'_>, runs: u64, seed: u64) -> Option<Outcome> {
-        let SeenJob { user, cores, requested, came, start, .. } = log.jobs[job];
+        let &SeenJob { user, cores, requested, came, start, .. } = &log.jobs[job];
         let start = start?;
         let moment = Moment::of_arrival(log, job);
         let wanted = WantedJob { cores, walltime: requested, user: Some(user) };

@@ -1,8 +1,8 @@
 //! A moment of a log as a scheduler sees it, and the ways in which it may go on.
 
-use hansa_sim::grid::{QueueOrder, Reserved};
+use hansa_sim::grid::{NodeSet, QueueOrder, Reserved};
 use hansa_sim::random::{SplitMix64, mix};
-use hansa_sim::roles::queue::{QueuePolicyRow, QueueState, RankedPart, Rigid, first_start};
+use hansa_sim::roles::queue::{QueuePolicyRow, QueueState, RankedPart, Rigid, RunningRigid, first_start};
 use hansa_sim::time::{Span, Time};
 
 use super::later::PastDays;
@@ -86,8 +86,8 @@ impl<'a> Moment<'a> {
     }
 
     /// Running jobs, and waiting ones.
-    pub fn jobs(&self) -> [Vec<SeenJob>; 2] {
-        [&self.running, &self.waiting].map(|places| places.iter().map(|place| self.log.jobs[*place]).collect())
+    pub fn jobs(&self) -> [Vec<&SeenJob>; 2] {
+        [&self.running, &self.waiting].map(|places| places.iter().map(|place| &self.log.jobs[*place]).collect())
     }
 
     /// Number of ratios of used to requested time.
@@ -109,14 +109,14 @@ impl<'a> Moment<'a> {
     /// arrivals. None if it never starts. Equal seeds and numbers give equal draws under every policy.
     pub fn draw(&self, rule: QueueRule<'_>, wanted: WantedJob, seed: u64, number: u64) -> Option<PredictedRun> {
         let run = mix(seed ^ mix(number));
-        let running: Vec<Rigid> = self.running.iter().map(|place| self.rest(run, *place)).collect();
+        let reserved: Vec<Reserved> = rule.reserved.iter().filter(|booked| booked.until > self.now).cloned().collect();
+        let running: Vec<RunningRigid> = self.running.iter().map(|place| self.rest(run, *place, &reserved)).collect();
         let waiting: Vec<Rigid> = self.waiting.iter().map(|place| self.drawn(run, *place, self.now)).collect();
         let state = QueueState { now: self.now, running: &running, waiting: &waiting };
         // A job without a known user draws its run time from all.
         let user = wanted.user.unwrap_or(u32::MAX);
         let runtime = self.ratios.draw(user, wanted.walltime, Span::ZERO, UserLuck::of(run, user));
         let job = Rigid { submit: self.now, nodes: wanted.cores, walltime: wanted.walltime, runtime };
-        let reserved: Vec<Reserved> = rule.reserved.iter().filter(|booked| booked.until > self.now).cloned().collect();
         let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order);
         // Where only the first of the queue may start, nobody overtakes it.
         let is_overtaken = rule.policy.ranks != RankedPart::Head || rule.order != QueueOrder::Arrival;
@@ -126,23 +126,26 @@ impl<'a> Moment<'a> {
         Some(PredictedRun { start, end: start + runtime.min(wanted.walltime) })
     }
 
-    /// The rest of a running job.
-    fn rest(&self, run: u64, place: usize) -> Rigid {
-        let job = self.log.jobs[place];
+    /// The rest of a running job. Nodes that are booked meanwhile are taken for unknown, as it may have been moved.
+    fn rest(&self, run: u64, place: usize, reserved: &[Reserved]) -> RunningRigid {
+        let job = &self.log.jobs[place];
         let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
         let runtime = self.ratios.draw(job.user, job.requested, elapsed, UserLuck::of(run, job.user));
         let left = Span::from_micros(job.requested.micros().saturating_sub(elapsed.micros()));
-        Rigid {
+        let rest = Rigid {
             submit: self.now,
             nodes: job.cores,
             walltime: if left.is_zero() { GRACE } else { left },
             runtime: Span::from_micros(runtime.micros() - elapsed.micros()),
-        }
+        };
+        let until = self.now + rest.walltime;
+        let is_booked = reserved.iter().any(|booked| booked.from < until && booked.nodes.meets(&job.nodes));
+        RunningRigid { job: rest, nodes: if is_booked { NodeSet::default() } else { job.nodes.clone() } }
     }
 
     /// A job that arrives at `submit`, with its run time if that is known, and otherwise with one that it may have.
     fn drawn(&self, run: u64, place: usize, submit: Time) -> Rigid {
-        let job = self.log.jobs[place];
+        let job = &self.log.jobs[place];
         let known = job.ran().filter(|_| job.end.is_some_and(|end| end <= self.now));
         let elapsed = job.start.map_or(Span::ZERO, |start| self.now.since(start));
         let luck = UserLuck::of(run, job.user);

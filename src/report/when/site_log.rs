@@ -1,5 +1,6 @@
 //! Jobs of one site: those of a run, taken from its tally.
 
+use hansa_sim::grid::NodeSet;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::Topology;
 
@@ -7,11 +8,13 @@ use crate::Tally;
 use crate::log_numbers::LogNumbers;
 
 /// A job at a site, as far as it is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeenJob {
     /// An index into the users of the log.
     pub user: u32,
     pub cores: u32,
+    /// Cores that it is or was on; empty if they are unknown.
+    pub nodes: NodeSet,
     pub requested: Span,
     /// Time at which it joined the queue.
     pub came: Time,
@@ -71,6 +74,7 @@ impl Tally {
             jobs.push(SeenJob {
                 user: of_log.unwrap_or(stay.row.user.0),
                 cores: stay.cores,
+                nodes: stay.row.tasks[stay.index].cores.clone(),
                 requested: stay.row.job.tasks[stay.index].walltime,
                 came: stay.came,
                 start: stay.start,

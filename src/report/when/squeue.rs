@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use hansa_sim::grid::NodeSet;
 use hansa_sim::near::nearest;
 use hansa_sim::time::{Span, Time};
 
@@ -93,6 +94,7 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
         jobs.push(SeenJob {
             user: user as u32,
             cores: u32::try_from(size).unwrap_or(u32::MAX),
+            nodes: NodeSet::default(),
             requested: limit.map_or(UNLIMITED, |limit| Span::from_secs(limit.saturating_mul(60))).min(UNLIMITED),
             came: unix_time(submit),
             start: start.map(unix_time),

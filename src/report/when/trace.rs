@@ -1,5 +1,6 @@
 //! Jobs of a log in the Standard Workload Format that says when jobs started, at one site.
 
+use hansa_sim::grid::NodeSet;
 use hansa_sim::settings::counted;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::{Rigid, Trace};
@@ -66,7 +67,15 @@ impl SiteLog {
             let requested = job.walltime().or(job.runtime).unwrap_or(USUAL_REQUEST);
             let user = job.user.unwrap_or(u32::MAX);
             users.push(user);
-            jobs.push(SeenJob { user, cores: size, requested, came: job.submit, start, end });
+            jobs.push(SeenJob {
+                user,
+                cores: size,
+                nodes: NodeSet::default(),
+                requested,
+                came: job.submit,
+                start,
+                end,
+            });
         }
         if without_start > 0 {
             return Err(format!(

@@ -157,6 +157,11 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         nodes
     }
 
+    fn adopt(&mut self, now: Time, ask: &Ask, nodes: &NodeSet) -> bool {
+        self.start(now, ask, S::of(nodes));
+        true
+    }
+
     fn end(&mut self, _: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends but does not run");

@@ -54,6 +54,10 @@ pub(super) trait NodePool: Clone + Send + 'static {
     /// Subtracts a follower that has started from the nodes beside the head's reservation.
     fn shrink(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
     fn start(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
+    /// See [`Policy::adopt`].
+    fn adopt(&mut self, _now: Time, _ask: &Ask, _nodes: &NodeSet) -> bool {
+        false
+    }
     fn end(&mut self, now: Time, job: TaskId, until: Time);
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
     fn taken(&self, from: Time, until: Time) -> NodeSet;
@@ -157,6 +161,11 @@ impl<S: NodePool> Policy for Easy<S> {
             self.look_anew();
         }
         self.queue.insert(place, new);
+    }
+
+    fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
+        self.look_anew();
+        self.supply.adopt(now, &ask, nodes)
     }
 
     fn submit_first(&mut self, now: Time, ask: Ask) {

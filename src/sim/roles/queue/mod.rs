@@ -26,7 +26,7 @@ mod slotlist;
 mod tests;
 mod trial;
 
-pub use self::trial::{QueueState, Ran, Rigid, first_start, play};
+pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
 
@@ -37,6 +37,12 @@ pub trait Policy: Send {
 
     /// A job joins the queue; it fits the site.
     fn submit(&mut self, now: Time, ask: Ask);
+
+    /// Takes over a job that runs already, on nodes that are free for its walltime from now on. False if nodes are only
+    /// counted: the job can be submitted instead.
+    fn adopt(&mut self, _now: Time, _ask: Ask, _nodes: &NodeSet) -> bool {
+        false
+    }
 
     /// A job comes back to the head of the queue, ahead of all that wait.
     fn submit_first(&mut self, now: Time, ask: Ask);

@@ -169,6 +169,19 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.queue.insert(place, planned);
     }
 
+    fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
+        if P::MOVES {
+            return false;
+        }
+        self.places.advance(now);
+        let until = now + ask.walltime;
+        let room = P::room_of(&Reserved { from: now, until, nodes: nodes.clone() });
+        self.places.insert(now, until, &room);
+        let place = self.running.partition_point(|running| (running.until, running.job) < (until, ask.job));
+        self.running.insert(place, PlannedRun { until, job: ask.job, room, nodes: nodes.clone() });
+        true
+    }
+
     /// All other jobs give way, and get the earliest places left, in order of the queue.
     fn submit_first(&mut self, now: Time, ask: Ask) {
         self.places.advance(now);

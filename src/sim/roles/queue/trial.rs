@@ -105,9 +105,17 @@ pub(super) fn play_among(
 #[derive(Clone, Copy, Debug)]
 pub struct QueueState<'a> {
     pub now: Time,
-    pub running: &'a [Rigid],
+    pub running: &'a [RunningRigid],
     /// In order of arrival.
     pub waiting: &'a [Rigid],
+}
+
+/// A running job with its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningRigid {
+    pub job: Rigid,
+    /// Empty if they are unknown: the policy chooses others.
+    pub nodes: NodeSet,
 }
 
 /// Start of a job that arrives at the moment of the state, after all that wait. `later` are the jobs that arrive after
@@ -124,8 +132,7 @@ pub fn first_start(
     let mut queue = OngoingTrial { policy, jobs: Vec::new(), ends: BinaryHeap::new(), own, start: None };
     let mut later = later.peekable();
     let mut now = state.now;
-    state.running.iter().for_each(|job| queue.submit(now, *job));
-    queue.pass(now);
+    queue.take_over(now, state.running);
     state.waiting.iter().chain([&job]).for_each(|job| queue.submit(now, *job));
     loop {
         queue.pass(now);
@@ -157,9 +164,38 @@ struct OngoingTrial<'a> {
 
 impl OngoingTrial<'_> {
     fn submit(&mut self, now: Time, job: Rigid) {
+        let ask = self.add(job);
+        self.policy.submit(now, ask);
+    }
+
+    fn add(&mut self, job: Rigid) -> Ask {
         let number = task(self.jobs.len() as u32);
         self.jobs.push(job);
-        self.policy.submit(now, Ask { job: number, nodes: job.nodes, walltime: job.walltime });
+        Ask { job: number, nodes: job.nodes, walltime: job.walltime }
+    }
+
+    /// Leaves running jobs on their nodes. Those whose nodes are unknown, or taken by another one, or only counted, get
+    /// nodes first.
+    fn take_over(&mut self, now: Time, running: &[RunningRigid]) {
+        let mut taken = NodeSet::default();
+        let mut homeless: Vec<Ask> = Vec::new();
+        for RunningRigid { job, nodes } in running {
+            let ask = self.add(*job);
+            let are_known = nodes.len() == job.nodes && !nodes.meets(&taken);
+            if are_known && self.policy.adopt(now, ask, nodes) {
+                taken.unite(nodes);
+                self.add_end(now, ask.job);
+            } else {
+                homeless.push(ask);
+            }
+        }
+        homeless.into_iter().for_each(|ask| self.policy.submit(now, ask));
+        self.pass(now);
+    }
+
+    fn add_end(&mut self, now: Time, job: TaskId) {
+        let Rigid { walltime, runtime, .. } = self.jobs[job.job.0 as usize];
+        self.ends.push(Reverse((now + runtime.min(walltime), job.job.0, now + walltime)));
     }
 
     fn end_jobs(&mut self, now: Time) {
@@ -176,10 +212,8 @@ impl OngoingTrial<'_> {
         self.policy.pass(now, &mut steps);
         for step in steps {
             let Step::Start { job, .. } = step else { continue };
-            let number = job.job.0;
-            let Rigid { walltime, runtime, .. } = self.jobs[number as usize];
-            self.ends.push(Reverse((now + runtime.min(walltime), number, now + walltime)));
-            if number as usize == self.own {
+            self.add_end(now, job);
+            if job.job.0 as usize == self.own {
                 self.start = Some(now);
             }
         }
