@@ -11,6 +11,8 @@ use hansa_sim::time::Time;
 
 /// Share of the repetitions beyond each end of an interval.
 const TAIL: f64 = 0.05;
+/// Least share of jobs that should start within their intervals.
+const GOOD: f64 = 0.85;
 
 /// Predictions for a job that arrives at one moment. Times are in seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -71,7 +73,7 @@ pub struct Calibration {
     pub within: u64,
     pub before: u64,
     pub after: u64,
-    /// Of these, those that did not start at once.
+    /// Jobs that did not start at once.
     pub waited: u64,
     pub waited_within: u64,
     pub waited_before: u64,
@@ -271,6 +273,13 @@ impl fmt::Display for Calibration {
                 count(self.waited_before),
                 count(self.waited_after),
                 span(self.width),
+            )?;
+        }
+        if (self.within as f64) < GOOD * self.jobs as f64 {
+            let good = percent(GOOD);
+            writeln!(
+                f,
+                "fewer than {good}: intervals are too narrow here, or the jobs were started by another policy"
             )?;
         }
         writeln!(

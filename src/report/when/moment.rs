@@ -12,7 +12,7 @@ use super::{SeenJob, SiteLog};
 /// Walltime that is left to a job that has exceeded its request.
 const GRACE: Span = Span::from_secs(60);
 
-/// What a scheduler knows at one time: jobs that have arrived, with the run times of those that have ended.
+/// The knowledge of a scheduler at one time: jobs that have arrived, with the run times of those that have ended.
 #[derive(Debug)]
 pub struct Moment<'a> {
     log: &'a SiteLog,
@@ -118,7 +118,7 @@ impl<'a> Moment<'a> {
         let runtime = self.ratios.draw(user, wanted.walltime, Span::ZERO, UserLuck::of(run, user));
         let job = Rigid { submit: self.now, nodes: wanted.cores, walltime: wanted.walltime, runtime };
         let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order);
-        // Where only the first of the queue may start, nobody overtakes it.
+        // Where only the first of the queue may start, no later job overtakes it.
         let is_overtaken = rule.policy.ranks != RankedPart::Head || rule.order != QueueOrder::Arrival;
         let arrivals = self.past.arrivals(&self.log.jobs[..self.arrived], self.now, SplitMix64::new(mix(run)));
         let later = arrivals.map(|(place, submit)| self.drawn(run, place, submit));
