@@ -109,7 +109,8 @@ struct Scene {
     has_history: bool,
 }
 
-pub fn when(args: &WhenArgs) -> Result<(), Failure> {
+/// Predicts the start of a job, or the starts of jobs of the log itself, and prints them.
+pub fn predict_starts(args: &WhenArgs) -> Result<(), Failure> {
     let scene = match (&args.out, &args.log) {
         (Some(folder), _) => Scene::of_result(folder, args.site.as_deref())?,
         (None, Some(log)) => Scene::of_log(log, args)?,

@@ -214,7 +214,7 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
             compare::compare_results(&results, by.as_deref(), json, page.as_deref())
         }
         Command::Report { out, trace } => report::write_report(&out, trace),
-        Command::When(args) => when::when(&args),
+        Command::When(args) => when::predict_starts(&args),
         Command::Why { out, job, json } => why::explain_wait(&out, &job, json),
         Command::Validate { topology, strict, json } => {
             validate::validate_file(&topology.topology, &topology.overrides.parse()?, strict, json)
