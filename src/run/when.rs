@@ -41,7 +41,10 @@ pub struct WhenArgs {
     #[arg(long, value_name = "N", requires = "log", value_parser = parse_count::<u32>(1..=u32::MAX))]
     site_cores: Option<u32>,
     /// The nodes of the site of --log, if jobs are counted in nodes
-    #[arg(long, value_name = "N", requires = "log", conflicts_with = "site_cores", value_parser = parse_count::<u32>(1..=u32::MAX))]
+    #[arg(
+        long, value_name = "N", requires = "log", conflicts_with = "site_cores",
+        value_parser = parse_count::<u32>(1..=u32::MAX)
+    )]
     site_nodes: Option<u32>,
     /// Only the jobs of this partition of `squeue --json`
     #[arg(long, value_name = "NAME", requires = "log")]
@@ -53,7 +56,10 @@ pub struct WhenArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_moment)]
     at: Option<Span>,
     /// The cores of the job
-    #[arg(long, value_name = "N", required_unless_present_any = ["nodes", "calibrate"], value_parser = parse_count::<u32>(1..=u32::MAX))]
+    #[arg(
+        long, value_name = "N", required_unless_present_any = ["nodes", "calibrate"],
+        value_parser = parse_count::<u32>(1..=u32::MAX)
+    )]
     cores: Option<u32>,
     /// The nodes of the job, where jobs are counted in nodes
     #[arg(long, value_name = "N", conflicts_with = "cores", value_parser = parse_count::<u32>(1..=u32::MAX))]
@@ -68,7 +74,11 @@ pub struct WhenArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_policy)]
     policy: Vec<Policy>,
     /// Predict the starts of this many jobs of the log itself, and count how many started within their intervals
-    #[arg(long, value_name = "JOBS", num_args = 0..=1, default_missing_value = "200", conflicts_with_all = ["at", "cores", "nodes", "walltime", "user"], value_parser = parse_count::<u32>(1..=1_000_000))]
+    #[arg(
+        long, value_name = "JOBS", num_args = 0..=1, default_missing_value = "200",
+        conflicts_with_all = ["at", "cores", "nodes", "walltime", "user"],
+        value_parser = parse_count::<u32>(1..=1_000_000)
+    )]
     calibrate: Option<u32>,
     /// The number of repetitions
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = parse_count::<u32>(20..=100_000))]
@@ -105,8 +115,6 @@ struct Scene {
     own: Option<&'static QueuePolicyRow>,
     /// True if times are those of Unix.
     has_dates: bool,
-    /// False if the log has no finished jobs to compare with.
-    has_history: bool,
 }
 
 /// Predicts the start of a job, or the starts of jobs of the log itself, and prints them.
@@ -168,7 +176,6 @@ impl Scene {
             reserved: chosen.reserved.clone(),
             own,
             has_dates: false,
-            has_history: true,
             log,
             source,
         })
@@ -186,7 +193,6 @@ impl Scene {
             reserved: Vec::new(),
             own: None,
             has_dates: is_listing,
-            has_history: !is_listing,
             log,
         };
         match bytes.trim_ascii_start().first() {
@@ -287,7 +293,7 @@ impl Scene {
         };
         if cores > self.log.cores {
             return Err(Failure::Input(format!(
-                "{}: the job needs {cores} cores, but {} has {}: it would never start",
+                "{}: the job needs {cores}, but {} has {}: it would never start",
                 self.source, self.site, self.log.cores
             )));
         }
@@ -317,12 +323,13 @@ impl Scene {
         if args.json {
             return out::always(&format!("{:#}\n", serde_json::json!(answer)));
         }
-        out::always(&answer.text(&|time| self.time(time)))
+        let unit = if args.nodes.or(args.site_nodes).is_some() { "node" } else { "core" };
+        out::always(&answer.text(unit, &|time| self.time(time)))
     }
 
     fn calibrate(&self, args: &WhenArgs, jobs: usize) -> Result<(), Failure> {
         let wrong = |what: &str| Failure::Input(format!("{}: {what}", self.source));
-        if !self.has_history {
+        if !self.log.has_past {
             return Err(wrong("a listing has no finished jobs: --calibrate needs a log or a result"));
         }
         let mut started: Vec<usize> =
@@ -430,4 +437,26 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
 fn parse_walltime(text: &str) -> Result<Span, String> {
     parse_moment(text)
         .and_then(|span| if span.is_zero() { Err("expected a time above 0, such as 4h".to_owned()) } else { Ok(span) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_and_times_say_what_is_expected() {
+        assert!(parse_policy("easy").is_ok_and(|policy| policy.0.name == "easy"));
+        let wrong = parse_policy("conservativ").err().unwrap();
+        assert!(wrong.starts_with("expected fcfs or easy") && wrong.ends_with("did you mean conservative?"), "{wrong}");
+        assert_eq!(parse_walltime("4h"), Ok(Span::from_secs(4 * 3_600)));
+        assert_eq!(parse_walltime("0 s").unwrap_err(), "expected a time above 0, such as 4h");
+    }
+
+    #[test]
+    fn a_log_names_its_size() {
+        let size = |header: &str| processors(&Trace { header: vec![header.to_owned()], ..Trace::default() });
+        assert_eq!(size("MaxProcs: 240"), Some(240));
+        assert_eq!(size(" MaxProcs:  128 (of 240)"), Some(128));
+        assert_eq!(size("MaxNodes: 120"), None);
+    }
 }

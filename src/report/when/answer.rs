@@ -116,13 +116,13 @@ impl When {
         }
     }
 
-    /// The answer in words; `moment` writes a time of the log.
-    pub fn text(&self, moment: &dyn Fn(Time) -> String) -> String {
+    /// The answer in words. `unit` is that of sizes, such as `core`; `moment` writes a time of the log.
+    pub fn text(&self, unit: &str, moment: &dyn Fn(Time) -> String) -> String {
         let time = |seconds: f64| moment(Time::from_micros(((self.at + seconds) * 1e6) as u64));
         let JobCount { jobs, cores } = self.running;
         let mut text = format!(
             "{} for {} at {}, which has {}, from {} on: {} on {}, {} for {}\n",
-            counted(self.cores.into(), "core"),
+            counted(self.cores.into(), unit),
             span(self.requested),
             self.site,
             count(self.of.into()),
@@ -155,7 +155,7 @@ impl When {
             ),
         });
         text.push_str(&match self.past_days {
-            0 => "later jobs: none, as there is no history of at least 6 h; later arrivals may delay the start\n"
+            0 => "later jobs: none, as no history of at least 6 h is known; later arrivals may delay the start\n"
                 .to_owned(),
             days => format!(
                 "later jobs: as on the last {}, with {}, one at a time in random order\n",

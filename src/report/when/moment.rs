@@ -78,7 +78,8 @@ impl<'a> Moment<'a> {
         }
         finished.sort_by_key(|job| std::cmp::Reverse(job.end));
         let ratios = Ratios::of(finished.into_iter());
-        Moment { log, now, arrived, running, waiting, ratios, past: PastDays::of(known, now) }
+        let past = if log.has_past { PastDays::of(known, now) } else { PastDays::default() };
+        Moment { log, now, arrived, running, waiting, ratios, past }
     }
 
     pub fn now(&self) -> Time {

@@ -25,7 +25,7 @@ pub struct SeenJob {
 }
 
 /// Jobs of one site in order of arrival.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteLog {
     /// Size of the site; all jobs fit.
     pub cores: u32,
@@ -33,6 +33,8 @@ pub struct SiteLog {
     pub users: Vec<String>,
     /// Number of jobs that are left out because they are larger than the site.
     pub too_large: u64,
+    /// True if jobs stay in the log after their end, so that it has all arrivals.
+    pub has_past: bool,
 }
 
 impl SeenJob {
@@ -48,7 +50,7 @@ impl SiteLog {
         let all = jobs.len();
         jobs.retain(|job| (1..=cores).contains(&job.cores));
         jobs.sort_by_key(|job| job.came);
-        SiteLog { cores, too_large: (all - jobs.len()) as u64, jobs, users }
+        SiteLog { cores, too_large: (all - jobs.len()) as u64, jobs, users, has_past: true }
     }
 
     /// First and last time at which anything happened. None if there are no jobs.

@@ -101,7 +101,8 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
             end: None,
         });
     }
-    Ok(SqueueListing { log: SiteLog::new(size, jobs, users), now: unix_time(now), not_ready, arrays, partitions })
+    let log = SiteLog { has_past: false, ..SiteLog::new(size, jobs, users) };
+    Ok(SqueueListing { log, now: unix_time(now), not_ready, arrays, partitions })
 }
 
 /// Fails if the listing is of a version that is not known, or of none.

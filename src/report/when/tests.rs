@@ -196,10 +196,10 @@ policy      starts in   90 % interval             median start  median end
 easy (own)  40 s        40 s to 40 s              00:17:20      00:18:20
 fcfs        2 min 30 s  2 min 30 s to 2 min 30 s  00:19:10      00:20:10
 run times: from 6 latest ratios of used to requested time; 3 of the 3 jobs that run or wait mostly from their own users
-later jobs: none, as there is no history of at least 6 h; later arrivals may delay the start
+later jobs: none, as no history of at least 6 h is known; later arrivals may delay the start
 20 repetitions of each policy, seed 1
 ";
-    assert_eq!(answer.text(&|time| time.to_string()), text);
+    assert_eq!(answer.text("core", &|time| time.to_string()), text);
 }
 
 const LOG: &str = "\
@@ -265,6 +265,7 @@ fn listings_of_several_versions_are_read() {
         let read = read_squeue(text.as_bytes(), 4, Unit::Nodes, Some("long")).unwrap();
         assert_eq!(read.log.jobs, [seen(1_000, Some(1_100), None, 2, 3_600), seen(1_000, None, None, 1, 1_800)]);
         assert_eq!((read.now, read.not_ready, read.partitions.len()), (at(1_100), 1, 2));
+        assert!(!read.log.has_past);
         let in_cores = read_squeue(text.as_bytes(), 16, Unit::Cores, None).unwrap();
         assert_eq!(in_cores.log.jobs.iter().map(|job| job.cores).collect::<Vec<_>>(), [8, 4, 4]);
     }
