@@ -3,14 +3,21 @@
 use super::super::Failure;
 use super::super::choosing::{ChoiceReport, Choosing};
 use super::{Making, PAGE, PaperProgram, publish_files};
-use hansa_papers::heft::{Extent, Outcome, choices, figures};
+use hansa_papers::heft::{Extent, Graph, Outcome, choices, figures};
+
+/// Usual CPU time of a draw of costs under both laws.
+const SECONDS_PER_DRAW: f64 = 0.000_7;
 
 /// Runs the HEFT paper's experiment.
 pub fn reproduce_heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = choices();
     let key = format!("{extent:?}");
-    let program = PaperProgram { paper: "heft", what: "graphs", file: &file, pieces: extent.graphs(), key };
-    let Some(variants) = program.run(choosing, making, |settings, graph| extent.runs(*settings, graph))? else {
+    let seconds = |_: &Graph| SECONDS_PER_DRAW * f64::from(extent.draws);
+    let program =
+        PaperProgram { paper: "heft", what: "graphs", file: &file, pieces: extent.graphs(), seconds: &seconds, key };
+    let Some(variants) =
+        program.run(choosing, making, |settings, _| *settings, |settings, graph| extent.runs(*settings, graph))?
+    else {
         return Ok(());
     };
     let mut judged = Vec::new();
@@ -32,6 +39,6 @@ pub fn reproduce_heft(extent: Extent, choosing: &Choosing, making: &Making) -> R
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page(&report.html)),
     ];
-    report.publish(&making.out)?;
+    report.publish_files(&making.out)?;
     publish_files(&making.out, &files, &figures(outcome), &shown)
 }

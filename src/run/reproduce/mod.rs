@@ -97,47 +97,67 @@ fn make_all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
     }
 }
 
-/// A paper's program: its pieces, and the work of each under some settings.
+/// A paper's program: its pieces, and the work of each under some settings. Variants share the results of equal work.
 struct PaperProgram<'a, S, P> {
     paper: &'static str,
     /// Name of the pieces in messages.
     what: &'static str,
     file: &'a ProgramFile<S>,
     pieces: Vec<P>,
+    /// Usual CPU time of a piece in seconds.
+    seconds: &'a dyn Fn(&P) -> f64,
     /// Fingerprint of all else that the result depends on.
     key: String,
 }
 
-impl<S: Clone + Debug + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
-    /// Results of all pieces under each variant, in order. None if only a share was to be computed.
-    fn run<R: Send + Serialize + DeserializeOwned>(
+impl<S: Clone + Debug + PartialEq + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
+    /// Results of all pieces under each variant, in order. None if only a share was to be computed. `relevant` returns
+    /// the settings that the result of a piece depends on, with fixed values of all others.
+    fn run<R: Clone + Send + Serialize + DeserializeOwned>(
         self,
         choosing: &Choosing,
         making: &Making,
+        relevant: impl Fn(&S, &P) -> S,
         work: impl Fn(&S, &P) -> R + Sync,
     ) -> Result<Option<Vec<VariantResults<S, R>>>, Failure> {
-        let PaperProgram { paper, what, file, pieces, key } = self;
+        let PaperProgram { paper, what, file, pieces, seconds, key } = self;
         let variants = choosing.selected_variants(&file.choices)?;
-        let count = pieces.len();
-        if variants.len() > 1 {
-            let variants = variants.len();
-            let total = variants * count;
-            err::note(&format!("note: {variants} variants of {count} {what} each, {total} in all"));
-        }
         let settings: Vec<S> = variants.iter().map(|variant| file.settings(&variant.selection)).collect();
-        let with_settings =
-            settings.iter().flat_map(|settings| pieces.iter().map(move |piece| (settings.clone(), piece.clone())));
-        let pieces = Pieces { paper, what, all: with_settings.collect(), key };
-        let Some(results) = make_all(pieces, making, |(settings, piece)| work(settings, piece))? else {
-            return Ok(None);
-        };
-        let mut results = results.into_iter();
-        let by_variant = variants.into_iter().zip(settings).map(|(variant, settings)| VariantResults {
-            variant,
-            settings,
-            results: results.by_ref().take(count).collect(),
+        // The different settings of each piece, and the place of each variant's among all that are run.
+        let mut distinct: Vec<(S, P)> = Vec::new();
+        let mut places = vec![Vec::with_capacity(pieces.len()); variants.len()];
+        for piece in &pieces {
+            let first = distinct.len();
+            for (settings, places) in settings.iter().zip(&mut places) {
+                let settings = relevant(settings, piece);
+                let known = distinct[first..].iter().position(|(known, _)| *known == settings);
+                places.push(first + known.unwrap_or(distinct.len() - first));
+                if known.is_none() {
+                    distinct.push((settings, piece.clone()));
+                }
+            }
+        }
+        if variants.len() > 1 {
+            let time = cpu_time(distinct.iter().map(|(_, piece)| seconds(piece)).sum());
+            let variants = variants.len();
+            let count = pieces.len();
+            let total = distinct.len();
+            err::note(&format!("note: {variants} variants of {count} {what} each, {total} in all: {time} of CPU time"));
+        }
+        let pieces = Pieces { paper, what, all: distinct, key };
+        let Some(results) = make_all(pieces, making, |(settings, piece)| work(settings, piece))? else { return Ok(None) };
+        let by_variant = variants.into_iter().zip(settings).zip(places).map(|((variant, settings), places)| {
+            VariantResults { variant, settings, results: places.iter().map(|place| results[*place].clone()).collect() }
         });
         Ok(Some(by_variant.collect()))
+    }
+}
+
+/// An expected CPU time in words.
+fn cpu_time(seconds: f64) -> String {
+    match seconds {
+        few if few < 90.0 => format!("about {} s", few.ceil()),
+        many => format!("about {} min", (many / 60.0).round()),
     }
 }
 

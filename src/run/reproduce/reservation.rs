@@ -3,14 +3,27 @@
 use super::super::Failure;
 use super::super::choosing::{ChoiceReport, Choosing};
 use super::{Making, PAGE, PaperProgram, publish_files};
-use hansa_papers::reservation::{Extent, Outcome, choices, figures, runs_csv};
+use hansa_papers::reservation::{Extent, Outcome, Piece, choices, figures, runs_csv};
+
+/// Usual CPU time of a request under all policies.
+const SECONDS_PER_REQUEST: f64 = 0.000_012;
 
 /// Runs the reservation paper's experiment.
 pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = choices();
     let key = format!("{extent:?}");
-    let program = PaperProgram { paper: "reservation", what: "runs", file: &file, pieces: extent.pieces(), key };
-    let Some(variants) = program.run(choosing, making, |settings, piece| extent.run(*settings, *piece))? else {
+    let seconds = |_: &Piece| SECONDS_PER_REQUEST * f64::from(extent.requests);
+    let program = PaperProgram {
+        paper: "reservation",
+        what: "runs",
+        file: &file,
+        pieces: extent.pieces(),
+        seconds: &seconds,
+        key,
+    };
+    let Some(variants) =
+        program.run(choosing, making, |settings, _| *settings, |settings, piece| extent.run(*settings, *piece))?
+    else {
         return Ok(());
     };
     let mut judged = Vec::new();
@@ -33,6 +46,6 @@ pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Makin
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page(&report.html)),
     ];
-    report.publish(&making.out)?;
+    report.publish_files(&making.out)?;
     publish_files(&making.out, &files, &figures::figures(outcome), &shown)
 }
