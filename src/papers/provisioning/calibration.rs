@@ -1,14 +1,15 @@
 //! The site of figures 33 to 49. The thesis ran them against the queue of NCSA's TeraGrid cluster, of which no log is
-//! at hand, and prints three chances of a start in time there. The model's free parameters are found by a search for
-//! these three numbers; nothing else is fitted.
+//! at hand, and prints chances of a start in time there: one in figure 35, two in figure 36. The model's free parameters
+//! are found by a search for these three numbers; nothing else is fitted.
 
 use std::fmt::Write;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::load::{Demand, Estimates};
-use super::{Extent, deviation, mean, virtuals};
+use super::load::Demand;
+use super::settings::Ratios;
+use super::{Extent, Settings, mean, virtuals};
 use hansa_sim::grid::Part;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::Desk;
@@ -27,6 +28,7 @@ pub struct PrintedChance {
 /// Figure of the three chances in the results.
 pub const FIGURE: &str = "33";
 
+/// The chance of figure 35, then those of figure 36.
 pub const PRINTED: [PrintedChance; 3] = [
     PrintedChance { what: "chance of 32 nodes for 4 h to start within 4 h", line: "32x4h within 4 h", value: 0.38 },
     PrintedChance { what: "best chance of 32 nodes for 1 h in 4 h", line: "best 32x1h", value: 0.772 },
@@ -43,16 +45,16 @@ pub struct Queue {
     pub long: u32,
 }
 
-/// Result of the search, the least misfit: the queue of figures 33 to 49.
-///
-/// Its chances are about equal (0.62, 0.63, 0.62; misfit 0.18), and no queue of the search does better. The first
-/// chance is of a request of 4 h within 4 h, the second one, at the printed moment, of 190 min within 130 min. Both
-/// are of one class of jobs here, whose chance cannot fall as the time limit grows. Any three equal chances are off by
-/// 0.179 or more.
-pub const NCSA: Queue = Queue { procs: 128, load: 700, long: 15 };
+/// Result of the search by moments.
+pub const TWO_MOMENTS: Queue = Queue { procs: 128, load: 700, long: 60 };
 
-const PROCS: [u32; 4] = [64, 128, 256, 512];
-const LOADS: [u32; 3] = [700, 800, 900];
+/// Result of an earlier search by means, with uniform estimates: the least distance of the mean chances from the printed
+/// ones, which no queue brings below 0.179, as the chance of a request of 4 h within 4 h is no lower than that of a
+/// request of the same class within 130 min.
+pub const THREE_MEANS: Queue = Queue { procs: 128, load: 700, long: 15 };
+
+const PROCS: [u32; 5] = [128, 256, 512, 1024, 2048];
+const LOADS: [u32; 4] = [700, 800, 900, 950];
 const LONG: [u32; 3] = [15, 60, 193];
 
 impl Queue {
@@ -68,13 +70,13 @@ impl Queue {
     }
 
     /// Jobs of the queue's own users.
-    pub fn background(&self, days: u64, seed: u64) -> Arc<[Rigid]> {
+    pub fn background(&self, days: u64, ratios: Ratios, seed: u64) -> Arc<[Rigid]> {
         let demand = Demand {
             procs: self.procs,
             load: f64::from(self.load) / 1_000.0,
             long: Some(Span::from_minutes(self.long.into())),
         };
-        demand.jobs(days, Estimates::Inexact, seed)
+        demand.jobs(days, Some(ratios), seed)
     }
 }
 
@@ -91,85 +93,136 @@ pub fn chances(desk: &Desk, now: Time) -> [f64; 3] {
     [plain, best(1), best(4)]
 }
 
-/// Means of the three chances over all trials of a queue, with their deviations.
+/// A queue at one moment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moment {
+    pub chances: [f64; 3],
+    /// Number of jobs that wait.
+    pub waiting: usize,
+}
+
+/// The moments of a queue that are nearest to the printed chances.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fit {
     pub queue: Queue,
-    pub chances: [f64; 3],
-    pub deviations: [f64; 3],
+    /// Chance of figure 35 at the moment that is nearest to it.
+    pub figure_35: f64,
+    /// Chances of figure 36 at the moment that is nearest to both.
+    pub figure_36: [f64; 2],
+    /// Fraction of moments at which jobs wait.
+    pub backlog: f64,
+    /// Means of the three chances over all moments.
+    pub means: [f64; 3],
 }
 
 impl Fit {
     /// Runs the trials of the experiment at a queue.
-    pub fn of(extent: &Extent, queue: Queue) -> Fit {
-        let mut samples: [Vec<f64>; 3] = Default::default();
+    pub fn of(extent: &Extent, settings: &Settings, queue: Queue) -> Fit {
+        let mut moments = Vec::new();
         for history in 0..extent.virtual_histories {
-            virtuals::at_moments(extent, &queue, history, |trial| {
-                for (all, chance) in samples.iter_mut().zip(chances(&trial.desk, trial.now())) {
-                    all.push(chance);
-                }
+            virtuals::at_moments(extent, settings, &queue, history, |trial| {
+                let waiting = trial.desk.jobs().0;
+                moments.push(Moment { chances: chances(&trial.desk, trial.now()), waiting });
             });
         }
-        let of = |of: fn(&[f64]) -> Option<f64>| samples.each_ref().map(|all| of(all).unwrap_or_default());
-        Fit { queue, chances: of(mean), deviations: of(deviation) }
+        Fit::of_moments(queue, &moments)
     }
 
-    /// Root of the mean square difference from the thesis.
+    /// The fit of a queue with these moments, of which there is at least one.
+    pub(super) fn of_moments(queue: Queue, moments: &[Moment]) -> Fit {
+        let chances = |at: usize| moments.iter().map(move |moment| moment.chances[at]).collect::<Vec<_>>();
+        let nearest = |printed: &[PrintedChance], first: usize| {
+            let apart = |moment: &Moment| misfit(&moment.chances[first..first + printed.len()], printed);
+            let nearest = moments.iter().min_by(|one, other| apart(one).total_cmp(&apart(other)));
+            nearest.map_or([0.0; 3], |moment| moment.chances)
+        };
+        let backlog = moments.iter().filter(|moment| moment.waiting > 0).count() as f64 / moments.len() as f64;
+        let [_, one, four] = nearest(&PRINTED[1..], 1);
+        Fit {
+            queue,
+            figure_35: nearest(&PRINTED[..1], 0)[0],
+            figure_36: [one, four],
+            backlog,
+            means: [0, 1, 2].map(|at| mean(&chances(at)).unwrap_or_default()),
+        }
+    }
+
+    /// Root of the mean square difference between the nearest moments and the printed chances.
     pub fn misfit(&self) -> f64 {
-        misfit(&self.chances)
+        let [one, four] = self.figure_36;
+        misfit(&[self.figure_35, one, four], &PRINTED)
+    }
+
+    /// Root of the mean square difference between the means and the printed chances.
+    pub fn misfit_of_means(&self) -> f64 {
+        misfit(&self.means, &PRINTED)
     }
 }
 
-fn misfit(chances: &[f64; 3]) -> f64 {
-    let apart = chances.iter().zip(PRINTED).map(|(ours, printed)| ours - printed.value);
+fn misfit(chances: &[f64], printed: &[PrintedChance]) -> f64 {
+    let apart = chances.iter().zip(printed).map(|(ours, printed)| ours - printed.value);
     let squares: f64 = apart.map(|apart| apart * apart).sum();
-    (squares / 3.0).sqrt()
+    (squares / printed.len() as f64).sqrt()
 }
 
 /// Number of queues that the text shows.
 const SHOWN: usize = 12;
 
-/// The search as text: the thesis's chances, the queue that the experiment uses, and those that fit best.
+/// The search as text: the thesis's chances, and the queues that fit best, with the two that the experiment may use.
 pub fn text(extent: &Extent, fits: &[Fit]) -> String {
     let mut text = format!(
         "Search for a queue with the chances that the thesis prints of NCSA's TeraGrid cluster: {} queues, each over \
-         {} histories\nof {} days, a trial a day. Chances are means over all trials; the misfit is the root of the mean \
-         square difference.\n\n{:<34}{:>10}{:>10}{:>10}{:>10}\n",
+         {} histories\nof {} days, a trial a day. Figures 35 and 36 show a moment each, so the nearest moment to each \
+         counts; the misfit is the\nroot of the mean square difference. Backlog is the part of all moments at which jobs \
+         wait. Means are over all moments.\n\n{:<42}{:>10}{:>16}{:>9}{:>9}{:>24}{:>9}\n",
         fits.len(),
         extent.virtual_histories,
         extent.virtual_days,
         "",
-        "4 h, 4 h",
-        "best 1 h",
-        "best 4 h",
+        "figure 35",
+        "figure 36",
+        "misfit",
+        "backlog",
+        "means",
         "misfit"
     );
-    let mut line = |name: &str, chances: &[f64; 3], misfit: Option<f64>| {
-        let _ = write!(text, "{name:<34}");
-        let _ = chances.iter().try_for_each(|chance| write!(text, "{chance:>10.3}"));
-        let _ = misfit.map_or(Ok(()), |misfit| write!(text, "{misfit:>10.3}"));
-        text.push('\n');
-    };
-    line("thesis", &PRINTED.map(|printed| printed.value), None);
+    let [printed_35, one, four] = PRINTED.map(|printed| printed.value);
+    let _ = writeln!(text, "{:<42}{printed_35:>10.3}{one:>8.3}{four:>8.3}", "thesis");
     let mut sorted: Vec<&Fit> = fits.iter().collect();
     sorted.sort_by(|one, other| one.misfit().total_cmp(&other.misfit()));
-    for fit in sorted.iter().take(SHOWN) {
-        let mark = if fit.queue == NCSA { ", used" } else { "" };
-        line(&format!("{}{mark}", fit.queue.words()), &fit.chances, Some(fit.misfit()));
-    }
-    if let Some(used) = sorted.iter().skip(SHOWN).find(|fit| fit.queue == NCSA) {
-        line(&format!("{}, used", used.queue.words()), &used.chances, Some(used.misfit()));
+    for (rank, fit) in sorted.into_iter().enumerate() {
+        let option = if fit.queue == TWO_MOMENTS { ", two-moments" } else { "" };
+        let option = if fit.queue == THREE_MEANS { ", three-means" } else { option };
+        if rank >= SHOWN && option.is_empty() {
+            continue;
+        }
+        let [one, four] = fit.figure_36;
+        let _ = write!(text, "{:<42}", format!("{}{option}", fit.queue.words()));
+        let _ = write!(text, "{:>10.3}{one:>8.3}{four:>8.3}{:>9.3}{:>9.2}", fit.figure_35, fit.misfit(), fit.backlog);
+        let [plain, one, four] = fit.means;
+        let _ = writeln!(text, "{plain:>8.3}{one:>8.3}{four:>8.3}{:>9.3}", fit.misfit_of_means());
     }
     text
 }
 
 /// `calibration.csv`: all queues of the search, in its order.
 pub fn csv(fits: &[Fit]) -> String {
-    let mut text = "procs,load,long_minutes,within_4h,best_1h,best_4h,misfit\n".to_owned();
+    let mut text = "procs,load,long_minutes,figure_35,figure_36_1h,figure_36_4h,misfit,backlog,mean_within_4h,\
+                    mean_best_1h,mean_best_4h,misfit_of_means\n"
+        .to_owned();
     for fit in fits {
         let Queue { procs, load, long } = fit.queue;
-        let [plain, one, four] = fit.chances;
-        let _ = writeln!(text, "{procs},{},{long},{plain},{one},{four},{}", f64::from(load) / 1_000.0, fit.misfit());
+        let [one, four] = fit.figure_36;
+        let [plain, mean_one, mean_four] = fit.means;
+        let _ = writeln!(
+            text,
+            "{procs},{},{long},{},{one},{four},{},{},{plain},{mean_one},{mean_four},{}",
+            f64::from(load) / 1_000.0,
+            fit.figure_35,
+            fit.misfit(),
+            fit.backlog,
+            fit.misfit_of_means()
+        );
     }
     text
 }

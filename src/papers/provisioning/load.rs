@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::settings::{Loads, Ratios, Settings};
 use hansa_sim::math;
-use hansa_sim::random::SplitMix64;
+use hansa_sim::random::{SplitMix64, mix};
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
@@ -52,6 +53,11 @@ impl Site {
         }
     }
 
+    /// True if this is the load of a site whose jobs are neither copied nor left out, in thousandths.
+    fn is_least(self, load: u32) -> bool {
+        [self.loads()[0], self.priced_loads()[0]].contains(&load)
+    }
+
     /// Utilisations for prices: unchanged, and with 20 and 40 % more jobs; in thousandths.
     pub fn priced_loads(self) -> [u32; 3] {
         match self {
@@ -76,18 +82,43 @@ pub struct Logs {
 }
 
 impl Logs {
-    /// Jobs for this many days at a utilisation, in thousandths.
-    pub fn background(&self, site: Site, load: u32, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
-        let log = match site {
-            Site::Ctc => &self.ctc,
-            Site::Sdsc => &self.sdsc,
-        };
+    /// True if sites have the jobs of logs.
+    pub fn are_given(&self) -> bool {
+        self.ctc.is_some()
+    }
+
+    fn of(&self, site: Site) -> Option<&Arc<[Rigid]>> {
+        match site {
+            Site::Ctc => self.ctc.as_ref(),
+            Site::Sdsc => self.sdsc.as_ref(),
+        }
+    }
+
+    /// Days of the log of a site. None without a log.
+    pub(super) fn days(&self, site: Site) -> Option<u64> {
+        let last = self.of(site)?.last()?.submit;
+        Some(last.since(Time::ZERO).micros() / Span::from_minutes(24 * 60).micros())
+    }
+
+    /// Jobs for this many days at a utilisation, in thousandths. At the least load of a figure a log may be unmodified.
+    pub fn background(
+        &self,
+        settings: &Settings,
+        (site, load): (Site, u32),
+        days: u64,
+        estimates: Estimates,
+        seed: u64,
+    ) -> Arc<[Rigid]> {
         let target = f64::from(load) / 1_000.0;
-        let jobs = match log {
-            Some(log) => {
-                raised(log, site.procs().into(), target, Time::ZERO + Span::from_minutes(days * 24 * 60), seed)
-            }
-            None => return Demand { procs: site.procs(), load: target, long: None }.jobs(days, estimates, seed),
+        let Some(log) = self.of(site) else {
+            let ratios = (estimates == Estimates::Inexact).then_some(settings.ratios);
+            return Demand { procs: site.procs(), load: target, long: None }.jobs(days, ratios, seed);
+        };
+        let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
+        let jobs = if settings.loads == Loads::Unmodified && site.is_least(load) {
+            log.iter().filter(|job| job.submit < end).copied().collect()
+        } else {
+            raised(log, site.procs().into(), target, end, seed)
         };
         let job = |job: Rigid| match estimates {
             Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
@@ -108,11 +139,14 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Jobs for this many days.
-    pub fn jobs(&self, days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
-        let jobs = self.modelled(days, seed).into_iter().enumerate().map(|(number, job)| match estimates {
-            Estimates::Exact => job,
-            Estimates::Inexact => overestimated(job, seed ^ number as u64),
+    /// Jobs for this many days, which request their run times exactly or in these ratios.
+    pub fn jobs(&self, days: u64, ratios: Option<Ratios>, seed: u64) -> Arc<[Rigid]> {
+        let jobs = self.modelled(days, seed).into_iter().enumerate().map(|(number, job)| match ratios {
+            None => job,
+            Some(ratios) => {
+                let mut stream = SplitMix64::new(mix(seed ^ number as u64));
+                Rigid { walltime: ratios.request(job.runtime, &mut stream), ..job }
+            }
         });
         jobs.collect()
     }
@@ -173,13 +207,4 @@ impl Demand {
             count *= 2;
         }
     }
-}
-
-/// Half of all jobs use less than a fifth of the requested time.
-fn overestimated(job: Rigid, seed: u64) -> Rigid {
-    let mut stream = SplitMix64::new(hansa_sim::random::mix(seed));
-    let used = if stream.unit() < 0.5 { 0.2 - 0.2 * stream.unit() } else { 1.0 - 0.8 * stream.unit() };
-    let walltime = Span::from_micros((job.runtime.micros() as f64 / used) as u64);
-    // Requests are limited to a week.
-    Rigid { walltime: walltime.min(Span::from_minutes(7 * 24 * 60)).max(job.runtime), ..job }
 }

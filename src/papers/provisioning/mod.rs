@@ -4,7 +4,8 @@
 //!
 //! A site is a desk with the jobs of a model or a log, without a grid: most experiments branch at many moments of one
 //! history, and a desk can be copied. The thesis used the logs of both machines; without them (`--logs`) a model is
-//! tuned to equal utilisations.
+//! tuned to equal utilisations. Points that the thesis leaves open are choices ([`Settings`]), with their options and
+//! reasons in `experiments/papers/provisioning.toml`.
 
 pub mod calibration;
 mod claims;
@@ -13,6 +14,8 @@ mod load;
 mod plans;
 mod prices;
 mod published;
+mod requests;
+mod settings;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -26,6 +29,7 @@ use std::sync::Arc;
 
 pub use self::claims::CLAIMS;
 pub use self::load::{Estimates, Logs, Site, jobs_of};
+pub use self::settings::{Settings, choices};
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::kept::{Name, kept};
 use hansa_report::experiment::reproduction::Page;
@@ -34,7 +38,7 @@ use hansa_report::markup::Html;
 use hansa_sim::random::mix;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
-use hansa_sim::systems::provisioning::forecast::History;
+use hansa_sim::systems::provisioning::forecast::{Forecast, History};
 use hansa_sim::systems::provisioning::planner;
 use hansa_sim::systems::provisioning::trial::SiteTrial;
 use hansa_sim::time::{Span, Time};
@@ -76,10 +80,36 @@ pub struct FigurePoint {
 pub enum Piece {
     Slots(Site),
     Plans(plans::Setting),
-    CyberShake { load: u32, moment: u32 },
-    Several { moment: u32 },
+    /// Figure 54 at a moment.
+    Widths {
+        site: Site,
+        moment: u32,
+    },
+    CyberShake {
+        load: u32,
+        moment: u32,
+    },
+    Several {
+        moment: u32,
+    },
     Prices(prices::Setting),
-    Virtuals { history: u32 },
+    Virtuals {
+        history: u32,
+    },
+}
+
+/// All that the result of a piece depends on.
+pub struct Context<'a> {
+    pub extent: &'a Extent,
+    pub settings: &'a Settings,
+    pub logs: &'a Logs,
+}
+
+impl Context<'_> {
+    /// Jobs of a site at a load in thousandths, for this many days.
+    fn background(&self, site: (Site, u32), days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
+        self.logs.background(self.settings, site, days, estimates, seed)
+    }
 }
 
 /// Seed for all loads of a site: its histories at different loads have the same users.
@@ -94,6 +124,8 @@ impl Extent {
         let plans = Site::ALL.into_iter().flat_map(|site| site.loads().iter().map(move |load| (site, *load)));
         let plans =
             plans.flat_map(|(site, load)| moments.clone().map(move |moment| plans::Setting { site, load, moment }));
+        let widths =
+            Site::ALL.into_iter().flat_map(|site| moments.clone().map(move |moment| Piece::Widths { site, moment }));
         let several = (0..self.moments_of_several).map(|moment| Piece::Several { moment });
         let cyber = Site::Ctc.loads().iter();
         let cyber = cyber.flat_map(|load| moments.clone().map(|moment| Piece::CyberShake { load: *load, moment }));
@@ -106,22 +138,38 @@ impl Extent {
             .chain((0..self.virtual_histories).map(|history| Piece::Virtuals { history }))
             .chain(several)
             .chain(plans.map(Piece::Plans))
+            .chain(widths)
             .chain(short.into_iter().map(Piece::Prices))
             .chain(Site::ALL.map(Piece::Slots))
             .collect()
     }
 
-    pub fn run(&self, logs: &Logs, piece: Piece) -> Vec<FigurePoint> {
+    pub fn run(&self, settings: &Settings, logs: &Logs, piece: Piece) -> Vec<FigurePoint> {
         let mut rows = Rows(Vec::new());
+        let context = Context { extent: self, settings, logs };
         match piece {
-            Piece::Slots(site) => slots::run(self, logs, site, &mut rows),
-            Piece::Plans(setting) => plans::run(self, logs, setting, &mut rows),
-            Piece::CyberShake { load, moment } => plans::run_cybershake(self, logs, load, moment, &mut rows),
-            Piece::Several { moment } => plans::run_several(self, logs, moment, &mut rows),
-            Piece::Prices(setting) => prices::run(self, logs, setting, &mut rows),
-            Piece::Virtuals { history } => virtuals::run(self, history, &mut rows),
+            Piece::Slots(site) => slots::run(&context, site, &mut rows),
+            Piece::Plans(setting) => plans::run(&context, setting, &mut rows),
+            Piece::Widths { site, moment } => plans::run_widths(&context, site, moment, &mut rows),
+            Piece::CyberShake { load, moment } => plans::run_cybershake(&context, load, moment, &mut rows),
+            Piece::Several { moment } => plans::run_several(&context, moment, &mut rows),
+            Piece::Prices(setting) => prices::run(&context, setting, &mut rows),
+            Piece::Virtuals { history } => virtuals::run(&context, history, &mut rows),
         }
         rows.0
+    }
+
+    /// Usual CPU time of a piece with the model's jobs, in seconds.
+    pub fn seconds(&self, piece: Piece) -> f64 {
+        match piece {
+            Piece::Slots(_) => 0.1,
+            Piece::Plans(_) => 0.35,
+            Piece::Widths { .. } => 0.1,
+            Piece::CyberShake { .. } => 0.3,
+            Piece::Several { .. } => 0.7,
+            Piece::Prices(_) => 0.06 * f64::from(self.histories),
+            Piece::Virtuals { .. } => 0.02 * self.virtual_days as f64,
+        }
     }
 
     /// Seed of a moment: jobs of the model have another history at each, so that moments are independent.
@@ -158,18 +206,19 @@ impl Rows {
     }
 }
 
-fn desk(procs: u32, mode: PlanningMode, name: &str) -> Desk {
+fn desk(procs: u32, mode: PlanningMode, name: &str, history: Box<dyn Forecast>) -> Desk {
     let planner = planner::build(name).expect("experiments name planners that there are");
-    Desk::new(DeskTerms::new(procs, mode), planner, Box::new(History::new()))
+    Desk::new(DeskTerms::new(procs, mode), planner, history)
 }
 
 fn trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> SiteTrial {
-    SiteTrial::new(desk(site.procs(), mode, name), jobs)
+    SiteTrial::new(desk(site.procs(), mode, name, Box::new(History::new())), jobs)
 }
 
 /// All numbers, by figure, line and position on the axis.
 pub struct Outcome {
     pub extent: Extent,
+    pub settings: Settings,
     pub results: Results,
 }
 
@@ -178,6 +227,7 @@ pub struct Results {
     samples: BTreeMap<(&'static str, String, i64), Vec<f64>>,
     /// True if sites have the jobs of logs.
     pub has_logs: bool,
+    settings: Settings,
 }
 
 /// Pairs of lines of a figure with paired samples; the first is shown relative to the second.
@@ -240,12 +290,12 @@ fn correlation(one: &[f64], other: &[f64]) -> f64 {
 
 impl Outcome {
     /// Collects rows, which must be in the order of their units.
-    pub fn of(extent: Extent, has_logs: bool, rows: &[FigurePoint]) -> Outcome {
-        let mut results = Results { has_logs, ..Results::default() };
+    pub fn of(extent: Extent, settings: Settings, has_logs: bool, rows: &[FigurePoint]) -> Outcome {
+        let mut results = Results { has_logs, settings, ..Results::default() };
         for row in rows {
             results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
         }
-        Outcome { extent, results }
+        Outcome { extent, settings, results }
     }
 
     /// Means and deviations of all points of the figures.
@@ -285,9 +335,14 @@ impl Outcome {
         format!("{}, {}", self.extent.words(), if self.results.has_logs { "jobs of logs" } else { "jobs of a model" })
     }
 
+    /// Verdicts of all claims.
+    pub fn findings(&self) -> Findings {
+        Findings::of(CLAIMS, &self.results)
+    }
+
     /// `verdicts.txt`: the verdict of each claim.
     pub fn verdicts(&self) -> String {
-        let findings = Findings::of(CLAIMS, &self.results);
+        let findings = self.findings();
         format!("{}{}", self.head(&findings.counts()), findings.text())
     }
 
@@ -299,15 +354,15 @@ impl Outcome {
         )
     }
 
-    /// The page of the reproduction.
-    pub fn page(&self) -> String {
-        let findings = Findings::of(CLAIMS, &self.results);
+    /// The page of the reproduction, with a section on choices.
+    pub fn page(&self, choices: &Html) -> String {
+        let findings = self.findings();
         Page {
             paper: "An end-to-end framework for provisioning based resource and application management in grids",
             authors: "G. Singh (2008)",
             head: &self.head(&findings.counts()),
             verdicts: &findings.html(),
-            choices: &Html::default(),
+            choices,
             figures: &figures::figures(self),
             tables: &self.summary_text(),
             ours: OURS,
@@ -320,20 +375,19 @@ impl Outcome {
 
 /// Choices of the set-up that are not the thesis's, and known differences.
 const OURS: &[&str] = &[
+    "Points that the thesis leaves open are choices, with their options and reasons; the section on choices lists them.",
     "Without --logs the jobs of both sites are from the model of Lublin and Feitelson, tuned to the thesis's \
      utilisations. Its jobs grow with the machine, unlike those of CTC's log. With --logs the logs are rebuilt ones, \
      which differ a little from the thesis's.",
     "Distributions of the workflow: run times of 500 to 1,500 s, processors of 1 to twice the mean less one, two parents a \
      task. One application is submitted at all moments, as in the thesis.",
     "Classes of the predictor (nodes 1-4, 5-16, 17-64, more; requested times up to 1, 4 and 12 h, more).",
-    "The thesis contradicts itself in 5.3: the set-up says aggressive backfilling and recorded estimates, later words are \
-     \"conservative backfilling that has been used for the preceding experiments\" and \"till now ... actual running \
-     time\". The later words are followed.",
     "Figures 33 to 49: the thesis ran them against the queue of NCSA's TeraGrid cluster, of which no log is at hand. Here \
-     they run against a queue of the model (128 processors, 70 %, long jobs of 15 min), found by a search for the three \
-     chances that the thesis prints. Ours are about equal: .62, .63, .62 for .38, .772, .747 (root mean square \
-     difference .18). The predictor's classes exclude .38 within 4 h beside .772 within 130 min.",
-    "Histories: 12 of reservations and 4 of virtual ones (30 and 12 in the full form) of 30 days with other jobs each, where the thesis has one.",
+     they run against a queue of the model (128 processors, 70 %, long jobs of 1 h), the best of a search among 60 \
+     queues: at single moments it has the chance of figure 35 (.380 for .38) and those of figure 36 (.751 and .751 for \
+     .772 and .747), and jobs wait at 96 % of the moments.",
+    "Histories of 30 days with other jobs each, of reservations and of virtual ones, where the thesis has one; with logs, \
+     those at the least load differ only in the jobs that reserve.",
     "With logs, SDSC does not show figure 15: narrow tasks take longer over slots than by best effort.",
 ];
 

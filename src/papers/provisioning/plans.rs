@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::load::{Estimates, Logs, Site};
+use super::load::{Estimates, Site};
+use super::settings::PricedWidths;
 use super::slots::hours;
-use super::{Extent, Rows, SEED, one_of, trial};
+use super::{Context, Extent, Rows, SEED, one_of, trial};
 use hansa_sim::grid::{Speed, Workflow};
 use hansa_sim::random::{SplitMix64, mix};
 use hansa_sim::systems::provisioning::application::{Application, Cost, GreedyPlan, MogaSettings, SiteLink, plan};
@@ -26,13 +27,20 @@ const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
 const TASKS: u32 = 100;
 const TASKS_MORE: [u32; 3] = [200, 300, 400];
 
-/// Processors of a task at prices (figure 54), on both sites.
-pub(super) const PRICED_WIDTHS: [u32; 4] = [3, 10, 20, 30];
-
 pub(super) fn widths(site: Site) -> [u32; 4] {
     match site {
         Site::Ctc => [3, 10, 20, 30],
         Site::Sdsc => [1, 3, 6, 9],
+    }
+}
+
+impl PricedWidths {
+    /// Processors of a task in figure 54.
+    pub(super) fn of(self, site: Site) -> [u32; 4] {
+        match self {
+            PricedWidths::OneToNine => widths(site),
+            PricedWidths::ThreeToThirty => widths(Site::Ctc),
+        }
     }
 }
 
@@ -48,7 +56,7 @@ struct Case<'a> {
 
 impl<'a> Case<'a> {
     fn new(flow: &Workflow, sites: [&'a [SiteTrial]; 2], seed: u64) -> Case<'a> {
-        let speeds = vec![Speed::USUAL; sites[0].len()];
+        let speeds = vec![Speed::USUAL; sites[0].len().max(sites[1].len())];
         let link = SiteLink { latency: Span::from_secs(150), bandwidth: 10_000_000_000 };
         let application = Application::new(flow, &speeds, |_, _| link);
         let queued =
@@ -116,22 +124,33 @@ fn application_seed(tasks: u32, procs: u32) -> u64 {
     mix(SEED ^ (u64::from(tasks) << 32 | u64::from(procs)))
 }
 
-pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
+/// The site at the moment, with advertised slots, or else with prices.
+fn site_at(context: &Context<'_>, setting: Setting, modes: &[PlanningMode]) -> Vec<[SiteTrial; 1]> {
     let Setting { site, load, moment } = setting;
-    let background = logs.background(site, load, extent.history_days(), Estimates::Exact, Extent::seed(moment));
-    let [advertising, pricing] = [PlanningMode::Exact, PlanningMode::Rebuild].map(|mode| {
-        let mut trial = trial(site, mode, "slotlist", Arc::clone(&background));
-        trial.advance(extent.moment(moment));
+    let days = context.extent.history_days();
+    let background = context.background((site, load), days, Estimates::Exact, Extent::seed(moment));
+    let trials = modes.iter().map(|mode| {
+        let mut trial = trial(site, *mode, "slotlist", Arc::clone(&background));
+        trial.advance(context.extent.moment(moment));
         [trial]
     });
-    let sites: [&[SiteTrial]; 2] = [&advertising, &pricing];
-    // One application is submitted at all moments and loads, so that best effort's cost is a constant.
-    let case = |tasks: u32, procs: u32| {
-        let depth = (f64::from(tasks).sqrt()).round() as u32;
-        let seed = application_seed(tasks, procs);
-        let flow = Parallel { tasks, depth, procs, bytes: 0 }.draw(&mut SplitMix64::new(seed));
-        Case::new(&flow, sites, seed)
-    };
+    trials.collect()
+}
+
+/// The application with this many tasks of this many processors in the mean. It is the same at all moments and loads,
+/// so that best effort's cost is a constant.
+fn case<'a>(tasks: u32, procs: u32, sites: [&'a [SiteTrial]; 2]) -> Case<'a> {
+    let depth = (f64::from(tasks).sqrt()).round() as u32;
+    let seed = application_seed(tasks, procs);
+    let flow = Parallel { tasks, depth, procs, bytes: 0 }.draw(&mut SplitMix64::new(seed));
+    Case::new(&flow, sites, seed)
+}
+
+pub fn run(context: &Context<'_>, setting: Setting, rows: &mut Rows) {
+    let Setting { site, load, .. } = setting;
+    let trials = site_at(context, setting, &[PlanningMode::Exact, PlanningMode::Rebuild]);
+    let sites: [&[SiteTrial]; 2] = [&trials[0], &trials[1]];
+    let case = |tasks: u32, procs: u32| case(tasks, procs, sites);
     let name = site.name();
 
     if load == site.loads()[0] {
@@ -160,14 +179,18 @@ pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
             }
         }
     }
-    if is_usual {
-        for procs in PRICED_WIDTHS {
-            let case = case(TASKS, procs);
-            for alpha in [0.0, 1.0] {
-                let bought = case.bought(alpha).map(|(cost, _)| cost);
-                let line = format!("{name} alpha {alpha}");
-                case.put(rows, ["54 makespan", "54 cost"], &line, f64::from(procs), bought, case.queued[1]);
-            }
+}
+
+/// Figure 54, at the least load.
+pub fn run_widths(context: &Context<'_>, site: Site, moment: u32, rows: &mut Rows) {
+    let setting = Setting { site, load: site.loads()[0], moment };
+    let trials = site_at(context, setting, &[PlanningMode::Rebuild]);
+    for procs in context.settings.widths.of(site) {
+        let case = case(TASKS, procs, [&[], &trials[0]]);
+        for alpha in [0.0, 1.0] {
+            let bought = case.bought(alpha).map(|(cost, _)| cost);
+            let line = format!("{} alpha {alpha}", site.name());
+            case.put(rows, ["54 makespan", "54 cost"], &line, f64::from(procs), bought, case.queued[1]);
         }
     }
 }
@@ -198,9 +221,10 @@ fn put_by_tasks(rows: &mut Rows, case: &Case<'_>, name: &str, tasks: u32) {
 }
 
 /// Figure 18.
-pub fn run_cybershake(extent: &Extent, logs: &Logs, load: u32, moment: u32, rows: &mut Rows) {
+pub fn run_cybershake(context: &Context<'_>, load: u32, moment: u32, rows: &mut Rows) {
+    let extent = context.extent;
     let seed = Extent::seed(moment);
-    let background = logs.background(Site::Ctc, load, extent.history_days() + 7, Estimates::Exact, seed);
+    let background = context.background((Site::Ctc, load), extent.history_days() + 7, Estimates::Exact, seed);
     let mut site = [trial(Site::Ctc, PlanningMode::Exact, "slotlist", background)];
     site[0].advance(extent.moment(moment));
     let case = Case::new(&cybershake(), [&site, &[]], seed);
@@ -213,13 +237,14 @@ const SEVERAL: [(Site, u32); 6] =
     [(Site::Ctc, 880), (Site::Sdsc, 840), (Site::Ctc, 760), (Site::Sdsc, 780), (Site::Ctc, 630), (Site::Sdsc, 700)];
 
 /// Figures 19 and 56.
-pub fn run_several(extent: &Extent, logs: &Logs, moment: u32, rows: &mut Rows) {
+pub fn run_several(context: &Context<'_>, moment: u32, rows: &mut Rows) {
+    let extent = context.extent;
     let at = extent.moment(moment);
     let sites = |mode: PlanningMode| -> Vec<SiteTrial> {
         let site = |(number, (site, load)): (usize, &(Site, u32))| {
             // Sites of one kind have different users.
             let seed = Extent::seed(moment) ^ (number as u64) << 32;
-            let background = logs.background(*site, *load, extent.history_days(), Estimates::Exact, seed);
+            let background = context.background((*site, *load), extent.history_days(), Estimates::Exact, seed);
             let mut trial = trial(*site, mode, "slotlist", background);
             trial.advance(at);
             trial

@@ -2,14 +2,36 @@
 
 use std::sync::Arc;
 
-use super::load::{Estimates, Logs, Site};
+use super::load::{Estimates, Site};
+use super::settings::{Reserved, Settings};
 use super::slots::hours;
-use super::{Extent, Rows, SEED, WARM, mean, trial};
+use super::{Context, Rows, SEED, WARM, mean, trial};
 use hansa_sim::random::{SplitMix64, mix};
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::application::choose_offer;
 use hansa_sim::systems::provisioning::desk::{PlanningMode, WantedStarts};
 use hansa_sim::time::{Span, Time};
+
+/// Planner of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Planner {
+    /// That of all figures but 29.
+    Usual,
+    /// Those that figure 29 compares.
+    Easy,
+    Conservative,
+}
+
+impl Planner {
+    /// Name of the planner, also in the lines of figure 29.
+    pub(super) fn name(self, settings: &Settings) -> &'static str {
+        match self {
+            Planner::Usual => settings.backfilling.planner(),
+            Planner::Easy => "easy-count",
+            Planner::Conservative => "conservative-count",
+        }
+    }
+}
 
 /// Parameters of one history.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,7 +43,7 @@ pub struct Setting {
     pub share: u32,
     /// Their weight of cost; if None, each draws its own.
     pub alpha: Option<f64>,
-    pub planner: &'static str,
+    pub planner: Planner,
     pub estimates: Estimates,
 }
 
@@ -32,12 +54,18 @@ pub(super) const SHARES: [u32; 7] = [10, 20, 40, 60, 80, 90, 100];
 pub fn settings() -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
     for site in Site::ALL {
-        let usual =
-            Setting { site, load: 0, share: 10, alpha: Some(0.0), planner: "slotlist", estimates: Estimates::Exact };
+        let usual = Setting {
+            site,
+            load: 0,
+            share: 10,
+            alpha: Some(0.0),
+            planner: Planner::Usual,
+            estimates: Estimates::Exact,
+        };
         let by_load = (0..3).flat_map(|load| ALPHAS.map(|alpha| Setting { load, alpha: Some(alpha), ..usual }));
         let by_share = SHARES.map(|share| Setting { share, ..usual });
         let half = ALPHAS.map(|alpha| Setting { share: 50, alpha: Some(alpha), ..usual });
-        let planners = ["easy-count", "conservative-count"];
+        let planners = [Planner::Easy, Planner::Conservative];
         let by_planner = planners
             .into_iter()
             .flat_map(|planner| (0..3).map(move |load| Setting { load, alpha: None, planner, ..usual }));
@@ -61,13 +89,13 @@ struct History {
     queued_wait: Option<f64>,
 }
 
-pub fn run(extent: &Extent, logs: &Logs, setting: Setting, rows: &mut Rows) {
-    (0..extent.histories).for_each(|number| run_one(extent, logs, setting, number, rows));
+pub fn run(context: &Context<'_>, setting: Setting, rows: &mut Rows) {
+    (0..context.extent.histories).for_each(|number| run_one(context, setting, number, rows));
 }
 
-fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &mut Rows) {
+fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows) {
     let Setting { site, load, share, alpha, planner, estimates } = setting;
-    let History { fee, reserved_wait, queued_wait } = history(extent, logs, &setting, number);
+    let History { fee, reserved_wait, queued_wait } = history(context, &setting, number);
     let name = site.name();
     let percent = f64::from(site.priced_loads()[load]) / 10.0;
     let mut put = |figure: &'static str, line: String, at: f64, value: Option<f64>| {
@@ -77,7 +105,7 @@ fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &m
     };
     let is_exact = estimates == Estimates::Exact;
     match alpha {
-        None => put("29", format!("{name} {planner}"), percent, fee),
+        None => put("29", format!("{name} {}", planner.name(context.settings)), percent, fee),
         Some(alpha) => {
             if share == 10 && load == 0 {
                 let line =
@@ -109,10 +137,10 @@ fn run_one(extent: &Extent, logs: &Logs, setting: Setting, number: u32, rows: &m
 
 impl Setting {
     /// The jobs of the site in the history of this number, and the seed of that history.
-    pub(super) fn jobs(&self, extent: &Extent, logs: &Logs, number: u32) -> (Arc<[Rigid]>, u64) {
+    pub(super) fn jobs(&self, context: &Context<'_>, number: u32) -> (Arc<[Rigid]>, u64) {
         let seed = SEED ^ mix(u64::from(number));
-        let days = WARM + extent.days;
-        (logs.background(self.site, self.site.priced_loads()[self.load], days, self.estimates, seed), seed)
+        let load = self.site.priced_loads()[self.load];
+        (context.background((self.site, load), WARM + context.extent.days, self.estimates, seed), seed)
     }
 }
 
@@ -123,23 +151,26 @@ pub(super) fn split(jobs: &[Rigid], setting: &Setting, seed: u64) -> Vec<(Rigid,
     jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(setting.share), draw.unit())).collect()
 }
 
-fn history(extent: &Extent, logs: &Logs, setting: &Setting, number: u32) -> History {
+fn history(context: &Context<'_>, setting: &Setting, number: u32) -> History {
     let Setting { site, alpha, planner, .. } = *setting;
-    let days = WARM + extent.days;
-    let (jobs, seed) = setting.jobs(extent, logs, number);
+    let days = WARM + context.extent.days;
+    let (jobs, seed) = setting.jobs(context, number);
     let chosen = split(&jobs, setting, seed);
     let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
     let submits: Vec<Time> = queue.iter().map(|job| job.submit).collect();
 
-    let mut trial = trial(site, PlanningMode::Rebuild, planner, queue.into());
+    let mut trial = trial(site, PlanningMode::Rebuild, planner.name(context.settings), queue.into());
     let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
     let mut fees = Vec::new();
     let mut waits = Vec::new();
     for (job, _, weight) in chosen.iter().filter(|chosen| chosen.1) {
         let now = job.submit;
         trial.advance(now);
-        // A reservation is for the run time of the job: only jobs of the queue have inexact estimates.
-        let quote = trial.desk.price(now, job.nodes, job.runtime, WantedStarts::Any).expect("it fits the site");
+        let lasts = match context.settings.reserved {
+            Reserved::RunTime => job.runtime,
+            Reserved::Request => job.walltime,
+        };
+        let quote = trial.desk.price(now, job.nodes, lasts, WantedStarts::Any).expect("it fits the site");
         let offer = choose_offer(alpha.unwrap_or(*weight), &quote.offers).expect("some start is always admissible");
         trial.desk.book(now, quote.id, offer.start).expect("what has just been quoted is there");
         trial.settle();

@@ -1,13 +1,18 @@
 //! Advertised slots of a site, moment after moment: figures 4 to 8.
 
-use super::load::{Estimates, Logs, Site};
-use super::{Extent, Rows, WARM, correlation, deviation, mean, trial};
+use super::load::{Estimates, Site};
+use super::settings::SlotsOf;
+use super::{Context, Rows, WARM, correlation, deviation, mean, trial};
 use hansa_sim::grid::{Advert, Slot};
 use hansa_sim::systems::provisioning::desk::PlanningMode;
 use hansa_sim::time::{Span, Time};
 
 /// Interval between observations.
 const EVERY: Span = Span::from_minutes(3 * 60);
+/// Longest window in days with observations at this interval. In longer ones they are an hour more than a day apart, so
+/// that all hours of a day occur.
+const DAYS_CLOSE: u64 = 90;
+const EVERY_SPARSE: Span = Span::from_minutes(25 * 60);
 /// Widest slots that are counted: the peak at 64 shows.
 const PROCS_SHOWN: u32 = 65;
 /// One slot of this many is a point of figures 6 and 8; all count in their numbers.
@@ -21,9 +26,9 @@ struct Look {
     advert: Advert,
 }
 
-pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
-    let exact = looks(extent, logs, site, Estimates::Exact);
-    let inexact = looks(extent, logs, site, Estimates::Inexact);
+pub fn run(context: &Context<'_>, site: Site, rows: &mut Rows) {
+    let exact = looks(context, site, Estimates::Exact);
+    let inexact = looks(context, site, Estimates::Inexact);
     let name = site.name();
 
     let counts: Vec<f64> = exact.iter().map(|look| look.advert.slots.len() as f64).collect();
@@ -36,9 +41,11 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
     rows.put("5 correlation", name, 0.0, correlation(&jobs, &counts));
 
     let mut starts = Vec::new();
+    let mut durations = Vec::new();
     for look in &exact {
         for slot in &look.advert.slots {
             starts.push(hours(slot.start.since(look.now)));
+            durations.push(hours(slot.span));
             rows.put("6 without end", name, 0.0, f64::from(u32::from(slot.extensible)));
             if slot.extensible && !look.is_far {
                 rows.put("6 horizon", name, 0.0, hours(slot.start.since(look.now)) + hours(slot.span));
@@ -50,38 +57,50 @@ pub fn run(extent: &Extent, logs: &Logs, site: Site, rows: &mut Rows) {
         }
     }
     rows.put("6 deviation", name, 0.0, deviation(&starts).unwrap_or_default());
+    rows.put("6 deviation", format!("{name} durations"), 0.0, deviation(&durations).unwrap_or_default());
 
     for (looks, figure) in [(&exact, "6"), (&inexact, "8")] {
-        let slots = looks.iter().flat_map(|look| look.advert.slots.iter().map(|slot| (look.now, slot)));
-        for (now, slot) in slots.step_by(EVERY_SHOWN) {
+        for (now, slot) in slots_of(looks).step_by(EVERY_SHOWN) {
             rows.put(figure, name, hours(slot.start.since(now)), hours(slot.span));
         }
     }
+    let at = f64::from(site as u8);
     for (looks, line) in [(&exact, "exact"), (&inexact, "inexact")] {
-        let all = |of: fn(&Look, &Slot) -> f64| {
-            looks.iter().flat_map(move |look| look.advert.slots.iter().map(move |slot| of(look, slot)))
-        };
-        let mut durations: Vec<f64> = all(|_, slot| hours(slot.span)).collect();
-        durations.sort_unstable_by(f64::total_cmp);
-        let starts: Vec<f64> = all(|look, slot| hours(slot.start.since(look.now))).collect();
-        let at = f64::from(site as u8);
+        let starts: Vec<f64> = slots_of(looks).map(|(now, slot)| hours(slot.start.since(now))).collect();
         rows.put("8 mean", format!("mean start, {line}"), at, mean(&starts).unwrap_or_default());
-        rows.put(
-            "8 mean",
-            format!("median duration, {line}"),
-            at,
-            durations.get(durations.len() / 2).copied().unwrap_or_default(),
-        );
+        // Slots without end last until the horizon, whatever the estimates.
+        let inner = slots_of(looks).filter(|(_, slot)| !slot.extensible);
+        let mut durations: Vec<f64> = inner.map(|(_, slot)| hours(slot.span)).collect();
+        durations.sort_unstable_by(f64::total_cmp);
+        let median = durations.get(durations.len() / 2).copied();
+        rows.put("8 mean", format!("median duration, {line}"), at, median.unwrap_or_default());
     }
 }
 
-fn looks(extent: &Extent, logs: &Logs, site: Site, estimates: Estimates) -> Vec<Look> {
-    let days = WARM + extent.days;
+/// All slots, each with the time of its advertisement.
+fn slots_of(looks: &[Look]) -> impl Iterator<Item = (Time, &Slot)> {
+    looks.iter().flat_map(|look| look.advert.slots.iter().map(|slot| (look.now, slot)))
+}
+
+/// Days after the first ones that are looked at.
+fn days(context: &Context<'_>, site: Site) -> u64 {
+    let Some(all) = context.logs.days(site) else { return context.extent.days };
+    let asked = match context.settings.slots {
+        SlotsOf::Whole => all,
+        SlotsOf::NinetyDays => 90,
+        SlotsOf::ThirtyDays => 30,
+    };
+    asked.min(all.saturating_sub(WARM))
+}
+
+fn looks(context: &Context<'_>, site: Site, estimates: Estimates) -> Vec<Look> {
+    let days = days(context, site);
+    let every = if days > DAYS_CLOSE { EVERY_SPARSE } else { EVERY };
     let mode = if estimates == Estimates::Exact { PlanningMode::Exact } else { PlanningMode::Rebuild };
-    let background = logs.background(site, site.loads()[0], days, estimates, super::SEED);
+    let background = context.background((site, site.loads()[0]), WARM + days, estimates, super::SEED);
     let mut trial = trial(site, mode, "slotlist", background);
     let mut now = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
-    let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
+    let end = now + Span::from_minutes(days * 24 * 60);
     let mut looks = Vec::new();
     while now < end {
         trial.advance(now);
@@ -90,7 +109,7 @@ fn looks(extent: &Extent, logs: &Logs, site: Site, estimates: Estimates) -> Vec<
         let day = Span::from_minutes(48 * 60);
         let is_far = advert.slots.iter().any(|slot| slot.extensible && slot.end() > now + day);
         looks.push(Look { now, jobs: waiting + running, is_far, advert });
-        now = now + EVERY;
+        now = now + every;
     }
     looks
 }

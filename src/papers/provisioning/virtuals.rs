@@ -1,9 +1,9 @@
 //! Jobs that imitate reservations, compared with real ones, and both together, at one site with one queue: figures 33
 //! to 49.
 
-use super::calibration::{FIGURE, NCSA, PRINTED, Queue, chances};
+use super::calibration::{FIGURE, PRINTED, Queue, chances};
 use super::slots::hours;
-use super::{Extent, Rows, SEED, desk};
+use super::{Context, Extent, Rows, SEED, Settings, desk};
 use hansa_sim::grid::{Area, Part};
 use hansa_sim::random::mix;
 use hansa_sim::systems::provisioning::desk::{PlanningMode, WantedStarts};
@@ -29,18 +29,26 @@ pub(super) fn line(what: &str, nodes: u32, length: u64) -> String {
 }
 
 /// Takes a queue to the moments of all trials of a history, one every day, each at another hour.
-pub(super) fn at_moments(extent: &Extent, queue: &Queue, history: u32, mut moment: impl FnMut(&SiteTrial)) {
+pub(super) fn at_moments(
+    extent: &Extent,
+    settings: &Settings,
+    queue: &Queue,
+    history: u32,
+    mut moment: impl FnMut(&SiteTrial),
+) {
     let days = HISTORY + extent.virtual_days + 1;
-    let background = queue.background(days, SEED ^ mix(u64::from(history)));
-    let mut trial = SiteTrial::new(desk(queue.procs, PlanningMode::Rebuild, "slotlist"), background);
+    let background = queue.background(days, settings.ratios, SEED ^ mix(u64::from(history)));
+    let desk = desk(queue.procs, PlanningMode::Rebuild, "slotlist", settings.predictor.history());
+    let mut trial = SiteTrial::new(desk, background);
     for day in 0..extent.virtual_days {
         trial.advance(Time::ZERO + Span::from_minutes((HISTORY + day) * 24 * 60 + day * 7 % 24 * 60));
         moment(&trial);
     }
 }
 
-pub fn run(extent: &Extent, history: u32, rows: &mut Rows) {
-    at_moments(extent, &NCSA, history, |trial| {
+pub fn run(context: &Context<'_>, history: u32, rows: &mut Rows) {
+    let settings = context.settings;
+    at_moments(context.extent, settings, &settings.queue.queue(), history, |trial| {
         for (printed, chance) in PRINTED.iter().zip(chances(&trial.desk, trial.now())) {
             rows.put(FIGURE, format!("{SITE} {}", printed.line), 0.0, chance);
         }
@@ -84,6 +92,8 @@ fn try_all(trial: &SiteTrial, work: &Part, (length, ahead): (u64, u64), rows: &m
     put_cost("46", "combined", paid);
     if let (Some(fee), Some(paid)) = (fee, paid) {
         rows.put("46 excess", SITE, 0.0, paid.seconds() - fee.seconds());
+        rows.put("46 granted", line("AR"), at, fee.seconds() / size);
+        rows.put("46 granted", line("combined"), at, paid.seconds() / size);
     }
     if let Some((submitted, started)) = imitated {
         let ratio = hours(work.start - started) / hours(work.span);

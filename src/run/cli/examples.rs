@@ -38,6 +38,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
         "reproduce provisioning",
         &[
             "hansa reproduce provisioning",
+            "hansa reproduce provisioning --choice queue=three-means,widths=3-to-30",
             "hansa reproduce provisioning --full --threads 2",
             "hansa reproduce provisioning --calibrate --out out/queues",
         ],

@@ -181,12 +181,12 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
             };
             reproduce::reproduce_dfrs(extent, logs.as_deref(), &choosing, &making.into_making(out))
         }
-        Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, making } } => {
+        Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, choice, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             if calibrate {
-                return reproduce::calibrate_queue(extent, &making.into_making(out));
+                return reproduce::calibrate_queue(extent, &choice.choosing(), &making.making(out));
             }
-            reproduce::reproduce_provisioning(extent, logs.as_deref(), &making.into_making(out))
+            reproduce::reproduce_provisioning(extent, logs.as_deref(), &choice.choosing(), &making.making(out))
         }
         Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {
             let overrides = topology.overrides.parse()?;

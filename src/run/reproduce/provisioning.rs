@@ -2,35 +2,55 @@
 
 use std::path::Path;
 
+use super::super::choosing::{ChoiceReport, Choosing};
 use super::super::disk::{replace_file, unreadable_input};
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, Pieces, make_all, publish_files};
+use super::{Making, PAGE, PaperProgram, Pieces, make_all, publish_files};
 use hansa_papers::provisioning::calibration::{self, Fit, Queue};
-use hansa_papers::provisioning::{Extent, Logs, Outcome, Site, figures, jobs_of, runs_csv};
+use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Settings, Site, choices, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
-pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
+    let file = choices();
     let key = format!("{extent:?} {logs:?}");
-    let pieces = Pieces { paper: "provisioning", what: "runs", all: extent.pieces(), key };
-    let Some(rows) = make_all(pieces, making, |piece| extent.run(&logs, *piece))? else { return Ok(()) };
-    let rows: Vec<_> = rows.into_iter().flatten().collect();
-    let outcome = Outcome::of(extent, logs.ctc.is_some(), &rows);
+    let seconds = |piece: &Piece| extent.seconds(*piece);
+    let pieces = extent.pieces();
+    let program = PaperProgram { paper: "provisioning", what: "runs", file: &file, pieces, seconds: &seconds, key };
+    let relevant = |settings: &Settings, piece: &Piece| settings.for_piece(piece, &logs);
+    let work = |settings: &Settings, piece: &Piece| extent.run(settings, &logs, *piece);
+    let Some(variants) = program.run(choosing, making, relevant, work)? else { return Ok(()) };
+    let mut judged = Vec::new();
+    let mut outcomes = Vec::new();
+    for one in variants {
+        let rows: Vec<_> = one.results.into_iter().flatten().collect();
+        let outcome = Outcome::of(extent, one.settings, logs.are_given(), &rows);
+        judged.push((one.variant, outcome.findings()));
+        outcomes.push((outcome, rows));
+    }
+    let report = ChoiceReport::of_variants(&file.choices, &judged);
+    let (outcome, rows) = &outcomes[0];
     let verdicts = outcome.verdicts();
+    let shown = report.for_terminal(&verdicts).to_owned();
     let files = [
-        ("runs.csv", runs_csv(&rows)),
+        ("runs.csv", runs_csv(rows)),
         ("summary.csv", outcome.summary_csv()),
         ("summary.txt", outcome.summary_text()),
-        ("verdicts.txt", verdicts.clone()),
-        (PAGE, outcome.page()),
+        ("verdicts.txt", verdicts),
+        (PAGE, outcome.page(&report.html)),
     ];
-    publish_files(&making.out, &files, &figures::figures(&outcome), &verdicts)
+    report.publish_files(&making.out)?;
+    publish_files(&making.out, &files, &figures::figures(outcome), &shown)
 }
 
 /// Searches for the queue of virtual reservations whose chances are those that the thesis prints.
-pub fn calibrate_queue(extent: Extent, making: &Making) -> Result<(), Failure> {
-    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key: format!("search {extent:?}") };
-    let Some(fits) = make_all(pieces, making, |queue| Fit::of(&extent, *queue))? else { return Ok(()) };
+pub fn calibrate_queue(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+    let file = choices();
+    let variant = choosing.selected_variants(&file.choices)?.swap_remove(0);
+    let settings = file.settings(&variant.selection);
+    let key = format!("search {extent:?} {settings:?}");
+    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key };
+    let Some(fits) = make_all(pieces, making, |queue| Fit::of(&extent, &settings, *queue))? else { return Ok(()) };
     let text = calibration::text(&extent, &fits);
     replace_file(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
     replace_file(&making.out.join("calibration.txt"), text.as_str())?;

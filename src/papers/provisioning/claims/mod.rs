@@ -11,7 +11,7 @@ mod virtuals;
 
 use super::Results;
 use super::load::Site;
-use super::plans::{PRICED_WIDTHS, widths};
+use super::plans::widths;
 use hansa_report::experiment::claims::{Claim, Judge, Number};
 
 const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
@@ -122,9 +122,16 @@ fn all_widths(site: Site) -> [f64; 4] {
     widths(site).map(f64::from)
 }
 
-/// Processors of a task in figure 54, which are equal on both sites.
-fn priced_widths() -> [f64; 4] {
-    PRICED_WIDTHS.map(f64::from)
+/// Processors of a task of a site in figure 54.
+fn priced_widths(judge: &Judge<'_, Results>, site: Site) -> [f64; 4] {
+    judge.results.settings.widths.of(site).map(f64::from)
+}
+
+/// Lines of figures 16 and 55, with their sites.
+fn lines_by_width() -> impl Iterator<Item = (String, Site)> {
+    Site::ALL
+        .into_iter()
+        .flat_map(|site| widths(site).map(move |procs| (format!("{} {procs} procs", site.name()), site)))
 }
 
 pub const CLAIMS: &[Claim<Results>] = &[

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::super::prices::{Setting, split};
+use super::super::prices::{Planner, Setting, split};
 use super::*;
 use crate::grid::run;
 use hansa_sim::grid::JobId;
@@ -28,7 +28,10 @@ fn listed(user: &str, jobs: impl Iterator<Item = Rigid>) -> String {
 /// Mean fee of a reservation in processor-hours, and mean waits of reserved and queued jobs in hours.
 fn in_grid(setting: &Setting) -> [Option<f64>; 3] {
     let Setting { site, alpha, planner, .. } = *setting;
-    let (jobs, seed) = setting.jobs(&TINY, &Logs::default(), 0);
+    let settings = Settings::default();
+    let context = Context { extent: &TINY, settings: &settings, logs: &Logs::default() };
+    let (jobs, seed) = setting.jobs(&context, 0);
+    let planner = planner.name(&settings);
     let chosen = split(&jobs, setting, seed);
     let of = |reserves: bool| chosen.iter().filter(move |job| job.1 == reserves).map(|job| job.0);
     let (_, log) = run(&format!(
@@ -68,10 +71,16 @@ fn in_grid(setting: &Setting) -> [Option<f64>; 3] {
 #[test]
 fn reservations_among_jobs_of_a_queue_fare_in_a_grid_as_at_a_desk() {
     for (site, alpha) in [(Site::Sdsc, 0.0), (Site::Sdsc, 0.75), (Site::Ctc, 0.25)] {
-        let usual =
-            Setting { site, load: 0, share: 10, alpha: Some(alpha), planner: "slotlist", estimates: Estimates::Exact };
-        let rows = TINY.run(&Logs::default(), Piece::Prices(usual));
-        let outcome = Outcome::of(TINY, false, &rows).results;
+        let usual = Setting {
+            site,
+            load: 0,
+            share: 10,
+            alpha: Some(alpha),
+            planner: Planner::Usual,
+            estimates: Estimates::Exact,
+        };
+        let rows = run_piece(&Logs::default(), Piece::Prices(usual));
+        let outcome = outcome(false, &rows).results;
         let name = site.name();
         let expected = [("23", "fee"), ("24", "reserved"), ("24", "queued")]
             .map(|(figure, what)| outcome.mean(figure, &format!("{name} {what}"), alpha));

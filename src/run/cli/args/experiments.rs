@@ -98,12 +98,14 @@ pub enum Paper {
         logs: Option<PathBuf>,
         /// Search for the queue of virtual reservations whose chances are those that the thesis prints, instead of
         /// running the experiment: calibration.csv has all that were tried, calibration.txt the best and their misfit
-        #[arg(long, conflicts_with = "logs")]
+        #[arg(long, conflicts_with_all = ["logs", "choices"])]
         calibrate: bool,
         /// The folder for runs.csv, summary.csv, summary.txt, verdicts.txt, figures (SVG), and report.html, a page with
         /// all of it
         #[arg(long, value_name = "DIR", default_value = "out/reproduce-provisioning")]
         out: PathBuf,
+        #[command(flatten)]
+        choice: ChoiceArgs,
         #[command(flatten)]
         making: MakingArgs,
     },
