@@ -54,7 +54,7 @@ impl Site {
     }
 
     /// True if this is the load of a site whose jobs are neither copied nor left out, in thousandths.
-    fn is_least(self, load: u32) -> bool {
+    pub(super) fn is_least(self, load: u32) -> bool {
         [self.loads()[0], self.priced_loads()[0]].contains(&load)
     }
 

@@ -1,13 +1,7 @@
 //! Points that the thesis leaves open, with their options and reasons in `experiments/papers/provisioning.toml`.
 
-use super::calibration::{Queue, THREE_MEANS, TWO_MOMENTS};
-use super::load::{Estimates, Site};
-use super::prices;
-use super::{Logs, Piece};
 use hansa_report::experiment::program::ProgramFile;
 use hansa_sim::settings::{Walk, key};
-use hansa_sim::systems::provisioning::forecast::{Forecast, History};
-use hansa_sim::time::Span;
 use hansa_sim::words::words;
 
 /// Path of the file with the choices, and its text.
@@ -55,7 +49,7 @@ words! {
     }
     /// Queue of virtual reservations.
     QueueFit {
-        /// Two single moments have the printed chances.
+        /// Two single moments are nearest to the printed chances.
         TwoMoments = "two-moments",
         /// Means over all moments are near the printed chances.
         ThreeMeans = "three-means",
@@ -75,15 +69,6 @@ words! {
         OneToNine = "1-to-9",
         /// As the figure prints them.
         ThreeToThirty = "3-to-30",
-    }
-}
-
-impl QueueFit {
-    pub fn queue(self) -> Queue {
-        match self {
-            QueueFit::TwoMoments => TWO_MOMENTS,
-            QueueFit::ThreeMeans => THREE_MEANS,
-        }
     }
 }
 
@@ -110,7 +95,7 @@ pub struct Settings {
 }
 
 /// Settings that the options of the file replace.
-const UNSET: Settings = Settings {
+pub(super) const UNSET: Settings = Settings {
     slots: SlotsOf::Whole,
     loads: Loads::Unmodified,
     ratios: Ratios::Logs,
@@ -145,69 +130,5 @@ impl Settings {
         w.set(key("queue", "the queue of virtual reservations"), &mut self.queue, QueueFit::ALL);
         w.set(key("predictor", "the jobs whose waits make a forecast"), &mut self.predictor, Predictor::ALL);
         w.set(key("widths", "the processors of a task of SDSC in figure 54"), &mut self.widths, PricedWidths::ALL);
-    }
-
-    /// Settings for a piece of work, with fixed ones wherever its result does not depend on them, so that equal work of
-    /// several variants is recognised.
-    pub fn for_piece(self, piece: &Piece, logs: &Logs) -> Settings {
-        let Settings { slots, loads, ratios, reserved, backfilling, queue, predictor, widths } = self;
-        // Requests of a log are its own, and only a log can be unmodified.
-        let (loads, ratios) = if logs.are_given() { (loads, UNSET.ratios) } else { (UNSET.loads, ratios) };
-        let slots = if logs.are_given() { slots } else { UNSET.slots };
-        match piece {
-            Piece::Slots(_) => Settings { slots, loads, ratios, ..UNSET },
-            Piece::Plans(_) | Piece::CyberShake { .. } | Piece::Several { .. } => Settings { loads, ..UNSET },
-            Piece::Widths { site: Site::Ctc, .. } => Settings { loads, ..UNSET },
-            Piece::Widths { site: Site::Sdsc, .. } => Settings { loads, widths, ..UNSET },
-            Piece::Prices(setting) => {
-                let backfilling =
-                    if setting.planner == prices::Planner::Usual { backfilling } else { UNSET.backfilling };
-                match setting.estimates {
-                    Estimates::Exact => Settings { loads, backfilling, ..UNSET },
-                    Estimates::Inexact => Settings { loads, ratios, reserved, backfilling, ..UNSET },
-                }
-            }
-            Piece::Virtuals { .. } => Settings { ratios: self.ratios, queue, predictor, ..UNSET },
-        }
-    }
-}
-
-/// A history that tells only some properties of jobs apart.
-#[derive(Clone)]
-struct CoarseHistory {
-    predictor: Predictor,
-    history: History,
-}
-
-impl CoarseHistory {
-    /// The processors and the requested time by which the history tells a job apart.
-    fn class(&self, procs: u32, walltime: Span) -> (u32, Span) {
-        match self.predictor {
-            Predictor::SizesAndTimes => (procs, walltime),
-            Predictor::Sizes => (procs, Span::ZERO),
-            Predictor::AllJobs => (1, Span::ZERO),
-        }
-    }
-}
-
-impl Forecast for CoarseHistory {
-    fn record(&mut self, procs: u32, walltime: Span, wait: Span) {
-        let (procs, walltime) = self.class(procs, walltime);
-        self.history.record(procs, walltime, wait);
-    }
-
-    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
-        let (procs, walltime) = self.class(procs, walltime);
-        self.history.chance(procs, walltime, within)
-    }
-
-    fn copy(&self) -> Box<dyn Forecast> {
-        Box::new(self.clone())
-    }
-}
-
-impl Predictor {
-    pub(super) fn history(self) -> Box<dyn Forecast> {
-        Box::new(CoarseHistory { predictor: self, history: History::new() })
     }
 }

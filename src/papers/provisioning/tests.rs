@@ -126,7 +126,7 @@ fn variants_share_the_results_of_equal_pieces() {
         let mut known: Vec<(Settings, Vec<FigurePoint>)> = Vec::new();
         for variant in file.choices.variants() {
             let settings = file.settings(&variant.selection);
-            let relevant = settings.for_piece(&piece, logs);
+            let relevant = piece.relevant(&settings, logs);
             let rows = TINY.run(&settings, logs, piece);
             match known.iter().find(|(settings, _)| *settings == relevant) {
                 Some((_, equal)) => assert_eq!(*equal, rows, "{piece:?} under {}", variant.name),
@@ -312,7 +312,7 @@ fn notes_explain_claims_that_do_not_hold() {
 /// Figures 35 and 36 count by the nearest moment of each, which may be two.
 #[test]
 fn a_fit_is_by_the_nearest_moments() {
-    use super::calibration::{Fit, Moment, Queue, TWO_MOMENTS, csv, text};
+    use super::calibration::{Fit, Moment, Queue, THREE_MEANS, TWO_MOMENTS, csv, text};
 
     let moment = |chances, waiting| Moment { chances, waiting };
     let moments = [moment([0.40, 0.90, 0.90], 3), moment([0.90, 0.78, 0.74], 0), moment([0.10, 0.78, 0.10], 5)];
@@ -324,7 +324,7 @@ fn a_fit_is_by_the_nearest_moments() {
 
     // The queues that the experiment may use are among those of the search, and its text shows them however they fit.
     let all = Queue::all();
-    let used = [TWO_MOMENTS, super::calibration::THREE_MEANS];
+    let used = [TWO_MOMENTS, THREE_MEANS];
     assert!(used.iter().all(|queue| all.contains(queue)));
     let far = [moment([0.0; 3], 0)];
     let fits: Vec<Fit> = all

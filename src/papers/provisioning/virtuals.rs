@@ -48,7 +48,7 @@ pub(super) fn at_moments(
 
 pub fn run(context: &Context<'_>, history: u32, rows: &mut Rows) {
     let settings = context.settings;
-    at_moments(context.extent, settings, &settings.queue.queue(), history, |trial| {
+    at_moments(context.extent, settings, &Queue::of(settings.queue), history, |trial| {
         for (printed, chance) in PRINTED.iter().zip(chances(&trial.desk, trial.now())) {
             rows.put(FIGURE, format!("{SITE} {}", printed.line), 0.0, chance);
         }

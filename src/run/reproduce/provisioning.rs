@@ -17,7 +17,7 @@ pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, choosing: &Ch
     let seconds = |piece: &Piece| extent.seconds(*piece);
     let pieces = extent.pieces();
     let program = PaperProgram { paper: "provisioning", what: "runs", file: &file, pieces, seconds: &seconds, key };
-    let relevant = |settings: &Settings, piece: &Piece| settings.for_piece(piece, &logs);
+    let relevant = |settings: &Settings, piece: &Piece| piece.relevant(settings, &logs);
     let work = |settings: &Settings, piece: &Piece| extent.run(settings, &logs, *piece);
     let Some(variants) = program.run(choosing, making, relevant, work)? else { return Ok(()) };
     let mut judged = Vec::new();
