@@ -126,7 +126,7 @@ pub const COMBINED: Claim<Results> = Claim {
                 }
             }
         });
-        judge.part(|judge| {
+        judge.generally(|judge| {
             for ((nodes, length), ahead) in all {
                 // Of the trials in which both had a result.
                 let [combined, real] =
@@ -151,8 +151,9 @@ pub const NOTICE: Claim<Results> = Claim {
         Says::Quote("figure 42", "icing scheme increases with the start time of the reservation"),
     ],
     note: Some(
-        "A start that is far ahead lies behind more of the plan, so fewer jobs are displaced: beyond its end there is no \
-         fee, as the thesis says itself. The queue is that of a model, not NCSA's.",
+        "Here a reservation is dearer the later it starts with any number of nodes, as more jobs that wait are planned \
+         to run then. It costs more per node and hour with fewer nodes, as whole jobs are displaced. The queue is that of \
+         a model, not NCSA's.",
     ),
     compare: |judge| {
         judge.part(|judge| {
