@@ -428,7 +428,8 @@ const OURS: &[&str] = &[
      .772 and .747), and jobs wait at 96 of 100 moments.",
     "Histories of 30 days with other jobs each, of reservations and of virtual ones, where the thesis has one; with logs, \
      those at the least load differ only in the jobs that reserve.",
-    "With logs, SDSC does not show figure 15: narrow tasks take longer over slots than by best effort.",
+    "With logs, figure 15 cannot be told on SDSC at weight 1: tasks of one processor take about as long over slots as by \
+     best effort.",
 ];
 
 /// Most points of a line in the text; longer lines are only in the table.
