@@ -39,6 +39,6 @@ pub fn reproduce_heft(extent: Extent, choosing: &Choosing, making: &Making) -> R
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page(&report.html)),
     ];
-    report.publish_files(&making.out)?;
+    report.publish(&making.out)?;
     publish_files(&making.out, &files, &figures(outcome), &shown)
 }

@@ -138,14 +138,16 @@ impl<S: Clone + Debug + PartialEq + Sync, P: Clone + Debug + Sync> PaperProgram<
             }
         }
         if variants.len() > 1 {
-            let time = cpu_time(distinct.iter().map(|(_, piece)| seconds(piece)).sum());
+            let time = cpu_time_words(distinct.iter().map(|(_, piece)| seconds(piece)).sum());
             let variants = variants.len();
             let count = pieces.len();
             let total = distinct.len();
             err::note(&format!("note: {variants} variants of {count} {what} each, {total} in all: {time} of CPU time"));
         }
         let pieces = Pieces { paper, what, all: distinct, key };
-        let Some(results) = make_all(pieces, making, |(settings, piece)| work(settings, piece))? else { return Ok(None) };
+        let Some(results) = make_all(pieces, making, |(settings, piece)| work(settings, piece))? else {
+            return Ok(None);
+        };
         let by_variant = variants.into_iter().zip(settings).zip(places).map(|((variant, settings), places)| {
             VariantResults { variant, settings, results: places.iter().map(|place| results[*place].clone()).collect() }
         });
@@ -154,7 +156,7 @@ impl<S: Clone + Debug + PartialEq + Sync, P: Clone + Debug + Sync> PaperProgram<
 }
 
 /// An expected CPU time in words.
-fn cpu_time(seconds: f64) -> String {
+fn cpu_time_words(seconds: f64) -> String {
     match seconds {
         few if few < 90.0 => format!("about {} s", few.ceil()),
         many => format!("about {} min", (many / 60.0).round()),

@@ -10,7 +10,12 @@ use hansa_papers::provisioning::calibration::{self, Fit, Queue};
 use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Settings, Site, choices, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
-pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
+pub fn reproduce_provisioning(
+    extent: Extent,
+    logs: Option<&Path>,
+    choosing: &Choosing,
+    making: &Making,
+) -> Result<(), Failure> {
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
     let file = choices();
     let key = format!("{extent:?} {logs:?}");
@@ -39,7 +44,7 @@ pub fn reproduce_provisioning(extent: Extent, logs: Option<&Path>, choosing: &Ch
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page(&report.html)),
     ];
-    report.publish_files(&making.out)?;
+    report.publish(&making.out)?;
     publish_files(&making.out, &files, &figures::figures(outcome), &shown)
 }
 

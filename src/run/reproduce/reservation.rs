@@ -46,6 +46,6 @@ pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Makin
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page(&report.html)),
     ];
-    report.publish_files(&making.out)?;
+    report.publish(&making.out)?;
     publish_files(&making.out, &files, &figures::figures(outcome), &shown)
 }
