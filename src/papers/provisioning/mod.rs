@@ -199,15 +199,16 @@ impl Extent {
         rows.0
     }
 
-    /// Usual CPU time of a piece with the model's jobs, in seconds.
-    pub fn seconds(&self, piece: Piece) -> f64 {
+    /// Usual CPU time of a piece in seconds. Queues of logs are longer than those of the model.
+    pub fn seconds(&self, piece: Piece, logs: &Logs) -> f64 {
+        let seconds_per_history = if logs.are_given() { 0.35 } else { 0.06 };
         match piece {
             Piece::Slots(_) => 0.1,
             Piece::Plans(_) => 0.35,
             Piece::Widths { .. } => 0.1,
             Piece::CyberShake { .. } => 0.3,
             Piece::Several { .. } => 0.7,
-            Piece::Prices(_) => 0.06 * f64::from(self.histories),
+            Piece::Prices(_) => seconds_per_history * f64::from(self.histories),
             Piece::Virtuals { .. } => 0.02 * self.virtual_days as f64,
         }
     }

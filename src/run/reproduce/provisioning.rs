@@ -19,7 +19,7 @@ pub fn reproduce_provisioning(
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
     let file = choices();
     let key = format!("{extent:?} {logs:?}");
-    let seconds = |piece: &Piece| extent.seconds(*piece);
+    let seconds = |piece: &Piece| extent.seconds(*piece, &logs);
     let pieces = extent.pieces();
     let program = PaperProgram { paper: "provisioning", what: "runs", file: &file, pieces, seconds: &seconds, key };
     let relevant = |settings: &Settings, piece: &Piece| piece.relevant(settings, &logs);
