@@ -1,6 +1,6 @@
 //! The site of figures 33 to 49. The thesis ran them against the queue of NCSA's TeraGrid cluster, of which no log is
-//! at hand, and prints chances of a start in time there: one in figure 35, two in figure 36. The model's free parameters
-//! are found by a search for these three numbers; nothing else is fitted.
+//! at hand, and prints chances of a start in time there: one in figure 35, two in figure 36. The model's free
+//! parameters are found by a search for these three numbers; nothing else is fitted.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -45,13 +45,13 @@ pub struct Queue {
     pub long: u32,
 }
 
-/// Least misfit of the search; jobs wait at 96 of 100 moments. Queues at which jobs always wait have longer ones, and fees
-/// that are thousands of times beyond the thesis's.
+/// Least misfit of the search; jobs wait at 96 of 100 moments. Queues at which jobs always wait have longer ones, and
+/// fees that are thousands of times beyond the thesis's.
 pub const TWO_MOMENTS: Queue = Queue { procs: 128, load: 700, long: 60 };
 
-/// Result of an earlier search by means, with uniform estimates: the least distance of the mean chances from the printed
-/// ones, which no queue brings below 0.179, as the chance of a request of 4 h within 4 h is no lower than that of a
-/// request of the same class within 130 min.
+/// Result of an earlier search by means, with uniform estimates: the least distance of the mean chances from the
+/// printed ones, which no queue brings below 0.179, as the chance of a request of 4 h within 4 h is no lower than that
+/// of a request of the same class within 130 min.
 pub const THREE_MEANS: Queue = Queue { procs: 128, load: 700, long: 15 };
 
 const PROCS: [u32; 5] = [128, 256, 512, 1024, 2048];

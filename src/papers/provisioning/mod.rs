@@ -101,8 +101,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    /// The settings that the result depends on, with fixed ones of all others, so that equal work of several variants is
-    /// recognised.
+    /// The settings that the result depends on, with fixed ones of all others, so that equal work of several variants
+    /// is recognised.
     pub fn relevant(&self, settings: &Settings, logs: &Logs) -> Settings {
         let Settings { reserved, queue, predictor, .. } = *settings;
         let has_logs = logs.are_given();

@@ -17,8 +17,9 @@ use hansa_sim::time::{Span, Time};
 pub enum Planner {
     /// That of all figures but 29.
     Usual,
-    /// Those that figure 29 compares.
+    /// EASY, in figure 29.
     Easy,
+    /// Conservative backfilling over counts, in figure 29.
     Conservative,
 }
 

@@ -19,7 +19,7 @@ words! {
     }
     /// Jobs of a log at the least load of a figure.
     Loads {
-        /// Those of the log.
+        /// Jobs of the log.
         Unmodified = "unmodified",
         /// Jobs that have the printed utilisation.
         Tuned = "tuned",

@@ -68,7 +68,7 @@ pub fn run(context: &Context<'_>, site: Site, rows: &mut Rows) {
     for (looks, line) in [(&exact, "exact"), (&inexact, "inexact")] {
         let starts: Vec<f64> = slots_of(looks).map(|(now, slot)| hours(slot.start.since(now))).collect();
         rows.put("8 mean", format!("mean start, {line}"), at, mean(&starts).unwrap_or_default());
-        // Slots without end last until the horizon, whatever the estimates.
+        // Slots without end last until the horizon, with any estimates.
         let inner = slots_of(looks).filter(|(_, slot)| !slot.extensible);
         let mut durations: Vec<f64> = inner.map(|(_, slot)| hours(slot.span)).collect();
         durations.sort_unstable_by(f64::total_cmp);
