@@ -14,6 +14,9 @@ use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
 use hansa_sim::time::Time;
 
+/// Usual CPU time of a trace or a week under all algorithms.
+const SECONDS_PER_TRACE: f64 = 0.9;
+
 /// Runs the experiment of the paper on sharing nodes, on generated traces and, if there is one, on the weeks of a log.
 pub fn reproduce_dfrs(
     extent: dfrs::Extent,
@@ -25,10 +28,11 @@ pub fn reproduce_dfrs(
     let weeks = logs.map_or(Ok(Vec::new()), read_weeks)?;
     let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(measure_speed);
     let key = format!("{extent:?} {weeks:?}");
-    let program = PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces: extent.pieces(weeks.len()), key };
-    let Some(variants) = program.run(choosing, making, |settings, piece| dfrs::rows(*settings, *piece, &weeks))? else {
-        return Ok(());
-    };
+    let pieces = extent.pieces(weeks.len());
+    let program =
+        PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces, seconds: &|_| SECONDS_PER_TRACE, key };
+    let work = |settings: &dfrs::Settings, piece: &dfrs::Piece| dfrs::rows(*settings, *piece, &weeks);
+    let Some(variants) = program.run(choosing, making, |settings, _| *settings, work)? else { return Ok(()) };
     let mut judged = Vec::new();
     let mut outcomes = Vec::new();
     for one in variants {
