@@ -184,9 +184,14 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
         Command::Reproduce { paper: Paper::Provisioning { full, logs, calibrate, out, choice, making } } => {
             let extent = if full { provisioning::FULL } else { provisioning::SMALL };
             if calibrate {
-                return reproduce::calibrate_queue(extent, &choice.to_choosing(), &making.to_making(out));
+                return reproduce::calibrate_queue(extent, &choice.into_choosing(), &making.into_making(out));
             }
-            reproduce::reproduce_provisioning(extent, logs.as_deref(), &choice.to_choosing(), &making.to_making(out))
+            reproduce::reproduce_provisioning(
+                extent,
+                logs.as_deref(),
+                &choice.into_choosing(),
+                &making.into_making(out),
+            )
         }
         Command::Plan { topology, workflow, policy, alpha, budget, deadline, at, json, svg } => {
             let overrides = topology.overrides.parse()?;
