@@ -180,7 +180,7 @@ fn markup_is_no_plain_text() {
         let texts = makers.iter().flat_map(|maker| text.split(maker).skip(1)).filter(is_tag);
         plain.extend(texts.filter_map(|text| text.lines().next()).map(|line| format!("{path}: {line}")));
     }
-    assert!(plain.is_empty(), "use `html!` of report/markup.rs:\n{}", plain.join("\n"));
+    assert!(plain.is_empty(), "use `html!` of report/present/markup.rs:\n{}", plain.join("\n"));
 }
 
 /// The rooms after each `crate::`, be it one or a list in braces.
@@ -359,9 +359,10 @@ impl House {
             return None;
         }
         let name = &path[module.len()];
+        let rest = &path[module.len() + 1..];
         let on = self.uses[module].iter().find(|(local, _, is_public)| local == name && *is_public);
         match on {
-            Some((_, path, _)) if depth < 8 => self.definition(path, depth + 1),
+            Some((_, path, _)) if depth < 8 => self.definition(&[path, rest].concat(), depth + 1),
             _ => Some((self.files[module].clone(), name.clone())),
         }
     }

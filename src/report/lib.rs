@@ -4,75 +4,46 @@
 #[cfg(test)]
 extern crate self as hansa_report;
 
-mod account;
-mod accounting;
-pub mod axes;
-mod bids;
-mod blame;
-mod by_size;
 pub mod catalog;
-mod columns;
-mod core;
-mod counted;
-mod course;
-mod events;
 pub mod experiment;
-mod job_names;
-mod jobs;
-mod ledger;
-mod live;
-mod log_numbers;
-pub mod manifest;
-pub mod markup;
-mod names;
-mod outcomes;
-mod page;
-pub mod palette;
-pub mod parquet;
-mod recorder;
-mod records;
+mod present;
+mod referee;
 pub mod reference;
-mod replay;
-mod staleness;
+mod results;
 mod subjects;
-mod summary;
-mod table;
-mod tally;
-mod text;
-mod trace;
-mod transfers;
-mod verify;
+mod tables;
 pub mod when;
-mod why;
-mod witness;
 
-pub use counted::CountedSummary;
-pub use course::Course;
-pub use events::{EventReader, EventWriter, Unreadable};
-pub use ledger::Store;
-pub use live::LiveFlows;
-pub use manifest::{Host, Input, Manifest, Output, Status, pretty};
-pub use names::Names;
-pub use outcomes::{JobEnd, JobOutcome, RunOutcomes, WorkDone};
-pub use page::chart::Window;
-pub use page::page;
-pub(crate) use page::{chart, html};
-pub use recorder::{EntryError, Recorder};
-pub use replay::{Unreplayable, replay};
+pub use present::course::Course;
+pub use present::page::chart::Window;
+pub use present::page::page;
+pub(crate) use present::page::{chart, html};
+pub use present::table::summary_table;
+pub use present::{axes, markup, palette};
+pub use referee::events::{EventReader, EventWriter, Unreadable};
+pub use referee::ledger::Store;
+pub use referee::names::Names;
+pub use referee::recorder::{EntryError, Recorder};
+pub use referee::replay::{Unreplayable, replay};
+pub use referee::tally::{Inconsistent, RecordError, Tally};
+pub use referee::verify::{Comparison, Difference, Found, Side, changed_inputs, compare, first_difference};
+pub use referee::witness::Witness;
+pub use results::counted::CountedSummary;
+pub use results::live::LiveFlows;
+pub use results::manifest;
+pub use results::manifest::{Host, Input, Manifest, Output, Status, pretty};
+pub use results::outcomes::{JobEnd, JobOutcome, RunOutcomes, WorkDone};
+pub use results::summary::{
+    Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
+    SummaryPart, Use, Utilisation, Value,
+};
 pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
 pub use subjects::sharing::Sharing;
 pub use subjects::{Better, Family, Measure, Offers, Reservations, Schedule, Systems, Unit, measures, plan};
-pub use summary::{
-    Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
-    SummaryPart, Use, Utilisation, Value,
-};
-pub use table::summary_table;
-pub use tally::{Inconsistent, RecordError, Tally};
-pub use text::field;
-pub use verify::{Comparison, Difference, Found, Side, changed_inputs, compare, first_difference};
-pub use witness::Witness;
+pub use tables::csv::field;
+pub use tables::parquet;
 
 #[cfg(test)]
 mod tests;

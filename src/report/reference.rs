@@ -1,14 +1,16 @@
 //! All tables of a result, and the reference of their columns.
 
-use super::columns::{ColumnForm, TableForm};
-use super::parquet::Kind;
-use super::{bids, jobs, live, subjects, transfers};
+use crate::parquet::Kind;
+use crate::referee::transfers;
+use crate::results::{jobs, live};
+use crate::subjects;
+use crate::tables::columns::{ColumnForm, TableForm};
 
 /// All tables.
 const ALL: &[&TableForm] = &[
     &jobs::JOBS,
     &jobs::TASKS,
-    &bids::BIDS,
+    &subjects::auctions::BIDS,
     &subjects::requests::RESERVATIONS,
     &subjects::sharing::SHARING,
     &transfers::TRANSFERS,

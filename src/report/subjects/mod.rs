@@ -4,7 +4,7 @@
 //! once and produces tables and a part of the summary. Cards, lines and measures come from that part, and its section
 //! of the page from the tally. Jobs, tasks, sites and values of jobs belong to no subject: every run has them.
 
-mod auctions;
+pub(crate) mod auctions;
 pub mod bargains;
 mod failures;
 mod offers;
@@ -16,11 +16,11 @@ mod side_by_side;
 
 use std::fmt;
 
-use super::account::Account;
-use super::page::Page;
-use super::summary::Counts;
-use super::{Summary, Tally};
 use crate::markup::Html;
+use crate::present::page::Page;
+use crate::results::account::Account;
+use crate::results::summary::Counts;
+use crate::{Summary, Tally};
 use hansa_sim::systems;
 use hansa_sim::topology::Topology;
 use hansa_sim::words::words;

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Better, Family, Measure, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
-use crate::account::Account;
-use crate::page::Page;
-use crate::tally::JobRow;
+use crate::present::page::Page;
+use crate::referee::tally::JobRow;
+use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{count, counted, span};
 use hansa_sim::time::Time;

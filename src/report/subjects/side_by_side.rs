@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{EVERY, Subject, SubjectReport};
 use crate::SummaryPart;
-use crate::account::Account;
-use crate::core::Mean;
-use crate::page::Page;
-use crate::page::html::{count, percent, span, table};
-use crate::tally::{JobRow, Standing};
+use crate::present::page::Page;
+use crate::present::page::html::{count, percent, span, table};
+use crate::referee::tally::{JobRow, Standing};
+use crate::results::account::Account;
+use crate::results::core::Mean;
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{self, Digits};
 use hansa_sim::time::Time;

@@ -1,17 +1,19 @@
 //! Auctions of a market that records them: how many, the outcomes of bids, and one auction explained.
 
+pub(crate) mod bids;
 mod section;
 #[cfg(test)]
 pub(super) mod tests;
 
+pub(crate) use self::bids::BIDS;
 use serde::{Deserialize, Serialize};
 
 use super::{Subject, SubjectReport};
 use crate::SummaryPart;
-use crate::account::Account;
 use crate::markup::Html;
-use crate::page::Page;
-use crate::tally::JobRow;
+use crate::present::page::Page;
+use crate::referee::tally::JobRow;
+use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{count, counted};
 use hansa_sim::protocol::LossReason;

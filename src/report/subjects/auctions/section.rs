@@ -3,9 +3,9 @@
 use super::{Auctions, RecordedMarket};
 use crate::Tally;
 use crate::markup::{Html, cells, html};
-use crate::page::Page;
-use crate::page::html::{count, counted, micros, moment, number, table};
-use crate::tally::ShownAuction;
+use crate::present::page::Page;
+use crate::present::page::html::{count, counted, micros, moment, number, table};
+use crate::referee::tally::ShownAuction;
 use hansa_sim::grid::Task;
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
 use hansa_sim::systems::market::bid::BidUnit;

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, WantedTimes, count_of};
-use crate::account::Account;
-use crate::tally::{Fate, JobRow, Takings, Verdicts};
+use crate::referee::tally::{Fate, JobRow, Takings, Verdicts};
+use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::grid::Area;
 use hansa_sim::protocol::{Bargain, HoldFate, Reason, Refusal};

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Better, Family, Measure, Subject, SubjectReport, Unit, is_zero};
 use crate::SummaryPart;
-use crate::account::Account;
 use crate::markup::Html;
-use crate::page::Page;
+use crate::present::page::Page;
+use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::protocol::Bargain;
 use hansa_sim::settings::counted;

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use super::{Bargaining, Earned, OneUser, Strategies};
 use crate::markup::{Html, cells, html};
-use crate::page::Page;
-use crate::page::html::{Digits, count, counted, number, short, span, table};
+use crate::present::page::Page;
+use crate::present::page::html::{Digits, count, counted, number, short, span, table};
 
 /// Number of users in a table; the rest is in the summary only.
 const ROWS: usize = 60;

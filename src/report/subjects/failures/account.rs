@@ -1,8 +1,8 @@
 //! The account of the cost of failures.
 
 use super::{FailingLink, FailingLinks, FailingSite, Failures};
-use crate::account::Account;
-use crate::tally::{Fate, JobRow};
+use crate::referee::tally::{Fate, JobRow};
+use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::time::{Span, Time};
 

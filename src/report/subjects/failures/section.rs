@@ -2,8 +2,8 @@
 
 use super::{FailingLinks, Failures};
 use crate::markup::{Html, cells, html};
-use crate::page::Page;
-use crate::page::html::{Digits, count, counted, percent, span, table, volume};
+use crate::present::page::Page;
+use crate::present::page::html::{Digits, count, counted, percent, span, table, volume};
 
 pub fn failures(page: &Page<'_>) -> Html {
     let Some(failures) = page.results.part::<Failures>() else { return Html::default() };

@@ -8,7 +8,7 @@ mod tests;
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::table::shorten;
+use crate::present::table::shorten;
 use hansa_sim::settings::{counted, printable};
 use hansa_sim::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 

@@ -2,10 +2,10 @@
 
 use super::fared::QueuedTimes;
 use super::{Queues, Schedule, result};
-use crate::account::{Account, OpenTable};
-use crate::core::Mean;
 use crate::manifest::pretty;
-use crate::tally::{Fate, JobRow, Standing};
+use crate::referee::tally::{Fate, JobRow, Standing};
+use crate::results::account::{Account, OpenTable};
+use crate::results::core::Mean;
 use crate::{Summary, Tally};
 use hansa_sim::grid::{JobId, Needs};
 use hansa_sim::time::Time;

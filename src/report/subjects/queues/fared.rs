@@ -1,7 +1,7 @@
 //! Results of single jobs.
 
 use crate::Tally;
-use crate::tally::JobRow;
+use crate::referee::tally::JobRow;
 use hansa_sim::time::Span;
 
 /// Times of a job that ran.

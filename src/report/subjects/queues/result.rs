@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Queues;
 use super::fared::QueuedTimes;
 use crate::Tally;
-use crate::tally::{JobRow, Standing};
+use crate::referee::tally::{JobRow, Standing};
 use hansa_sim::grid::JobId;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::packed::Packed;

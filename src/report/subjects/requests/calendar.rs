@@ -3,8 +3,8 @@
 use super::until;
 use crate::Tally;
 use crate::markup::{Html, html};
-use crate::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
-use crate::page::html::{at, counted, percent};
+use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
+use crate::present::page::html::{at, counted, percent};
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{ByShape, Reservations, request};
 use crate::Tally;
 use crate::markup::{Html, cells, html};
-use crate::page::html::{Digits, bar, count, counted, percent, span, table};
-use crate::page::{Page, ROWS_MAX};
+use crate::present::page::html::{Digits, bar, count, counted, percent, span, table};
+use crate::present::page::{Page, ROWS_MAX};
 use hansa_sim::protocol::ReserveAnswer;
 
 /// Answers to a user's requests.

@@ -4,10 +4,10 @@ use std::thread;
 
 use super::fared::{SharedJob, moves_of};
 use super::{Sharing, SharingSites, SiteShared};
-use crate::account::{Account, OpenTable};
-use crate::columns::{TableForm, number, seconds, text, whole};
-use crate::tally::JobRow;
-use crate::text::CsvRow;
+use crate::referee::tally::JobRow;
+use crate::results::account::{Account, OpenTable};
+use crate::tables::columns::{TableForm, number, seconds, text, whole};
+use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
 use hansa_sim::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
 use hansa_sim::time::{Span, Time};
@@ -146,7 +146,7 @@ impl<'a> Accounting<'a> {
         };
         let needs = timed.need;
         let mut line = CsvRow(text);
-        line.number(row.job.id.0).text(&crate::text::field(&self.tally.sites[site].name));
+        line.number(row.job.id.0).text(&crate::tables::csv::field(&self.tally.sites[site].name));
         line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
         line.maybe(row.start(), CsvRow::time)
             .time(end)

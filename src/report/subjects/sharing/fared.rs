@@ -1,6 +1,6 @@
 //! Result of one job for the measures of sharing.
 
-use crate::tally::{JobRow, Stint, StintEnd};
+use crate::referee::tally::{JobRow, Stint, StintEnd};
 use hansa_sim::grid::Needs;
 use hansa_sim::systems::dfrs::{Moves, Need, Timed};
 use hansa_sim::time::Time;

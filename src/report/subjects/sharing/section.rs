@@ -7,11 +7,13 @@ use super::{Sharing, SharingSites, SiteShared};
 use crate::Tally;
 use crate::axes::Axis;
 use crate::markup::{Html, cells, html};
-use crate::page::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis};
-use crate::page::html::{Digits, at, count, counted, number, short, table};
-use crate::page::stacks::{STEPS, Strips};
-use crate::page::{CHART, LONG, PARTS, Page};
 use crate::palette::COLOURS;
+use crate::present::page::chart::{
+    BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis,
+};
+use crate::present::page::html::{Digits, at, count, counted, number, short, table};
+use crate::present::page::stacks::{STEPS, Strips};
+use crate::present::page::{CHART, LONG, PARTS, Page};
 use hansa_sim::math;
 use hansa_sim::systems::dfrs::bounded_stretch;
 

@@ -2,11 +2,11 @@
 
 use super::patterns::{BEST_EFFORT, PADDING};
 use crate::markup::{Html, html};
-use crate::page::Page;
-use crate::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
-use crate::page::html::{at, count, short};
+use crate::present::page::Page;
+use crate::present::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
+use crate::present::page::html::{at, count, short};
+use crate::referee::tally::{BookingSpan, JobRow};
 use crate::subjects::bargains::Strategies;
-use crate::tally::{BookingSpan, JobRow};
 use hansa_sim::grid::{Area, JobId};
 use hansa_sim::time::Time;
 use std::collections::BTreeSet;

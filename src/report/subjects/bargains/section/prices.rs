@@ -3,10 +3,10 @@
 use super::SHAPES_MAX;
 use crate::axes::Tick;
 use crate::markup::{Html, html};
-use crate::page::chart::{BOTTOM, Figure, Scale, time_axis};
-use crate::page::html::{at, count, counted, number};
-use crate::page::{CHART, Page};
-use crate::tally::NegotiationData;
+use crate::present::page::chart::{BOTTOM, Figure, Scale, time_axis};
+use crate::present::page::html::{at, count, counted, number};
+use crate::present::page::{CHART, Page};
+use crate::referee::tally::NegotiationData;
 use hansa_sim::math;
 
 /// A chart with one point per quote; empty without quotes.

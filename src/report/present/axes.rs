@@ -1,0 +1,210 @@
+//! Numeric axes of charts, and the plot area between them.
+//!
+//! Lines have their colours as attributes, for pictures that stand alone; the style sheet of pages overrides these.
+
+use crate::markup::{Html, html};
+use crate::palette::{GRID, SOFT};
+use crate::present::page::html::at;
+use hansa_sim::math;
+use hansa_sim::numerals::exponent;
+
+/// Least step between ticks around numbers: labels have three decimals.
+const STEP_MIN: f64 = 0.001;
+
+/// Position of a tick as a share of the axis, and its label.
+pub type Tick = (f64, String);
+
+/// The numbers at the ends of an axis, and its scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Axis {
+    pub from: f64,
+    pub to: f64,
+    /// Distance of ticks; None on a logarithmic scale, which has one at each power of ten.
+    pub step: Option<f64>,
+}
+
+impl Axis {
+    /// Linear axis with at most `parts` steps between its ticks.
+    pub fn linear(from: f64, to: f64, parts: f64) -> Axis {
+        Axis { from, to, step: Some(round_step((to - from) / parts)) }
+    }
+
+    /// Linear axis that begins and ends with a tick.
+    pub fn around(least: f64, most: f64, parts: f64) -> Axis {
+        let step = round_step((most - least) / parts).max(STEP_MIN);
+        let first = (least / step + 1e-6).floor();
+        let last = (most / step - 1e-6).ceil();
+        Axis { from: first * step, to: last.max(first + 1.0) * step, step: Some(step) }
+    }
+
+    /// Logarithmic axis between the powers of ten around two positive numbers.
+    pub fn logarithmic(least: f64, most: f64) -> Axis {
+        let first = exponent(least);
+        let last = -exponent(1.0 / most);
+        Axis { from: power_of_ten(first), to: power_of_ten(last.max(first + 1)), step: None }
+    }
+
+    pub fn is_logarithmic(&self) -> bool {
+        self.step.is_none()
+    }
+
+    /// Position of a number on the axis, from 0 to 1; numbers outside are clamped.
+    pub fn share(&self, number: f64) -> f64 {
+        let share = match self.step {
+            None => math::ln(number.max(self.from) / self.from) / math::ln(self.to / self.from),
+            Some(_) => (number - self.from) / (self.to - self.from),
+        };
+        if self.from < self.to { share.clamp(0.0, 1.0) } else { 0.0 }
+    }
+
+    /// Numbers with a tick, in ascending order.
+    pub fn numbers(&self) -> Vec<f64> {
+        match self.step {
+            None => (exponent(self.from)..=exponent(self.to)).map(power_of_ten).collect(),
+            Some(step) => {
+                let first = (self.from / step - 1e-3).ceil() as i64;
+                let last = (self.to / step + 1e-3).floor() as i64;
+                (first..=last).map(|count| count as f64 * step).collect()
+            }
+        }
+    }
+
+    pub fn ticks(&self, label: impl Fn(f64) -> String) -> Vec<Tick> {
+        self.numbers().into_iter().map(|number| (self.share(number), label(number))).collect()
+    }
+}
+
+/// A round number, at least this large: 1, 2 or 5 with zeros.
+pub fn round_step(least: f64) -> f64 {
+    if !least.is_finite() {
+        return least;
+    }
+    let mut unit = 1.0;
+    while unit > least && unit > 1e-9 {
+        unit /= 10.0;
+    }
+    while unit * 10.0 <= least {
+        unit *= 10.0;
+    }
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|times| times * unit).find(|step| *step >= least).unwrap_or(least)
+}
+
+fn power_of_ten(exponent: i32) -> f64 {
+    format!("1e{exponent}").parse().unwrap_or(1.0)
+}
+
+/// The rectangle between the axes of a chart.
+#[derive(Clone, Copy, Debug)]
+pub struct PlotArea {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl PlotArea {
+    pub fn x(&self, share: f64) -> f64 {
+        self.left + share * (self.right - self.left)
+    }
+
+    pub fn y(&self, share: f64) -> f64 {
+        self.bottom - share * (self.bottom - self.top)
+    }
+
+    /// The vertical axis with lines across and its name.
+    pub fn vertical_axis(&self, ticks: &[Tick], name: &str) -> Html {
+        html!("<g class=\"axis\">{}{}</g>\n", self.lines_across(ticks), self.name_beside(name))
+    }
+
+    /// Grid lines across, with labels on the left.
+    pub fn lines_across(&self, ticks: &[Tick]) -> Html {
+        let left = at(self.left);
+        let right = at(self.right);
+        let line = |(share, _): &Tick| format!("M{left} {}H{right}", at(self.y(*share)));
+        let label = |(share, label): &Tick| {
+            let x = at(self.left - 7.0);
+            let y = at(self.y(*share));
+            html!("<text x=\"{x}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{label}</text>", x, y, label)
+        };
+        grid(ticks.iter().map(line)) + ticks.iter().map(label).collect()
+    }
+
+    /// Grid lines down, with labels below.
+    pub fn lines_down(&self, ticks: &[Tick]) -> Html {
+        let top = at(self.top);
+        let bottom = at(self.bottom);
+        grid(ticks.iter().map(|(share, _)| format!("M{} {top}V{bottom}", at(self.x(*share))))) + self.labels(ticks)
+    }
+
+    /// Ticks below the plot area, with labels.
+    pub fn ticks(&self, ticks: &[Tick]) -> Html {
+        let bottom = at(self.bottom);
+        grid(ticks.iter().map(|(share, _)| format!("M{} {bottom}v5", at(self.x(*share))))) + self.labels(ticks)
+    }
+
+    /// Labels below the plot area, except empty ones.
+    pub fn labels(&self, ticks: &[Tick]) -> Html {
+        let label = |(share, label): &Tick| {
+            let x = at(self.x(*share));
+            let y = at(self.bottom + 18.0);
+            html!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>", x, y, label)
+        };
+        ticks.iter().filter(|(_, label)| !label.is_empty()).map(label).collect()
+    }
+
+    /// The line at the bottom.
+    pub fn base(&self) -> Html {
+        let left = at(self.left);
+        let right = at(self.right);
+        let y = at(self.bottom);
+        html!("<path class=\"base\" stroke=\"{SOFT}\" d=\"M{left} {y}H{right}\"/>", [SOFT, left, right, y])
+    }
+
+    /// Name of the horizontal axis.
+    pub fn name_below(&self, name: &str) -> Html {
+        let x = at((self.left + self.right) / 2.0);
+        let y = at(self.bottom + 38.0);
+        html!("<text class=\"name\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>", x, y, name)
+    }
+
+    /// Name of the vertical axis, at the left edge of the picture.
+    pub fn name_beside(&self, name: &str) -> Html {
+        let y = at((self.top + self.bottom) / 2.0);
+        html!(
+            "<text class=\"name\" transform=\"translate(14 {y}) rotate(-90)\" text-anchor=\"middle\">{name}</text>",
+            y,
+            name
+        )
+    }
+}
+
+fn grid(lines: impl Iterator<Item = String>) -> Html {
+    html!("<path stroke=\"{GRID}\" d=\"{}\"/>", lines.collect::<String>(), GRID)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within_the_axis() {
+        assert_eq!([0.0012, 0.3, 1.0, 1.1, 4.0, 70.0].map(round_step), [0.002, 0.5, 1.0, 2.0, 5.0, 100.0]);
+        assert_eq!(Axis::linear(-7.0, 13.0, 4.0).numbers(), [-5.0, 0.0, 5.0, 10.0]);
+        assert_eq!(Axis::linear(0.0, 1.0, 6.0).ticks(|number| format!("{number:.1}"))[5], (1.0, "1.0".to_owned()));
+    }
+
+    #[test]
+    fn an_axis_around_numbers_begins_and_ends_with_a_tick() {
+        let axis = Axis::around(0.9, 10.1, 10.0);
+        assert_eq!((axis.from, axis.to, axis.numbers().len()), (0.0, 11.0, 12));
+        assert_eq!(Axis::around(3.0, 3.0, 10.0).numbers(), [3.0, 3.001]);
+    }
+
+    #[test]
+    fn logarithmic_axes_have_powers_of_ten() {
+        assert_eq!(Axis::logarithmic(0.02, 100.0).numbers(), [0.01, 0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(Axis::logarithmic(5.0, 5.0).numbers(), [1.0, 10.0]);
+        let axis = Axis::logarithmic(1.0, 100.0);
+        assert_eq!([0.0, 1.0, 10.0, 1e3].map(|number| axis.share(number)), [0.0, 0.0, 0.5, 1.0]);
+    }
+}

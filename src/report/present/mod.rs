@@ -1,0 +1,10 @@
+//! Presentation of a run: the table of a terminal, the page, the trace, and the reasons of a wait.
+
+pub mod axes;
+pub(crate) mod course;
+pub mod markup;
+pub(crate) mod page;
+pub mod palette;
+pub(crate) mod table;
+mod trace;
+mod why;

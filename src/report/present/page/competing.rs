@@ -1,0 +1,268 @@
+//! Sites, policies and users side by side: small tables that answer what the run was for.
+
+use std::collections::BTreeMap;
+
+use super::Page;
+use super::html::{Digits, count, counted, percent, span, table};
+use super::value::worth;
+use crate::markup::{Html, cells, html};
+use crate::referee::tally::JobRow;
+use crate::results::core::Mean;
+
+/// Largest number of rows; more sites or users are put together.
+const ROWS: usize = 12;
+/// Number of rows at either end, where the middle ones are put together.
+const ENDS: usize = 3;
+
+/// Sums over the jobs of a site, a policy or a user, or over those of several.
+#[derive(Clone, Debug, Default)]
+struct Fared {
+    /// Jobs, or tasks where jobs have several.
+    count: u64,
+    waits: Vec<f64>,
+    stretches: Vec<f64>,
+    /// Obtained and largest possible value.
+    value: (f64, f64),
+    /// Core time in use and in all.
+    used: (f64, f64),
+}
+
+/// A row of a table.
+struct Row {
+    name: String,
+    about: String,
+    fared: Fared,
+}
+
+impl Fared {
+    fn plus(mut self, other: &Fared) -> Fared {
+        self.count += other.count;
+        self.waits.extend(&other.waits);
+        self.stretches.extend(&other.stretches);
+        self.value = (self.value.0 + other.value.0, self.value.1 + other.value.1);
+        self.used = (self.used.0 + other.used.0, self.used.1 + other.used.1);
+        self
+    }
+
+    fn wait(&self) -> Option<f64> {
+        mean(&self.waits)
+    }
+
+    fn stretch(&self) -> Option<f64> {
+        mean(&self.stretches)
+    }
+
+    fn worst(&self) -> Option<f64> {
+        self.stretches.iter().copied().max_by(f64::total_cmp)
+    }
+
+    fn share_used(&self) -> Option<f64> {
+        (self.used.1 > 0.0).then(|| self.used.0 / self.used.1)
+    }
+
+    fn share_of_value(&self) -> Option<f64> {
+        (self.value.1 > 0.0).then(|| self.value.0 / self.value.1)
+    }
+}
+
+fn mean(numbers: &[f64]) -> Option<f64> {
+    let mut mean = Mean::default();
+    numbers.iter().for_each(|number| mean.add(*number));
+    mean.get()
+}
+
+impl Page<'_> {
+    /// Tables of what competes; empty if nothing does.
+    pub(super) fn competing(&self) -> Html {
+        let sites = few_of(self.fared_at_sites(), "site");
+        let users = few_of(self.fared_of_users(), "user");
+        self.table_of("Site", "Scheduler", sites) + self.table_of("User", "Strategy", users)
+    }
+
+    fn fared_at_sites(&self) -> Vec<Row> {
+        let tally = self.tally;
+        let mut all = vec![Fared::default(); tally.sites.len()];
+        for row in tally.jobs.values() {
+            let counts = tally.counted.counts(row);
+            for (task, ready) in row.tasks.iter().zip(row.ready()) {
+                let (Some(site), Some(start)) = (task.site, task.start) else { continue };
+                let fared = &mut all[site as usize];
+                fared.count += 1;
+                fared.waits.extend(ready.filter(|_| counts).map(|from| start.since(from).micros() as f64 / 1e6));
+            }
+            // Elsewhere a job may be at several sites.
+            if counts
+                && tally.has_only_single_tasks()
+                && let Some(site) = row.tasks.first().and_then(|task| task.site)
+            {
+                all[site as usize].stretches.extend(row.stretch());
+            }
+        }
+        let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites).zip(all);
+        sites
+            .map(|((site, used), fared)| {
+                let cores = used.cores as f64;
+                let share = self.results.used(used);
+                Row {
+                    name: site.name.clone(),
+                    about: site.scheduler.clone(),
+                    fared: Fared { used: share.map_or((0.0, 0.0), |share| (share * cores, cores)), ..fared },
+                }
+            })
+            .collect()
+    }
+
+    fn fared_of_users(&self) -> Vec<Row> {
+        let mut all: BTreeMap<String, Fared> =
+            self.topology.users.iter().map(|user| (user.name.clone(), Fared::default())).collect();
+        let stretch = |row: &JobRow| match self.tally.has_only_single_tasks() {
+            true => row.stretch(),
+            false => row.slr().filter(|_| self.tally.slr_counts(row)),
+        };
+        for row in self.tally.jobs.values() {
+            let fared = all.entry(self.tally.names.of_actor(row.user)).or_default();
+            fared.count += 1;
+            if self.tally.counted.counts(row) {
+                fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
+                fared.stretches.extend(stretch(row));
+            }
+            fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + worth(row));
+        }
+        let strategy = |name: &str| {
+            let user = self.topology.users.iter().position(|user| user.name == name)?;
+            self.tally.subjects.iter().find_map(|present| present.report.strategy(user))
+        };
+        let about = |name: &str| strategy(name).unwrap_or_default().to_owned();
+        all.into_iter().map(|(name, fared)| Row { about: about(&name), name, fared }).collect()
+    }
+
+    /// Empty for less than two rows. The best number of a column is bold.
+    fn table_of(&self, what: &str, about: &str, rows: Vec<Row>) -> Html {
+        if rows.len() < 2 || rows.iter().all(|row| row.fared.count == 0) {
+            return Html::default();
+        }
+        let single = self.tally.has_only_single_tasks();
+        let is_site = what == "Site";
+        let head_of_count = if is_site && !single { "#Tasks" } else { "#Jobs" };
+        let stretch = if single { "stretch" } else { "SLR" };
+        let has = |of: fn(&Fared) -> Option<f64>| rows.iter().any(|row| of(&row.fared).is_some());
+        let head = |has: bool, head: String| if has { head } else { String::new() };
+        let abouts: Vec<&String> = rows.iter().map(|row| &row.about).filter(|about| !about.is_empty()).collect();
+        let is_told = abouts.iter().any(|about| *about != abouts[0]);
+        let columns = [
+            what.to_owned(),
+            head(is_told, about.to_owned()),
+            head_of_count.to_owned(),
+            "#Mean wait".to_owned(),
+            head(has(Fared::stretch), format!("#Mean {stretch}")),
+            head(has(Fared::worst), format!("#Largest {stretch}")),
+            head(has(Fared::share_of_value), "#Value obtained".to_owned()),
+            head(is_site && has(Fared::share_used), format!("#Used {}", self.results.used_when())),
+        ];
+        let cell = |row: &Row, of: fn(&Fared) -> Option<f64>, show: &dyn Fn(f64) -> String, less: bool| {
+            let Some(number) = of(&row.fared) else { return "–".into() };
+            let text = show(number);
+            // Numbers that read alike are equally good.
+            let differ = || rows.iter().filter_map(|row| of(&row.fared)).filter(|other| show(*other) != text);
+            let is_best = differ().next().is_some() && differ().all(|other| (number < other) == less);
+            if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
+        };
+        let digits = |of: fn(&Fared) -> Option<f64>| Digits::of(rows.iter().filter_map(|row| of(&row.fared)));
+        let means = digits(Fared::stretch);
+        let worst = digits(Fared::worst);
+        let cells = rows.iter().map(|row| {
+            let about = &row.about;
+            cells![
+                &row.name,
+                if about.is_empty() { Html::default() } else { html!("<code>{about}</code>", about) },
+                count(row.fared.count),
+                cell(row, Fared::wait, &span, true),
+                cell(row, Fared::stretch, &|number| means.show(number), true),
+                cell(row, Fared::worst, &|number| worst.show(number), true),
+                cell(row, Fared::share_of_value, &percent, false),
+                row.fared.share_used().map_or("–".to_owned(), percent),
+            ]
+        });
+        html!("<h3>{what}s side by side</h3>\n{}", table(&columns, cells), what)
+    }
+}
+
+/// All rows, if they are few; otherwise one for each scheduler or strategy, if these differ.
+fn few_of(rows: Vec<Row>, what: &str) -> Vec<Row> {
+    let policies = by_policy(&rows, what);
+    if policies.len() > 1 && rows.len() > ROWS { policies } else { put_together(rows, what) }
+}
+
+/// Sites put together by their schedulers, or users by their strategies, in order of these.
+fn by_policy(rows: &[Row], what: &str) -> Vec<Row> {
+    let mut policies: BTreeMap<&str, (u64, Fared)> = BTreeMap::new();
+    for row in rows {
+        let (count, fared) = policies.entry(&row.about).or_default();
+        *count += 1;
+        *fared = std::mem::take(fared).plus(&row.fared);
+    }
+    let row = |(about, (rows, fared)): (&str, (u64, Fared))| Row {
+        name: counted(rows, what),
+        about: about.to_owned(),
+        fared,
+    };
+    policies.into_iter().map(row).collect()
+}
+
+/// All rows, if they are few; otherwise those with the longest and the shortest mean waits, and all others as one row.
+fn put_together(rows: Vec<Row>, what: &str) -> Vec<Row> {
+    if rows.len() <= ROWS {
+        return rows;
+    }
+    let (mut busy, idle): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.fared.count > 0);
+    let wait = |row: &Row| row.fared.wait().unwrap_or(0.0);
+    busy.sort_by(|a, b| wait(b).total_cmp(&wait(a)));
+    let ends = if busy.len() <= ROWS { busy.len() } else { ENDS };
+    let mut others = busy.split_off(ends);
+    let last = others.split_off(others.len().saturating_sub(ENDS));
+    let one = |name: String, rows: &[Row]| {
+        let fared = rows.iter().fold(Fared::default(), |sum, row| sum.plus(&row.fared));
+        (!rows.is_empty()).then(|| Row { name, about: String::new(), fared })
+    };
+    let middle = one(format!("{} other {what}s", count(others.len() as u64)), &others);
+    let idle = one(format!("{} idle {what}s", count(idle.len() as u64)), &idle);
+    busy.into_iter().chain(middle).chain(last).chain(idle).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(waits: &[Option<f64>]) -> Vec<Row> {
+        let fared = |wait: &Option<f64>| Fared {
+            count: u64::from(wait.is_some()),
+            waits: wait.iter().copied().collect(),
+            ..Fared::default()
+        };
+        let row = |(number, wait): (usize, &Option<f64>)| Row {
+            name: format!("s{number}"),
+            about: if number % 2 == 0 { "easy".to_owned() } else { "fcfs".to_owned() },
+            fared: fared(wait),
+        };
+        waits.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn many_rows_are_put_together_between_the_longest_and_the_shortest_waits() {
+        let names = |rows: Vec<Row>| rows.into_iter().map(|row| row.name).collect::<Vec<_>>().join(" ");
+        let waits: Vec<Option<f64>> = (0..20).map(|wait| Some(f64::from(wait))).collect();
+        let together = put_together(rows(&waits), "site");
+        assert_eq!((together[3].fared.count, together[3].fared.wait()), (14, Some(9.5)));
+        assert_eq!(names(together), "s19 s18 s17 14 other sites s2 s1 s0");
+        let idle: Vec<Option<f64>> = (0..20).map(|wait| (wait < 2).then_some(f64::from(wait))).collect();
+        assert_eq!(names(put_together(rows(&idle), "site")), "s1 s0 18 idle sites");
+        assert_eq!(names(put_together(rows(&waits[..3]), "site")), "s0 s1 s2");
+    }
+
+    #[test]
+    fn sites_of_one_policy_are_one_row() {
+        let policies = by_policy(&rows(&[Some(1.0), Some(5.0), Some(3.0), None]), "site");
+        let told: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
+        assert_eq!(told, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
+    }
+}

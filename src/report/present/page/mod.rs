@@ -1,0 +1,174 @@
+//! `report.html`: a run as one page that reads well on a screen, in the dark and on paper, with nothing to load.
+//!
+//! Each file holds one section, and all systems have the same form: an empty section is left out. Subjects have theirs
+//! beside their accounts. Everything is drawn here, as HTML with inline SVG; `explore.js` adds what reacts, and a page
+//! without it says the same. Text is escaped by its type (`markup.rs`). Where a run is too large to show each item,
+//! items are aggregated, and the page says so.
+
+mod busy;
+pub(crate) mod chart;
+mod competing;
+mod dag;
+mod gantt;
+mod hatching;
+mod how_it_ran;
+pub(crate) mod html;
+mod links;
+mod live;
+mod numbers;
+mod over_time;
+mod responsiveness;
+mod sizes;
+pub(crate) mod stacks;
+mod staleness;
+mod users;
+mod value;
+mod waits;
+mod what_ran;
+
+use self::chart::Window;
+use self::html::{counted, span};
+use crate::markup::{Html, html};
+use crate::palette::{ON_DARK, ON_LIGHT, rules};
+use crate::{Manifest, Status, Summary, SummaryFile, Tally};
+use hansa_sim::numerals::capital;
+use hansa_sim::time::Time;
+use hansa_sim::topology::Topology;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Number of points of a chart over time.
+pub(crate) const PARTS: usize = 320;
+/// Number of rows of a table, before the rest is summed up.
+pub(crate) const ROWS_MAX: usize = 40;
+/// Number of rows from which a table is below the charts of its section.
+pub(crate) const LONG: usize = 12;
+pub(crate) const CHART: f64 = 300.0;
+
+/// The page of a run: its manifest and summary, the topology that the manifest holds, and the log's tally.
+///
+/// `fresh` is the summary of the same run with a router that knows everything at once, if this one did not; `plot` is
+/// the SVG of a live run's measurement.
+pub fn page(
+    manifest: &Manifest,
+    summary: &SummaryFile,
+    topology: &Topology,
+    tally: &Tally,
+    fresh: Option<&Summary>,
+    plot: Option<&Html>,
+) -> Vec<u8> {
+    let page =
+        Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: window(tally) };
+    page.html().into_bytes()
+}
+
+pub(crate) struct Page<'a> {
+    manifest: &'a Manifest,
+    pub results: &'a Summary,
+    summary: &'a SummaryFile,
+    topology: &'a Topology,
+    pub tally: &'a Tally,
+    fresh: Option<&'a Summary>,
+    /// Plot of a live run's measurement.
+    plot: Option<&'a Html>,
+    pub window: Window,
+}
+
+/// The interval from the first job's submission to the last event.
+fn window(tally: &Tally) -> Window {
+    let from = tally.jobs.values().map(|row| row.job.arrive).min().unwrap_or(Time::ZERO);
+    Window { from, to: tally.last.max(from) }
+}
+
+impl Page<'_> {
+    fn html(&self) -> String {
+        let name = &self.topology.name;
+        let mut html = html!("<header>\n");
+        if let Status::Partial(why) = &self.manifest.status {
+            html += html!(
+                "<p class=\"partial\" role=\"note\"><strong>This run is partial:</strong> {why}. The page shows what had \
+                 happened until then; numbers and charts would be different at the end.</p>\n",
+                why
+            );
+        }
+        html += html!(
+            "<p class=\"kicker\">A run of Hansa</p><h1>{name}</h1>\n<p class=\"lead\">{}</p>\n",
+            self.lead(),
+            name
+        );
+        let counted = self.results.counted.and_then(|counted| counted.note()).map(|note| format!("{note}."));
+        let idle = (!self.results.idle_users.is_empty()).then(|| format!("{}.", capital(&self.results.idle_note())));
+        html += counted.into_iter().chain(idle).map(|note| html!("<p><strong>{note}</strong></p>\n", note)).collect();
+        let of_subjects = self.tally.subjects.iter().map(|present| {
+            let (id, title) = present.subject.section;
+            (id, title, present.report.section(self))
+        });
+        let first = [("numbers", "At a glance", self.competing() + self.numbers()), ("value", "Value", self.value())];
+        let last = [
+            ("view", "The cost of stale information", self.staleness()),
+            ("live", "Real bytes beside the model", self.live()),
+            ("responsiveness", "Responsiveness", self.responsiveness()),
+            ("time", "Over time", self.over_time()),
+            ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
+            ("dag", "Workflows", self.workflows()),
+            ("links", "Links and transfers", self.links()),
+            ("waits", "The longest waits", self.longest_waits()),
+            ("what", "What ran", self.what_ran()),
+            ("facts", "How it ran", self.facts()),
+        ];
+        let sections = first.into_iter().chain(of_subjects).chain(last);
+        let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
+        html += html::sections(&sections);
+        let digest = match self.summary.run.live {
+            Some(_) => html!("A live run is not reproducible and has no digest."),
+            None => html!(
+                "The same topology and seed give the same digest in every layout: <code>{}</code>",
+                self.results.digest
+            ),
+        };
+        html += html!(
+            "<footer>Made from summary.json, manifest.json and events.jsonl of this folder. All times are virtual \
+             unless they are called wall time. {digest}</footer>\n",
+            digest
+        );
+        html::document(&format!("{name}: a run of Hansa"), html)
+    }
+
+    /// True if any job has a value.
+    fn has_worth(&self) -> bool {
+        self.results.value.is_some()
+    }
+
+    fn lead(&self) -> String {
+        let about = self.topology.about.as_ref().map_or(String::new(), |about| {
+            let about = about.trim();
+            let end = if about.is_empty() || about.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
+            format!("{about}{end} ")
+        });
+        let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();
+        let tasks = match (self.results.tasks.submitted, self.results.jobs.submitted) {
+            (tasks, jobs) if tasks == jobs => String::new(),
+            (tasks, _) => format!(" ({})", counted(tasks, "task")),
+        };
+        format!(
+            "{about}{} submitted {}{tasks} to {} with {}{}.",
+            counted(self.topology.users.len() as u64, "user"),
+            counted(self.results.jobs.submitted, "job"),
+            counted(self.tally.sites.len() as u64, "site"),
+            counted(cores, "core"),
+            self.results.makespan.map_or(String::new(), |makespan| format!("; the run covers {}", span(makespan)))
+        )
+    }
+}
+
+/// The style sheet, with the colours that all pictures share.
+fn style() -> Html {
+    let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
+    let light = variables(&ON_LIGHT);
+    let dark = variables(&ON_DARK);
+    html!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n", light, dark)
+        + Html::constant(STYLE)
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,152 @@
+//! Users and organisations: the share of the grid, the waits and the sites of each.
+
+use std::collections::BTreeMap;
+
+use super::html::{Digits, bar, count, percent, span, table};
+use super::value::worth;
+use super::{Page, ROWS_MAX};
+use crate::Tally;
+use crate::markup::{Html, cells, html};
+use crate::referee::tally::JobRow;
+
+/// Largest number of sites with a column of their own.
+const SITES_MAX: usize = 10;
+
+/// Sums over the jobs of one user, or of several.
+#[derive(Clone, Debug, Default)]
+struct Had {
+    jobs: u64,
+    tasks: u64,
+    value: f64,
+    worth: f64,
+    /// Sum of waits in seconds, and number of jobs.
+    waited: (f64, u64),
+    /// Sum of stretches, or of SLRs where jobs are workflows, and their number.
+    stretched: (f64, u64),
+    /// Core hours, by site.
+    hours: Vec<f64>,
+}
+
+impl Had {
+    fn add(&mut self, row: &JobRow, tally: &Tally) {
+        self.jobs += 1;
+        self.tasks += row.tasks.len() as u64;
+        self.value += row.value().unwrap_or(0.0);
+        self.worth += worth(row);
+        let counts = tally.counted.counts(row);
+        if let Some(wait) = row.wait().filter(|_| counts) {
+            self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
+        }
+        let stretch = if tally.has_only_single_tasks() { row.stretch() } else { row.slr() };
+        if let Some(stretch) = stretch.filter(|_| counts) {
+            self.stretched = (self.stretched.0 + stretch, self.stretched.1 + 1);
+        }
+        for (task, ran) in row.job.tasks.iter().zip(&row.tasks) {
+            let Some(site) = ran.site else { continue };
+            for stint in ran.stints(tally.last) {
+                let site = stint.site.unwrap_or(site) as usize;
+                let used = tally.sites[site].used(row, task.cores, &stint).cores();
+                self.hours[site] += stint.to.since(stint.from).micros() as f64 / 3.6e9 * used;
+            }
+        }
+    }
+
+    fn plus(mut self, other: &Had) -> Had {
+        self.jobs += other.jobs;
+        self.tasks += other.tasks;
+        self.value += other.value;
+        self.worth += other.worth;
+        self.waited = (self.waited.0 + other.waited.0, self.waited.1 + other.waited.1);
+        self.stretched = (self.stretched.0 + other.stretched.0, self.stretched.1 + other.stretched.1);
+        self.hours.iter_mut().zip(&other.hours).for_each(|(hours, more)| *hours += more);
+        self
+    }
+}
+
+impl Page<'_> {
+    pub(super) fn users(&self) -> Html {
+        let nothing = Had { hours: vec![0.0; self.tally.sites.len()], ..Had::default() };
+        let mut by_user: BTreeMap<String, Had> = BTreeMap::new();
+        for row in self.tally.jobs.values() {
+            let user = self.tally.names.of_actor(row.user);
+            by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally);
+        }
+        let users = self.topology.users.iter();
+        let had = |name: &str| by_user.get(name).cloned().unwrap_or_else(|| nothing.clone());
+        let mut rows: Vec<(String, String, Had)> = users
+            .clone()
+            .take(ROWS_MAX)
+            .map(|user| (user.name.clone(), user.latency.to_string(), had(&user.name)))
+            .collect();
+        let rest = self.topology.users.len().saturating_sub(ROWS_MAX);
+        if rest > 0 {
+            let sum = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name)).fold(nothing, Had::plus);
+            rows.push((format!("{rest} more users together"), String::new(), sum));
+        }
+        self.users_alone(&rows) + self.users_at_sites(&rows)
+    }
+
+    fn users_alone(&self, rows: &[(String, String, Had)]) -> Html {
+        let hours = Digits::of(rows.iter().map(|row| row.2.hours.iter().sum()));
+        let worth = Digits::of(rows.iter().map(|row| row.2.worth));
+        let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
+        let row = |(name, latency, had): &(String, String, Had)| {
+            let share = had.value / had.worth;
+            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none available".into() };
+            cells![
+                name,
+                latency,
+                count(had.jobs),
+                count(had.tasks),
+                hours.show(had.hours.iter().sum()),
+                mean(had.waited).map(span),
+                mean(had.stretched).map(|stretch| format!("{stretch:.2}")),
+                worth.show(had.worth),
+                obtained,
+            ]
+        };
+        let (stretch, meaning) = match self.tally.has_only_single_tasks() {
+            true => (
+                "#Mean stretch",
+                html!(
+                    "Stretch is the time from submission (or a reservation's ready time) to the end of a finished job, \
+                     divided by its run time, where neither counts as less than 10 s."
+                ),
+            ),
+            false => (
+                "#Mean SLR",
+                html!(
+                    "SLR is the time from submission (or a reservation's ready time) to the end of a finished job, \
+                     divided by its critical path."
+                ),
+            ),
+        };
+        let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
+        let columns =
+            ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", stretch, best, obtained];
+        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)), meaning)
+    }
+
+    /// Core hours by user and site.
+    fn users_at_sites(&self, rows: &[(String, String, Had)]) -> Html {
+        let sites = &self.tally.sites;
+        if sites.len() < 2 || rows.len() < 2 {
+            return Html::default();
+        }
+        let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
+        let mut most: Vec<usize> = (0..sites.len()).collect();
+        most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
+        let (own, others) = most.split_at_mut(sites.len().min(SITES_MAX));
+        own.sort_unstable();
+        let names = own.iter().map(|site| format!("#{}", sites[*site].name));
+        let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
+        let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
+        let digits = Digits::of(rows.iter().flat_map(|row| &row.2.hours).copied());
+        let row = |(name, _, had): &(String, String, Had)| {
+            let hours = own.iter().map(|site| digits.show(had.hours[*site]));
+            let rest = digits.show(others.iter().map(|site| had.hours[*site]).sum());
+            std::iter::once(name.clone()).chain(hours).chain([rest]).map(Html::from).collect()
+        };
+        html!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))
+    }
+}

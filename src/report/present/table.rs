@@ -1,0 +1,252 @@
+//! The summary as a table for a terminal of 100 columns.
+
+use hansa_sim::numerals::{Digits, count, counted};
+pub(crate) use hansa_sim::numerals::{number, percent, span, volume};
+
+use crate::{Carried, Counts, LiveFacts, RunFacts, Spread, Staleness, Status, Summary, Use};
+
+const WIDTH: usize = 100;
+const BAR: usize = 30;
+const NAME_MAX: usize = 24;
+const LABEL: usize = 12;
+
+/// A table of the results, with what the run took where that is known.
+pub fn summary_table(summary: &Summary, run: Option<&RunFacts>) -> String {
+    let mut table = SummaryTable::default();
+    table.line(&summary.topology, &format!("seed {}", summary.seed));
+    if let Status::Partial(why) = &summary.status {
+        table.line("PARTIAL", why);
+    }
+    match run.and_then(|run| run.live) {
+        Some(live) => {
+            table.line("live", &lively(&live));
+            table.maybe("DOUBT", live.doubt());
+        }
+        None => table.line("digest", &summary.digest),
+    }
+    table.line("jobs", &counts(summary, summary.jobs, summary.starved));
+    if !summary.has_only_single_tasks() || summary.tasks != summary.jobs {
+        table.line("tasks", &counts(summary, summary.tasks, None));
+    }
+    table.maybe("counted", summary.counted.and_then(|counted| counted.note()));
+    table.maybe("no job", (!summary.idle_users.is_empty()).then(|| summary.idle_note()));
+    table.maybe("makespan", summary.makespan.map(|whole| makespan(summary, whole)));
+    table.maybe("wait", summary.job_wait.map(|wait| spread("jobs", wait)));
+    let is_repeated = summary.has_only_single_tasks() && summary.task_wait == summary.job_wait;
+    table.maybe("", summary.task_wait.filter(|_| !is_repeated).map(|wait| spread("tasks", wait)));
+    table.maybe("SLR", summary.slr.filter(|_| !summary.has_only_single_tasks()).map(|slr| format!("mean {slr:.3}")));
+    table.maybe(
+        "value",
+        summary.value.map(|value| {
+            let share = value.proportion.map_or(String::new(), |share| format!(" = {}", percent(share)));
+            format!("{} of {}{share}", number(value.obtained), number(value.max))
+        }),
+    );
+    table.maybe("transfers", summary.transfers.map(|all| carried(&all)));
+    for (label, words) in summary.subjects().flat_map(|subject| (subject.lines)(summary)) {
+        table.line(label, &words);
+    }
+    table.maybe("useful work", summary.useful.map(percent));
+    table.maybe(
+        "old view",
+        summary.view.filter(Staleness::is_old).map(|view| {
+            let mean = span(view.lag_mean);
+            let max = span(view.lag_max);
+            let unseen = number(view.unseen / 3600.0);
+            let what = if view.by_offers { "free cores are offered" } else { "ends are known" };
+            format!("{what} {mean} late, {max} at most; {unseen} core h were idle meanwhile")
+        }),
+    );
+    table.maybe(
+        "moved",
+        run.and_then(|run| run.moved)
+            .map(|moved| format!("{} bytes of {} flows were really sent, and checked", moved.bytes, moved.flows)),
+    );
+    if let Some(run) = run {
+        table.line("run", &facts(run));
+    }
+    table.blank();
+    uses(&mut table, summary);
+    table.text
+}
+
+/// With how long jobs arrived, which is what decides when utilisation is measured.
+fn makespan(summary: &Summary, whole: f64) -> String {
+    let arriving = summary.arriving().filter(|arriving| *arriving > 0.0);
+    let arriving = arriving.map_or(String::new(), |arriving| format!("; jobs arrived in the first {}", span(arriving)));
+    span(whole) + &arriving
+}
+
+fn lively(live: &LiveFacts) -> String {
+    let errors = live.median_error.zip(live.p95_error).map_or(String::new(), |(median, p95)| {
+        format!("; median error {}, 95 % within {}", percent(median), percent(p95))
+    });
+    format!("speed {}: not reproducible, no digest{errors}", live.speed)
+}
+
+fn carried(all: &Carried) -> String {
+    let rate = all.rate.map_or(String::new(), |rate| format!(", at {}/s each on average", volume(rate)));
+    let stretch = all.stretch.map_or(String::new(), |stretch| format!(", {stretch:.3} times as long as alone"));
+    let flows = counted(all.flows, "flow");
+    format!("{flows} of {} together{rate}{stretch}", volume(all.bytes as f64))
+}
+
+#[derive(Default)]
+struct SummaryTable {
+    text: String,
+}
+
+impl SummaryTable {
+    fn line(&mut self, label: &str, words: &str) {
+        let label = shorten(label, 60);
+        // What a line begins with is kept by those that it is continued on.
+        let margin = LABEL + 2 + (words.len() - words.trim_start().len()).min(LABEL);
+        let first = WIDTH - label.chars().count().max(LABEL) - 2;
+        for (number, line) in wrapped(words, first, WIDTH - margin).into_iter().enumerate() {
+            match number {
+                0 => self.row(&format!("{label:<LABEL$}  {line}")),
+                _ => self.row(&format!("{:margin$}{line}", "")),
+            }
+        }
+    }
+
+    fn maybe(&mut self, label: &str, words: Option<String>) {
+        if let Some(words) = words {
+            self.line(label, &words);
+        }
+    }
+
+    fn row(&mut self, row: &str) {
+        self.text.push_str(shorten(row.trim_end(), WIDTH).as_str());
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+}
+
+fn uses(table: &mut SummaryTable, summary: &Summary) {
+    if summary.used(&summary.utilisation.all).is_none() {
+        return table.row("No utilisation: nothing ran for any length of time.");
+    }
+    let kinds: &[Use] = if summary.utilisation.kinds.len() > 1 { &summary.utilisation.kinds } else { &[] };
+    let rows = || summary.utilisation.sites.iter().chain(kinds).chain([&summary.utilisation.all]);
+    let name = rows().map(|row| row.name.chars().count()).max().unwrap_or(0).clamp(4, NAME_MAX);
+    let during = summary.used_when();
+    let hours = Digits::of(rows().map(|row| row.busy / 3600.0));
+    table.row(&format!("{:<name$}  {:>9}  {:>9}  {:>9}  utilisation {during}", "site", "cores", "tasks", "core h"));
+    for (position, row) in rows().enumerate() {
+        if position == summary.utilisation.sites.len() {
+            table.row(&"-".repeat(name + 33));
+        }
+        let used = summary.used(row).map_or("-".to_owned(), |used| format!("{} {:>7}", bar(used), percent(used)));
+        table.row(&format!(
+            "{:<name$}  {:>9}  {:>9}  {:>9}  {used}",
+            shorten(&row.name, name),
+            count(row.cores),
+            count(row.tasks),
+            hours.show(row.busy / 3600.0)
+        ));
+    }
+}
+
+fn bar(share: f64) -> String {
+    let full = (share.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!("{}{}", "#".repeat(full), ".".repeat(BAR - full))
+}
+
+fn counts(summary: &Summary, counts: Counts, starved: Option<u64>) -> String {
+    let mut words = format!("{} submitted: {} finished", count(counts.submitted), count(counts.finished));
+    for (number, what) in summary.others(counts) {
+        words.push_str(&format!(", {} {what}", count(number)));
+    }
+    if let Some(starved) = starved {
+        words.push_str(&format!("; {} starved", count(starved)));
+    }
+    words
+}
+
+fn spread(what: &str, wait: Spread) -> String {
+    format!("{what:<5}  mean {:>11}  median {:>11}  95 % {:>11}", span(wait.mean), span(wait.median), span(wait.p95))
+}
+
+fn facts(run: &RunFacts) -> String {
+    // At the router alone, where there are others; if it only hands on what these say, it has none.
+    let at_router = if run.hub_waits.is_some() { "router " } else { "" };
+    let run_seconds = run.run_seconds;
+    let wall_seconds = run.wall_seconds;
+    let mut words = format!("{}, {run_seconds:.2} s of {wall_seconds:.2} s", run.layout);
+    if run.write_seconds >= 0.005 {
+        words.push_str(&format!(", {:.2} s writing", run.write_seconds));
+    }
+    if run.events > 0 {
+        let rate = run.events_per_second.map_or(String::new(), |rate| format!(", {}/s", number(rate)));
+        words.push_str(&format!(", {}{rate}", counted(run.events, &format!("{at_router}event"))));
+    }
+    if let Some(waits) = run.hub_waits {
+        words.push_str(&format!(", {}", counted(waits, "wait")));
+    }
+    words
+}
+
+/// Cuts between words, so that the first line has no more than `first` characters and the others no more than `rest`.
+fn wrapped(words: &str, first: usize, rest: usize) -> Vec<&str> {
+    let mut lines = Vec::new();
+    for paragraph in words.lines() {
+        let mut left = paragraph.trim_end();
+        while !left.is_empty() {
+            let (line, more) = left.split_at(cut(left, if lines.is_empty() { first } else { rest }));
+            lines.push(line.trim_end());
+            left = more.trim_start();
+        }
+    }
+    if lines.is_empty() { vec![""] } else { lines }
+}
+
+/// End of a text of at most so many characters: before a space, unless a word is longer than that.
+fn cut(text: &str, width: usize) -> usize {
+    let Some((end, _)) = text.char_indices().nth(width) else { return text.len() };
+    let indent = text.len() - text.trim_start().len();
+    let spaces = text.char_indices().take(width + 1).filter(|(at, c)| *at > indent && c.is_whitespace());
+    spaces.last().map_or(end, |(at, _)| at)
+}
+
+pub(crate) fn shorten(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    text.chars().take(width.saturating_sub(3)).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_continued_below_and_lose_nothing() {
+        let why = "site york's manager `python3 /home/ada/grids/manager.py` has ended before the run was over (exit status: 1), \
+                   at virtual time 00:02:22.015\n  last message to it: Run";
+        let path = format!("/{}", "a".repeat(150));
+        for words in
+            [why, &path, "", "  job 7: a line that is indented, and so is what continues it, as far as it is too long"]
+        {
+            let mut table = SummaryTable::default();
+            table.line("PARTIAL", words);
+            assert!(table.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", table.text);
+            let told = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(told(&table.text), format!("PARTIAL{}", told(words)));
+        }
+        let mut table = SummaryTable::default();
+        table.line("PARTIAL", why);
+        let expected = "PARTIAL       site york's manager `python3 /home/ada/grids/manager.py` has ended before the run was\n              \
+                        over (exit status: 1), at virtual time 00:02:22.015\n                last message to it: Run\n";
+        assert_eq!(table.text, expected);
+    }
+
+    #[test]
+    fn volumes_have_a_unit_of_their_size() {
+        let volumes = [0.0, 999.0, 73_840_000.0, 2.53e12, 4e18].map(volume);
+        assert_eq!(volumes, ["0 B", "999 B", "73.84 MB", "2.53 TB", "4,000 PB"]);
+    }
+}

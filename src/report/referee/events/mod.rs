@@ -1,0 +1,333 @@
+//! `events.jsonl`: the log in words, one JSON object a line, in log order.
+//!
+//! ```json
+//! {"t":123.5,"actor":"york","event":"started","task":"12.3","cores":"0-3 7"}
+//! ```
+//!
+//! Times and spans are seconds with exactly the decimals they need, so nothing is rounded; `step` is there unless it is
+//! zero; an actor without a name is a bare number. The reader accepts the writer's form, key by key, and returns the
+//! same entry: the digest of a run can be computed again from this file. The records are listed in [`crate::records`].
+
+mod auctions;
+mod bargains;
+mod cursor;
+mod field;
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
+use std::sync::Arc;
+
+pub(crate) use self::cursor::Cursor;
+pub(crate) use self::field::Field;
+use self::field::{put_key, put_name};
+use crate::Names;
+use hansa_sim::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
+use hansa_sim::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
+use hansa_sim::kernel::{ActorId, Entry};
+use hansa_sim::protocol::Record;
+use hansa_sim::time::{Span, Stamp, Time};
+
+/// Writes entries as lines.
+#[derive(Clone, Debug)]
+pub struct EventWriter {
+    // As they stand in a line, quotes and all.
+    actors: Vec<String>,
+    kinds: Vec<String>,
+    links: Vec<String>,
+}
+
+/// Reads lines back to entries.
+#[derive(Clone, Debug)]
+pub struct EventReader {
+    actors: BTreeMap<String, u32>,
+    kinds: BTreeMap<String, u32>,
+    links: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: expected {expected}")]
+pub struct Unreadable {
+    pub column: usize,
+    pub expected: String,
+}
+
+/// Longer than any line that a frame's worth of job makes.
+const LINE_MAX: u64 = 256 << 20;
+
+/// Takes the next line of a log, with its newline; says whether there was one.
+pub(crate) fn next_line(events: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    Ok(events.by_ref().take(LINE_MAX).read_until(b'\n', line)? > 0)
+}
+
+impl EventWriter {
+    pub fn new(names: &Names) -> EventWriter {
+        EventWriter { actors: quoted(&names.actors), kinds: quoted(&names.kinds), links: quoted(&names.links) }
+    }
+
+    /// Appends the line of an entry, newline included.
+    pub fn write(&self, entry: &Entry<Record>, line: &mut Vec<u8>) {
+        line.extend_from_slice(b"{\"t\":");
+        put_seconds(line, entry.stamp.time.micros());
+        if entry.stamp.step > 0 {
+            line.extend_from_slice(b",\"step\":");
+            put_number(line, entry.stamp.step.into());
+        }
+        line.extend_from_slice(b",\"actor\":");
+        put_name(line, &self.actors, entry.actor.0);
+        self.put_record(line, &entry.record);
+        line.extend_from_slice(b"}\n");
+    }
+
+    pub(crate) fn put_job(&self, line: &mut Vec<u8>, job: &Job, user: ActorId) {
+        put_job_id(line, job.id);
+        line.extend_from_slice(b",\"user\":");
+        put_name(line, &self.actors, user.0);
+        line.extend_from_slice(b",\"submitted\":");
+        put_seconds(line, job.arrive.micros());
+        line.extend_from_slice(b",\"first_task\":");
+        put_number(line, job.first_task.into());
+        line.extend_from_slice(b",\"tasks\":");
+        put_list(line, job.tasks.iter().enumerate(), |line, (number, task)| {
+            line.extend_from_slice(b"{\"runtime\":");
+            put_seconds(line, task.runtime.micros());
+            line.extend_from_slice(b",\"cores\":");
+            put_number(line, task.cores.into());
+            line.extend_from_slice(b",\"kind\":");
+            put_name(line, &self.kinds, task.kind.0.into());
+            if task.walltime != task.runtime {
+                line.extend_from_slice(b",\"walltime\":");
+                put_seconds(line, task.walltime.micros());
+            }
+            if let Some(times) = job.times_of(number) {
+                line.extend_from_slice(b",\"runtimes\":");
+                put_list(line, times, |line, SiteTime { site, runtime }| {
+                    line.push(b'[');
+                    put_name(line, &self.actors, site.0);
+                    line.push(b',');
+                    put_seconds(line, runtime.micros());
+                    line.push(b']');
+                });
+            }
+            line.push(b'}');
+        });
+        line.extend_from_slice(b",\"edges\":");
+        put_list(line, &job.edges, |line, edge| {
+            line.push(b'[');
+            put_number_and(line, edge.from.into(), b',');
+            if edge.data > 0 {
+                put_number_and(line, edge.to.into(), b',');
+                put_number_and(line, edge.data, b']');
+            } else {
+                put_number_and(line, edge.to.into(), b']');
+            }
+        });
+        if let Some(worth) = &job.worth {
+            line.extend_from_slice(b",\"worth\":");
+            put_float(line, worth.max);
+            line.extend_from_slice(b",\"curve\":");
+            put_curve(line, &worth.curve);
+        }
+    }
+}
+
+impl EventReader {
+    pub fn new(names: &Names) -> EventReader {
+        let index = |names: &[String]| BTreeMap::from_iter(quoted(names).into_iter().zip(0..));
+        EventReader { actors: index(&names.actors), kinds: index(&names.kinds), links: index(&names.links) }
+    }
+
+    /// Reads one line with its newline.
+    pub(crate) fn read_line(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
+        let cut_off =
+            || Unreadable { column: line.len() + 1, expected: "the end of the line: the file is truncated".to_owned() };
+        self.read(line.strip_suffix(b"\n").ok_or_else(cut_off)?)
+    }
+
+    /// Reads one line, without its newline.
+    pub fn read(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
+        let text = std::str::from_utf8(line)
+            .map_err(|e| Unreadable { column: e.valid_up_to() + 1, expected: "UTF-8".to_owned() })?;
+        let mut at = Cursor { text, at: 0 };
+        at.expect("{\"t\":")?;
+        let time = Time::from_micros(at.seconds()?);
+        let step = if at.accept(",\"step\":") { at.number()? } else { 0 };
+        at.expect(",\"actor\":")?;
+        let actor = self.actor(&mut at)?;
+        at.expect(",\"event\":")?;
+        let record = self.record(&mut at)?;
+        at.expect("}")?;
+        if at.at < text.len() {
+            return Err(at.wrong("the end of the line"));
+        }
+        Ok(Entry { stamp: Stamp { time, step }, actor, record })
+    }
+
+    pub(crate) fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
+        let id = at.job_id()?;
+        at.expect(",\"user\":")?;
+        let user = self.actor(at)?;
+        at.expect(",\"submitted\":")?;
+        let arrive = Time::from_micros(at.seconds()?);
+        at.expect(",\"first_task\":")?;
+        let first_task = at.number()?;
+        at.expect(",\"tasks\":")?;
+        let mut times = Vec::new();
+        let tasks = at.list(|at| {
+            at.expect("{\"runtime\":")?;
+            let runtime = Span::from_micros(at.seconds()?);
+            at.expect(",\"cores\":")?;
+            let cores = at.number()?;
+            at.expect(",\"kind\":")?;
+            let kind = at.name(&self.kinds, Kind, "a kind of core")?;
+            let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.seconds()?) } else { runtime };
+            times.push(if at.accept(",\"runtimes\":") { at.list(|at| self.site_time(at))? } else { Vec::new() });
+            at.expect("}")?;
+            Ok(Task { runtime, cores, kind, walltime })
+        })?;
+        at.expect(",\"edges\":")?;
+        let edges = at.list(|at| {
+            at.expect("[")?;
+            let from = at.number()?;
+            at.expect(",")?;
+            let to = at.number()?;
+            let data = if at.accept(",") { at.number()? } else { 0 };
+            at.expect("]")?;
+            Ok(Edge { from, to, data })
+        })?;
+        let worth = if at.accept(",\"worth\":") { Some(worth(at)?) } else { None };
+        Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth, times: SiteTimes::new(times) }), user))
+    }
+
+    fn site_time(&self, at: &mut Cursor<'_>) -> Result<SiteTime, Unreadable> {
+        at.expect("[")?;
+        let site = self.actor(at)?;
+        at.expect(",")?;
+        let runtime = Span::from_micros(at.seconds()?);
+        at.expect("]")?;
+        Ok(SiteTime { site, runtime })
+    }
+
+    fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+        at.name(&self.actors, ActorId, "the name of an actor")
+    }
+}
+
+fn worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {
+    let max = at.number()?;
+    at.expect(",\"curve\":")?;
+    Ok(Worth { max, curve: at.json("a value curve")? })
+}
+
+fn quoted(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| serde_json::to_string(name).expect("a string is always JSON")).collect()
+}
+
+fn put_list<T>(line: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut put: impl FnMut(&mut Vec<u8>, T)) {
+    line.push(b'[');
+    for (position, item) in items.into_iter().enumerate() {
+        if position > 0 {
+            line.push(b',');
+        }
+        put(line, item);
+    }
+    line.push(b']');
+}
+
+/// As serde_json writes it.
+fn put_curve(line: &mut Vec<u8>, curve: &Curve) {
+    line.extend_from_slice(b"{\"initial\":");
+    put_json_float(line, curve.initial());
+    line.extend_from_slice(b",\"final\":");
+    put_json_float(line, curve.final_());
+    line.extend_from_slice(b",\"points\":[");
+    let before = line.len();
+    for (slr, value) in curve.points() {
+        line.push(b'[');
+        put_json_float(line, slr);
+        line.push(b',');
+        put_json_float(line, value);
+        line.extend_from_slice(b"],");
+    }
+    if line.len() > before {
+        line.pop();
+    }
+    line.extend_from_slice(b"]}");
+}
+
+fn put_job_id(line: &mut Vec<u8>, job: JobId) {
+    line.extend_from_slice(b",\"job\":");
+    put_number(line, job.0.into());
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tests::{any_entry, names};
+
+    #[test]
+    fn lines_read_well() {
+        let entries = crate::tests::story();
+        let writer = EventWriter::new(&names());
+        let mut text = Vec::new();
+        entries.iter().for_each(|entry| writer.write(entry, &mut text));
+        crate::tests::golden("events.jsonl", &text);
+    }
+
+    #[test]
+    fn wrong_lines_are_told_by_column() {
+        let reader = EventReader::new(&names());
+        let told = |line: &str| reader.read(line.as_bytes()).unwrap_err().to_string();
+        assert_eq!(told(""), "column 1: expected `{\"t\":`");
+        assert_eq!(told("{\"t\":1.0000001,"), "column 6: expected seconds with at most six decimals");
+        assert_eq!(
+            told("{\"t\":1,\"actor\":\"hull\""),
+            "column 16: expected the name of an actor that the manifest lists"
+        );
+        assert_eq!(told("{\"t\":1,\"actor\":\"york\",\"event\":\"sung\"}"), "column 31: expected the name of an event");
+        assert_eq!(
+            told("{\"t\":1,\"actor\":\"york\",\"event\":\"removed\",\"job\":1}x"),
+            "column 49: expected the end of the line"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back_exactly(entry in any_entry()) {
+            let mut line = Vec::new();
+            EventWriter::new(&names()).write(&entry, &mut line);
+            prop_assert_eq!(line.pop(), Some(b'\n'));
+            serde_json::from_slice::<serde_json::Value>(&line).expect("every line is JSON");
+            prop_assert_eq!(EventReader::new(&names()).read(&line), Ok(entry));
+        }
+
+        #[test]
+        fn curves_are_as_serde_json_writes_them(
+            initial in 1e-9..1e3f64, width in prop_oneof![1e-3..1e3f64, Just(1e18)],
+            points in prop::collection::vec((0.0..=1.0f64, prop_oneof![0.0..=1.0f64, Just(1e-7)]), 0..5),
+        ) {
+            let (mut ages, mut values): (Vec<f64>, Vec<f64>) =
+                points.into_iter().map(|(part, value)| (initial + part * width, value)).unzip();
+            ages.sort_by(f64::total_cmp);
+            values.sort_by(|one, other| other.total_cmp(one));
+            let points: Vec<(f64, f64)> = ages.into_iter().zip(values).collect();
+            let curve = Curve::new(initial, initial + width, &points).unwrap();
+            let mut line = Vec::new();
+            put_curve(&mut line, &curve);
+            prop_assert_eq!(String::from_utf8(line).unwrap(), serde_json::to_string(&curve).unwrap());
+        }
+
+        #[test]
+        fn no_line_makes_the_reader_panic(line in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..200, entry in any_entry()) {
+            let reader = EventReader::new(&names());
+            let _ = reader.read(&line);
+            let mut good = Vec::new();
+            EventWriter::new(&names()).write(&entry, &mut good);
+            let at = cut % good.len();
+            good.splice(at..at, line);
+            let _ = reader.read(&good);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The interface of accounts, which see each job of a run once, by number.
+
+use crate::Summary;
+use crate::referee::tally::JobRow;
+use hansa_sim::time::Time;
+
+/// A table or another file in progress: its name, and the rows that have not been written yet.
+pub(crate) type OpenTable<'a> = (&'static str, &'a mut Vec<u8>);
+
+pub(crate) trait Account: Send {
+    /// Takes the next job, with the earliest start of each of its tasks.
+    fn job(&mut self, row: &JobRow, ready: &[Option<Time>]);
+
+    /// Takes the next job if it is in the warm-up or the cool-down of its workload: it counts in no mean, but tables
+    /// and sums of work and costs include it.
+    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]);
+
+    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+        Vec::new()
+    }
+
+    /// Called after the last job: adds the rows and files that had to wait for it, and its part of the summary, if any.
+    fn close(&mut self, _summary: &mut Summary) {}
+
+    /// Called after that: adds more rows; false if there are none left.
+    fn goes_on(&mut self) -> bool {
+        false
+    }
+}
