@@ -13,7 +13,6 @@ use hansa_sim::time::Time;
 use hansa_sim::topology::{self, Topology};
 
 pub const TRANSFERS: &str = "transfers.csv";
-const BIDS: &str = "bids.csv";
 
 /// Size of a batch of items, in bytes.
 const PIECE: usize = 1 << 16;
@@ -52,16 +51,13 @@ impl Recording {
 }
 
 impl Recording {
-    /// Writes the rows of bids, if they are recorded and have at least this many bytes.
-    fn write_bids(&mut self, least: usize) -> Result<(), FileError> {
-        match self.recorder.tally.bids_so_far().filter(|rows| rows.len() >= least) {
-            Some(rows) => {
-                self.shelf.append_to(BIDS, rows)?;
-                rows.clear();
-                Ok(())
-            }
-            None => Ok(()),
+    /// Writes the rows of tables that are complete while the run goes on, of at least this many bytes.
+    fn write_tables(&mut self, least: usize) -> Result<(), FileError> {
+        for (file, rows) in self.recorder.tally.tables_so_far().filter(|(_, rows)| rows.len() >= least) {
+            self.shelf.put(file, rows)?;
+            rows.clear();
         }
+        Ok(())
     }
 }
 
@@ -90,11 +86,11 @@ impl Consumer<Entry<Record>> for Recording {
             self.shelf.append_to(TRANSFERS, transfers)?;
             transfers.clear();
         }
-        Ok(self.write_bids(PIECE)?)
+        Ok(self.write_tables(PIECE)?)
     }
 
     fn finish(&mut self) -> Result<(), Failure> {
-        self.write_bids(0)?;
+        self.write_tables(0)?;
         Ok(self.write_lines()?)
     }
 

@@ -114,7 +114,7 @@ impl Results<'_> {
             true => Tally::new(&loaded.topology, &names),
             false => Tally::putting_aside(&loaded.topology, &names, Box::new(folder.scratch_file()?)),
         }
-        .with_bid_rows(&loaded.topology);
+        .with_tables(&loaded.topology);
         let alarm = Arc::<AtomicBool>::default();
         let moves_data = loaded.topology.cables.is_some();
         let recorder = Recorder::new(tally).with_lines(&names);

@@ -62,13 +62,7 @@ impl Tally {
     /// which of the two lies. None if the author is alone with its word.
     fn denied_by(&self, entry: &Entry<Record>, wrong: &Inconsistent) -> Option<ActorId> {
         match (&entry.record, wrong) {
-            // A site numbers its bookings itself, and knows what it holds for a user.
-            (_, Inconsistent::BookedTwice(..)) => None,
-            (Record::Held { user, hold, .. }, Inconsistent::HeldTwice(..))
-                if self.bargains.holder(entry.actor, *hold) == Some(*user) =>
-            {
-                None
-            }
+            _ if self.is_alone_with(entry, wrong) => None,
             (
                 Record::Entered { user, .. }
                 | Record::Booked { user, .. }

@@ -11,6 +11,7 @@ pub(crate) mod job_names;
 pub(crate) mod ledger;
 pub(crate) mod log_numbers;
 pub(crate) mod names;
+pub(crate) mod record_table;
 pub(crate) mod recorder;
 pub(crate) mod records;
 pub(crate) mod replay;

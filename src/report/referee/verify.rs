@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 use serde_json::{Value, json};
 
 use crate::referee::events::next_line;
-use crate::referee::records::told;
+use crate::referee::records::record_sentence;
 use crate::{EventReader, Input, Manifest, Names, Status, SummaryFile, Unreadable};
 use hansa_sim::kernel::{Digest, Entry};
 use hansa_sim::protocol::{Record, codec};
@@ -224,7 +224,7 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
             what.push(if left.id == right.id { "content of its job" } else { "number of its job" });
         }
         // A sentence omits details, and a number may differ in meaning between the two.
-        (left, right) if left != right || told(left, a_names) != told(right, b_names) => {
+        (left, right) if left != right || record_sentence(left, a_names) != record_sentence(right, b_names) => {
             what.push("its details");
         }
         _ => {}
@@ -234,7 +234,7 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
 
 /// An entry as a sentence.
 fn words(entry: &Entry<Record>, names: &Names) -> String {
-    format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), told(&entry.record, names))
+    format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), record_sentence(&entry.record, names))
 }
 
 fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {

@@ -2,10 +2,8 @@
 
 use crate::Summary;
 use crate::referee::tally::JobRow;
+use crate::tables::columns::OpenTable;
 use hansa_sim::time::Time;
-
-/// A table or another file in progress: its name, and the rows that have not been written yet.
-pub(crate) type OpenTable<'a> = (&'static str, &'a mut Vec<u8>);
 
 pub(crate) trait Account: Send {
     /// Takes the next job, with the earliest start of each of its tasks.

@@ -7,10 +7,11 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 
 use crate::referee::tally::JobRow;
-use crate::results::account::{Account, OpenTable};
+use crate::results::account::Account;
 use crate::results::core::Core;
 use crate::results::jobs::{JobSheet, TaskSheet};
 use crate::results::summary::{Counts, Utilisation};
+use crate::tables::columns::OpenTable;
 use crate::{RecordError, Status, Summary, Tally};
 use hansa_sim::time::Time;
 

@@ -13,7 +13,8 @@
 
 use crate::Tally;
 use crate::referee::tally::{Fate, JobRow, Standing, TaskRow};
-use crate::results::account::{Account, OpenTable};
+use crate::results::account::Account;
+use crate::tables::columns::OpenTable;
 use crate::tables::columns::{TableForm, number, seconds, text, whole};
 use crate::tables::csv::{CsvRow, field, put_runs};
 use hansa_sim::grid::Task;

@@ -18,6 +18,8 @@ use std::fmt;
 
 use crate::markup::Html;
 use crate::present::page::Page;
+use crate::referee::record_table::RecordTable;
+use crate::referee::tally::{JobBook, SubjectTally};
 use crate::results::account::Account;
 use crate::results::summary::Counts;
 use crate::{Summary, Tally};
@@ -80,7 +82,27 @@ pub(super) struct Subject {
     pub lines: fn(&Summary) -> Vec<(&'static str, String)>,
     /// The numbers that an experiment may keep.
     pub measures: &'static [Measure],
+    /// Its records, if it has any.
+    pub records: Option<RecordTable>,
+    /// Begins its state beside the book of jobs, which takes its records.
+    pub tally: Option<fn(&Topology, &JobBook) -> Box<dyn SubjectTally>>,
 }
+
+/// A subject without anything of its own.
+const PLAIN: Subject = Subject {
+    systems: &[],
+    part: "",
+    one_task: false,
+    shows_waiting: false,
+    words: None,
+    section: ("", ""),
+    open: |_, _| None,
+    cards: |_| Vec::new(),
+    lines: |_| Vec::new(),
+    measures: &[],
+    records: None,
+    tally: None,
+};
 
 type OpenReport = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
 

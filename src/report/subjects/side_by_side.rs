@@ -3,7 +3,7 @@
 use crate::markup::{Html, cells, html};
 use serde::{Deserialize, Serialize};
 
-use super::{EVERY, Subject, SubjectReport};
+use super::{EVERY, PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::present::page::Page;
 use crate::present::page::html::{count, percent, span, table};
@@ -18,14 +18,11 @@ use hansa_sim::topology::Topology;
 pub const SUBJECT: Subject = Subject {
     systems: &EVERY,
     part: Systems::NAME,
-    one_task: false,
-    shows_waiting: false,
-    words: None,
     section: ("systems", "Systems"),
     open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(SharedGrid::of(topology))) },
-    cards: |_| Vec::new(),
     lines,
     measures: &[],
+    ..PLAIN
 };
 
 /// The part of a summary.

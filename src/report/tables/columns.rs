@@ -3,6 +3,9 @@
 
 use crate::parquet::Kind;
 
+/// A table or another file in progress: its name, and the rows that have not been written yet.
+pub(crate) type OpenTable<'a> = (&'static str, &'a mut Vec<u8>);
+
 /// A table of a result.
 pub struct TableForm {
     pub file: &'static str,

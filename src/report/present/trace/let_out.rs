@@ -3,7 +3,7 @@
 use super::lanes::Lanes;
 use super::{TraceWriter, json};
 use crate::Tally;
-use crate::referee::tally::{BookingSpan, HoldSpan, NegotiationData};
+use crate::subjects::bargains::{BargainTally, BookingSpan, HoldSpan, NegotiationData};
 use hansa_sim::time::Time;
 
 #[derive(Clone, Default)]
@@ -15,8 +15,10 @@ pub(super) struct LetOut {
 impl Tally {
     pub(super) fn let_out_by_site(&self) -> Vec<LetOut> {
         let mut sites = vec![LetOut::default(); self.sites.len()];
-        self.bookings().for_each(|booking| sites[booking.site as usize].bookings.push(booking));
-        for seen in &self.bargains.seen {
+        self.state::<BargainTally>()
+            .bookings(self)
+            .for_each(|booking| sites[booking.site as usize].bookings.push(booking));
+        for seen in &self.state::<BargainTally>().seen {
             if let NegotiationData::Hold(hold) = seen {
                 sites[hold.site as usize].holds.push(*hold);
             }

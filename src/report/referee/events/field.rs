@@ -3,7 +3,7 @@
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
 use crate::tables::csv;
 use hansa_sim::decimal::{put_float, put_number, put_number_and, put_seconds};
-use hansa_sim::grid::{CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
+use hansa_sim::grid::{Area, CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
@@ -76,6 +76,30 @@ impl Field for Time {
     fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
         at.key(key)?;
         at.seconds().map(Time::from_micros)
+    }
+}
+
+impl Field for Span {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Span::from_micros)
+    }
+}
+
+impl Field for Area {
+    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+        put_key(line, key);
+        put_seconds(line, self.micros());
+    }
+
+    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
+        at.key(key)?;
+        at.seconds().map(Area::from_micros)
     }
 }
 
@@ -283,7 +307,7 @@ pub fn put_key(line: &mut Vec<u8>, key: &str) {
     line.extend_from_slice(b"\":");
 }
 
-pub(super) fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {
+pub fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {
     match names.get(number as usize) {
         Some(name) => line.extend_from_slice(name.as_bytes()),
         None => put_number(line, number.into()),

@@ -6,10 +6,9 @@
 //!
 //! Times and spans are seconds with exactly the decimals they need, so nothing is rounded; `step` is there unless it is
 //! zero; an actor without a name is a bare number. The reader accepts the writer's form, key by key, and returns the
-//! same entry: the digest of a run can be computed again from this file. The records are listed in [`crate::records`].
+//! same entry: the digest of a run can be computed again from this file. Records are listed in [`super::records`]
+//! and in the `records.rs` of each subject.
 
-mod auctions;
-mod bargains;
 mod cursor;
 mod field;
 
@@ -18,8 +17,7 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 pub(crate) use self::cursor::Cursor;
-pub(crate) use self::field::Field;
-use self::field::{put_key, put_name};
+pub(crate) use self::field::{Field, put_key, put_name};
 use crate::Names;
 use hansa_sim::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
 use hansa_sim::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
@@ -31,7 +29,7 @@ use hansa_sim::time::{Span, Stamp, Time};
 #[derive(Clone, Debug)]
 pub struct EventWriter {
     // As they stand in a line, quotes and all.
-    actors: Vec<String>,
+    pub(crate) actors: Vec<String>,
     kinds: Vec<String>,
     links: Vec<String>,
 }
@@ -208,7 +206,7 @@ impl EventReader {
         Ok(SiteTime { site, runtime })
     }
 
-    fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+    pub(crate) fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.name(&self.actors, ActorId, "the name of an actor")
     }
 }
@@ -223,7 +221,11 @@ fn quoted(names: &[String]) -> Vec<String> {
     names.iter().map(|name| serde_json::to_string(name).expect("a string is always JSON")).collect()
 }
 
-fn put_list<T>(line: &mut Vec<u8>, items: impl IntoIterator<Item = T>, mut put: impl FnMut(&mut Vec<u8>, T)) {
+pub(crate) fn put_list<T>(
+    line: &mut Vec<u8>,
+    items: impl IntoIterator<Item = T>,
+    mut put: impl FnMut(&mut Vec<u8>, T),
+) {
     line.push(b'[');
     for (position, item) in items.into_iter().enumerate() {
         if position > 0 {

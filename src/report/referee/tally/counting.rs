@@ -1,14 +1,15 @@
-//! The meaning of each record: the tally's methods that the table of records names.
+//! The meaning of the records of every run, and the checks that subjects share with them.
 
 use std::collections::btree_map;
 use std::sync::Arc;
 
-use super::stints::{Stint, StintEnd, Stints};
-use super::{AnsweredRow, Fate, Inconsistent, JobRow, Ledger, Tally, TaskRow, critical_path};
-use hansa_sim::grid::{Area, CableId, Edge, EdgeId, Invalid, Job, JobId, JobShape, Needs, NodeSet, TaskId};
+use super::book::{JobBook, critical_path};
+use super::stints::{StintEnd, Stints};
+use super::{Fate, Inconsistent, JobRow, TaskRow};
+use crate::referee::ledger::Ledger;
+use hansa_sim::grid::{Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use hansa_sim::kernel::ActorId;
-use hansa_sim::protocol::ReserveAnswer;
-use hansa_sim::time::{Span, Time};
+use hansa_sim::time::Time;
 
 /// The actor that reports, and the time.
 #[derive(Clone, Copy)]
@@ -20,7 +21,7 @@ pub struct Reporter {
 /// The job that may be finished by it, if there is one.
 pub type CountResult = Result<Option<JobId>, Inconsistent>;
 
-impl Tally {
+impl JobBook {
     pub fn arrived(&mut self, by: Reporter, job: &Arc<Job>, user: &ActorId) -> CountResult {
         self.admit(job, *user, by.actor, Fate::Open)
     }
@@ -58,7 +59,6 @@ impl Tally {
         if by_user {
             self.dealt.entry((by.actor, site)).or_default().0 += 1;
         }
-        self.offers.assigned(site, by.now);
         Ok(None)
     }
 
@@ -76,7 +76,7 @@ impl Tally {
         if !is_lost {
             row.site = None;
         }
-        let Tally { jobs, sites, withdrawn, .. } = self;
+        let JobBook { jobs, sites, withdrawn, .. } = self;
         if let Some(job) = jobs.get_mut(&task.job) {
             withdrawn[job.system as usize] += 1;
             if is_lost {
@@ -96,7 +96,6 @@ impl Tally {
             row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
             self.totals.running += 1;
-            self.offers.started(site, cores);
             return Ok(None);
         }
         if row.start.is_some() {
@@ -108,7 +107,6 @@ impl Tally {
         (row.site, row.start, row.cores) = (Some(site), Some(by.now), cores.clone());
         self.totals.started += 1;
         self.totals.running += 1;
-        self.offers.started(site, cores);
         Ok(None)
     }
 
@@ -120,78 +118,7 @@ impl Tally {
         self.end(*task, by, true)
     }
 
-    /// A task leaves its cores, to continue later.
-    pub fn suspended(&mut self, by: Reporter, task: &TaskId) -> CountResult {
-        self.leave(by, task, StintEnd::Suspended)
-    }
-
-    /// A node of a task has failed.
-    pub fn lost(&mut self, by: Reporter, task: &TaskId, saved: &Span) -> CountResult {
-        let site = self.site(by.actor)?;
-        if *saved > self.given(*task, site)?.ran_by(by.now) {
-            return Err(Inconsistent::Unearned(*task));
-        }
-        let needs = self.needs_of(task.job);
-        let sites = &self.sites;
-        let row = self.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
-        let since_loss = |worked, (stint, more): (Stint<'_>, Span)| match stint.is_lost() {
-            true => Span::ZERO,
-            false => worked + more,
-        };
-        let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
-        let saved = sites[site as usize].work(needs, *saved, 1.0);
-        let cores = self.cores_of(*task);
-        self.leave(by, task, StintEnd::Lost)?;
-        self.frees_cores(*task, site);
-        let row = self.given(*task, site)?;
-        row.is_sent_again = false;
-        row.keep_sending();
-        row.setbacks().lose(by.now, worked, saved, cores);
-        self.totals.running -= 1;
-        self.totals.end = self.totals.end.max(by.now);
-        Ok(Some(task.job))
-    }
-
-    pub fn checkpointed(&mut self, by: Reporter, task: &TaskId, times: &u64, spent: &Span) -> CountResult {
-        let site = self.site(by.actor)?;
-        let row = self.given(*task, site)?;
-        if row.on_cores_since().filter(|_| row.end.is_none()).is_none() {
-            return Err(Inconsistent::NotRunning(*task));
-        }
-        let ran = row.ran_by(by.now);
-        if *spent > ran || *times > ran.micros() {
-            return Err(Inconsistent::Unearned(*task));
-        }
-        let spent = self.sites[site as usize].work(self.needs_of(task.job), *spent, 1.0);
-        let cores = self.cores_of(*task);
-        self.given(*task, site)?.setbacks().checkpoint(*times, spent, cores);
-        Ok(None)
-    }
-
-    pub fn are_down(&mut self, by: Reporter, cores: &NodeSet, _since: &Time) -> CountResult {
-        let site = self.site(by.actor)? as usize;
-        self.is_outage(site, cores, false)?;
-        self.down[site].unite(cores);
-        Ok(None)
-    }
-
-    pub fn are_up(&mut self, by: Reporter, cores: &NodeSet, _since: &Time) -> CountResult {
-        let site = self.site(by.actor)? as usize;
-        self.is_outage(site, cores, true)?;
-        self.down[site].subtract(cores);
-        Ok(None)
-    }
-
-    /// Checks a site's report that these cores fail, or are back: it has them, and they were up, or down.
-    fn is_outage(&self, site: usize, cores: &NodeSet, is_up: bool) -> Result<(), Inconsistent> {
-        let facts = &self.sites[site];
-        let down = &self.down[site];
-        let is_there = cores.runs().last().is_some_and(|run| run.1 < facts.cores);
-        let fits = if is_up { down.contains(cores) } else { !down.meets(cores) };
-        if is_there && fits { Ok(()) } else { Err(Inconsistent::NoOutage(facts.name.clone())) }
-    }
-
-    fn leave(&mut self, by: Reporter, task: &TaskId, left: StintEnd) -> CountResult {
+    pub(crate) fn leave(&mut self, by: Reporter, task: &TaskId, left: StintEnd) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
@@ -199,67 +126,17 @@ impl Tally {
         Ok(None)
     }
 
-    /// A task continues on these cores.
-    pub fn resumed(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
-        let site = self.holds(*task, by.actor, cores)?;
-        let row = self.given(*task, site)?;
-        let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
-        suspended.ok_or(Inconsistent::NotSuspended(*task))?.enter(by.now);
-        (row.site, row.cores) = (Some(site), cores.clone());
-        Ok(None)
-    }
-
-    pub fn moved(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
-        let site = self.holds(*task, by.actor, cores)?;
-        self.given(*task, site)?;
-        self.leave(by, task, StintEnd::Moved)?;
-        self.resumed(by, task, cores)
-    }
-
     /// A task that has started leaves its cores as if it had never been there.
-    pub fn dropped(&mut self, by: Reporter, task: &TaskId) -> CountResult {
+    pub fn drop_task(&mut self, by: Reporter, task: TaskId) -> CountResult {
         let site = self.site(by.actor)?;
-        let row = self.given(*task, site)?;
+        let row = self.given(task, site)?;
         if row.start.is_none() || row.end.is_some() {
-            return Err(Inconsistent::NotRunning(*task));
+            return Err(Inconsistent::NotRunning(task));
         }
-        self.see_idled(by, *task);
-        let row = self.given(*task, site)?;
         *row = TaskRow { site: row.site, assigned: row.assigned, ..TaskRow::default() };
         self.totals.started -= 1;
         self.totals.running -= 1;
         Ok(None)
-    }
-
-    pub fn shared(&mut self, by: Reporter, task: &TaskId, share: &f64) -> CountResult {
-        let site = self.site(by.actor)?;
-        let row = self.given(*task, site)?;
-        match row.start.filter(|_| row.end.is_none()) {
-            _ if !(0.0..=1.0).contains(share) => return Err(Inconsistent::NoShare(*task)),
-            None => return Err(Inconsistent::NotRunning(*task)),
-            Some(start) => Stints::of(&mut row.stints, start).share(by.now, &row.cores, *share),
-        }
-        Ok(None)
-    }
-
-    pub fn stacked(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
-        let site = self.holds(*task, by.actor, cores)?;
-        let row = self.given(*task, site)?;
-        let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
-        Stints::of(&mut row.stints, since).stack(cores);
-        Ok(None)
-    }
-
-    pub fn needs(&mut self, _: Reporter, job: &JobId, needs: &Needs) -> CountResult {
-        let row = self.open(*job)?;
-        match row.needs {
-            _ if !needs.make_sense() => Err(Inconsistent::NoShare(TaskId { job: *job, index: 0 })),
-            Some(_) => Err(Inconsistent::NeedsAgain(*job)),
-            None => {
-                row.needs = Some(*needs);
-                Ok(None)
-            }
-        }
     }
 
     pub fn completed(&mut self, by: Reporter, job: &JobId, value: &Option<f64>) -> CountResult {
@@ -278,75 +155,6 @@ impl Tally {
             return Err(Inconsistent::Busy(*job));
         }
         self.told_of(by, *job)?.fate = Fate::Removed { at: by.now };
-        self.ended(*job)
-    }
-
-    pub fn answered(
-        &mut self,
-        _: Reporter,
-        job: &JobId,
-        ready: &Time,
-        deadline: &Time,
-        answer: &ReserveAnswer,
-    ) -> CountResult {
-        let row = self.open(*job)?;
-        if row.answered.is_some() {
-            return Err(Inconsistent::Answered(*job));
-        }
-        let ready = *ready;
-        let deadline = *deadline;
-        let answer = answer.clone();
-        let is_accepted = matches!(answer, ReserveAnswer::Accepted { .. });
-        row.answered = Some(AnsweredRow { ready, deadline, answer, moved: 0, until: None, broken: None });
-        if is_accepted {
-            return Ok(None);
-        }
-        // Sites have refused the shapes that were tried.
-        row.take_shape(0);
-        row.fate = Fate::TurnedAway;
-        self.ended(*job)
-    }
-
-    pub fn malleable(&mut self, _: Reporter, job: &JobId, shapes: &[JobShape]) -> CountResult {
-        if self.open(*job)?.set_shapes(shapes) { Ok(None) } else { Err(Inconsistent::NoShape(*job)) }
-    }
-
-    /// A request is booked in this shape, if the site agrees.
-    pub fn shaped(&mut self, _: Reporter, job: &JobId, shape: &u32) -> CountResult {
-        if self.open(*job)?.take_shape(*shape) { Ok(None) } else { Err(Inconsistent::NoShape(*job)) }
-    }
-
-    /// Other nodes are booked for a request, as some have failed.
-    pub fn rebooked(
-        &mut self,
-        _: Reporter,
-        job: &JobId,
-        site: &ActorId,
-        start: &Time,
-        until: &Time,
-        nodes: &NodeSet,
-    ) -> CountResult {
-        let row = self.promised(*job)?;
-        row.answer = ReserveAnswer::Accepted { site: *site, start: *start, nodes: nodes.clone() };
-        row.moved += 1;
-        row.until = Some(*until);
-        Ok(None)
-    }
-
-    /// The promise of a request is broken. The end of its job is reported next.
-    pub fn broken(&mut self, _: Reporter, job: &JobId, compensation: &Area) -> CountResult {
-        self.promised(*job)?.broken = Some(*compensation);
-        Ok(None)
-    }
-
-    /// The promise to an open job.
-    fn promised(&mut self, job: JobId) -> Result<&mut AnsweredRow, Inconsistent> {
-        let promise = self.open(job)?.answered.as_mut();
-        promise.filter(|answered| answered.broken.is_none()).ok_or(Inconsistent::NotPromised(job))
-    }
-
-    pub fn cancelled(&mut self, by: Reporter, job: &JobId) -> CountResult {
-        self.open(*job)?.fate = Fate::Cancelled { at: by.now };
         self.ended(*job)
     }
 
@@ -414,33 +222,6 @@ impl Tally {
         Ok(None)
     }
 
-    pub fn link_is_down(&mut self, _: Reporter, link: &CableId, _since: &Time) -> CountResult {
-        self.link_turns(*link, true)
-    }
-
-    pub fn link_is_up(&mut self, _: Reporter, link: &CableId, _since: &Time) -> CountResult {
-        self.link_turns(*link, false)
-    }
-
-    fn link_turns(&mut self, link: CableId, is_down: bool) -> CountResult {
-        let known = self.links_down.get_mut(link.0 as usize).filter(|known| **known != is_down);
-        match known.filter(|_| self.failing.does_link(link)) {
-            Some(known) => *known = is_down,
-            None => return Err(Inconsistent::NoCut(self.names.of_link(link))),
-        }
-        Ok(None)
-    }
-
-    pub fn stalled(&mut self, by: Reporter, edge: &EdgeId, left: &u64) -> CountResult {
-        self.transfers.stalled(*edge, *left, by.now)?;
-        Ok(None)
-    }
-
-    pub fn continued(&mut self, _: Reporter, edge: &EdgeId, left: &u64, via: &[CableId], active: &Time) -> CountResult {
-        self.transfers.continued(*edge, *left, via, *active)?;
-        Ok(None)
-    }
-
     fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> CountResult {
         let tasks = job.tasks.len();
         let leads_on = |edge: &Edge| edge.from < edge.to && (edge.to as usize) < tasks;
@@ -500,7 +281,7 @@ impl Tally {
     }
 
     /// An open job that an actor reports on: if the actor is a user, the job has to be its own.
-    pub(super) fn told_of(&mut self, by: Reporter, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+    pub(crate) fn told_of(&mut self, by: Reporter, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
@@ -521,7 +302,6 @@ impl Tally {
         if sent.is_some_and(|sent| sent != by.now.round_up(facts.report_every)) {
             return Err(Inconsistent::OtherEnd(task, facts.name.clone()));
         }
-        self.frees_cores(task, site);
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
         let of_user = |row: &&JobRow| self.users_tell_of(row.system);
@@ -532,15 +312,8 @@ impl Tally {
         Ok(Some(task.job))
     }
 
-    /// The cores of a task that has left its site are idle.
-    fn frees_cores(&mut self, task: TaskId, site: u32) {
-        if let Some(row) = self.jobs.get(&task.job) {
-            self.offers.left(site, &row.tasks[task.index as usize].cores);
-        }
-    }
-
     /// The site of an actor, if it has these cores.
-    fn holds(&self, task: TaskId, actor: ActorId, cores: &NodeSet) -> Result<u32, Inconsistent> {
+    pub(crate) fn holds(&self, task: TaskId, actor: ActorId, cores: &NodeSet) -> Result<u32, Inconsistent> {
         let site = self.site(actor)?;
         let facts = &self.sites[site as usize];
         match cores.runs().last() {
@@ -550,12 +323,12 @@ impl Tally {
         }
     }
 
-    fn ended(&mut self, job: JobId) -> CountResult {
+    pub(crate) fn ended(&mut self, job: JobId) -> CountResult {
         self.totals.ended += 1;
         Ok(Some(job))
     }
 
-    pub(super) fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
+    pub(crate) fn site(&self, actor: ActorId) -> Result<u32, Inconsistent> {
         self.site_of.get(&actor).copied().ok_or_else(|| Inconsistent::NotASite(self.names.of_actor(actor)))
     }
 
@@ -566,19 +339,19 @@ impl Tally {
     }
 
     /// Number of cores that a task asks for; of several shapes, in the chosen one.
-    fn cores_of(&self, task: TaskId) -> u32 {
+    pub(crate) fn cores_of(&self, task: TaskId) -> u32 {
         let tasks = self.jobs.get(&task.job).map_or(&[][..], |row| &row.job.tasks);
         tasks.get(task.index as usize).map_or(0, |wish| wish.cores)
     }
 
     /// Needs of a job's parallel tasks on their nodes, if they are recorded.
-    fn needs_of(&self, job: JobId) -> Option<Needs> {
+    pub(crate) fn needs_of(&self, job: JobId) -> Option<Needs> {
         self.jobs.get(&job)?.needs
     }
 
     /// A task on which this site may report, as no other has it.
-    pub(super) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
-        let Tally { jobs, over, sites, .. } = self;
+    pub(crate) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
+        let JobBook { jobs, over, sites, .. } = self;
         let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;
         let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;
         match row.site {
@@ -587,7 +360,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+    pub(crate) fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         let over = self.over.as_ref();
         let row = self.jobs.get_mut(&job).ok_or_else(|| unknown(over, job))?;
         if row.fate == Fate::Open { Ok(row) } else { Err(Inconsistent::Ended(job)) }

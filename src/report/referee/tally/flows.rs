@@ -1,6 +1,6 @@
 //! The flows of a tally, and their table.
 
-use super::Tally;
+use super::JobBook;
 use crate::referee::transfers::FlowRow;
 use hansa_sim::grid::EdgeId;
 use hansa_sim::time::Time;
@@ -26,7 +26,7 @@ pub struct TimedFlow<'a> {
     pub seconds: f64,
 }
 
-impl Tally {
+impl JobBook {
     /// Modelled times of all flows that have ended, in order of release.
     pub fn timed(&self) -> impl Iterator<Item = TimedFlow<'_>> {
         let name = |site: u32| self.sites[site as usize].name.as_str();

@@ -1,290 +1,134 @@
 //! Collects the data of the tables while a log passes.
 
-mod auctions;
-mod bargains;
+mod book;
 mod counting;
 mod failing;
 mod flows;
 mod inconsistent;
-mod offers;
 mod row;
 mod site;
+mod state;
 mod stints;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, btree_map};
-use std::io;
+use std::any::Any;
+use std::ops::Deref;
 
-use self::auctions::AuctionLog;
-pub(crate) use self::auctions::ShownAuction;
-use self::bargains::Bargains;
-pub(crate) use self::bargains::{BookingSpan, HoldSpan, Idled, NegotiationData, Takings, Verdicts};
-pub(crate) use self::counting::Reporter;
-pub(crate) use self::failing::OutagesByPlace;
+pub use self::book::JobBook;
+pub(crate) use self::counting::{CountResult, Reporter};
 pub(crate) use self::flows::{FinishedFlow, TimedFlow};
 pub use self::inconsistent::{Inconsistent, RecordError};
-use self::offers::OfferLog;
 pub(crate) use self::row::{AnsweredRow, Fate, JobRow, ShapesRow, Standing, TaskRow};
 pub(crate) use self::site::{SiteFacts, Used};
-#[cfg(test)]
-pub(crate) use self::stints::Stints;
-pub(crate) use self::stints::{Stint, StintEnd};
+pub(crate) use self::state::SubjectTally;
+pub(crate) use self::stints::{Stint, StintEnd, Stints};
+use super::ledger::Store;
+use super::witness::Witness;
 use crate::Names;
-use crate::referee::counted::CountedJobs;
-use crate::referee::job_names::JobNames;
-use crate::referee::ledger::{Ledger, Merged, Store};
-use crate::referee::log_numbers::LogNumbers;
-use crate::referee::transfers::RunFlows;
-use crate::referee::witness::Witness;
 use crate::subjects::{self, ActiveSubject, USUAL, Words};
-use hansa_sim::grid::{Graph, Job, JobId, Kind, NodeSet, forced_ranks, output_delay};
-use hansa_sim::kernel::{ActorId, Entry};
-use hansa_sim::network::LoneTimes;
+use crate::tables::columns::OpenTable;
+use hansa_sim::grid::JobId;
+use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::Record;
-use hansa_sim::systems::Gives;
-use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Role, Roster, Topology, paths};
+use hansa_sim::topology::Topology;
 
-/// Takes a run's log, entry by entry, and keeps the state of every job and task.
+/// Takes a run's log, entry by entry: the book of its jobs, and the states of all subjects.
 ///
 /// A tally that keeps all, as pages need it, shares the jobs with their makers and adds some 90 bytes per task and 120
 /// per job. A tally that sets finished jobs aside keeps only the others in memory, and one bit per job.
 #[derive(Debug)]
 pub struct Tally {
-    pub(crate) topology: String,
-    pub(crate) names: Names,
-    pub(crate) sites: Vec<SiteFacts>,
-    pub(crate) site_of: BTreeMap<ActorId, u32>,
-    systems: Vec<Reckoning>,
-    /// Systems of the services at the hub, by the numbers of their actors.
-    services: Vec<u32>,
-    /// The system whose users report their own jobs.
-    told_by_users: Option<u32>,
-    first_user: ActorId,
+    book: JobBook,
+    states: Vec<Box<dyn SubjectTally>>,
+    /// Indices of the states that watch the records of others.
+    watchers: Vec<usize>,
+    /// The subjects of its topology.
     pub(crate) subjects: Vec<ActiveSubject>,
-    pub(crate) log_numbers: LogNumbers,
-    pub(crate) job_names: JobNames,
-    pub(crate) counted: CountedJobs,
-    /// All jobs, or those that are not finished.
-    pub(crate) jobs: BTreeMap<JobId, JobRow>,
-    /// The finished jobs, if they are set aside.
-    over: Option<Ledger>,
-    pub(crate) transfers: RunFlows,
-    pub(crate) bargains: Bargains,
-    pub(crate) auctions: AuctionLog,
-    pub(crate) offers: OfferLog,
-    /// Cores reported down, by site.
-    down: Vec<NodeSet>,
-    /// True for each link of the topology that is reported down.
-    links_down: Vec<bool>,
-    pub(crate) failing: OutagesByPlace,
-    pub(crate) totals: Totals,
-    /// Number of tasks taken back to be submitted elsewhere, by system.
-    withdrawn: Vec<u64>,
-    /// Ended tasks of jobs that a service decides for, by site.
-    ends: Vec<u64>,
-    /// Tasks that users negotiate for, by user and site: those given to the site, and those ended there.
-    dealt: BTreeMap<(ActorId, u32), (u64, u64)>,
-    /// The messages behind the log, where they pass a router.
-    pub(crate) witness: Option<Witness>,
     pub(crate) entries: u64,
-    /// The time of the last entry.
-    pub(crate) last: Time,
 }
 
-/// The accounting rules of a system.
-#[derive(Clone, Debug)]
-struct Reckoning {
-    key: &'static str,
-    tick: Span,
-    ccr_millionths: u64,
-    /// Transfer times over links, if its critical paths include them.
-    lone: Option<LoneTimes>,
-    /// True if its jobs have one task each, which waits in a queue.
-    has_queues: bool,
-    /// True if it decides at the hub.
-    is_central: bool,
-    gives: Gives,
-}
+/// All that reports read of a log is in its book, but for the states of subjects.
+impl Deref for Tally {
+    type Target = JobBook;
 
-/// Counts over all jobs, available without another pass.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
-    pub jobs: u64,
-    /// Number of jobs that only wait for nodes.
-    only_waiting: u64,
-    ended: u64,
-    /// The first and the last submission.
-    pub arrivals: Option<(Time, Time)>,
-    /// Tasks that have started.
-    pub started: u64,
-    running: u64,
-    /// End of the last ended task.
-    end: Time,
+    fn deref(&self) -> &JobBook {
+        &self.book
+    }
 }
 
 impl Tally {
+    /// A tally that keeps all.
+    pub fn new(topology: &Topology, names: &Names) -> Tally {
+        let subjects = subjects::of(topology);
+        let waiting = subjects.iter().filter(|present| present.subject.one_task);
+        let book = JobBook::new(topology, names, waiting.flat_map(|present| present.systems.clone()).collect());
+        let states: Vec<Box<dyn SubjectTally>> =
+            subjects::ALL.iter().filter_map(|subject| subject.tally).map(|state| state(topology, &book)).collect();
+        let watchers = (0..states.len()).filter(|state| states[*state].watches()).collect();
+        Tally { book, states, watchers, subjects, entries: 0 }
+    }
+
     /// A tally that sets finished jobs aside: into the store, once there are many.
     pub fn putting_aside(topology: &Topology, names: &Names, store: Box<dyn Store>) -> Tally {
         let mut tally = Tally::new(topology, names);
-        tally.over = Some(Ledger::new(store));
-        tally.transfers.let_go();
-        tally.bargains.keeps = false;
+        tally.book.put_aside_into(store);
+        tally.states.iter_mut().for_each(|state| state.drop_page_data());
         tally
     }
 
-    /// A tally that keeps all.
-    pub fn new(topology: &Topology, names: &Names) -> Tally {
-        let mut sites = Vec::new();
-        let mut first_core = 0;
-        let mut first_user = ActorId(u32::MAX);
-        for (actor, role) in (0..).map(ActorId).zip(Roster::of(topology).roles) {
-            match role {
-                Role::Site(site) => {
-                    let site = &topology.sites[site];
-                    sites.push(SiteFacts::of(topology, site, actor, first_core));
-                    first_core += u64::from(site.cores);
-                }
-                Role::User(0) => first_user = actor,
-                Role::Hub(_) | Role::User(_) | Role::Exchange => {}
-            }
-        }
-        let offers = OfferLog::of(&sites);
-        Tally {
-            topology: topology.name.clone(),
-            names: names.clone(),
-            site_of: sites.iter().zip(0..).map(|(site, index)| (site.actor, index)).collect(),
-            sites,
-            systems: (0..topology.systems.len()).map(|system| Reckoning::of(topology, system)).collect(),
-            services: with_service(topology, true).collect(),
-            told_by_users: with_service(topology, false).next(),
-            first_user,
-            subjects: subjects::of(topology),
-            log_numbers: LogNumbers::of(topology),
-            job_names: JobNames::of(topology),
-            counted: CountedJobs::of(topology),
-            jobs: BTreeMap::new(),
-            over: None,
-            transfers: RunFlows::of(topology),
-            bargains: Bargains::keeping(),
-            auctions: AuctionLog::default(),
-            offers,
-            down: vec![NodeSet::default(); topology.sites.len()],
-            links_down: vec![false; topology.cables.as_ref().map_or(0, |cables| cables.links.len())],
-            failing: OutagesByPlace::of(topology),
-            totals: Totals::default(),
-            withdrawn: vec![0; topology.systems.len()],
-            ends: vec![0; topology.sites.len()],
-            dealt: BTreeMap::new(),
-            witness: None,
-            entries: 0,
-            last: Time::ZERO,
-        }
+    /// Makes the tables that are written while the log passes.
+    pub fn with_tables(mut self, topology: &Topology) -> Tally {
+        self.states.iter_mut().for_each(|state| state.begin_table(topology));
+        self
+    }
+
+    /// Names and rows of these tables, as far as they are known and have not been taken.
+    pub fn tables_so_far(&mut self) -> impl Iterator<Item = OpenTable<'_>> {
+        self.states.iter_mut().filter_map(|state| state.table())
     }
 
     /// Consults this witness before members are blamed.
     pub fn witnessed_by(&mut self, witness: Witness) {
-        self.witness = Some(witness);
-    }
-
-    /// True if a site has recorded more ends of a service's tasks than the service has received.
-    pub(crate) fn withholds_ends(&self, site: u32) -> bool {
-        let received = self.witness.as_ref().and_then(|witness| witness.ends_received(self.sites[site as usize].actor));
-        received.is_some_and(|received| received < self.ends[site as usize])
-    }
-
-    /// True if a site has recorded more ends of a user's tasks than it has sent to the user; None if that is not known.
-    pub(crate) fn withholds_ends_of(&self, user: ActorId, site: u32) -> Option<bool> {
-        let ended = self.dealt.get(&(user, site)).map_or(0, |(_, ended)| *ended);
-        Some(self.witness.as_ref()?.relayed(self.sites[site as usize].actor, user)? < ended)
-    }
-
-    /// True if a user has recorded that it gave more tasks to a site than it has sent there.
-    pub(crate) fn withholds_tasks(&self, user: ActorId, site: u32) -> bool {
-        let given = self.dealt.get(&(user, site)).map_or(0, |(given, _)| *given);
-        let sent = self.witness.as_ref().and_then(|witness| witness.relayed(user, self.sites[site as usize].actor));
-        sent.is_some_and(|sent| sent < given)
+        self.book.witness = Some(witness);
     }
 
     /// Takes the next entry of the log. One that contradicts those before it changes nothing.
     pub fn add(&mut self, entry: &Entry<Record>) -> Result<(), RecordError> {
-        let touched = self.take(entry)?;
+        let by = Reporter { actor: entry.actor, now: entry.stamp.time };
+        let touched = self.take(by, &entry.record)?;
+        for watcher in &self.watchers {
+            self.states[*watcher].watch(&self.book, by, &entry.record);
+        }
         self.entries += 1;
-        self.last = self.last.max(entry.stamp.time);
-        match touched {
-            Some(job) => self.put_aside(job),
-            None => Ok(()),
-        }
+        self.book.last = self.book.last.max(entry.stamp.time);
+        touched.map_or(Ok(()), |job| self.put_aside(job))
     }
 
-    /// Time from submission to end of a job that finished or was killed, as `jobs.csv` has it.
-    pub(crate) fn turnaround(&self, row: &JobRow) -> Option<Span> {
-        let end = match row.fate {
-            _ if !matches!(row.standing(), Standing::Finished | Standing::Killed) => None,
-            _ if self.is_one_task(row) => row.tasks[0].end,
-            Fate::Completed { at, .. } => Some(at),
-            _ => None,
-        };
-        Some(end?.since(row.job.arrive))
+    /// Takes a record by the table that has it. Returns the job that may be finished by it, if there is one.
+    fn take(&mut self, by: Reporter, record: &Record) -> CountResult {
+        let Tally { book, states, .. } = self;
+        let taken = book.take_record(by, record);
+        let taken = taken.or_else(|| states.iter_mut().find_map(|state| state.take(book, by, record)));
+        taken.expect("each kind of record is in a table")
     }
 
-    /// Names of users without a job, if a log is divided by its groups or users; `busy` is by actor.
-    pub(crate) fn idle_users(&self, busy: &[bool]) -> Vec<String> {
-        if !self.log_numbers.are_divided() {
-            return Vec::new();
-        }
-        let users = self.names.actors.iter().zip(busy).skip(self.first_user.index());
-        users.filter(|(_, busy)| !**busy).map(|(name, _)| name.clone()).collect()
+    /// Sets a job aside if nothing more can happen to it.
+    fn put_aside(&mut self, job: JobId) -> Result<(), RecordError> {
+        let Some(row) = self.book.remove_finished(job) else { return Ok(()) };
+        self.states.iter_mut().for_each(|state| state.put_aside(&row));
+        self.book.put_aside(row)
     }
 
-    /// True if the SLR of a job counts. For a job that only waits for nodes it is a mere slowdown, of which there are
-    /// better ones, unless there are no other jobs.
-    pub(crate) fn slr_counts(&self, row: &JobRow) -> bool {
-        self.totals.only_waiting == self.totals.jobs || !self.only_waits(row)
+    /// The state of a subject.
+    pub(crate) fn state<S: SubjectTally>(&self) -> &S {
+        let states = self.states.iter().map(|state| &**state as &dyn Any);
+        states.filter_map(<dyn Any>::downcast_ref).next().expect("a tally has the state of each subject")
     }
 
-    /// Tasks of the critical path of a job, ascending; among equal ones, the path of the first tasks.
-    pub(crate) fn critical_tasks(&self, row: &JobRow) -> Vec<usize> {
-        let (job, system) = (&row.job, &self.systems[row.system as usize]);
-        let graph = Graph::new(job.tasks.len(), &job.edges);
-        let ranks = ranks(job, &graph, system);
-        let next = |task: &usize| {
-            let apart = |next: usize| match job.tasks[next].kind == job.tasks[*task].kind {
-                true => Span::ZERO,
-                false => system.delay(job, *task, next),
-            };
-            let successors = graph.successors(*task).iter().map(|next| *next as usize);
-            successors.max_by_key(|next| (ranks[*next] + apart(*next), Reverse(*next)))
-        };
-        let first = (0..ranks.len()).max_by_key(|task| (ranks[*task], Reverse(*task)));
-        std::iter::successors(first, next).collect()
-    }
-
-    /// True if it only waits for nodes, as do all jobs of some subjects, and those of users that negotiate, unless they
-    /// are workflows.
-    fn only_waits(&self, row: &JobRow) -> bool {
-        self.is_of_waiting(row) || (self.users_tell_of(row.system) && row.job.edges.is_empty())
-    }
-
-    /// True if it is a job of a subject whose jobs only wait for nodes.
-    fn is_of_waiting(&self, row: &JobRow) -> bool {
-        self.waiting_only().any(|present| present.systems.contains(&row.system))
-    }
-
-    fn waiting_only(&self) -> impl Iterator<Item = &ActiveSubject> {
-        self.subjects.iter().filter(|present| present.subject.one_task)
-    }
-
-    /// True if a service at the hub decides about its jobs, from the knowledge there.
-    pub(crate) fn is_central(&self, system: u32) -> bool {
-        self.systems[system as usize].is_central
-    }
-
-    /// True if its jobs have one task each, which their users may take back while it waits.
-    pub(crate) fn has_queues(&self, system: u32) -> bool {
-        self.systems[system as usize].has_queues
+    /// True if the author of a refused entry is alone with its word.
+    pub(super) fn is_alone_with(&self, entry: &Entry<Record>, wrong: &Inconsistent) -> bool {
+        self.states.iter().any(|state| state.is_alone_with(entry, wrong))
     }
 
     /// Words of reports for its jobs.
@@ -292,244 +136,19 @@ impl Tally {
         self.subjects.iter().find_map(|present| present.subject.words).unwrap_or(USUAL)
     }
 
-    /// Number of a job in `jobs.csv`.
-    pub(crate) fn number(&self, job: JobId) -> u64 {
-        self.log_numbers.number(job)
-    }
-
-    /// True if jobs are from logs that have not been read, so that their numbers there are unknown.
-    pub fn lacks_logs(&self) -> bool {
-        self.log_numbers.are_missing()
+    /// Rows of the table of transfers that have not been taken.
+    pub fn transfers_so_far(&mut self) -> &mut Vec<u8> {
+        self.book.transfers_so_far()
     }
 
     /// Sets the numbers and names of jobs in their logs.
     pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
-        self.log_numbers.tell(jobs.into_iter());
-    }
-
-    /// Name of a job on pages: its number in `jobs.csv`, with the workload if there are several.
-    pub(crate) fn label(&self, job: JobId) -> String {
-        let number = self.number(job);
-        self.workload(job).map_or(number.to_string(), |workload| format!("{number} of workload {workload}"))
-    }
-
-    /// Name of a job, if it has one besides its number.
-    pub(crate) fn job_name(&self, job: JobId) -> Option<&str> {
-        self.job_names.job(job).or_else(|| self.log_numbers.id(job))
-    }
-
-    /// The workload of a job, if there are several with numbers of their own.
-    pub(crate) fn workload(&self, job: JobId) -> Option<usize> {
-        self.log_numbers.workload(job)
-    }
-
-    /// Number of tasks of a system that were taken back.
-    pub(crate) fn times_withdrawn(&self, system: u32) -> u64 {
-        self.withdrawn[system as usize]
-    }
-
-    /// True if it is a single task that keeps its nodes, as jobs of its system should be.
-    pub(crate) fn is_one_task(&self, row: &JobRow) -> bool {
-        self.is_of_waiting(row) && row.tasks.len() == 1
-    }
-
-    /// The keys of the systems, by their numbers.
-    pub(crate) fn keys(&self) -> impl ExactSizeIterator<Item = &'static str> {
-        self.systems.iter().map(|system| system.key)
-    }
-
-    /// The numbers of the sites that any of these systems uses.
-    pub(crate) fn sites_of(&self, systems: &[u32]) -> Vec<usize> {
-        let uses = |site: &SiteFacts| site.systems.iter().any(|system| systems.contains(&(*system as u32)));
-        (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
-    }
-
-    /// Share of its nodes' processors that a job can use: less than all where others may use the rest.
-    pub(crate) fn part_of_nodes(&self, row: &JobRow) -> f64 {
-        let Some(needs) = row.needs else { return 1.0 };
-        let shares = |site: usize| self.sites[site].is_shared;
-        let is_shared = match row.tasks.iter().find_map(|task| task.site) {
-            Some(site) => shares(site as usize),
-            None => self.sites_of(&[row.system]).into_iter().all(shares),
-        };
-        if is_shared { needs.cpu } else { 1.0 }
-    }
-
-    /// True if there are systems besides those whose jobs only wait for nodes.
-    pub(crate) fn is_mixed(&self) -> bool {
-        let waiting: usize = self.waiting_only().map(|present| present.systems.len()).sum();
-        waiting > 0 && self.systems.len() > waiting
-    }
-
-    /// True if each job is a single task that keeps its nodes, whose numbers matter.
-    pub(crate) fn has_only_single_tasks(&self) -> bool {
-        self.waiting_only().map(|present| present.systems.len()).sum::<usize>() == self.systems.len()
-    }
-
-    pub(crate) fn site_index(&self, actor: ActorId) -> Option<usize> {
-        self.site_of.get(&actor).map(|site| *site as usize)
-    }
-
-    /// Index of a user among those of the topology.
-    pub(crate) fn user_index(&self, actor: ActorId) -> Option<usize> {
-        actor.index().checked_sub(self.first_user.index())
-    }
-
-    /// The user with this index.
-    pub(crate) fn user_at(&self, index: usize) -> ActorId {
-        ActorId(self.first_user.0 + index as u32)
-    }
-
-    /// Number of jobs that have ended in any way.
-    pub fn jobs_ended(&self) -> u64 {
-        self.totals.ended
-    }
-
-    /// Every job, by number.
-    pub(crate) fn rows(&self) -> io::Result<Rows<'_>> {
-        let over = self.over.as_ref().map(Ledger::read).transpose()?;
-        Ok(Rows { here: self.jobs.values().peekable(), over })
-    }
-
-    /// End of the last task, or of the log if a task was running then.
-    pub(crate) fn end_of_work(&self) -> Option<Time> {
-        let Totals { started, running, end, .. } = self.totals;
-        if running > 0 { Some(self.last) } else { (started > 0).then_some(end) }
-    }
-
-    /// Names of the moments at which each system assigns tasks.
-    pub(crate) fn gives(&self) -> impl Iterator<Item = Gives> {
-        self.systems.iter().map(|system| system.gives)
-    }
-
-    pub(crate) fn gives_of(&self, row: &JobRow) -> Gives {
-        self.systems[row.system as usize].gives
-    }
-
-    /// Every interval in which a task was ready (job submitted, predecessors finished) and had not started, with its
-    /// kind. It ends at the latest when the job was given up or the log ends.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Kind, Time, Time)> {
-        self.waiting_of(|_| true)
-    }
-
-    /// Like `waiting`, for some of the jobs.
-    pub(crate) fn waiting_of(&self, which: impl Fn(&JobRow) -> bool) -> impl Iterator<Item = (Kind, Time, Time)> {
-        let rows = self.jobs.values().filter(move |row| row.standing() != Standing::Refused && which(row));
-        rows.flat_map(move |row| {
-            let given_up = row.given_up().unwrap_or(self.last);
-            let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
-            let tasks = row.ready().into_iter().zip(&row.tasks).zip(&row.job.tasks);
-            let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
-            stretches.filter(|(_, from, to)| from < to)
-        })
-    }
-
-    /// Calls `each` with every use of cores: the index of the site, start, end, and the number of cores.
-    pub(crate) fn each_use(&self, mut each: impl FnMut(usize, Time, Time, f64)) {
-        for row in self.jobs.values() {
-            for (task, held) in row.job.tasks.iter().zip(&row.tasks) {
-                let Some(site) = held.site else { continue };
-                for stint in held.stints(self.last) {
-                    let site = stint.site.unwrap_or(site) as usize;
-                    each(site, stint.from, stint.to, self.sites[site].used(row, task.cores, &stint).cores());
-                }
-            }
-        }
-    }
-
-    /// True if a job has arrived or been rejected.
-    pub(crate) fn knows(&self, job: JobId) -> bool {
-        self.jobs.contains_key(&job) || self.over.as_ref().is_some_and(|over| over.holds(job))
+        self.book.log_numbers.tell(jobs.into_iter());
     }
 
     /// Number of jobs of which it keeps more than their existence and the sums.
     #[cfg(test)]
     pub fn remembers(&self) -> usize {
-        self.jobs.len() + self.bargains.remembers()
+        self.jobs.len() + self.states.iter().map(|state| state.memory()).sum::<usize>()
     }
-
-    /// The user that submitted a job. Reads all jobs set aside, so it is only for errors.
-    pub(crate) fn user_of(&self, job: JobId) -> Option<ActorId> {
-        let here = self.jobs.get(&job).map(|row| row.user);
-        here.or_else(|| self.over.as_ref()?.find(job).ok()?.map(|row| row.user))
-    }
-
-    /// Sets a job aside if nothing more can happen to it.
-    fn put_aside(&mut self, job: JobId) -> Result<(), RecordError> {
-        let Some(over) = &mut self.over else { return Ok(()) };
-        let btree_map::Entry::Occupied(row) = self.jobs.entry(job) else { return Ok(()) };
-        if row.get().is_over() {
-            let row = row.remove();
-            self.bargains.put_aside(job, row.tasks.len(), row.bargain.is_some());
-            over.put(row)?;
-            self.transfers.forget(job);
-        }
-        Ok(())
-    }
-}
-
-/// Every job of a tally, by number.
-pub(crate) struct Rows<'a> {
-    here: std::iter::Peekable<btree_map::Values<'a, JobId, JobRow>>,
-    over: Option<Merged<'a>>,
-}
-
-impl Rows<'_> {
-    pub fn next(&mut self) -> io::Result<Option<&JobRow>> {
-        let here = self.here.peek().map(|row| row.job.id);
-        let over = self.over.as_ref().and_then(Merged::peek);
-        if over.is_none_or(|over| here.is_some_and(|here| here < over)) {
-            return Ok(self.here.next());
-        }
-        self.over.as_mut().map_or(Ok(None), Merged::next)
-    }
-}
-
-impl Reckoning {
-    fn of(topology: &Topology, number: usize) -> Reckoning {
-        let system = &topology.systems[number];
-        let row = system.row();
-        let is_linked = topology.cables.is_some() && system.counts_transfers();
-        let lone = is_linked.then(|| lone_times(topology, number));
-        let tick = system.tick();
-        let ccr_millionths = system.ccr_millionths();
-        let has_queues = row.traits.is_rigid;
-        let is_central = row.service.is_some();
-        Reckoning { key: row.key, tick, ccr_millionths, lone, has_queues, is_central, gives: row.gives }
-    }
-
-    /// Delay of data between two tasks of a job that need different kinds of cores.
-    fn delay(&self, job: &Job, from: usize, to: usize) -> Span {
-        match &self.lone {
-            Some(lone) => lone.of_edge(job, from, to),
-            None => output_delay(job.tasks[from].runtime, self.ccr_millionths, self.tick),
-        }
-    }
-}
-
-/// The numbers of the systems that have a service at the hub, or of those that have none.
-fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32> {
-    let systems = topology.systems.iter().zip(0u32..);
-    systems.filter(move |(system, _)| system.row().service.is_some() == has_one).map(|(_, number)| number)
-}
-
-/// The longest path through a job, by the rules of the system it was submitted to.
-fn critical_path(job: &Job, system: &Reckoning) -> Span {
-    match job.edges.is_empty() {
-        true => job.tasks.iter().map(|task| task.runtime).max().unwrap_or(Span::ZERO),
-        false => ranks(job, &Graph::new(job.tasks.len(), &job.edges), system).into_iter().max().unwrap_or(Span::ZERO),
-    }
-}
-
-/// Longest path from the start of each task to the end of its job.
-fn ranks(job: &Job, graph: &Graph, system: &Reckoning) -> Vec<Span> {
-    forced_ranks(job, graph, |from, to| system.delay(job, from, to))
-}
-
-/// Transfer times between the sites of a system.
-fn lone_times(topology: &Topology, system: usize) -> LoneTimes {
-    let sites: Vec<usize> =
-        (0..topology.sites.len()).filter(|site| topology.sites[*site].systems.contains(&system)).collect();
-    let kinds: Vec<Kind> = sites.iter().map(|site| topology.sites[*site].kind).collect();
-    LoneTimes::new(&paths(topology).among(&sites), &kinds)
 }

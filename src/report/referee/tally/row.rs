@@ -239,7 +239,7 @@ impl TaskRow {
         self.setbacks.get_or_insert_default()
     }
 
-    pub(super) fn on_cores_since(&self) -> Option<Time> {
+    pub fn on_cores_since(&self) -> Option<Time> {
         self.stints.as_ref().map_or(self.start, |stints| stints.since())
     }
 }
@@ -263,7 +263,7 @@ impl JobRow {
     }
 
     /// Sets the shapes of its request; false if it cannot have them.
-    pub(super) fn set_shapes(&mut self, shapes: &[JobShape]) -> bool {
+    pub fn set_shapes(&mut self, shapes: &[JobShape]) -> bool {
         let fits = JobShape::are_of(shapes, &self.job) && self.shapes.is_none() && self.answered.is_none();
         if fits {
             self.critical_path = shapes.iter().map(|shape| shape.runtime).min().unwrap_or(Span::ZERO);
@@ -273,7 +273,7 @@ impl JobRow {
     }
 
     /// Gives its task one of its shapes; false if it does not have that, or runs or has ended in another one.
-    pub(super) fn take_shape(&mut self, chosen: u32) -> bool {
+    pub fn take_shape(&mut self, chosen: u32) -> bool {
         let runs = self.tasks.iter().any(|task| task.start.is_some() && !task.is_lost());
         let Some(row) = self.shapes.as_mut().filter(|_| !runs) else { return false };
         let Some(JobShape { nodes, duration, runtime }) = row.shapes.get(chosen as usize).copied() else {

@@ -7,10 +7,10 @@ use super::stints::{StintEnd, Stints};
 use super::*;
 use crate::Status;
 use crate::tests::{BOB, ROUTER, YORK, names, story, table, topology};
-use hansa_sim::grid::{Edge, NodeSet, Task, TaskId};
+use hansa_sim::grid::{Edge, Graph, Job, Kind, NodeSet, Task, TaskId};
 use hansa_sim::systems::Service;
 use hansa_sim::systems::market::{Figures, Market};
-use hansa_sim::time::Stamp;
+use hansa_sim::time::{Span, Stamp, Time};
 
 /// A job whose tasks follow each other; every other one has run.
 pub fn row(job: u32, tasks: u32) -> JobRow {

@@ -1,14 +1,18 @@
 //! Auctions of a market that records them: how many, the outcomes of bids, and one auction explained.
 
 pub(crate) mod bids;
+mod fields;
+mod records;
 mod section;
+mod tally;
 #[cfg(test)]
 pub(super) mod tests;
 
 pub(crate) use self::bids::BIDS;
 use serde::{Deserialize, Serialize};
 
-use super::{Subject, SubjectReport};
+use self::tally::AuctionTally;
+use super::{PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
@@ -25,14 +29,13 @@ use hansa_sim::topology::Topology;
 pub const SUBJECT: Subject = Subject {
     systems: &["market"],
     part: Auctions::NAME,
-    one_task: false,
-    shows_waiting: false,
-    words: None,
     section: ("auctions", "One auction"),
     open: RecordedMarket::of,
-    cards: |_| Vec::new(),
     lines,
     measures: &[],
+    records: Some(records::RECORDS),
+    tally: Some(|_, _| Box::new(AuctionTally::default())),
+    ..PLAIN
 };
 
 /// The part of a summary. `bids` is the sum of the four outcomes.
@@ -91,7 +94,7 @@ impl Account for AuctionAccount<'_> {
     fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
     fn close(&mut self, summary: &mut Summary) {
-        let sums = self.0.auctions.sums;
+        let sums = self.0.state::<AuctionTally>().sums;
         let lost = |reason: LossReason| sums.lost[reason as usize];
         summary.put(&Auctions {
             auctions: sums.auctions,

@@ -1,18 +1,18 @@
 //! One auction: the free cores, all bids, and the outcome of each.
 
+use super::tally::{AuctionTally, ShownAuction};
 use super::{Auctions, RecordedMarket};
 use crate::Tally;
 use crate::markup::{Html, cells, html};
 use crate::present::page::Page;
 use crate::present::page::html::{count, counted, micros, moment, number, table};
-use crate::referee::tally::ShownAuction;
 use hansa_sim::grid::Task;
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
 use hansa_sim::systems::market::bid::BidUnit;
 use hansa_sim::time::Time;
 
 pub(super) fn auction(market: &RecordedMarket, page: &Page<'_>) -> Html {
-    let (Some(all), Some(shown)) = (page.results.part::<Auctions>(), &page.tally.auctions.shown) else {
+    let (Some(all), Some(shown)) = (page.results.part::<Auctions>(), &page.tally.state::<AuctionTally>().shown) else {
         return Html::default();
     };
     let more = shown.sums.bids() - shown.bids.len() as u64;

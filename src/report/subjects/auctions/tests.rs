@@ -39,7 +39,7 @@ pub fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
 }
 
 pub fn tallied(topology: &Topology, log: &[Entry<Record>]) -> Tally {
-    let mut tally = Tally::new(topology, &Names::of(topology)).with_bid_rows(topology);
+    let mut tally = Tally::new(topology, &Names::of(topology)).with_tables(topology);
     log.iter().for_each(|entry| tally.add(entry).unwrap());
     tally
 }
@@ -48,7 +48,7 @@ pub fn tallied(topology: &Topology, log: &[Entry<Record>]) -> Tally {
 fn rows_list_offers_and_bids_in_order() {
     let (topology, log) = played(TOPOLOGY);
     let mut tally = tallied(&topology, &log);
-    let rows = String::from_utf8(std::mem::take(tally.bids_so_far().unwrap())).unwrap();
+    let rows = String::from_utf8(std::mem::take(tally.tables_so_far().next().unwrap().1)).unwrap();
     let expected = "\
 auction,time,bidder,kind,site,job,task,cores,bid,place,outcome
 1,0,site,plain,york,,,4,,,
@@ -75,7 +75,7 @@ auction,time,bidder,kind,site,job,task,cores,bid,place,outcome
 fn the_auction_with_most_bidders_is_shown() {
     let (topology, log) = played(TOPOLOGY);
     let tally = tallied(&topology, &log);
-    let shown = tally.auctions.shown.as_ref().unwrap();
+    let shown = tally.state::<AuctionTally>().shown.as_ref().unwrap();
     assert_eq!((shown.number, shown.time, shown.bids.len()), (1, Time::ZERO, 3));
     let market = RecordedMarket { policy: "pvr".to_owned(), about: "the least", unit: BidUnit::Number };
     let page =
@@ -94,7 +94,7 @@ fn the_auction_with_most_bidders_is_shown() {
 fn a_market_without_records_has_no_part() {
     let (topology, log) = played(&TOPOLOGY.replace("bids = \"log\"", ""));
     let mut tally = tallied(&topology, &log);
-    assert!(tally.bids_so_far().is_none());
+    assert!(tally.tables_so_far().next().is_none());
     assert_eq!(tally.summary(0, Status::Complete, String::new()).part::<Auctions>(), None);
 }
 

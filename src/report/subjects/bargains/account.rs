@@ -3,8 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use super::tally::{BargainTally, Takings, Verdicts};
 use super::{Bargaining, Earned, KnownUser, OneUser, Strategies, WantedTimes, count_of};
-use crate::referee::tally::{Fate, JobRow, Takings, Verdicts};
+use crate::referee::tally::{Fate, JobRow};
 use crate::results::account::Account;
 use crate::{Summary, Tally};
 use hansa_sim::grid::Area;
@@ -13,6 +14,7 @@ use hansa_sim::time::{Span, Time};
 
 pub struct Accounts<'a> {
     tally: &'a Tally,
+    bargains: &'a BargainTally,
     known: &'a Strategies,
     users: Vec<User>,
     all: Bargaining,
@@ -77,13 +79,20 @@ impl User {
 
 impl<'a> Accounts<'a> {
     pub fn new(tally: &'a Tally, known: &'a Strategies) -> Accounts<'a> {
-        let users = vec![User::default(); known.users.len()];
-        let all = Bargaining::default();
-        Accounts { tally, known, users, all, together: Verdicts::default(), others: 0, areas: BTreeMap::new() }
+        Accounts {
+            tally,
+            bargains: tally.state(),
+            known,
+            users: vec![User::default(); known.users.len()],
+            all: Bargaining::default(),
+            together: Verdicts::default(),
+            others: 0,
+            areas: BTreeMap::new(),
+        }
     }
 
     fn fared(&self, at: usize, known: &KnownUser, user: &User) -> OneUser {
-        let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
+        let counts = self.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
         let queued = user.area.saturating_sub(counts.used);
         let unused = counts.area.saturating_sub(counts.used);
@@ -165,7 +174,7 @@ impl Account for Accounts<'_> {
             user.requests += 1;
             self.all.open += u64::from(row.bargain.is_none());
             if row.bargain.is_some() && known.is_whole_or_nothing {
-                let is_known = self.tally.bargains.judge(row.job.id, row.tasks.len(), &mut self.together);
+                let is_known = self.bargains.judge(row.job.id, row.tasks.len(), &mut self.together);
                 self.others += u64::from(!is_known);
             }
         }
@@ -183,14 +192,13 @@ impl Account for Accounts<'_> {
             all.stale += user.stale;
             all.given_up += user.given_up;
         }
-        let settled = self.tally.bargains.settled();
-        let known = self.together;
+        let (settled, known) = (self.bargains.verdicts_aside(), self.together);
         let Verdicts { whole, broken, torn, .. } = settled;
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
-        (all.left_held, all.left_booked) = self.tally.bargains.left();
-        let told = Reason::ALL.iter().filter(|(_, cause, _)| self.tally.bargains.causes[*cause as usize] > 0);
-        let causes = &self.tally.bargains.causes;
+        (all.left_held, all.left_booked) = self.bargains.left();
+        let told = Reason::ALL.iter().filter(|(_, cause, _)| self.bargains.causes[*cause as usize] > 0);
+        let causes = &self.bargains.causes;
         all.causes = BTreeMap::from_iter(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
         all.users = users;
         self.settle_revenue();
@@ -206,7 +214,7 @@ impl Accounts<'_> {
         let mut given = Area::ZERO;
         for site in self.tally.sites_of(&self.known.systems) {
             let facts = &self.tally.sites[site];
-            let takings = self.tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default();
+            let takings = self.bargains.sites.get(&facts.actor).copied().unwrap_or_default();
             let queue = self.areas.get(&site).copied().unwrap_or_default().saturating_sub(takings.used);
             let Takings { bookings, rents, fees, charges, penalties, compensation, .. } = takings;
             let sum = queue + rents + fees + penalties;
@@ -217,10 +225,9 @@ impl Accounts<'_> {
             let one = Earned { site, earned, queue, rents, fees, charges, penalties, compensation, bookings };
             self.all.sites.push(one);
         }
-        let mut paid = self.tally.bargains.pending();
-        let mut got = Area::ZERO;
+        let (mut paid, mut got) = (self.bargains.pending(), Area::ZERO);
         for (at, user) in self.users.iter().enumerate() {
-            let counts = self.tally.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
+            let counts = self.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
             paid += user.area.saturating_sub(counts.used) + counts.rents + counts.fees + counts.penalties;
             got += counts.compensation;
         }

@@ -1,13 +1,19 @@
 //! Users that negotiate with sites: the questions, bookings, payments and results of each, by strategy.
 
 mod account;
+mod fields;
+mod records;
 mod section;
+mod seen;
+mod tally;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Family, Measure, Subject, SubjectReport, Unit, is_zero};
+pub(crate) use self::seen::{BookingSpan, HoldSpan, NegotiationData};
+pub(crate) use self::tally::BargainTally;
+use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
@@ -21,12 +27,8 @@ use hansa_sim::topology::Topology;
 pub const SUBJECT: Subject = Subject {
     systems: &["provisioning"],
     part: Bargaining::NAME,
-    one_task: false,
-    shows_waiting: false,
-    words: None,
     section: ("bargains", "Strategies"),
     open: Strategies::of,
-    cards: |_| Vec::new(),
     lines,
     measures: &[
         Measure {
@@ -78,6 +80,9 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
         },
     ],
+    records: Some(records::RECORDS),
+    tally: Some(|_, _| Box::new(BargainTally::keeping())),
+    ..PLAIN
 };
 
 /// Results of all negotiations. `requests` is the sum of `booked`, `refused`, `stale`, `given_up` and `open`.

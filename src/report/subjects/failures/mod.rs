@@ -5,14 +5,17 @@
 //! results), spent on checkpoints, or lost; running work is none of these.
 
 mod account;
+mod records;
 mod section;
+mod tally;
 #[cfg(test)]
 mod tests;
 
 use serde::{Deserialize, Serialize};
 
 use self::account::FailureAccount;
-use super::{Better, EVERY, Family, Measure, Subject, SubjectReport, Unit};
+use self::tally::FailureTally;
+use super::{Better, EVERY, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
@@ -25,9 +28,6 @@ use hansa_sim::settings::counted;
 pub const SUBJECT: Subject = Subject {
     systems: &EVERY,
     part: Failures::NAME,
-    one_task: false,
-    shows_waiting: false,
-    words: None,
     section: ("failures", "Failures"),
     open: |topology, _| if topology.failures.is_empty() { None } else { Some(Box::new(FailingSubject)) },
     cards,
@@ -90,6 +90,9 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
         },
     ],
+    records: Some(records::RECORDS),
+    tally: Some(|topology, _| Box::new(FailureTally::new(topology))),
+    ..PLAIN
 };
 
 /// Totals. `work` is the sum of `work_useful`, `work_lost`, `work_checkpoints` and `work_unfinished`.

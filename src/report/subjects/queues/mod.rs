@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Family, Measure, Subject, SubjectReport, Unit, is_zero};
+use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
@@ -31,7 +31,6 @@ pub const SUBJECT: Subject = Subject {
     part: Schedule::NAME,
     one_task: true,
     shows_waiting: true,
-    words: None,
     section: ("queues", "Queues"),
     open: Queues::of,
     cards,
@@ -84,6 +83,7 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| summary.part::<Schedule>()?.underutilisation,
         },
     ],
+    ..PLAIN
 };
 
 /// `nb_jobs` is the sum of `nb_jobs_success`, `nb_jobs_killed`, `nb_jobs_rejected` and `nb_jobs_unfinished`.

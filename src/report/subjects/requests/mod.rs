@@ -1,20 +1,24 @@
 //! Results of requests for reservations: a part of the summary, and `reservations.csv` with one row per request.
 
 mod calendar;
+mod records;
 mod section;
+mod tally;
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Family, Measure, Subject, SubjectReport, Unit, Words, is_zero};
+use self::tally::RequestTally;
+use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, Words, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::present::page::html;
 use crate::referee::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
-use crate::results::account::{Account, OpenTable};
+use crate::results::account::Account;
+use crate::tables::columns::OpenTable;
 use crate::tables::columns::{self, TableForm, seconds, text, whole};
 use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
@@ -28,7 +32,6 @@ pub const SUBJECT: Subject = Subject {
     systems: &["reservation"],
     part: Reservations::NAME,
     one_task: true,
-    shows_waiting: false,
     words: Some(Words {
         removed: "taken back or given up",
         wanted: ("Ready", "the ready time"),
@@ -72,6 +75,9 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| summary.part::<Reservations>()?.reshaped(),
         },
     ],
+    records: Some(records::RECORDS),
+    tally: Some(|_, _| Box::new(RequestTally)),
+    ..PLAIN
 };
 
 /// Counts of requests by result. `submitted` is the sum of `invalid`, `declined`, `accepted` and `unanswered`;

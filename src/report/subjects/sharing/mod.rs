@@ -6,13 +6,16 @@
 
 mod account;
 mod fared;
+mod records;
 mod section;
+mod tally;
 
 use serde::{Deserialize, Serialize};
 
 use self::account::Accounting;
 pub use self::account::SHARING;
-use super::{Better, Family, Measure, Subject, SubjectReport, Unit};
+use self::tally::SharingTally;
+use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
@@ -25,9 +28,7 @@ use hansa_sim::topology::Topology;
 pub const SUBJECT: Subject = Subject {
     systems: &["batch"],
     part: Sharing::NAME,
-    one_task: false,
     shows_waiting: true,
-    words: None,
     section: ("sharing", "Shared nodes"),
     open: SharingSites::of,
     cards,
@@ -66,6 +67,9 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
         },
     ],
+    records: Some(records::RECORDS),
+    tally: Some(|_, _| Box::new(SharingTally)),
+    ..PLAIN
 };
 
 /// The part of a summary: all sites with rigid jobs, if some share their nodes.

@@ -16,8 +16,9 @@ use crate::markup::{Html, html};
 use crate::present::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
 use crate::present::page::html::{at, count, counted, micros};
 use crate::present::page::{CHART, PARTS, Page};
-use crate::referee::tally::NegotiationData;
 use crate::subjects::bargains::Strategies;
+use crate::subjects::bargains::seen::NegotiationData;
+use crate::subjects::bargains::tally::BargainTally;
 use hansa_sim::grid::NodeSet;
 use hansa_sim::protocol::HoldFate;
 use hansa_sim::time::{Span, Time};
@@ -85,7 +86,7 @@ const SHORTEST: u64 = 60_000_000;
 /// Time of the most bookings and lapsed holds.
 fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
     let mut levels = Levels::new(window, PARTS);
-    let bookings = tally.bookings().filter(|booking| booking.site as usize == site);
+    let bookings = tally.state::<BargainTally>().bookings(tally).filter(|booking| booking.site as usize == site);
     bookings.for_each(|booking| levels.add(booking.from, booking.until, booking.procs.into()));
     lapsed(tally, site).iter().for_each(|hold| levels.add(hold.from, hold.until, hold.procs.into()));
     let means = levels.means();
@@ -237,7 +238,9 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
     if !fates.is_empty() {
         let _ = write!(note, "Holds of the whole run: {fates}. ");
     }
-    if let Some((at, slots)) = tally.bargains.offers.get(&(site as u32)).filter(|_| kinds.contains(&FREE)) {
+    if let Some((at, slots)) =
+        tally.state::<BargainTally>().offers.get(&(site as u32)).filter(|_| kinds.contains(&FREE))
+    {
         let _ = write!(
             note,
             "The outlines are the free slots of one advertisement, after {}: the one with the most, {}. ",
@@ -252,7 +255,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
 /// Numbers of holds by fate; a committed hold is a booking.
 fn fates(tally: &Tally, site: usize) -> String {
     let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
-    for seen in &tally.bargains.seen {
+    for seen in &tally.state::<BargainTally>().seen {
         if let NegotiationData::Hold(hold) = seen
             && hold.site as usize == site
         {

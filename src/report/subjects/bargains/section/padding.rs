@@ -5,8 +5,10 @@ use crate::markup::{Html, html};
 use crate::present::page::Page;
 use crate::present::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use crate::present::page::html::{at, count, short};
-use crate::referee::tally::{BookingSpan, JobRow};
+use crate::referee::tally::JobRow;
 use crate::subjects::bargains::Strategies;
+use crate::subjects::bargains::seen::BookingSpan;
+use crate::subjects::bargains::tally::BargainTally;
 use hansa_sim::grid::{Area, JobId};
 use hansa_sim::time::Time;
 use std::collections::BTreeSet;
@@ -28,11 +30,12 @@ struct ImitationJob<'a> {
 pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
     let user = |row: &JobRow| page.tally.user_index(row.user).and_then(|user| known.users.get(user));
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
-    let reserved: BTreeSet<JobId> = page.tally.bookings().filter(ran_in).map(|booking| booking.job).collect();
+    let reserved: BTreeSet<JobId> =
+        page.tally.state::<BargainTally>().bookings(page.tally).filter(ran_in).map(|booking| booking.job).collect();
     let padded = |row| {
         let wanted = wanted(row)?;
         let in_reservation = reserved.contains(&row.job.id);
-        let entered = page.tally.bargains.entered.get(&row.job.id).copied().unwrap_or(0);
+        let entered = page.tally.state::<BargainTally>().entered.get(&row.job.id).copied().unwrap_or(0);
         let start = row.start().filter(|_| !in_reservation);
         (entered > u32::from(in_reservation)).then_some(ImitationJob { row, wanted, start })
     };

@@ -6,16 +6,15 @@ use crate::markup::{Html, html};
 use crate::present::page::chart::{BOTTOM, Figure, Scale, time_axis};
 use crate::present::page::html::{at, count, counted, number};
 use crate::present::page::{CHART, Page};
-use crate::referee::tally::NegotiationData;
+use crate::subjects::bargains::seen::NegotiationData;
+use crate::subjects::bargains::tally::BargainTally;
 use hansa_sim::math;
 
 /// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> Html {
-    let tally = page.tally;
-    let window = page.window;
-    let mut quoted = Vec::new();
-    let mut stale = Vec::new();
-    for seen in &tally.bargains.seen {
+    let (tally, window) = (page.tally, page.window);
+    let (mut quoted, mut stale) = (Vec::new(), Vec::new());
+    for seen in &tally.state::<BargainTally>().seen {
         match *seen {
             NegotiationData::Quote { site: place, time, soonest, .. } if place as usize == site => {
                 quoted.push((time, soonest))

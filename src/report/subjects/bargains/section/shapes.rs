@@ -6,8 +6,10 @@ use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED
 use super::rows::{CalendarItem, Lies};
 use crate::Tally;
 use crate::present::page::html::micros;
-use crate::referee::tally::{BookingSpan, HoldSpan, Idled, JobRow, NegotiationData};
+use crate::referee::tally::JobRow;
 use crate::subjects::bargains::Strategies;
+use crate::subjects::bargains::seen::{BookingSpan, HoldSpan, Idled, NegotiationData};
+use crate::subjects::bargains::tally::BargainTally;
 use hansa_sim::grid::{Area, JobId, Slot};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::protocol::HoldFate;
@@ -129,7 +131,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Calen
     let is_here = |place: u32| place as usize == site;
     let mut shapes = Vec::new();
     let mut bookings: BTreeMap<JobId, Vec<BookingSpan>> = BTreeMap::new();
-    for booking in tally.bookings().filter(|booking| is_here(booking.site)) {
+    for booking in tally.state::<BargainTally>().bookings(tally).filter(|booking| is_here(booking.site)) {
         let BookingSpan { job, from, until, procs, .. } = booking;
         bookings.entry(job).or_default().push(booking);
         shapes.push(CalendarShape::new(
@@ -139,7 +141,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Calen
             ShapeKind::Booking(booking),
         ));
     }
-    for seen in &tally.bargains.seen {
+    for seen in &tally.state::<BargainTally>().seen {
         if let NegotiationData::Idled(idled) = *seen
             && is_here(idled.site)
         {
@@ -264,14 +266,15 @@ pub fn lapsed(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
     let shape = |hold: HoldSpan| {
         CalendarShape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, ShapeKind::Hold(hold))
     };
-    let mut shapes: Vec<CalendarShape<'_>> = tally.bargains.seen.iter().filter_map(hold).map(shape).collect();
+    let mut shapes: Vec<CalendarShape<'_>> =
+        tally.state::<BargainTally>().seen.iter().filter_map(hold).map(shape).collect();
     shapes.sort_by_key(|shape| (shape.from, shape.until));
     shapes
 }
 
 /// The slots of the largest advertisement, with its time.
 pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarShape<'a>>)> {
-    let (time, slots) = tally.bargains.offers.get(&(site as u32))?;
+    let (time, slots) = tally.state::<BargainTally>().offers.get(&(site as u32))?;
     let shape =
         |slot: &'a Slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot));
     let mut shapes: Vec<CalendarShape<'a>> = slots.iter().map(shape).collect();
@@ -295,6 +298,11 @@ pub fn fit(known: &Strategies, tally: &Tally) {
         assert_eq!(rows, facts.cores, "{} has fewer processors", facts.name);
         let used = shapes.iter().filter(|shape| shape.kind() == USED);
         let used = used.fold(Area::ZERO, |sum, shape| sum + Area::of(shape.procs, shape.until - shape.from));
-        assert_eq!(used, tally.bargains.sites.get(&facts.actor).copied().unwrap_or_default().used, "{}", facts.name);
+        assert_eq!(
+            used,
+            tally.state::<BargainTally>().sites.get(&facts.actor).copied().unwrap_or_default().used,
+            "{}",
+            facts.name
+        );
     }
 }

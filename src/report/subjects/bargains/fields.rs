@@ -3,35 +3,11 @@
 //! A slot is a list `[start, lasts, procs, rate, fee, divisible, extensible]`, an offer is `[start, fee]`. Fees and
 //! rents are processor-seconds, rates thousandths of the price of best effort.
 
-use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
+use crate::referee::events::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
 use hansa_sim::decimal::{put_number, put_seconds};
 use hansa_sim::grid::{Area, BookingId, HoldId, Offer, Part, Rate, Receipt, Slot};
 use hansa_sim::protocol::{Bargain, Fault, HoldFate, Reason, Refusal};
 use hansa_sim::time::{Span, Time};
-
-impl Field for Span {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_seconds(line, self.micros());
-    }
-
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
-        at.key(key)?;
-        at.seconds().map(Span::from_micros)
-    }
-}
-
-impl Field for Area {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_seconds(line, self.micros());
-    }
-
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
-        at.key(key)?;
-        at.seconds().map(Area::from_micros)
-    }
-}
 
 /// Fields that are left out where there is nothing.
 macro_rules! optional {

@@ -1,9 +1,13 @@
 //! Offers of sites to a market that is cleared by messages: how many, and their age when tasks are given away.
 
+mod records;
+mod tally;
+
 use crate::markup::{Html, html};
 use serde::{Deserialize, Serialize};
 
-use super::{Better, Family, Measure, Subject, SubjectReport, Unit};
+use self::tally::OfferTally;
+use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
 use crate::SummaryPart;
 use crate::present::page::Page;
 use crate::referee::tally::JobRow;
@@ -16,12 +20,8 @@ use hansa_sim::topology::Topology;
 pub const SUBJECT: Subject = Subject {
     systems: &["market"],
     part: Offers::NAME,
-    one_task: false,
-    shows_waiting: false,
-    words: None,
     section: ("offers", "Offers of sites"),
     open,
-    cards: |_| Vec::new(),
     lines,
     measures: &[
         Measure {
@@ -41,6 +41,9 @@ pub const SUBJECT: Subject = Subject {
             of: |summary| Some(summary.part::<Offers>()?.age_max),
         },
     ],
+    records: Some(records::RECORDS),
+    tally: Some(|_, book| Box::new(OfferTally::new(&book.sites))),
+    ..PLAIN
 };
 
 /// The part of a summary. Ages in seconds of virtual time: from the time at which a site sends an offer to that at
@@ -93,7 +96,7 @@ impl Account for OfferAccount<'_> {
     fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
     fn close(&mut self, summary: &mut Summary) {
-        let sums = self.0.offers.sums;
+        let sums = self.0.state::<OfferTally>().sums;
         let age_mean = if sums.given == 0 { 0.0 } else { sums.ages as f64 / sums.given as f64 / 1e6 };
         let offers = sums.offers;
         let given = sums.given;

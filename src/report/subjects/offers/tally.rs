@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use super::counting::{CountResult, Reporter};
-use super::site::SiteFacts;
-use super::{Inconsistent, Tally};
+use crate::referee::tally::{CountResult, Inconsistent, JobBook, Reporter, SiteFacts, SubjectTally};
 use hansa_sim::grid::NodeSet;
-use hansa_sim::protocol::SiteOffer;
+use hansa_sim::kernel::ActorId;
+use hansa_sim::protocol::{Record, SiteOffer};
 use hansa_sim::time::{Span, Time};
 
 /// The sites that send offers, by number; `None` for all others.
 #[derive(Clone, Debug, Default)]
-pub struct OfferLog {
+pub struct OfferTally {
     sites: Vec<Option<OfferBook>>,
     pub sums: OfferSums,
 }
@@ -39,11 +38,35 @@ pub struct OfferSums {
     pub age_max: u64,
 }
 
-impl OfferLog {
-    pub fn of(sites: &[SiteFacts]) -> OfferLog {
+impl SubjectTally for OfferTally {
+    fn take(&mut self, book: &mut JobBook, by: Reporter, record: &Record) -> Option<CountResult> {
+        self.take_record(book, by, record)
+    }
+
+    fn watches(&self) -> bool {
+        self.sites.iter().any(Option::is_some)
+    }
+
+    fn watch(&mut self, book: &JobBook, by: Reporter, record: &Record) {
+        let site_of = |actor: ActorId| book.site_of.get(&actor).copied();
+        match record {
+            Record::Assigned { site, .. } => site_of(*site).into_iter().for_each(|site| self.assigned(site, by.now)),
+            Record::Started { cores, .. } => site_of(by.actor).into_iter().for_each(|site| self.started(site, cores)),
+            Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
+                if let Some((site, row)) = site_of(by.actor).zip(book.task_row(*task)) {
+                    self.left(site, &row.cores);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl OfferTally {
+    pub fn new(sites: &[SiteFacts]) -> OfferTally {
         let offers =
             |site: &SiteFacts| site.offers_every.map(|_| OfferBook { latency: site.latency, ..OfferBook::default() });
-        OfferLog { sites: sites.iter().map(offers).collect(), sums: OfferSums::default() }
+        OfferTally { sites: sites.iter().map(offers).collect(), sums: OfferSums::default() }
     }
 
     fn site(&mut self, site: u32) -> Option<&mut OfferBook> {
@@ -51,7 +74,7 @@ impl OfferLog {
     }
 
     /// A service gives a task to a site.
-    pub fn assigned(&mut self, site: u32, now: Time) {
+    fn assigned(&mut self, site: u32, now: Time) {
         let Some(offers) = self.site(site) else { return };
         while let Some(sent) = offers.on_way.pop_front_if(|sent| *sent + offers.latency <= now) {
             offers.known = Some(sent);
@@ -62,7 +85,7 @@ impl OfferLog {
         self.sums.age_max = self.sums.age_max.max(age);
     }
 
-    pub fn started(&mut self, site: u32, cores: &NodeSet) {
+    fn started(&mut self, site: u32, cores: &NodeSet) {
         if let Some(offers) = self.site(site) {
             offers.busy += cores.len();
             offers.starts += 1;
@@ -70,32 +93,39 @@ impl OfferLog {
     }
 
     /// A task has ended, or was lost.
-    pub fn left(&mut self, site: u32, cores: &NodeSet) {
+    fn left(&mut self, site: u32, cores: &NodeSet) {
         if let Some(offers) = self.site(site) {
             offers.busy = offers.busy.saturating_sub(cores.len());
         }
     }
 }
 
-impl Tally {
+impl OfferTally {
     /// Checks an offer: its cores are idle, each start that it counts has happened unless the task waits, and the
     /// service has received the offer, sent at that time.
-    pub fn offered(&mut self, by: Reporter, idle: &u32, waiting: &u32, received: &u64) -> CountResult {
-        let site = self.site(by.actor)?;
-        let facts = &self.sites[site as usize];
-        let down = self.down[site as usize].len();
+    pub fn offered(
+        &mut self,
+        book: &mut JobBook,
+        by: Reporter,
+        idle: &u32,
+        waiting: &u32,
+        received: &u64,
+    ) -> CountResult {
+        let site = book.site(by.actor)?;
+        let facts = &book.sites[site as usize];
+        let down = book.down[site as usize].len();
         let offer = SiteOffer { idle: *idle, waiting: *waiting, received: *received };
-        let is_seen = self.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer, by.now));
+        let is_seen = book.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer, by.now));
         let is_true = |offers: &&mut OfferBook| {
             let cores = u64::from(*idle) + u64::from(offers.busy) + u64::from(down);
             let counts = if *waiting == 0 { *received == offers.starts } else { *received > offers.starts };
             cores == u64::from(facts.cores) && counts
         };
-        let Some(offers) = self.offers.site(site).filter(is_true).filter(|_| is_seen) else {
+        let Some(offers) = self.site(site).filter(is_true).filter(|_| is_seen) else {
             return Err(Inconsistent::FalseOffer(facts.name.clone()));
         };
         offers.on_way.push_back(by.now);
-        self.offers.sums.offers += 1;
+        self.sums.offers += 1;
         Ok(None)
     }
 }

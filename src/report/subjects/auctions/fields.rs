@@ -3,8 +3,7 @@
 //! An offer is a list `["york",12]`, a bid `["12.3",0.5,"won","york"]` or `["12.3",0.5,"behind"]`. An infinite bid is a
 //! text, `"inf"` or `"-inf"`, since JSON has no number for it.
 
-use super::field::put_name;
-use super::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list};
+use crate::referee::events::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list, put_name};
 use hansa_sim::decimal::{put_float, put_number, put_number_and};
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
