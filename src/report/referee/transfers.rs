@@ -7,8 +7,7 @@ use crate::Inconsistent;
 use crate::referee::tally::SiteFacts;
 use crate::results::summary::Carried;
 use crate::tables::columns::{TableForm, number, seconds, text, whole};
-use crate::tables::csv::{CsvRow, put_ends};
-use hansa_sim::decimal::put_number;
+use crate::tables::csv::put_ends;
 use hansa_sim::grid::{CableId, EdgeId, FailureTarget, JobId};
 use hansa_sim::network::{Link, LinkId, Paths};
 use hansa_sim::time::Time;
@@ -349,18 +348,17 @@ impl RunFlows {
 
     pub fn write(&self, row: &FlowRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
         let FlowRow { edge, from, to, bytes, released, active, ended, .. } = row;
-        put_number(text, edge.job.0.into());
-        text.push(b',');
-        put_ends(text, edge);
         let name = |site: &u32| sites[*site as usize].name.as_str();
-        let mut line = CsvRow(text);
-        line.empty().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
+        let mut line = TRANSFERS.row(text);
+        line.number(edge.job.0);
+        put_ends(line.text, edge);
+        line.close().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
         line.maybe(*ended, |line, ended| line.time(ended));
         let lone = self.alone(row).map(|alone| *bytes as f64 / alone);
         for number in [row.rate(), lone, self.stretch(row)] {
             line.maybe(number, |line, number| {
-                write!(line.0, "{number:.3}").expect("writing to memory does not fail");
-                line.empty()
+                write!(line.text, "{number:.3}").expect("writing to memory does not fail");
+                line.close()
             });
         }
         line.end();

@@ -96,6 +96,8 @@ pub(crate) struct JobSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
     words: FieldNames,
+    /// Number of columns that this run does not have.
+    absent: usize,
 }
 
 /// `tasks.csv` in progress.
@@ -103,6 +105,8 @@ pub(crate) struct TaskSheet<'a> {
     tally: &'a Tally,
     text: Vec<u8>,
     words: FieldNames,
+    /// Number of columns that this run does not have.
+    absent: usize,
 }
 
 /// Names as fields.
@@ -158,11 +162,11 @@ impl FieldNames {
         }
     }
 
-    fn header(&self, table: &TableForm) -> Vec<u8> {
-        let without = [(COUNTED, !self.counts), (SYSTEM, self.systems.is_empty())];
-        let without: Vec<&str> =
-            without.into_iter().filter(|(_, is_absent)| *is_absent).map(|(name, _)| name).collect();
-        table.header(&without)
+    /// The columns of a table that this run does not have. They come last, but for a system after a missing count.
+    fn absent(&self, table: &TableForm) -> Vec<&'static str> {
+        let is_absent =
+            |name: &&str| (*name == COUNTED && !self.counts) || (*name == SYSTEM && self.systems.is_empty());
+        table.columns.iter().map(|column| column.name).filter(is_absent).collect()
     }
 
     fn user(&self, line: &mut CsvRow<'_>, row: &JobRow) {
@@ -200,7 +204,8 @@ impl FieldNames {
 impl<'a> JobSheet<'a> {
     pub fn new(tally: &'a Tally) -> JobSheet<'a> {
         let words = FieldNames::of(tally);
-        JobSheet { tally, text: words.header(&JOBS), words }
+        let absent = words.absent(&JOBS);
+        JobSheet { tally, text: JOBS.header(&absent), absent: absent.len(), words }
     }
 
     /// The row of a job that is its one task.
@@ -208,9 +213,8 @@ impl<'a> JobSheet<'a> {
         let task = &row.job.tasks[0];
         let ran = &row.tasks[0];
         let ready = row.answered.as_ref().map_or(row.job.arrive, |answered| answered.ready);
-        let tally = self.tally;
-        let words = &self.words;
-        let mut line = CsvRow(&mut self.text);
+        let (tally, words) = (self.tally, &self.words);
+        let mut line = JOBS.row_without(self.absent, &mut self.text);
         line.number(tally.number(row.job.id));
         match tally.workload(row.job.id) {
             None => line.text(&words.topology),
@@ -227,7 +231,7 @@ impl<'a> JobSheet<'a> {
         line.time(ready).maybe(ran.end, CsvRow::time);
         match row.job.worth {
             Some(_) => worth(&mut line, row),
-            None => _ = line.empties(4),
+            None => _ = line.until("name"),
         }
         name(&mut line, tally.job_name(row.job.id));
         words.counted(&mut line, tally, row);
@@ -240,15 +244,15 @@ impl<'a> JobSheet<'a> {
             Fate::Open | Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => None,
         };
         let start = row.start();
-        let mut line = CsvRow(&mut self.text);
-        line.number(row.job.id.0).text(&self.words.topology).fields(b"dag,");
+        let mut line = JOBS.row_without(self.absent, &mut self.text);
+        line.number(row.job.id.0).text(&self.words.topology).text("dag");
         asks(&mut line, row, None);
         stands(&mut line, row.standing(), start.is_some());
         times(&mut line, row.job.arrive, start, finish);
         used(&mut line, self.tally, row);
-        line.empties(2).number(row.job.id.0);
+        line.until("job").number(row.job.id.0);
         self.words.user(&mut line, row);
-        line.empties(4).maybe(row.last_end(), CsvRow::time);
+        line.until("last_end").maybe(row.last_end(), CsvRow::time);
         worth(&mut line, row);
         name(&mut line, self.tally.job_name(row.job.id));
         self.words.counted(&mut line, self.tally, row);
@@ -259,14 +263,15 @@ impl<'a> JobSheet<'a> {
 impl<'a> TaskSheet<'a> {
     pub fn new(tally: &'a Tally) -> TaskSheet<'a> {
         let words = FieldNames::of(tally);
-        TaskSheet { tally, text: words.header(&TASKS), words }
+        let absent = words.absent(&TASKS);
+        TaskSheet { tally, text: TASKS.header(&absent), absent: absent.len(), words }
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
         let ready = row.answered.as_ref().map(|_| row.wanted()).or(ready);
         let ran = &row.tasks[index];
-        let mut line = CsvRow(&mut self.text);
-        line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).fields(b"rigid,");
+        let mut line = TASKS.row_without(self.absent, &mut self.text);
+        line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).text("rigid");
         asks(&mut line, row, Some(&row.job.tasks[index]));
         stands(&mut line, row.task_standing(index), ran.start.is_some());
         times(&mut line, row.job.arrive, ran.start, ran.end);
@@ -289,26 +294,26 @@ fn asks(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
             let (cores, time) = row.requested(task);
             line.number(cores).span(time)
         }
-        None => line.empties(2),
+        None => line.until("success"),
     };
 }
 
 /// `success` and `final_state`.
 fn stands(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
-    line.fields(match standing {
-        Standing::Finished => b"1,COMPLETED_SUCCESSFULLY,",
-        Standing::Killed => b"0,COMPLETED_WALLTIME_REACHED,",
-        Standing::Removed => b"0,COMPLETED_KILLED,",
-        Standing::Refused => b"0,REJECTED,",
-        Standing::Unfinished if started => b"0,RUNNING,",
-        Standing::Unfinished => b"0,SUBMITTED,",
+    line.number(standing == Standing::Finished).text(match standing {
+        Standing::Finished => "COMPLETED_SUCCESSFULLY",
+        Standing::Killed => "COMPLETED_WALLTIME_REACHED",
+        Standing::Removed => "COMPLETED_KILLED",
+        Standing::Refused => "REJECTED",
+        Standing::Unfinished if started => "RUNNING",
+        Standing::Unfinished => "SUBMITTED",
     });
 }
 
 /// Fields from `starting_time` to `stretch`.
 fn times(line: &mut CsvRow<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
     if start.is_none() && finish.is_none() {
-        line.empties(6);
+        line.until("allocated_resources");
         return;
     }
     let execution = start.zip(finish).map(|(start, finish)| finish.since(start));
@@ -331,7 +336,7 @@ fn worth(line: &mut CsvRow<'_>, row: &JobRow) {
 fn name(line: &mut CsvRow<'_>, name: Option<&str>) {
     match name {
         Some(name) => line.text(&field(name)),
-        None => line.empty(),
+        None => line.close(),
     };
 }
 
@@ -339,10 +344,8 @@ fn name(line: &mut CsvRow<'_>, name: Option<&str>) {
 fn allocated(line: &mut CsvRow<'_>, tally: &Tally, ran: &TaskRow) {
     if let Some(site) = ran.site {
         line.cores(&ran.cores, tally.sites[site as usize].first_core);
-    } else {
-        line.empty();
     }
-    line.empties(2);
+    line.until("job");
 }
 
 /// All cores that its tasks were on, by their numbers in the whole grid.
@@ -360,6 +363,6 @@ fn used(line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
         run.1 = if meets { run.1.max(next.1) } else { run.1 };
         meets
     });
-    put_runs(line.0, runs.into_iter());
-    line.empty();
+    put_runs(line.text, runs.into_iter());
+    line.close();
 }

@@ -1,5 +1,6 @@
 //! Rows of tables, and their fields.
 
+use super::columns::{ColumnForm, TableForm};
 use hansa_sim::decimal::{put_number, put_number_and, put_seconds_and, put_shortest};
 use hansa_sim::grid::{EdgeId, NodeSet};
 use hansa_sim::time::{Span, Time};
@@ -34,69 +35,94 @@ pub(crate) fn put_runs(line: &mut Vec<u8>, runs: impl Iterator<Item = (u64, u64)
     }
 }
 
-/// One row of a table. Every field leaves a comma behind, and the end removes the last one.
-pub(crate) struct CsvRow<'a>(pub &'a mut Vec<u8>);
+/// A row of a table in progress. It knows the columns of its table, so that fields can be left empty up to a column, or
+/// up to the end. Every field leaves a comma behind, and the end removes the last one.
+pub(crate) struct CsvRow<'a> {
+    pub text: &'a mut Vec<u8>,
+    columns: &'static [ColumnForm],
+    /// Number of fields so far, and of the columns that this run has, which come first.
+    at: usize,
+    present: usize,
+}
+
+impl TableForm {
+    /// Begins a row of all columns.
+    pub(crate) fn row<'a>(&self, text: &'a mut Vec<u8>) -> CsvRow<'a> {
+        self.row_without(0, text)
+    }
+
+    /// Begins a row of a table without as many of its last columns.
+    pub(crate) fn row_without<'a>(&self, absent: usize, text: &'a mut Vec<u8>) -> CsvRow<'a> {
+        CsvRow { text, columns: self.columns, at: 0, present: self.columns.len() - absent }
+    }
+}
 
 impl CsvRow<'_> {
     pub fn number(&mut self, number: impl Into<u64>) -> &mut Self {
-        put_number_and(self.0, number.into(), b',');
+        put_number_and(self.text, number.into(), b',');
+        self.at += 1;
         self
     }
 
     pub fn time(&mut self, time: Time) -> &mut Self {
-        put_seconds_and(self.0, time.micros(), b',');
+        put_seconds_and(self.text, time.micros(), b',');
+        self.at += 1;
         self
     }
 
     pub fn span(&mut self, span: Span) -> &mut Self {
-        put_seconds_and(self.0, span.micros(), b',');
+        put_seconds_and(self.text, span.micros(), b',');
+        self.at += 1;
         self
     }
 
     /// The shortest decimals that read back as the same number.
     pub fn float(&mut self, number: f64) -> &mut Self {
-        put_shortest(self.0, number);
-        self.empty()
+        put_shortest(self.text, number);
+        self.close()
     }
 
     /// Text that needs no quotes, or has them.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        self.0.extend_from_slice(text.as_bytes());
-        self.empty()
+        self.text.extend_from_slice(text.as_bytes());
+        self.close()
     }
 
     pub fn cores(&mut self, cores: &NodeSet, first: u64) -> &mut Self {
-        put_cores(self.0, cores, first);
-        self.empty()
+        put_cores(self.text, cores, first);
+        self.close()
     }
 
-    pub fn empty(&mut self) -> &mut Self {
-        self.0.push(b',');
+    /// Ends a field, which is empty if nothing has been put into it.
+    pub fn close(&mut self) -> &mut Self {
+        self.text.push(b',');
+        self.at += 1;
         self
     }
 
-    /// Adds empty fields.
-    pub fn empties(&mut self, count: usize) -> &mut Self {
-        self.0.extend_from_slice(&b",,,,,,,,"[..count]);
-        self
-    }
-
-    /// Adds fields in their final form, including the comma after the last one.
-    pub fn fields(&mut self, fields: &[u8]) -> &mut Self {
-        self.0.extend_from_slice(fields);
+    /// Leaves all fields empty up to that of a column, which comes next.
+    pub fn until(&mut self, column: &str) -> &mut Self {
+        while self.columns[self.at].name != column {
+            self.close();
+        }
         self
     }
 
     pub fn maybe<T>(&mut self, field: Option<T>, put: impl FnOnce(&mut Self, T) -> &mut Self) -> &mut Self {
         match field {
             Some(field) => put(self, field),
-            None => self.empty(),
+            None => self.close(),
         }
     }
 
+    /// Ends the row, with empty fields for the rest of its columns.
     pub fn end(&mut self) {
-        self.0.pop();
-        self.0.push(b'\n');
+        debug_assert!(self.at <= self.present, "a row has as many fields as columns");
+        while self.at < self.present {
+            self.close();
+        }
+        self.text.pop();
+        self.text.push(b'\n');
     }
 }
 

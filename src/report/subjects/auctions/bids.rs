@@ -44,14 +44,14 @@ pub(crate) struct BidRow<'a> {
 
 impl BidRow<'_> {
     fn begin<'t>(&self, text: &'t mut Vec<u8>, bidder: &str) -> CsvRow<'t> {
-        let mut line = CsvRow(text);
+        let mut line = BIDS.row(text);
         line.number(self.auction).time(self.time).text(bidder).text(self.kind).text(self.site);
         line
     }
 
     pub fn put_offer(&self, text: &mut Vec<u8>) {
         let mut line = self.begin(text, "site");
-        line.empties(2).number(self.cores).empties(3).end();
+        line.until("cores").number(self.cores).end();
     }
 
     pub fn put_bid(&self, bid: &TaskBid, place: u64, text: &mut Vec<u8>) {

@@ -298,17 +298,17 @@ impl RequestAccount<'_> {
         let Some(text) = &mut self.text else { return };
         let AnsweredRow { ready, deadline, answer, moved, broken, .. } = answered;
         let request = request(row, answered);
-        let mut line = CsvRow(text);
+        let mut line = RESERVATIONS.row(text);
         line.number(row.job.id.0).text(&self.tally.names.of_actor(row.user)).time(row.job.arrive).time(*ready);
         line.maybe(request, |line, request| line.span(request.duration)).time(*deadline);
         line.maybe(request, |line, request| line.number(request.nodes));
         match answer {
-            ReserveAnswer::Declined => line.text("declined").text(",,,,,,,,,,"),
-            ReserveAnswer::Invalid(invalid) => line.text("invalid").text(invalid.name()).text(",,,,,,,,,"),
+            ReserveAnswer::Declined => line.text("declined"),
+            ReserveAnswer::Invalid(invalid) => line.text("invalid").text(invalid.name()),
             ReserveAnswer::Accepted { site, start, nodes } => {
                 let end = until(self.tally, row, answered).unwrap_or(*start);
                 let ran = row.tasks.first();
-                line.text("accepted").empty().text(&self.tally.names.of_actor(*site)).time(*start).time(end);
+                line.text("accepted").until("site").text(&self.tally.names.of_actor(*site)).time(*start).time(end);
                 line.cores(nodes, 0).float(slowdown(row, answered, end));
                 line.maybe(ran.and_then(|ran| ran.start), CsvRow::time)
                     .maybe(ran.and_then(|ran| ran.end), CsvRow::time);
@@ -322,7 +322,7 @@ impl RequestAccount<'_> {
                 line.number(*moved).maybe(*broken, |line, given| line.span(Span::from_micros(given.micros())))
             }
         };
-        line.number(row.shapes.as_ref().map_or(1, |shapes| shapes.shapes.len() as u32));
+        line.until("shapes").number(row.shapes.as_ref().map_or(1, |shapes| shapes.shapes.len() as u32));
         line.maybe(row.shapes.as_ref(), |line, shapes| line.number(shapes.chosen));
         line.end();
     }

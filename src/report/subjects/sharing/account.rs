@@ -146,7 +146,7 @@ impl<'a> Accounting<'a> {
             by_site.iter().map(|(site, moves)| of(moves) * self.gigabytes(*site as usize)).sum::<f64>()
         };
         let needs = timed.need;
-        let mut line = CsvRow(text);
+        let mut line = SHARING.row(text);
         line.number(row.job.id.0).text(&crate::tables::csv::field(&self.tally.sites[site].name));
         line.number(needs.tasks).float(needs.cpu).float(needs.memory).time(timed.submit);
         line.maybe(row.start(), CsvRow::time)
