@@ -32,6 +32,7 @@ pub use results::counted::CountedSummary;
 pub use results::live::LiveFlows;
 pub use results::manifest;
 pub use results::manifest::{Host, Input, Manifest, Output, Status, pretty};
+pub use results::metric::{Better, Family, Unit};
 pub use results::outcomes::{JobEnd, JobOutcome, RunOutcomes, WorkDone};
 pub use results::summary::{
     Carried, Counts, LiveFacts, MovedFacts, RunFacts, SizeGroup, Spread, Staleness, Stretch, Summary, SummaryFile,
@@ -41,7 +42,7 @@ pub use subjects::bargains::Bargaining;
 #[cfg(test)]
 pub use subjects::bargains::calendars_fit;
 pub use subjects::sharing::Sharing;
-pub use subjects::{Better, Family, Measure, Offers, Reservations, Schedule, Systems, Unit, measures, plan};
+pub use subjects::{Offers, Reservations, Schedule, Systems, plan};
 pub use tables::csv::field;
 pub use tables::parquet;
 

@@ -8,6 +8,7 @@ pub(crate) mod counted;
 pub(crate) mod jobs;
 pub(crate) mod live;
 pub mod manifest;
+pub(crate) mod metric;
 pub(crate) mod outcomes;
 pub(crate) mod staleness;
 pub(crate) mod summary;

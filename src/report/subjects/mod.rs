@@ -21,11 +21,11 @@ use crate::present::page::Page;
 use crate::referee::record_table::RecordTable;
 use crate::referee::tally::{JobBook, SubjectTally};
 use crate::results::account::Account;
+use crate::results::metric::Metric;
 use crate::results::summary::Counts;
 use crate::{Summary, Tally};
 use hansa_sim::systems;
 use hansa_sim::topology::Topology;
-use hansa_sim::words::words;
 
 pub use offers::Offers;
 pub use queues::Schedule;
@@ -81,7 +81,7 @@ pub(super) struct Subject {
     /// Lines of the terminal: a label (empty if it belongs to the line above) and text.
     pub lines: fn(&Summary) -> Vec<(&'static str, String)>,
     /// The numbers that an experiment may keep.
-    pub measures: &'static [Measure],
+    pub metrics: &'static [Metric],
     /// Its records, if it has any.
     pub records: Option<RecordTable>,
     /// Begins its state beside the book of jobs, which takes its records.
@@ -99,7 +99,7 @@ const PLAIN: Subject = Subject {
     open: |_, _| None,
     cards: |_| Vec::new(),
     lines: |_| Vec::new(),
-    measures: &[],
+    metrics: &[],
     records: None,
     tally: None,
 };
@@ -119,99 +119,9 @@ pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
     }
 }
 
-/// A number of a run, by its name.
-#[derive(Clone, Copy, Debug)]
-pub struct Measure {
-    pub name: &'static str,
-    pub about: &'static str,
-    pub family: Family,
-    pub unit: Unit,
-    pub better: Better,
-    /// `None` if a run has no such number.
-    pub of: fn(&Summary) -> Option<f64>,
-}
-
-words! {
-    /// Groups of numbers that say the same in several ways. A comparison counts a family once, by its first number that
-    /// all runs have.
-    Family {
-        /// Time from submission to end.
-        Turnaround = "turnaround",
-        /// Time until something starts.
-        Waits = "waits",
-        /// Time as a multiple of the time that was needed.
-        Slowdowns = "slowdowns",
-        /// The worst treatment of single jobs.
-        Fairness = "fairness",
-        /// Use of cores.
-        Use = "use",
-        /// Value and deadlines.
-        Value = "value",
-        /// Payments, pauses and moves.
-        Costs = "costs",
-        /// Jobs that were done.
-        Work = "work done",
-        /// Failures of nodes and links.
-        Failures = "failures",
-        /// Age of the knowledge behind decisions.
-        Knowledge = "knowledge",
-    }
-}
-
-/// Unit of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// A part of a whole, from 0 to 1.
-    Share,
-    /// A multiple of another number.
-    Ratio,
-    /// A number of jobs, tasks or events.
-    Count,
-    Seconds,
-    CoreSeconds,
-    CoreHours,
-    Bytes,
-    Gigabytes,
-}
-
-impl Unit {
-    /// Name that follows a number; empty if none is needed.
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::Share => "share",
-            Unit::Ratio | Unit::Count => "",
-            Unit::Seconds => "s",
-            Unit::CoreSeconds => "core s",
-            Unit::CoreHours => "core h",
-            Unit::Bytes => "bytes",
-            Unit::Gigabytes => "GB",
-        }
-    }
-}
-
-/// The desired direction of a number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
-    More,
-    Less,
-    /// Depends on the purpose.
-    Neither,
-}
-
-impl Better {
-    /// True if a number is better than another one.
-    pub fn is_better(self, number: f64, other: f64) -> bool {
-        match self {
-            Better::More => number > other,
-            Better::Less => number < other,
-            Better::Neither => false,
-        }
-    }
-}
-
-/// The numbers of all subjects that experiments may keep.
-pub fn measures() -> impl Iterator<Item = &'static Measure> + Clone {
-    ALL.iter().flat_map(|subject| subject.measures)
+/// The metrics of all subjects.
+pub fn metrics() -> impl Iterator<Item = &'static Metric> + Clone {
+    ALL.iter().flat_map(|subject| subject.metrics)
 }
 
 /// Words of reports for jobs.
@@ -295,6 +205,6 @@ mod tests {
         let of = |what: fn(&Subject) -> &'static str| ALL.iter().map(what).collect::<BTreeSet<_>>().len();
         assert_eq!((of(|subject| subject.part), of(|subject| subject.section.0)), (ALL.len(), ALL.len()));
         assert!(ALL.iter().flat_map(|subject| subject.systems).all(|key| systems::find(key).is_some()));
-        assert_eq!(measures().map(|measure| measure.name).collect::<BTreeSet<_>>().len(), measures().count());
+        assert_eq!(metrics().map(|metric| metric.name).collect::<BTreeSet<_>>().len(), metrics().count());
     }
 }

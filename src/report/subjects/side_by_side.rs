@@ -21,7 +21,7 @@ pub const SUBJECT: Subject = Subject {
     section: ("systems", "Systems"),
     open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(SharedGrid::of(topology))) },
     lines,
-    measures: &[],
+    metrics: &[],
     ..PLAIN
 };
 

@@ -32,7 +32,7 @@ pub const SUBJECT: Subject = Subject {
     section: ("auctions", "One auction"),
     open: RecordedMarket::of,
     lines,
-    measures: &[],
+    metrics: &[],
     records: Some(records::RECORDS),
     tally: Some(|_, _| Box::new(AuctionTally::default())),
     ..PLAIN

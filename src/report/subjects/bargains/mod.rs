@@ -13,11 +13,12 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use self::seen::{BookingSpan, HoldSpan, NegotiationData};
 pub(crate) use self::tally::BargainTally;
-use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, is_zero};
+use super::{PLAIN, Subject, SubjectReport, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, Tally};
 use hansa_sim::protocol::Bargain;
 use hansa_sim::settings::counted;
@@ -30,55 +31,55 @@ pub const SUBJECT: Subject = Subject {
     section: ("bargains", "Strategies"),
     open: Strategies::of,
     lines,
-    measures: &[
-        Measure {
-            name: "booked",
-            about: "share of the negotiated jobs that were booked",
-            family: Family::Work,
-            unit: Unit::Share,
-            better: Better::More,
-            of: |summary| summary.part::<Bargaining>()?.share_booked(),
-        },
-        Measure {
-            name: "stale_claims",
-            about: "share of the claims that sites denied because others were faster, or the offer had expired",
-            family: Family::Knowledge,
-            unit: Unit::Share,
-            better: Better::Less,
-            of: |summary| summary.part::<Bargaining>()?.share_stale(),
-        },
-        Measure {
-            name: "whole",
-            about: "share of the co-allocated jobs that got all of their sites",
-            family: Family::Work,
-            unit: Unit::Share,
-            better: Better::More,
-            of: |summary| summary.part::<Bargaining>()?.share_whole(),
-        },
-        Measure {
-            name: "paid",
-            about: "payments of users, in processor hours at price 1",
-            family: Family::Costs,
-            unit: Unit::CoreHours,
-            better: Better::Less,
-            of: |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
-        },
-        Measure {
-            name: "paid_for_nothing",
-            about: "processor hours that were paid for and not used",
-            family: Family::Costs,
-            unit: Unit::CoreHours,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
-        },
-        Measure {
-            name: "revoked",
-            about: "bookings that sites revoked because nodes failed",
-            family: Family::Failures,
-            unit: Unit::Count,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
-        },
+    metrics: &[
+        Metric::new(
+            "booked",
+            "share of the negotiated jobs that were booked",
+            Family::Work,
+            Unit::Share,
+            Better::More,
+            |summary| summary.part::<Bargaining>()?.share_booked(),
+        ),
+        Metric::new(
+            "stale_claims",
+            "share of the claims that sites denied because others were faster, or the offer had expired",
+            Family::Knowledge,
+            Unit::Share,
+            Better::Less,
+            |summary| summary.part::<Bargaining>()?.share_stale(),
+        ),
+        Metric::new(
+            "whole",
+            "share of the co-allocated jobs that got all of their sites",
+            Family::Work,
+            Unit::Share,
+            Better::More,
+            |summary| summary.part::<Bargaining>()?.share_whole(),
+        ),
+        Metric::new(
+            "paid",
+            "payments of users, in processor hours at price 1",
+            Family::Costs,
+            Unit::CoreHours,
+            Better::Less,
+            |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
+        ),
+        Metric::new(
+            "paid_for_nothing",
+            "processor hours that were paid for and not used",
+            Family::Costs,
+            Unit::CoreHours,
+            Better::Less,
+            |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
+        ),
+        Metric::new(
+            "revoked",
+            "bookings that sites revoked because nodes failed",
+            Family::Failures,
+            Unit::Count,
+            Better::Less,
+            |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
+        ),
     ],
     records: Some(records::RECORDS),
     tally: Some(|_, _| Box::new(BargainTally::keeping())),

@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use self::account::FailureAccount;
 use self::tally::FailureTally;
-use super::{Better, EVERY, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
+use super::{EVERY, PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::present::page::html;
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{count, number, percent, span, volume};
 use hansa_sim::settings::counted;
@@ -32,63 +33,63 @@ pub const SUBJECT: Subject = Subject {
     open: |topology, _| if topology.failures.is_empty() { None } else { Some(Box::new(FailingSubject)) },
     cards,
     lines,
-    measures: &[
-        Measure {
-            name: "availability",
-            about: "share of the time of nodes for which they were up",
-            family: Family::Failures,
-            unit: Unit::Share,
-            better: Better::Neither,
-            of: |summary| summary.part::<Failures>()?.availability,
-        },
-        Measure {
-            name: "goodput",
-            about: "work that became results, as a share of what nodes could have done while they were up",
-            family: Family::Failures,
-            unit: Unit::Share,
-            better: Better::More,
-            of: |summary| summary.part::<Failures>()?.goodput,
-        },
-        Measure {
-            name: "efficiency",
-            about: "work that became results, as a share of what nodes did where failures and checkpoints cost some",
-            family: Family::Failures,
-            unit: Unit::Share,
-            better: Better::More,
-            of: |summary| summary.part::<Failures>()?.efficiency,
-        },
-        Measure {
-            name: "lost_tasks",
-            about: "number of times that a task was lost because its node failed",
-            family: Family::Failures,
-            unit: Unit::Count,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
-        },
-        Measure {
-            name: "link_availability",
-            about: "share of the time for which the links that fail were up",
-            family: Family::Failures,
-            unit: Unit::Share,
-            better: Better::Neither,
-            of: |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
-        },
-        Measure {
-            name: "held_up",
-            about: "time for which data was held up by links that were down, seconds, over all flows",
-            family: Family::Failures,
-            unit: Unit::Seconds,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
-        },
-        Measure {
-            name: "bytes_again",
-            about: "bytes that were sent again because a link failed",
-            family: Family::Failures,
-            unit: Unit::Bytes,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
-        },
+    metrics: &[
+        Metric::new(
+            "availability",
+            "share of the time of nodes for which they were up",
+            Family::Failures,
+            Unit::Share,
+            Better::Neither,
+            |summary| summary.part::<Failures>()?.availability,
+        ),
+        Metric::new(
+            "goodput",
+            "work that became results, as a share of what nodes could have done while they were up",
+            Family::Failures,
+            Unit::Share,
+            Better::More,
+            |summary| summary.part::<Failures>()?.goodput,
+        ),
+        Metric::new(
+            "efficiency",
+            "work that became results, as a share of what nodes did where failures and checkpoints cost some",
+            Family::Failures,
+            Unit::Share,
+            Better::More,
+            |summary| summary.part::<Failures>()?.efficiency,
+        ),
+        Metric::new(
+            "lost_tasks",
+            "number of times that a task was lost because its node failed",
+            Family::Failures,
+            Unit::Count,
+            Better::Less,
+            |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
+        ),
+        Metric::new(
+            "link_availability",
+            "share of the time for which the links that fail were up",
+            Family::Failures,
+            Unit::Share,
+            Better::Neither,
+            |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
+        ),
+        Metric::new(
+            "held_up",
+            "time for which data was held up by links that were down, seconds, over all flows",
+            Family::Failures,
+            Unit::Seconds,
+            Better::Less,
+            |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
+        ),
+        Metric::new(
+            "bytes_again",
+            "bytes that were sent again because a link failed",
+            Family::Failures,
+            Unit::Bytes,
+            Better::Less,
+            |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
+        ),
     ],
     records: Some(records::RECORDS),
     tally: Some(|topology, _| Box::new(FailureTally::new(topology))),

@@ -7,11 +7,12 @@ use crate::markup::{Html, html};
 use serde::{Deserialize, Serialize};
 
 use self::tally::OfferTally;
-use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
+use super::{PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::present::page::Page;
 use crate::referee::tally::JobRow;
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{count, counted, span};
 use hansa_sim::time::Time;
@@ -23,23 +24,23 @@ pub const SUBJECT: Subject = Subject {
     section: ("offers", "Offers of sites"),
     open,
     lines,
-    measures: &[
-        Measure {
-            name: "offer_age_mean",
-            about: "mean age of the offer of a site when a task is given to it",
-            family: Family::Knowledge,
-            unit: Unit::Seconds,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Offers>()?.age_mean),
-        },
-        Measure {
-            name: "offer_age_max",
-            about: "largest age of the offer of a site when a task is given to it",
-            family: Family::Knowledge,
-            unit: Unit::Seconds,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Offers>()?.age_max),
-        },
+    metrics: &[
+        Metric::new(
+            "offer_age_mean",
+            "mean age of the offer of a site when a task is given to it",
+            Family::Knowledge,
+            Unit::Seconds,
+            Better::Less,
+            |summary| Some(summary.part::<Offers>()?.age_mean),
+        ),
+        Metric::new(
+            "offer_age_max",
+            "largest age of the offer of a site when a task is given to it",
+            Family::Knowledge,
+            Unit::Seconds,
+            Better::Less,
+            |summary| Some(summary.part::<Offers>()?.age_max),
+        ),
     ],
     records: Some(records::RECORDS),
     tally: Some(|_, book| Box::new(OfferTally::new(&book.sites))),

@@ -15,12 +15,13 @@ use serde::{Deserialize, Serialize};
 
 use self::account::Queueing;
 use self::log::LogFacts;
-use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, is_zero};
+use super::{PLAIN, Subject, SubjectReport, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::present::page::html::number;
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, Tally};
 use hansa_sim::numerals::{Digits, count, counted};
 use hansa_sim::topology::Topology;
@@ -35,53 +36,53 @@ pub const SUBJECT: Subject = Subject {
     open: Queues::of,
     cards,
     lines,
-    measures: &[
-        Measure {
-            name: "turnaround",
-            about: "mean time from submission to end of jobs that ended; where jobs queue, of those in queues",
-            family: Family::Turnaround,
-            unit: Unit::Seconds,
-            better: Better::Less,
-            of: |summary| match summary.part::<Schedule>() {
+    metrics: &[
+        Metric::new(
+            "turnaround",
+            "mean time from submission to end of jobs that ended; where jobs queue, of those in queues",
+            Family::Turnaround,
+            Unit::Seconds,
+            Better::Less,
+            |summary| match summary.part::<Schedule>() {
                 Some(schedule) => schedule.mean_turnaround_time,
                 None => summary.turnaround,
             },
-        },
-        Measure {
-            name: "bounded_slowdown",
-            about: "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
-            family: Family::Slowdowns,
-            unit: Unit::Ratio,
-            better: Better::Less,
-            of: |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
-        },
-        Measure {
-            name: "stretch",
-            about: "mean turnaround time of jobs in queues, by their run time",
-            family: Family::Slowdowns,
-            unit: Unit::Ratio,
-            better: Better::Less,
-            of: |summary| summary.part::<Schedule>()?.mean_slowdown,
-        },
-        Measure {
-            name: "killed",
-            about: "share of the jobs in queues that were killed at their walltime",
-            family: Family::Work,
-            unit: Unit::Share,
-            better: Better::Less,
-            of: |summary| {
+        ),
+        Metric::new(
+            "bounded_slowdown",
+            "mean bounded slowdown of jobs in queues, with a threshold of 10 s",
+            Family::Slowdowns,
+            Unit::Ratio,
+            Better::Less,
+            |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
+        ),
+        Metric::new(
+            "stretch",
+            "mean turnaround time of jobs in queues, by their run time",
+            Family::Slowdowns,
+            Unit::Ratio,
+            Better::Less,
+            |summary| summary.part::<Schedule>()?.mean_slowdown,
+        ),
+        Metric::new(
+            "killed",
+            "share of the jobs in queues that were killed at their walltime",
+            Family::Work,
+            Unit::Share,
+            Better::Less,
+            |summary| {
                 let Schedule { nb_jobs, nb_jobs_killed, .. } = summary.part()?;
                 (nb_jobs > 0).then(|| nb_jobs_killed as f64 / nb_jobs as f64)
             },
-        },
-        Measure {
-            name: "underutilisation",
-            about: "additional work that nodes could have done for jobs in queues, as a share of what they did",
-            family: Family::Use,
-            unit: Unit::Ratio,
-            better: Better::Less,
-            of: |summary| summary.part::<Schedule>()?.underutilisation,
-        },
+        ),
+        Metric::new(
+            "underutilisation",
+            "additional work that nodes could have done for jobs in queues, as a share of what they did",
+            Family::Use,
+            Unit::Ratio,
+            Better::Less,
+            |summary| summary.part::<Schedule>()?.underutilisation,
+        ),
     ],
     ..PLAIN
 };
@@ -259,7 +260,7 @@ mod tests {
             tally.add(&Entry { stamp: Stamp::at(Time::ZERO), actor, record }).unwrap();
         }
         let summary = tally.summary(1, Status::Complete, String::new());
-        let killed = SUBJECT.measures.iter().find(|measure| measure.name == "killed").unwrap();
-        assert_eq!((killed.of)(&summary), Some(1.0));
+        let killed = SUBJECT.metrics.iter().find(|metric| metric.name == "killed").unwrap();
+        assert_eq!(killed.of(&summary), Some(1.0));
     }
 }

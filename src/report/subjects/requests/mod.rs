@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use self::tally::RequestTally;
-use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit, Words, is_zero};
+use super::{PLAIN, Subject, SubjectReport, Words, is_zero};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::present::page::html;
 use crate::referee::tally::{AnsweredRow, Fate, JobRow, ShapesRow};
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::tables::columns::OpenTable;
 use crate::tables::columns::{self, TableForm, seconds, text, whole};
 use crate::tables::csv::CsvRow;
@@ -41,39 +42,39 @@ pub const SUBJECT: Subject = Subject {
     open: Requests::of,
     cards,
     lines,
-    measures: &[
-        Measure {
-            name: "acceptance",
-            about: "share of the requests for reservations that make sense that were accepted",
-            family: Family::Work,
-            unit: Unit::Share,
-            better: Better::More,
-            of: |summary| summary.part::<Reservations>()?.acceptance,
-        },
-        Measure {
-            name: "broken_promises",
-            about: "accepted reservations that were broken because nodes failed",
-            family: Family::Failures,
-            unit: Unit::Count,
-            better: Better::Less,
-            of: |summary| Some(summary.part::<Reservations>()?.broken as f64),
-        },
-        Measure {
-            name: "slowdown",
-            about: "mean slowdown of accepted requests",
-            family: Family::Slowdowns,
-            unit: Unit::Ratio,
-            better: Better::Less,
-            of: |summary| summary.part::<Reservations>()?.slowdown,
-        },
-        Measure {
-            name: "reshaped",
-            about: "share of the accepted malleable requests that were booked in another shape than their first",
-            family: Family::Work,
-            unit: Unit::Share,
-            better: Better::Neither,
-            of: |summary| summary.part::<Reservations>()?.reshaped(),
-        },
+    metrics: &[
+        Metric::new(
+            "acceptance",
+            "share of the requests for reservations that make sense that were accepted",
+            Family::Work,
+            Unit::Share,
+            Better::More,
+            |summary| summary.part::<Reservations>()?.acceptance,
+        ),
+        Metric::new(
+            "broken_promises",
+            "accepted reservations that were broken because nodes failed",
+            Family::Failures,
+            Unit::Count,
+            Better::Less,
+            |summary| Some(summary.part::<Reservations>()?.broken as f64),
+        ),
+        Metric::new(
+            "slowdown",
+            "mean slowdown of accepted requests",
+            Family::Slowdowns,
+            Unit::Ratio,
+            Better::Less,
+            |summary| summary.part::<Reservations>()?.slowdown,
+        ),
+        Metric::new(
+            "reshaped",
+            "share of the accepted malleable requests that were booked in another shape than their first",
+            Family::Work,
+            Unit::Share,
+            Better::Neither,
+            |summary| summary.part::<Reservations>()?.reshaped(),
+        ),
     ],
     records: Some(records::RECORDS),
     tally: Some(|_, _| Box::new(RequestTally)),

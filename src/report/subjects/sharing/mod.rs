@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use self::account::Accounting;
 pub use self::account::SHARING;
 use self::tally::SharingTally;
-use super::{Better, Family, Measure, PLAIN, Subject, SubjectReport, Unit};
+use super::{PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::results::account::Account;
+use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, Tally};
 use hansa_sim::settings::counted;
 use hansa_sim::systems::managers;
@@ -33,39 +34,39 @@ pub const SUBJECT: Subject = Subject {
     open: SharingSites::of,
     cards,
     lines,
-    measures: &[
-        Measure {
-            name: "max_stretch",
-            about: "the largest bounded stretch of a job, where some site's jobs share nodes",
-            family: Family::Fairness,
-            unit: Unit::Ratio,
-            better: Better::Less,
-            of: |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
-        },
-        Measure {
-            name: "preemptions",
-            about: "number of times that jobs that share nodes were paused",
-            family: Family::Costs,
-            unit: Unit::Count,
-            better: Better::Less,
-            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
-        },
-        Measure {
-            name: "migrations",
-            about: "number of times that jobs that share nodes were moved",
-            family: Family::Costs,
-            unit: Unit::Count,
-            better: Better::Less,
-            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
-        },
-        Measure {
-            name: "moved_gb",
-            about: "memory of jobs that share nodes that was put aside by pauses or moved, in GB",
-            family: Family::Costs,
-            unit: Unit::Gigabytes,
-            better: Better::Less,
-            of: |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
-        },
+    metrics: &[
+        Metric::new(
+            "max_stretch",
+            "the largest bounded stretch of a job, where some site's jobs share nodes",
+            Family::Fairness,
+            Unit::Ratio,
+            Better::Less,
+            |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
+        ),
+        Metric::new(
+            "preemptions",
+            "number of times that jobs that share nodes were paused",
+            Family::Costs,
+            Unit::Count,
+            Better::Less,
+            |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
+        ),
+        Metric::new(
+            "migrations",
+            "number of times that jobs that share nodes were moved",
+            Family::Costs,
+            Unit::Count,
+            Better::Less,
+            |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
+        ),
+        Metric::new(
+            "moved_gb",
+            "memory of jobs that share nodes that was put aside by pauses or moved, in GB",
+            Family::Costs,
+            Unit::Gigabytes,
+            Better::Less,
+            |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
+        ),
     ],
     records: Some(records::RECORDS),
     tally: Some(|_, _| Box::new(SharingTally)),
