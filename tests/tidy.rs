@@ -161,6 +161,46 @@ fn modules_use_only_modules_to_their_right() {
     }
 }
 
+/// Code that is about one system on purpose: adapters of external programs to the traits of the system that they decide
+/// for, and commands that measure or reproduce one system.
+const ABOUT_ONE_SYSTEM: &[&str] = &[
+    "src/run/outside/bidder.rs",
+    "src/run/outside/allocator.rs",
+    "src/run/bench/",
+    "src/run/bound.rs",
+    "src/run/reproduce/",
+];
+
+/// Topologies, reports, the catalogue and the edge reach systems through the registry. A subject of reports may have the
+/// noun of its domain for a name, and the keys of its systems in its row, but it uses no module of a system.
+#[test]
+fn topologies_reports_and_the_edge_name_no_system() {
+    let sources = sources();
+    let folder = "src/sim/systems/";
+    let folders = sources.iter().filter_map(|(path, _)| path.strip_prefix(folder)?.split_once('/'));
+    let systems: BTreeSet<&str> = folders.map(|(system, _)| system).collect();
+    assert!(systems.contains("market"), "systems have folders: {systems:?}");
+    let rooms = ["src/sim/topology/", "src/report/", "src/run/"];
+    let is_general = |path: &str| {
+        let is_in = |places: &[&str]| places.iter().any(|place| path.starts_with(place));
+        is_product(path) && is_in(&rooms) && !is_in(ABOUT_ONE_SYSTEM)
+    };
+    let mut named = Vec::new();
+    for (path, text) in sources.iter().filter(|(path, _)| is_general(path)) {
+        let text = product(text);
+        let mut paths = paths_in(&text);
+        for (_, tree) in imports_of(&text) {
+            expand(tree, &[], &mut |path, _| paths.push(path));
+        }
+        for used in paths {
+            let pair = used.windows(2).find(|pair| pair[0] == "systems" && systems.contains(&*pair[1]));
+            named.extend(pair.map(|pair| format!("{path}: systems::{}", pair[1])));
+        }
+    }
+    named.dedup();
+    assert!(named.is_empty(), "ask the system's row or the trait `System` instead:\n{}", named.join("\n"));
+}
+
 /// True if code of a path is more than a test.
 fn is_product(path: &str) -> bool {
     path.starts_with("src/") && !path.contains("tests")

@@ -52,6 +52,49 @@ which whole numbers are integers, other numbers floating numbers, and empty cell
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::metrics;
+    use crate::{Better, Family};
+
+    /// The table of metrics in docs/results.md: by family, in the order in which answers take them.
+    fn metric_table() -> String {
+        let mut table = "| family | metric | unit | better | meaning |\n| --- | --- | --- | --- | --- |\n".to_owned();
+        for (word, family, _) in Family::ALL {
+            let of_family: Vec<_> = metrics().filter(|metric| metric.family == *family).collect();
+            let mut rest = &of_family[..];
+            while let [first, ..] = rest {
+                // The metrics of the ten tenths have one row.
+                let (row, after) = rest.split_at(if first.is_of_a_tenth() { 10 } else { 1 });
+                let name = match row {
+                    [first, .., last] => format!("`{}` to `{}`", first.name, last.name),
+                    _ => format!("`{}`", first.name),
+                };
+                let better = match first.better {
+                    Better::More => "more",
+                    Better::Less => "less",
+                    Better::Neither => "",
+                };
+                let cells = [word, &*name, first.unit.name(), better, first.about];
+                table.push_str(&format!("| {} |\n", cells.join(" | ")));
+                rest = after;
+            }
+        }
+        table
+    }
+
+    /// `HANSA_GOLDEN=write` renews the page.
+    #[test]
+    fn the_metrics_of_the_docs_are_those_of_the_figures() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/results.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let begin = page.find("| family | ").expect("a table of metrics by family");
+        let end = begin + page[begin..].find("\n\n").expect("a text after the table") + 1;
+        let table = metric_table();
+        if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
+            std::fs::write(path, [&page[..begin], &*table, &page[end..]].concat()).unwrap();
+        } else {
+            assert_eq!(page[begin..end], table, "docs/results.md; `HANSA_GOLDEN=write` renews it");
+        }
+    }
 
     /// A cell that is not of its column's kind would not get into a Parquet file.
     #[test]

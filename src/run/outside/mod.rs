@@ -30,9 +30,8 @@ use super::Failure;
 use super::sanitize::sanitize_line_up_to;
 use hansa_sim::grid::{Behaviour, Program};
 use hansa_sim::kernel::ActorId;
+use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::{self, Tongue};
-use hansa_sim::systems::market::{Foreign, Market};
-use hansa_sim::systems::reservation::Reservation;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
 use talk::{Talk, Trouble};
@@ -127,9 +126,8 @@ fn interrupted_failure() -> Failure {
 /// The actor that a program decides for.
 #[derive(Clone, Copy)]
 enum Wanted<'a> {
-    Bidder(&'a Foreign),
-    /// An index into the topology's systems.
-    Allocator(usize, &'a Program),
+    /// A service, by its index into the topology's systems.
+    Hub(usize, HubProgram, &'a Program),
     /// An index into the topology's sites.
     Manager(usize, Tongue),
     /// An index into the topology's users.
@@ -140,10 +138,8 @@ enum Wanted<'a> {
 fn wanted_programs<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId, Wanted<'a>)> {
     let of = |id: ActorId| match roster.roles[id.index()] {
         Role::Hub(index) => {
-            let system = &topology.systems[index];
-            let bidder = system.settings().and_then(|market: &Market| market.bidder.as_ref());
-            let allocator = system.settings().and_then(|reservation: &Reservation| reservation.allocator.as_ref());
-            bidder.map(Wanted::Bidder).or(allocator.map(|program| Wanted::Allocator(index, program)))
+            let (conversation, program) = topology.systems[index].hub_program()?;
+            Some(Wanted::Hub(index, conversation, program))
         }
         Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
         Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
@@ -194,8 +190,7 @@ pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
 
 fn program_of<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
     match wanted {
-        Wanted::Bidder(foreign) => &foreign.program,
-        Wanted::Allocator(_, program) => program,
+        Wanted::Hub(_, _, program) => program,
         Wanted::Manager(site, _) => &topology.sites[site].program,
         Wanted::Planner(user) => &topology.users[user].program,
     }
@@ -205,8 +200,8 @@ fn program_of<'a>(topology: &'a Topology, wanted: Wanted<'a>) -> &'a Program {
 fn describe_program(topology: &Topology, wanted: Wanted<'_>) -> String {
     let command = program_of(topology, wanted).command.join(" ");
     match wanted {
-        Wanted::Bidder(_) => format!("the bidder `{command}`"),
-        Wanted::Allocator(..) => format!("the allocator `{command}`"),
+        Wanted::Hub(_, HubProgram::Bidder, _) => format!("the bidder `{command}`"),
+        Wanted::Hub(_, HubProgram::Allocator, _) => format!("the allocator `{command}`"),
         Wanted::Manager(site, Tongue::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
         Wanted::Manager(site, Tongue::Batsim) => {
@@ -303,12 +298,14 @@ pub fn start_programs(
     let mut deciders = ExternalDeciders::new();
     for (id, wanted, begun) in begun {
         let greeted = match (begun, wanted) {
-            (Begun::Batsim(begun), _) => batsim::greet_batsim(&around, begun),
-            (Begun::Slurm(begun), _) => slurm::greet_slurm(&around, *begun),
-            (Begun::Lines(talk), Wanted::Bidder(foreign)) => bidder::greet_bidder(&around, talk, foreign),
-            (Begun::Lines(talk), Wanted::Allocator(system, _)) => allocator::greet_allocator(&around, talk, system),
-            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet_manager(&around, talk, site),
-            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet_planner(&around, talk, user),
+            (Begun::Batsim(begun), _) => batsim::greet(&around, begun),
+            (Begun::Slurm(begun), _) => slurm::greet(&around, *begun),
+            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Bidder, _)) => bidder::greet(&around, talk, system),
+            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Allocator, _)) => {
+                allocator::greet(&around, talk, system)
+            }
+            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet(&around, talk, site),
+            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet(&around, talk, user),
         };
         let decider = greeted.map_err(|trouble| match trouble {
             Trouble::Stopped => interrupted_failure(),

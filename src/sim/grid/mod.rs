@@ -19,6 +19,7 @@ mod outages;
 mod program;
 mod recovery;
 mod request;
+pub mod sharing;
 mod site;
 mod site_times;
 mod slots;

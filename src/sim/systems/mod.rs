@@ -204,6 +204,11 @@ pub trait System: DynEq {
         None
     }
 
+    /// The external program that takes part in decisions at the hub, and its conversation.
+    fn hub_program(&self) -> Option<(HubProgram, &Program)> {
+        None
+    }
+
     /// The actor at the hub, if there is one; `decider` connects the external program.
     fn hub(&self, _: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         Err(ActorError::NoService(self.row().key))
@@ -225,6 +230,16 @@ pub trait System: DynEq {
     /// once. None if they send no offers, so that the service learns of free cores by the ends of tasks. Sites that
     /// offer their cores have no other system.
     fn offers_every(&self) -> Option<Span> {
+        None
+    }
+
+    /// Meaning of the bids that its log has a record of. None if it records none.
+    fn recorded_bids(&self) -> Option<BidUnit> {
+        None
+    }
+
+    /// Properties of the strategy by which a user negotiates. None if its users have none.
+    fn strategy_of(&self, _user: &User) -> Option<StrategyTraits> {
         None
     }
 
@@ -256,6 +271,37 @@ pub struct Policy<'a> {
     pub what: &'static str,
     pub name: &'a str,
     pub about: &'static str,
+}
+
+/// Meaning of a bid's number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BidUnit {
+    /// A time of the run, in microseconds from its start.
+    TimeMicros,
+    /// A duration in microseconds.
+    SpanMicros,
+    /// Ticks, value, or a number without a unit.
+    Number,
+}
+
+/// Conversation of a service at the hub with its external program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HubProgram {
+    /// It bids for waiting tasks: `protocol/outside/bidder.rs`.
+    Bidder,
+    /// It chooses among candidates for a request: `protocol/outside/allocator.rs`.
+    Allocator,
+}
+
+/// Properties of a strategy by which users negotiate with sites, each true or false.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StrategyTraits {
+    /// True if jobs are negotiated, instead of being sent to a queue.
+    pub bargains: bool,
+    /// True if jobs idle until a wanted start if they start earlier.
+    pub pads: bool,
+    /// True if the tasks of a job run at several sites at once.
+    pub has_legs: bool,
 }
 
 /// The connection of an external program; the system that uses it knows its type.

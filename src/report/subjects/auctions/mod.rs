@@ -1,29 +1,26 @@
 //! Auctions of a market that records them: how many, the outcomes of bids, and one auction explained.
 
+mod account;
 pub(crate) mod bids;
 mod fields;
+mod figures;
 mod records;
 mod section;
 mod tally;
 #[cfg(test)]
 pub(super) mod tests;
 
+use self::account::AuctionAccount;
 pub(crate) use self::bids::BIDS;
-use serde::{Deserialize, Serialize};
-
+pub use self::figures::Auctions;
+use self::figures::lines;
 use self::tally::AuctionTally;
 use super::{PLAIN, Subject, SubjectReport};
-use crate::SummaryPart;
 use crate::markup::Html;
 use crate::present::page::Page;
-use crate::referee::tally::JobRow;
 use crate::results::account::Account;
-use crate::{Summary, Tally};
-use hansa_sim::numerals::{count, counted};
-use hansa_sim::protocol::LossReason;
-use hansa_sim::systems::market::Market;
-use hansa_sim::systems::market::bid::{self, BidUnit};
-use hansa_sim::time::Time;
+use crate::{SummaryPart, Tally};
+use hansa_sim::systems::BidUnit;
 use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -38,25 +35,6 @@ pub const SUBJECT: Subject = Subject {
     ..PLAIN
 };
 
-/// The part of a summary. `bids` is the sum of the four outcomes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Auctions {
-    /// Auctions in which a task might start.
-    pub auctions: u64,
-    pub bids: u64,
-    pub won: u64,
-    /// Bids of tasks that need more cores than any site of their kind had left.
-    pub no_room: u64,
-    /// Bids of tasks whose data was at no site with enough cores left.
-    pub no_data: u64,
-    /// Bids of tasks that would have fit, but not overtaken a better bidder.
-    pub behind: u64,
-}
-
-impl SummaryPart for Auctions {
-    const NAME: &'static str = "auctions";
-}
-
 /// The policy of a market that records its auctions.
 #[derive(Debug)]
 struct RecordedMarket {
@@ -68,11 +46,9 @@ struct RecordedMarket {
 impl RecordedMarket {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         let market = &topology.systems[*systems.first()? as usize];
-        let records = market.settings().is_some_and(Market::records_bids);
+        let unit = market.recorded_bids()?;
         let policy = market.policy();
-        let unit = bid::find(policy.name).map_or(BidUnit::Number, |row| row.unit);
-        let report = RecordedMarket { policy: policy.name.to_owned(), about: policy.about, unit };
-        if records { Some(Box::new(report)) } else { None }
+        Some(Box::new(RecordedMarket { policy: policy.name.to_owned(), about: policy.about, unit }))
     }
 }
 
@@ -84,32 +60,4 @@ impl SubjectReport for RecordedMarket {
     fn section(&self, page: &Page<'_>) -> Html {
         section::auction(self, page)
     }
-}
-
-struct AuctionAccount<'a>(&'a Tally);
-
-impl Account for AuctionAccount<'_> {
-    fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
-
-    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
-
-    fn close(&mut self, summary: &mut Summary) {
-        let sums = self.0.state::<AuctionTally>().sums;
-        let lost = |reason: LossReason| sums.lost[reason as usize];
-        summary.put(&Auctions {
-            auctions: sums.auctions,
-            bids: sums.bids(),
-            won: sums.won,
-            no_room: lost(LossReason::NoRoom),
-            no_data: lost(LossReason::NoData),
-            behind: lost(LossReason::Behind),
-        });
-    }
-}
-
-fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(Auctions { auctions, bids, won, .. }) = summary.part() else { return Vec::new() };
-    let bids = counted(bids, "bid");
-    let text = format!("{} with {bids}, of which {} won; bids.csv lists them", count(auctions), count(won));
-    vec![("auctions", text)]
 }

@@ -8,7 +8,7 @@ use crate::present::page::Page;
 use crate::present::page::html::{count, counted, micros, moment, number, table};
 use hansa_sim::grid::Task;
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
-use hansa_sim::systems::market::bid::BidUnit;
+use hansa_sim::systems::BidUnit;
 use hansa_sim::time::Time;
 
 pub(super) fn auction(market: &RecordedMarket, page: &Page<'_>) -> Html {

@@ -6,7 +6,6 @@ use crate::tables::columns::OpenTable;
 use crate::tables::csv::field;
 use hansa_sim::grid::Task;
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, Record, TaskBid};
-use hansa_sim::systems::market::Market;
 use hansa_sim::time::Time;
 use hansa_sim::topology::Topology;
 
@@ -75,8 +74,8 @@ impl SubjectTally for AuctionTally {
     }
 
     fn begin_table(&mut self, topology: &Topology) {
-        let mut markets = topology.systems.iter().filter_map(|system| system.settings::<Market>());
-        self.rows = markets.any(Market::records_bids).then(|| BIDS.header(&[]));
+        let is_recorded = topology.systems.iter().any(|system| system.recorded_bids().is_some());
+        self.rows = is_recorded.then(|| BIDS.header(&[]));
     }
 
     fn table(&mut self) -> Option<OpenTable<'_>> {

@@ -4,7 +4,7 @@ use super::*;
 use crate::{Inconsistent, Names, RecordError, Status};
 use hansa_sim::kernel::{ActorId, Entry, Place};
 use hansa_sim::protocol::{BidOutcome, CoreOffer, Record, TaskBid};
-use hansa_sim::time::Stamp;
+use hansa_sim::time::{Stamp, Time};
 use hansa_sim::topology::{self, Roster};
 
 /// One site of 4 cores under PVR. At 0, the smallest of 12, 15 and 30 go first, and 3 cores for the last are missing.

@@ -1,21 +1,20 @@
 //! Offers of sites to a market that is cleared by messages: how many, and their age when tasks are given away.
 
+mod account;
+mod figures;
 mod records;
 mod tally;
 
-use crate::markup::{Html, html};
-use serde::{Deserialize, Serialize};
-
+use self::account::OfferAccount;
+pub use self::figures::Offers;
+use self::figures::{METRICS, lines};
 use self::tally::OfferTally;
 use super::{PLAIN, Subject, SubjectReport};
-use crate::SummaryPart;
+use crate::markup::{Html, html};
 use crate::present::page::Page;
-use crate::referee::tally::JobRow;
 use crate::results::account::Account;
-use crate::results::metric::{Better, Family, Metric, Unit};
-use crate::{Summary, Tally};
-use hansa_sim::numerals::{count, counted, span};
-use hansa_sim::time::Time;
+use crate::{SummaryPart, Tally};
+use hansa_sim::numerals::{counted, span};
 use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -24,44 +23,11 @@ pub const SUBJECT: Subject = Subject {
     section: ("offers", "Offers of sites"),
     open,
     lines,
-    metrics: &[
-        Metric::new(
-            "offer_age_mean",
-            "mean age of the offer of a site when a task is given to it",
-            Family::Knowledge,
-            Unit::Seconds,
-            Better::Less,
-            |summary| Some(summary.part::<Offers>()?.age_mean),
-        ),
-        Metric::new(
-            "offer_age_max",
-            "largest age of the offer of a site when a task is given to it",
-            Family::Knowledge,
-            Unit::Seconds,
-            Better::Less,
-            |summary| Some(summary.part::<Offers>()?.age_max),
-        ),
-    ],
+    metrics: METRICS,
     records: Some(records::RECORDS),
     tally: Some(|_, book| Box::new(OfferTally::new(&book.sites))),
     ..PLAIN
 };
-
-/// The part of a summary. Ages in seconds of virtual time: from the time at which a site sends an offer to that at
-/// which a task is given to the site, if no later offer has arrived by then. An offer may be old because nothing has
-/// changed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Offers {
-    pub offers: u64,
-    /// Tasks given to sites, more than once if they were lost.
-    pub given: u64,
-    pub age_mean: f64,
-    pub age_max: f64,
-}
-
-impl SummaryPart for Offers {
-    const NAME: &'static str = "offers";
-}
 
 #[derive(Debug)]
 struct OfferReport;
@@ -87,34 +53,6 @@ impl SubjectReport for OfferReport {
             span(age_max)
         )
     }
-}
-
-struct OfferAccount<'a>(&'a Tally);
-
-impl Account for OfferAccount<'_> {
-    fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
-
-    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
-
-    fn close(&mut self, summary: &mut Summary) {
-        let sums = self.0.state::<OfferTally>().sums;
-        let age_mean = if sums.given == 0 { 0.0 } else { sums.ages as f64 / sums.given as f64 / 1e6 };
-        let offers = sums.offers;
-        let given = sums.given;
-        let age_max = sums.age_max as f64 / 1e6;
-        summary.put(&Offers { offers, given, age_mean, age_max });
-    }
-}
-
-fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(Offers { offers, age_mean, age_max, .. }) = summary.part() else { return Vec::new() };
-    let text = format!(
-        "{}; {} old on average when a task is given away, {} at most",
-        count(offers),
-        span(age_mean),
-        span(age_max)
-    );
-    vec![("offers", text)]
 }
 
 #[cfg(test)]

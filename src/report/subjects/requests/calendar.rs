@@ -1,6 +1,6 @@
 //! Reserved share of each site over time: one sheet of equal intervals per site, like a calendar.
 
-use super::until;
+use super::account::until;
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};

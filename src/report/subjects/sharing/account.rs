@@ -10,7 +10,7 @@ use crate::tables::columns::OpenTable;
 use crate::tables::columns::{TableForm, number, seconds, text, whole};
 use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
-use hansa_sim::systems::dfrs::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
+use hansa_sim::grid::sharing::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
 use hansa_sim::time::{Span, Time};
 
 pub struct Accounting<'a> {

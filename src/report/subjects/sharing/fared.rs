@@ -2,7 +2,7 @@
 
 use crate::referee::tally::{JobRow, Stint, StintEnd};
 use hansa_sim::grid::Needs;
-use hansa_sim::systems::dfrs::{Moves, Need, Timed};
+use hansa_sim::grid::sharing::{Moves, Need, Timed};
 use hansa_sim::time::Time;
 
 /// A job that has ended.

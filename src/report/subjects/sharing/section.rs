@@ -14,8 +14,8 @@ use crate::present::page::chart::{
 use crate::present::page::html::{Digits, at, count, counted, number, short, table};
 use crate::present::page::stacks::{STEPS, Strips};
 use crate::present::page::{CHART, LONG, PARTS, Page};
+use hansa_sim::grid::sharing::bounded_stretch;
 use hansa_sim::math;
-use hansa_sim::systems::dfrs::bounded_stretch;
 
 /// Sites that are shown, before the rest is left out.
 const SITES_MAX: usize = 40;

@@ -1,17 +1,9 @@
 //! A cluster without a grid, from the first submission to the last end: for comparisons of algorithms.
 
-use super::measures::Moves;
-use super::{Changes, Cluster, Events, Fractional, Need};
+use super::{Changes, Cluster, Events, Fractional};
+use crate::grid::sharing::{Moves, Timed};
 use crate::grid::{JobId, TaskId};
-use crate::time::{Span, Time};
-
-/// A job with its run time on exclusive nodes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Timed {
-    pub submit: Time,
-    pub runtime: Span,
-    pub need: Need,
-}
+use crate::time::Time;
 
 /// Results of a run.
 #[derive(Clone, Debug, PartialEq)]

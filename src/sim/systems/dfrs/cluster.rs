@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use super::algorithm::{Action, Fractional, Grace, Optimise, Periodic, VirtualTime};
 use super::greedy::{self, Failures};
 use super::idle::{Idle, PriorityBand};
-use super::need::TOLERANCE;
 use super::ranking::PriorityRanking;
 use super::room::{Fits, NodeLoads, TaskPlaces, UpNodes};
-use super::{MappingRefusal, Need, mcb8, stretch, yields};
+use super::{MappingRefusal, Moves, Need, mcb8, stretch, yields};
+use crate::grid::sharing::need::TOLERANCE;
 use crate::grid::{Images, MoveCost, NodeSet, TaskId};
 use crate::time::{Span, Time};
 
@@ -511,6 +511,17 @@ impl Cluster {
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
         PriorityRanking::of(who.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
+    }
+}
+
+impl Moves {
+    /// Adds the pauses and moves of an instant.
+    pub fn count(&mut self, changes: &Changes, need: impl Fn(TaskId) -> Need) {
+        self.preemptions += changes.paused.len() as u64;
+        self.migrations += changes.migrated.len() as u64;
+        self.paused += changes.paused.iter().map(|job| need(*job).total_memory()).sum::<f64>();
+        let migrated = changes.migrated.iter().map(|placed| f64::from(placed.moved) * need(placed.job).memory);
+        self.migrated += migrated.sum::<f64>();
     }
 }
 

@@ -1,8 +1,8 @@
 //! Greedy placement: tasks go to the nodes with the least load, immediately or not at all. Section 4.1 of the paper.
 
 use super::Need;
-use super::need::{TOLERANCE, fits, slots};
 use super::room::{NodeLoads, TaskPlaces};
+use crate::grid::sharing::need::{TOLERANCE, fits, slots};
 
 /// Places each task of a job on the node with the least load and enough memory, of equal ones the lowest; or no task at
 /// all. O(tasks x nodes); O(nodes) if they do not fit.

@@ -150,9 +150,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::grid::sharing::need::slots;
     use crate::grid::{JobId, TaskId};
     use crate::systems::dfrs::algorithm::{Action, family};
-    use crate::systems::dfrs::need::slots;
     use crate::systems::dfrs::{Need, greedy, room::NodeLoads};
     use crate::time::Span;
 

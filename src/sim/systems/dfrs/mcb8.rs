@@ -14,8 +14,8 @@
 
 use super::Need;
 use super::algorithm::Sort;
-use super::need::TOLERANCE;
 use super::room::TaskPlaces;
+use crate::grid::sharing::need::TOLERANCE;
 
 /// A live job to be placed.
 pub(super) struct Candidate<'a> {

@@ -16,15 +16,12 @@
 
 mod algorithm;
 mod alone;
-mod bound;
 mod cluster;
 mod greedy;
 mod idle;
 mod manager;
 mod mcb8;
-mod measures;
 mod name;
-mod need;
 mod ranking;
 mod room;
 mod stretch;
@@ -32,12 +29,13 @@ mod stretch;
 mod tests;
 mod yields;
 
+pub use crate::grid::sharing::{
+    BadNeed, Bound, MappingRefusal, Moves, Need, Timed, Usage, bound, bound_within, bounded_stretch, offered_load,
+    underutilisation,
+};
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic, VirtualTime};
-pub use alone::{ClusterRun, Timed, run, run_on};
-pub use bound::{Bound, bound, bound_within};
+pub use alone::{ClusterRun, run, run_on};
 pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};
 pub use manager::KIND;
-pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
 pub use name::NameError;
-pub use need::{BadNeed, MappingRefusal, Need};
 pub use room::TaskPlaces;

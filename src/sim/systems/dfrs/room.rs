@@ -1,8 +1,8 @@
 //! Free memory and load of each node.
 
 use super::Need;
-use super::need::TOLERANCE;
 use crate::grid::NodeSet;
+use crate::grid::sharing::need::TOLERANCE;
 
 /// Number of a job's tasks on each of its nodes: `(node, tasks)`, ascending, none of them 0. Empty if the job is on no
 /// node.

@@ -1,6 +1,6 @@
 //! The market's row, and the actors of its grid.
 
-use super::bid::{self, BidPolicy};
+use super::bid::{self, BidPolicy, BidUnit};
 use super::offering::Offering;
 use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Program, Site};
@@ -9,7 +9,7 @@ use crate::settings::Walk;
 use crate::systems::distribute::submit;
 use crate::systems::failing::{in_turn, in_turn_under};
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, Own,
+    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
     PlacementError, Policy, Senders, Service, System, SystemRow, Traits,
 };
 use crate::time::Span;
@@ -71,6 +71,10 @@ impl System for Market {
         self.bidder.as_mut().map(|bidder| &mut bidder.program)
     }
 
+    fn hub_program(&self) -> Option<(HubProgram, &Program)> {
+        Some((HubProgram::Bidder, &self.bidder.as_ref()?.program))
+    }
+
     fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
         let policy = match self.policy.as_str() {
             EXTERNAL => *decider.and_then(|decider| decider.downcast().ok()).ok_or(ActorError::NoDecider)?,
@@ -97,6 +101,11 @@ impl System for Market {
 
     fn offers_every(&self) -> Option<Span> {
         self.clears_by_messages().then_some(self.offers_every)
+    }
+
+    fn recorded_bids(&self) -> Option<BidUnit> {
+        let unit = || bid::find(self.policy().name).map_or(BidUnit::Number, |row| row.unit);
+        self.records_bids().then(unit)
     }
 
     fn offer_at_once(&mut self) {

@@ -7,6 +7,7 @@ use super::desk::{Desk, DeskTerms, PlanningMode, longest};
 use super::forecast::History;
 use super::manager::NegotiatingManager;
 use super::rules::{Provisioning, walk_site};
+use super::strategy::StrategyRow;
 use super::user_keys::walk_user;
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
@@ -15,7 +16,7 @@ use crate::roles::{self, Planner};
 use crate::settings::{Walk, counted};
 use crate::systems::{
     ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, NegotiatedJob, Own,
-    PlacementError, Policy, Senders, Service, Submissions, System, SystemRow, Traits,
+    PlacementError, Policy, Senders, Service, StrategyTraits, Submissions, System, SystemRow, Traits,
 };
 use crate::time::Span;
 use crate::workload::rigids::Handed;
@@ -59,6 +60,11 @@ pub const ROW: SystemRow = SystemRow {
 impl System for Provisioning {
     fn row(&self) -> &'static SystemRow {
         &ROW
+    }
+
+    fn strategy_of(&self, user: &User) -> Option<StrategyTraits> {
+        let StrategyRow { bargains, pads, has_legs, .. } = *strategy::find(&user.approach.strategy)?;
+        Some(StrategyTraits { bargains, pads, has_legs })
     }
 
     fn walk(&mut self, w: &mut dyn Walk, linked: bool) {

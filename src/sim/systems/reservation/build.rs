@@ -11,8 +11,8 @@ use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, Own, Policy,
-    Senders, Service, System, SystemRow, Traits,
+    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
+    Policy, Senders, Service, System, SystemRow, Traits,
 };
 use crate::workload::Workload;
 
@@ -54,6 +54,10 @@ impl System for Reservation {
 
     fn program_mut(&mut self) -> Option<&mut Program> {
         self.allocator.as_mut()
+    }
+
+    fn hub_program(&self) -> Option<(HubProgram, &Program)> {
+        Some((HubProgram::Allocator, self.allocator.as_ref()?))
     }
 
     fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {

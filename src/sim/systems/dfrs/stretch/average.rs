@@ -8,10 +8,10 @@
 //! platforms agree.
 
 use super::super::Need;
-use super::super::need::TOLERANCE;
 use super::super::room::TaskPlaces;
 use super::super::yields::{concerned, short_rows};
 use super::Age;
+use crate::grid::sharing::need::TOLERANCE;
 
 /// Relative gap to the lowest sum at which the iteration stops.
 const GAP: f64 = 5e-5;

@@ -5,9 +5,9 @@
 //! computed exactly.
 
 use super::super::Need;
-use super::super::need::TOLERANCE;
 use super::super::room::TaskPlaces;
 use super::Age;
+use crate::grid::sharing::need::TOLERANCE;
 
 /// Yield of each job, from pace `found` on. A round settles the jobs of at least one node, and updates only nodes of
 /// these jobs: O(N + Q) per round, for N nodes and the sum Q of the squares of the numbers of jobs on these.

@@ -9,8 +9,8 @@ mod maximum;
 
 use super::algorithm::Sort;
 use super::mcb8::{Candidate, Packer, bisect, keep_most};
-use super::need::TOLERANCE;
 use super::room::TaskPlaces;
+use crate::grid::sharing::need::TOLERANCE;
 pub(super) use average::average;
 pub(super) use maximum::maximum;
 

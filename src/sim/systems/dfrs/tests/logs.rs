@@ -1,8 +1,9 @@
 //! Whole runs of small sets of jobs, worked by hand and by two other programs.
 
-use super::super::{Cluster, Timed, bound, bounded_stretch, measures::seconds, run, run_on, underutilisation};
+use super::super::{Cluster, Timed, bound, bounded_stretch, run, run_on, underutilisation};
 use super::{algorithm, timed};
 use crate::grid::Images;
+use crate::grid::sharing::measures::seconds;
 use crate::time::{Span, Time};
 
 const A: [(u64, u64, u32, f64, f64); 4] =

@@ -3,8 +3,8 @@
 mod average;
 
 use super::Need;
-use super::need::TOLERANCE;
 use super::room::TaskPlaces;
+use crate::grid::sharing::need::TOLERANCE;
 pub(super) use average::average;
 
 /// Relative difference of two nodes' shares that counts as none.

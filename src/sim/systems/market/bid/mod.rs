@@ -13,6 +13,7 @@ mod srtf;
 
 use super::rules::Market;
 use crate::grid::{Job, JobId, Named};
+pub use crate::systems::BidUnit;
 use crate::systems::EXTERNAL;
 use crate::time::{Span, Time};
 
@@ -112,17 +113,6 @@ impl Bidder<'_> {
     pub fn projected_value(&self, at: &Instant) -> f64 {
         self.job.worth.as_ref().map_or(0.0, |worth| worth.max * worth.curve.factor(self.projected_slr(at)))
     }
-}
-
-/// Meaning of a bid's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BidUnit {
-    /// A time of the run, in microseconds from its start.
-    TimeMicros,
-    /// A duration in microseconds.
-    SpanMicros,
-    /// Ticks, value, or a number without a unit.
-    Number,
 }
 
 /// A policy that a topology may name.

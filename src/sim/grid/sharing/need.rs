@@ -1,7 +1,7 @@
 //! Needs of a job on a cluster.
 
 /// Tolerance of comparisons of sums with 1, and of loads with each other.
-pub(super) const TOLERANCE: f64 = 1e-9;
+pub(crate) const TOLERANCE: f64 = 1e-9;
 
 /// Number of tasks of a job, and the needs of each on its node.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,11 +62,11 @@ impl Need {
 }
 
 /// True if a task with this memory fits into the free part of a node.
-pub(super) fn fits(free: f64, memory: f64) -> bool {
+pub(crate) fn fits(free: f64, memory: f64) -> bool {
     memory <= free + TOLERANCE
 }
 
 /// Number of tasks with this memory that fit into the free part of a node.
-pub(super) fn slots(free: f64, memory: f64) -> u64 {
+pub(crate) fn slots(free: f64, memory: f64) -> u64 {
     ((free + TOLERANCE) / memory).max(0.0) as u64
 }

@@ -1,9 +1,8 @@
-//! Quality of a schedule. Section 5 of the paper.
+//! Quality of a schedule of jobs that share nodes, by section 5 of the paper.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Changes, Need, Timed};
-use crate::grid::TaskId;
+use super::Timed;
 use crate::time::{Span, Time};
 
 /// Threshold of run times and turnarounds, in seconds.
@@ -30,14 +29,6 @@ impl Moves {
         self.migrations += other.migrations;
         self.paused += other.paused;
         self.migrated += other.migrated;
-    }
-
-    pub fn count(&mut self, changes: &Changes, need: impl Fn(TaskId) -> Need) {
-        self.preemptions += changes.paused.len() as u64;
-        self.migrations += changes.migrated.len() as u64;
-        self.paused += changes.paused.iter().map(|job| need(*job).total_memory()).sum::<f64>();
-        let migrated = changes.migrated.iter().map(|placed| f64::from(placed.moved) * need(placed.job).memory);
-        self.migrated += migrated.sum::<f64>();
     }
 }
 
@@ -88,6 +79,6 @@ pub fn offered_load(nodes: u32, jobs: &[Timed]) -> f64 {
     work / (f64::from(nodes) * seconds(span))
 }
 
-pub(super) fn seconds(span: Span) -> f64 {
+pub(crate) fn seconds(span: Span) -> f64 {
     span.micros() as f64 / 1e6
 }

@@ -1,0 +1,236 @@
+//! The numbers of failures: the part of a summary, and its metrics, cards and lines.
+
+use serde::{Deserialize, Serialize};
+
+use crate::present::page::html;
+use crate::results::metric::{Better, Family, Metric, Unit};
+use crate::{Summary, SummaryPart};
+use hansa_sim::numerals::{count, number, percent, span, volume};
+use hansa_sim::settings::counted;
+
+pub const METRICS: &[Metric] = &[
+    Metric::new(
+        "availability",
+        "share of the time of nodes for which they were up",
+        Family::Failures,
+        Unit::Share,
+        Better::Neither,
+        |summary| summary.part::<Failures>()?.availability,
+    ),
+    Metric::new(
+        "goodput",
+        "work that became results, as a share of what nodes could have done while they were up",
+        Family::Failures,
+        Unit::Share,
+        Better::More,
+        |summary| summary.part::<Failures>()?.goodput,
+    ),
+    Metric::new(
+        "efficiency",
+        "work that became results, as a share of what nodes did where failures and checkpoints cost some",
+        Family::Failures,
+        Unit::Share,
+        Better::More,
+        |summary| summary.part::<Failures>()?.efficiency,
+    ),
+    Metric::new(
+        "lost_tasks",
+        "number of times that a task was lost because its node failed",
+        Family::Failures,
+        Unit::Count,
+        Better::Less,
+        |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
+    ),
+    Metric::new(
+        "link_availability",
+        "share of the time for which the links that fail were up",
+        Family::Failures,
+        Unit::Share,
+        Better::Neither,
+        |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
+    ),
+    Metric::new(
+        "held_up",
+        "time for which data was held up by links that were down, seconds, over all flows",
+        Family::Failures,
+        Unit::Seconds,
+        Better::Less,
+        |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
+    ),
+    Metric::new(
+        "bytes_again",
+        "bytes that were sent again because a link failed",
+        Family::Failures,
+        Unit::Bytes,
+        Better::Less,
+        |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
+    ),
+];
+
+/// Totals. `work` is the sum of `work_useful`, `work_lost`, `work_checkpoints` and `work_unfinished`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Failures {
+    /// Number of node failures.
+    pub node_failures: u64,
+    pub availability: Option<f64>,
+    /// Numbers of losses and of restarts of tasks.
+    pub tasks_lost: u64,
+    pub restarts: u64,
+    /// Jobs that were given up after they had run.
+    pub given_up: u64,
+    /// Mean duration from a loss until the task ran again.
+    pub mean_recovery: Option<f64>,
+    pub checkpoints: u64,
+    pub work: f64,
+    pub work_useful: f64,
+    pub work_lost: f64,
+    pub work_checkpoints: f64,
+    pub work_unfinished: f64,
+    pub goodput: Option<f64>,
+    pub efficiency: Option<f64>,
+    /// The sites that fail.
+    pub sites: Vec<FailingSite>,
+    /// The links, where some fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<FailingLinks>,
+}
+
+/// Effects of failed links on data.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingLinks {
+    pub link_failures: u64,
+    /// Mean over the links that fail.
+    pub availability: Option<f64>,
+    /// Number of flows that were held up, and number of stalls.
+    pub flows_held_up: u64,
+    pub times_held_up: u64,
+    /// Sum of the delays, from the failure of a link until links are used again.
+    pub held_up: f64,
+    /// Number of detours over other links.
+    pub reroutes: u64,
+    pub bytes_again: u64,
+    /// The links that fail.
+    pub links: Vec<FailingLink>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingLink {
+    pub name: String,
+    pub failures: u64,
+    /// Seconds.
+    pub down: f64,
+    pub availability: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FailingSite {
+    pub name: String,
+    pub nodes: u64,
+    pub node_failures: u64,
+    /// Node seconds.
+    pub down: f64,
+    pub availability: Option<f64>,
+    pub tasks_lost: u64,
+}
+
+impl SummaryPart for Failures {
+    const NAME: &'static str = "failures";
+}
+
+pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
+    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), html::percent);
+    let recovery =
+        failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", html::span(mean)));
+    let mut cards = Vec::new();
+    if let Some(network) = &failures.network {
+        let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
+        cards.push((
+            "Links available",
+            share(network.availability),
+            format!("of the time of those that fail; {}", counted(*link_failures, "link failure")),
+        ));
+        cards.push((
+            "Data held up",
+            html::span(network.held_up),
+            format!(
+                "{}; {}, {} sent again",
+                counted(*flows_held_up, "flow"),
+                counted(*reroutes, "reroute"),
+                html::volume(network.bytes_again as f64)
+            ),
+        ));
+    }
+    if failures.sites.is_empty() {
+        return cards;
+    }
+    cards.extend([
+        (
+            "Availability",
+            share(failures.availability),
+            format!("of node time; {}", counted(failures.node_failures, "node failure")),
+        ),
+        ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
+        ("Tasks lost", count(failures.tasks_lost), format!("{} started again{recovery}", count(failures.restarts))),
+    ]);
+    cards
+}
+
+pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
+    let hours = |work: f64| number(work / 3600.0);
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let Failures { work_lost, work_checkpoints, tasks_lost, restarts, given_up, node_failures, .. } = failures;
+    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", span(mean)));
+    let mut lines = Vec::new();
+    if let Some(network) = &failures.network {
+        let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
+        lines.push((
+            "links",
+            format!("{}, up for {} of their time", counted(*link_failures, "failure"), share(network.availability)),
+        ));
+        let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
+        lines.push((
+            "data",
+            format!(
+                "{} held up for {held_up} in all; {}, {again} sent again",
+                counted(*flows_held_up, "flow"),
+                counted(*reroutes, "reroute")
+            ),
+        ));
+    }
+    if failures.sites.is_empty() {
+        return lines;
+    }
+    lines.extend([
+        (
+            "failures",
+            format!(
+                "{}; nodes were up {} of the time, goodput {} of that",
+                counted(node_failures, "node failure"),
+                share(failures.availability),
+                share(failures.goodput)
+            ),
+        ),
+        (
+            "lost",
+            format!(
+                "{} (counting each loss); {}{recovery}; {} given up",
+                counted(tasks_lost, "task"),
+                counted(restarts, "restart"),
+                counted(given_up, "job")
+            ),
+        ),
+        (
+            "work",
+            format!(
+                "{} of what ran became results; {} node h lost, {} in {}",
+                share(failures.efficiency),
+                hours(work_lost),
+                hours(work_checkpoints),
+                counted(failures.checkpoints, "checkpoint")
+            ),
+        ),
+    ]);
+    lines
+}

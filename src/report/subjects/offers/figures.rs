@@ -1,0 +1,53 @@
+//! The numbers of offers: the part of a summary, and its metrics and line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::results::metric::{Better, Family, Metric, Unit};
+use crate::{Summary, SummaryPart};
+use hansa_sim::numerals::{count, span};
+
+pub const METRICS: &[Metric] = &[
+    Metric::new(
+        "offer_age_mean",
+        "mean age of the offer of a site when a task is given to it",
+        Family::Knowledge,
+        Unit::Seconds,
+        Better::Less,
+        |summary| Some(summary.part::<Offers>()?.age_mean),
+    ),
+    Metric::new(
+        "offer_age_max",
+        "largest age of the offer of a site when a task is given to it",
+        Family::Knowledge,
+        Unit::Seconds,
+        Better::Less,
+        |summary| Some(summary.part::<Offers>()?.age_max),
+    ),
+];
+
+/// The part of a summary. Ages in seconds of virtual time: from the time at which a site sends an offer to that at
+/// which a task is given to the site, if no later offer has arrived by then. An offer may be old because nothing has
+/// changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Offers {
+    pub offers: u64,
+    /// Tasks given to sites, more than once if they were lost.
+    pub given: u64,
+    pub age_mean: f64,
+    pub age_max: f64,
+}
+
+impl SummaryPart for Offers {
+    const NAME: &'static str = "offers";
+}
+
+pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(Offers { offers, age_mean, age_max, .. }) = summary.part() else { return Vec::new() };
+    let text = format!(
+        "{}; {} old on average when a task is given away, {} at most",
+        count(offers),
+        span(age_mean),
+        span(age_max)
+    );
+    vec![("offers", text)]
+}
