@@ -97,7 +97,9 @@ pub(crate) struct Totals {
 
 impl JobBook {
     pub fn new(topology: &Topology, names: &Names, waiting_systems: Vec<u32>) -> JobBook {
-        let (mut sites, mut first_core, mut first_user) = (Vec::new(), 0, ActorId(u32::MAX));
+        let mut sites = Vec::new();
+        let mut first_core = 0;
+        let mut first_user = ActorId(u32::MAX);
         for (actor, role) in (0..).map(ActorId).zip(Roster::of(topology).roles) {
             match role {
                 Role::Site(site) => {
@@ -421,7 +423,8 @@ impl Reckoning {
         let is_linked = topology.cables.is_some() && system.counts_transfers();
         let lone = is_linked.then(|| lone_times(topology, number));
         let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
-        let (has_queues, is_central) = (row.traits.is_rigid, row.service.is_some());
+        let has_queues = row.traits.is_rigid;
+        let is_central = row.service.is_some();
         Reckoning { key: row.key, tick, ccr_millionths, lone, has_queues, is_central, gives: row.gives }
     }
 

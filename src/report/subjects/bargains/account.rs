@@ -192,7 +192,8 @@ impl Account for Accounts<'_> {
             all.stale += user.stale;
             all.given_up += user.given_up;
         }
-        let (settled, known) = (self.bargains.verdicts_aside(), self.together);
+        let settled = self.bargains.verdicts_aside();
+        let known = self.together;
         let Verdicts { whole, broken, torn, .. } = settled;
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
@@ -225,7 +226,8 @@ impl Accounts<'_> {
             let one = Earned { site, earned, queue, rents, fees, charges, penalties, compensation, bookings };
             self.all.sites.push(one);
         }
-        let (mut paid, mut got) = (self.bargains.pending(), Area::ZERO);
+        let mut paid = self.bargains.pending();
+        let mut got = Area::ZERO;
         for (at, user) in self.users.iter().enumerate() {
             let counts = self.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
             paid += user.area.saturating_sub(counts.used) + counts.rents + counts.fees + counts.penalties;

@@ -328,7 +328,8 @@ impl BargainTally {
     ) -> CountResult {
         let open = self.close_booking(book, by, *booking)?;
         let Part { procs, .. } = open.receipt.part;
-        let (rest, rent) = (Area::of(procs, open.receipt.part.end().since(by.now)), *refund + *penalty);
+        let rest = Area::of(procs, open.receipt.part.end().since(by.now));
+        let rent = *refund + *penalty;
         let counts = self.of(open.user);
         counts.handed_back += 1;
         counts.charge(&open, *used);

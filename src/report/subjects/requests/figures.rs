@@ -172,7 +172,8 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {
-        let (given, Reservations { moved, shortened, broken, .. }) = (number(all.compensation / 3600.0), &all);
+        let given = number(all.compensation / 3600.0);
+        let Reservations { moved, shortened, broken, .. } = &all;
         let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
         ("promises", told)
     });

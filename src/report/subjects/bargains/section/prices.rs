@@ -13,7 +13,8 @@ use hansa_sim::math;
 /// A chart with one point per quote; empty without quotes.
 pub fn quotes(page: &Page<'_>, site: usize) -> Html {
     let (tally, window) = (page.tally, page.window);
-    let (mut quoted, mut stale) = (Vec::new(), Vec::new());
+    let mut quoted = Vec::new();
+    let mut stale = Vec::new();
     for seen in &tally.state::<BargainTally>().seen {
         match *seen {
             NegotiationData::Quote { site: place, time, soonest, .. } if place as usize == site => {
