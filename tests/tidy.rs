@@ -171,8 +171,8 @@ const ABOUT_ONE_SYSTEM: &[&str] = &[
     "src/run/reproduce/",
 ];
 
-/// Topologies, reports, the catalogue and the edge reach systems through the registry. A subject of reports may have the
-/// noun of its domain for a name, and the keys of its systems in its row, but it uses no module of a system.
+/// Topologies, reports, the catalogue and the edge reach systems through the registry. A subject of reports may have
+/// the noun of its domain for a name, and the keys of its systems in its row, but it uses no module of a system.
 #[test]
 fn topologies_reports_and_the_edge_name_no_system() {
     let sources = sources();

@@ -54,7 +54,7 @@ impl Recording {
     /// Writes the rows of tables that are complete while the run goes on, of at least this many bytes.
     fn write_tables(&mut self, least: usize) -> Result<(), FileError> {
         for (file, rows) in self.recorder.tally.tables_so_far().filter(|(_, rows)| rows.len() >= least) {
-            self.shelf.put(file, rows)?;
+            self.shelf.append_to(file, rows)?;
             rows.clear();
         }
         Ok(())

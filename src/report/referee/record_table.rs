@@ -1,5 +1,5 @@
-//! Tables of records: each kind of record once, with its form in a line of `events.jsonl`, its sentence, and its meaning
-//! for a tally.
+//! Tables of records: each kind of record once, with its form in a line of `events.jsonl`, its sentence, and its
+//! meaning for a tally.
 
 use super::events::{Cursor, EventReader, EventWriter, Unreadable};
 use crate::Names;

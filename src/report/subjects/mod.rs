@@ -85,7 +85,7 @@ pub(super) struct Subject {
     /// Its records, if it has any.
     pub records: Option<RecordTable>,
     /// Begins its state beside the book of jobs, which takes its records.
-    pub tally: Option<fn(&Topology, &JobBook) -> Box<dyn SubjectTally>>,
+    pub tally: Option<OpenTally>,
 }
 
 /// A subject without anything of its own.
@@ -103,6 +103,8 @@ const PLAIN: Subject = Subject {
     records: None,
     tally: None,
 };
+
+type OpenTally = fn(&Topology, &JobBook) -> Box<dyn SubjectTally>;
 
 type OpenReport = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
 

@@ -9,6 +9,7 @@ use rustix::fs::{Access, access};
 
 use super::starting::{how_to_get, why_not};
 use super::{Failure, Wanted, batsim, describe_program, program_of, resolve_word, slurm, wanted_programs};
+use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::Tongue;
 use hansa_sim::topology::{Loaded, Roster, Topology};
 
@@ -74,8 +75,10 @@ pub fn look_for(loaded: &Loaded) -> Absent {
 /// The key of a topology that names the program.
 fn program_key(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
-        Wanted::Bidder(_) => "market.bidder.command".to_owned(),
-        Wanted::Allocator(..) => "reservation.allocator.command".to_owned(),
+        Wanted::Hub(system, HubProgram::Bidder, _) => format!("{}.bidder.command", topology.systems[system].row().key),
+        Wanted::Hub(system, HubProgram::Allocator, _) => {
+            format!("{}.allocator.command", topology.systems[system].row().key)
+        }
         Wanted::Manager(site, _) => format!("site.{}.command", topology.sites[site].name),
         Wanted::Planner(user) => format!("user.{}.command", topology.users[user].name),
     }

@@ -15,15 +15,16 @@ use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use hansa_sim::systems::market::{AskWhen, BestBid, Market};
 
-pub fn greet(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
+pub fn greet_bidder(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
     let topology = around.topology;
     let market: &Market = topology.systems[system].settings().expect("only a market has a bidder");
     let foreign = market.bidder.as_ref().expect("the market names its bidder");
-    fn cluster<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
+    fn cluster_line<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
         ClusterLine { name: &site.name, cores: site.cores, kind: &kinds[usize::from(site.kind.0)] }
     }
-    let sites = topology.sites.iter().map(|site| cluster(site, &topology.kinds)).collect();
-    let (ask, winner) = (foreign.ask.word(), foreign.winner.word());
+    let sites = topology.sites.iter().map(|site| cluster_line(site, &topology.kinds)).collect();
+    let ask = foreign.ask.word();
+    let winner = foreign.winner.word();
     let facts = BidderFacts { ask, winner, tick: seconds(market.tick.micros()), sites };
     let bidder = BidderProgram {
         winner: match foreign.winner {

@@ -298,14 +298,16 @@ pub fn start_programs(
     let mut deciders = ExternalDeciders::new();
     for (id, wanted, begun) in begun {
         let greeted = match (begun, wanted) {
-            (Begun::Batsim(begun), _) => batsim::greet(&around, begun),
-            (Begun::Slurm(begun), _) => slurm::greet(&around, *begun),
-            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Bidder, _)) => bidder::greet(&around, talk, system),
-            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Allocator, _)) => {
-                allocator::greet(&around, talk, system)
+            (Begun::Batsim(begun), _) => batsim::greet_batsim(&around, begun),
+            (Begun::Slurm(begun), _) => slurm::greet_slurm(&around, *begun),
+            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Bidder, _)) => {
+                bidder::greet_bidder(&around, talk, system)
             }
-            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet(&around, talk, site),
-            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet(&around, talk, user),
+            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Allocator, _)) => {
+                allocator::greet_allocator(&around, talk, system)
+            }
+            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet_manager(&around, talk, site),
+            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet_planner(&around, talk, user),
         };
         let decider = greeted.map_err(|trouble| match trouble {
             Trouble::Stopped => interrupted_failure(),

@@ -1,8 +1,9 @@
 //! The systems of the papers: one folder per paper, and one row in [`ALL`] per system.
 //!
-//! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows (`report/subjects/`)
-//! refer to systems by their keys. Commands about one system (`bench`, external policies) name theirs. A system's
-//! folder holds its settings, its rules and its actors; its `build.rs` builds the actors of a grid.
+//! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows
+//! (`report/subjects/`) refer to systems by their keys. Commands about one system (`bench`, external policies) name
+//! theirs, which `tests/tidy.rs` lists. A system's folder holds its settings, its rules and its actors; its
+//! `build.rs` builds the actors of a grid.
 
 pub mod batch;
 pub mod dfrs;

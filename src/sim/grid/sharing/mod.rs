@@ -1,4 +1,5 @@
-//! Jobs that share the nodes of a cluster: their needs, measures of a schedule, and a bound of what any schedule can do.
+//! Jobs that share the nodes of a cluster: their needs, measures of a schedule, and a bound of what any schedule can
+//! do.
 //!
 //! Algorithms are in `systems/dfrs/`, whose paper defines all of these.
 
