@@ -4,7 +4,7 @@
 //! Growth: a plan with evaluations x tasks x slots; prices with candidate starts x (fixed and waiting jobs); a forecast
 //! with the logarithm of the waits kept; a history with jobs x concurrent jobs.
 
-use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Site};
+use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Settings, Site};
 use hansa_sim::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa_sim::random::SplitMix64;
 use hansa_sim::roles::queue::Ask;
@@ -109,17 +109,17 @@ fn histories() {
     let extent = Extent { days: 30, histories: 1, ..FULL };
     let is_it = |piece: &Piece| {
         let text = format!("{piece:?}");
-        text.contains("Ctc, load: 2, share: 10, alpha: Some(0.5), planner: \"slotlist\", estimates: Exact")
+        text.contains("Ctc, load: 2, share: 10, alpha: Some(0.5), planner: Usual, estimates: Exact")
     };
     let piece = extent.pieces().into_iter().find(is_it).expect("the experiment has such a history");
-    let (taken, rows) = measured(|| extent.run(&Logs::default(), piece));
+    let (taken, rows) = measured(|| extent.run(&Settings::default(), &Logs::default(), piece));
     assert!(!rows.is_empty());
     println!("{:<58}{:>12}{:>12}", "30 days of CTC, one in ten reserves", pretty(taken), pretty(2.0));
 }
 
 /// Slots that CTC advertises at the first moment with at least this many.
 fn advert(least: usize) -> Vec<Slot> {
-    let background = Logs::default().background(Site::Ctc, 880, 40, Estimates::Exact, 7);
+    let background = Logs::default().background(&Settings::default(), (Site::Ctc, 880), 40, Estimates::Exact, 7);
     let desk = Desk::new(
         DeskTerms::new(430, PlanningMode::Exact),
         planner::build("slotlist").expect("there is one"),

@@ -112,7 +112,7 @@ pub struct Later {
 }
 
 /// A task at a site.
-pub(super) struct Stay<'a> {
+pub(crate) struct Stay<'a> {
     pub row: &'a JobRow,
     pub index: usize,
     /// Time at which it joined the queue.
@@ -260,7 +260,7 @@ impl Tally {
     }
 
     /// All tasks that were given to a site.
-    pub(super) fn stays(&self, site: u32) -> Vec<Stay<'_>> {
+    pub(crate) fn stays(&self, site: u32) -> Vec<Stay<'_>> {
         let mut stays = Vec::new();
         let latency = self.sites[site as usize].latency;
         for row in self.jobs.values() {

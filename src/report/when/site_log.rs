@@ -5,7 +5,7 @@ use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::Topology;
 
 use crate::Tally;
-use crate::log_numbers::LogNumbers;
+use crate::referee::log_numbers::LogNumbers;
 
 /// A job at a site, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
