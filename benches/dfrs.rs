@@ -6,11 +6,12 @@
 
 use std::path::Path;
 
-use hansa_papers::dfrs::{BEST, NODES, timed};
+use hansa_papers::dfrs::{BEST, NODES, speed_inputs};
 use hansa_run::gzip;
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::systems::dfrs::{
-    Algorithm, Cluster, Events, Fractional, Need, Timed, bound, bounded_stretch, run, underutilisation,
+    Algorithm, Cluster, Events, Fractional, Need, Timed, bounded_stretch, compute_bound, measure_underutilisation,
+    run_alone,
 };
 use hansa_sim::time::Time;
 use hansa_sim::workload::{needs, swf};
@@ -23,14 +24,14 @@ pub fn main(arguments: &[String]) {
         let name = arguments.next().unwrap_or_else(|| format!("{BEST}/period=3000"));
         return log(Path::new(&path), nodes, &name);
     }
-    let (trace, crowd) = timed();
+    let (trace, crowd) = speed_inputs();
     println!("1,000 jobs on {NODES} nodes");
     println!("{:<48}{:>12}{:>12}{:>12}", "algorithm", "CPU ms", "instants", "us each");
     let mut slowest = (0.0, String::new());
-    for algorithm in Algorithm::published() {
+    for algorithm in Algorithm::all_published() {
         let Algorithm::Dfrs(rules) = algorithm else { continue };
         let mut instants = 0;
-        let seconds = measured(|| drop(run(rules, NODES, &trace, |_, _, _| instants += 1)));
+        let seconds = measured(|| drop(run_alone(rules, NODES, &trace, |_, _, _| instants += 1)));
         if seconds > slowest.0 {
             slowest = (seconds, algorithm.to_string());
         }
@@ -40,7 +41,7 @@ pub fn main(arguments: &[String]) {
         }
     }
     println!("slowest of all 116: {} in {:.1} ms", slowest.1, slowest.0 * 1e3);
-    println!("\nits bound: {:.1} ms", measured(|| _ = bound(NODES, &trace)) * 1e3);
+    println!("\nits bound: {:.1} ms", measured(|| _ = compute_bound(NODES, &trace)) * 1e3);
 
     let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
     let all = Events { come, ..Events::default() };
@@ -69,7 +70,7 @@ fn rules(name: &str) -> Fractional {
 
 /// A whole log as one run, by the paper's rules for nodes with two processors.
 fn log(path: &Path, nodes: u32, name: &str) {
-    let trace = gzip::open_unpacked(path).and_then(swf::read).expect("a log that can be read");
+    let trace = gzip::open_unpacked(path).and_then(swf::read_log).expect("a log that can be read");
     let timed = |job: hansa_sim::workload::Rigid| {
         let shape = needs::dual_core(&job, 2 * 1024 * 1024).ok()?;
         let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
@@ -81,7 +82,7 @@ fn log(path: &Path, nodes: u32, name: &str) {
     let mut live = 0;
     let mut ends = Vec::new();
     let seconds = measured(|| {
-        let outcome = run(rules(name), nodes, &jobs, |_, cluster, _| {
+        let outcome = run_alone(rules(name), nodes, &jobs, |_, cluster, _| {
             instants += 1;
             live += cluster.live().len() as u64;
             most = most.max(cluster.live().len());
@@ -96,7 +97,7 @@ fn log(path: &Path, nodes: u32, name: &str) {
         jobs.len(),
         seconds * 1e6 / instants.max(1) as f64,
         live / instants.max(1),
-        underutilisation(nodes, ended()).normalised()
+        measure_underutilisation(nodes, ended()).normalised()
     );
 }
 

@@ -4,7 +4,8 @@ use hansa_sim::kernel::ActorId;
 use hansa_sim::network::{Efficiency, Link, LinkId, Mode};
 use hansa_sim::random::SplitMix64;
 use hansa_sim::systems::heft::{
-    Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, Work, improve, plan,
+    Awareness, Clock, Improvement, Paths, Problem, Replaying, Resource, TransferTimes, Work, improve_plan,
+    plan_schedule,
 };
 use hansa_sim::workload::layered::Shape;
 use hansa_sim::{grid, time};
@@ -23,11 +24,11 @@ pub fn main() {
 /// Plans once, or improves; reports the numbers of edges and rounds.
 fn measured(what: &str, problem: &Problem, rounds: u32) {
     let edges = problem.edges().len();
-    let costs = TransferTimes::of(problem);
+    let costs = TransferTimes::of_problem(problem);
     let before = cpu();
     let made = match rounds {
         0 => {
-            std::hint::black_box(plan(problem, &costs));
+            std::hint::black_box(plan_schedule(problem, &costs));
             1
         }
         rounds => {
@@ -37,7 +38,7 @@ fn measured(what: &str, problem: &Problem, rounds: u32) {
                 replaying,
                 ..Improvement::default()
             };
-            improve(problem, how).rounds.len()
+            improve_plan(problem, how).rounds.len()
         }
     };
     let taken = cpu() - before;
@@ -67,7 +68,7 @@ fn problem(tasks: u32, sites: usize, fat: f64, seed: u64) -> Problem {
     let routes = (0..sites).map(|from| (0..sites).map(|to| route(from, to)).collect()).collect();
     let paths = Paths::new(vec![cable; 2 * sites], routes);
     let work = Work { tasks: &work, edges: &edges, times: None };
-    Problem::of(work, &resources, paths, Awareness::Network).expect("what is drawn here is sound")
+    Problem::from_work(work, &resources, paths, Awareness::Network).expect("what is drawn here is sound")
 }
 
 fn grid_site(speed_millionths: u64) -> Resource {

@@ -8,13 +8,13 @@ use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Settings,
 use hansa_sim::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa_sim::random::SplitMix64;
 use hansa_sim::roles::queue::Ask;
-use hansa_sim::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan};
+use hansa_sim::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan_application};
 use hansa_sim::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
 use hansa_sim::systems::provisioning::forecast::{Forecast, History};
 use hansa_sim::systems::provisioning::planner;
 use hansa_sim::systems::provisioning::trial::SiteTrial;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::workload::workflow::parallel::{Parallel, cybershake};
+use hansa_sim::workload::workflow::parallel::{Parallel, cybershake_workflow};
 use rustix::time::{ClockId, clock_gettime};
 
 pub fn main() {
@@ -31,7 +31,7 @@ fn plans() {
     let slots = advert(40);
     let flow = Parallel { tasks: 100, depth: 10, procs: 22, bytes: 0 }.draw(&mut SplitMix64::new(3));
     let application = alone(&flow);
-    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
+    let (taken, front) = measured(|| plan_application(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
     // As many random plans are evaluated plainly, with equal results.
     let mut draw = SplitMix64::new(5);
     let chosen: Vec<u64> = (0..front.evaluated).map(|_| draw.next_u64()).collect();
@@ -51,8 +51,8 @@ fn plans() {
 
 fn cybershake_plan() {
     let slots = advert(40);
-    let application = alone(&cybershake());
-    let (taken, front) = measured(|| plan(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
+    let application = alone(&cybershake_workflow());
+    let (taken, front) = measured(|| plan_application(&application, slots[0].start, &[&slots], MogaSettings::new(1)));
     let (one, _) = measured(|| plain_makespan(&application, &slots, |_| true));
     let name = format!("a plan of CyberShake, 8,039 tasks ({} evaluations)", front.evaluated);
     show(&name, taken, 10.0, one * front.evaluated as f64);
@@ -87,10 +87,10 @@ fn forecasts() {
     let mut draw = SplitMix64::new(9);
     let mut history = History::new();
     let waits: Vec<Span> = (0..2_000).map(|_| Span::from_secs(draw.exponential(4_000.0) as u64)).collect();
-    waits.iter().for_each(|wait| history.record(8, Span::from_minutes(60), *wait));
+    waits.iter().for_each(|wait| history.record_start(8, Span::from_minutes(60), *wait));
     let within = |number: u64| Span::from_secs(number * 11);
     let (taken, sum) =
-        measured(|| (0..1_000).map(|n| history.chance(8, Span::from_minutes(60), within(n))).sum::<f64>());
+        measured(|| (0..1_000).map(|n| history.start_chance(8, Span::from_minutes(60), within(n))).sum::<f64>());
     // The lower limit by its definition: bisection over sums of the binomial distribution.
     let (plain, plainly) = measured(|| {
         (0..10)
@@ -119,10 +119,10 @@ fn histories() {
 
 /// Slots that CTC advertises at the first moment with at least this many.
 fn advert(least: usize) -> Vec<Slot> {
-    let background = Logs::default().background(&Settings::default(), (Site::Ctc, 880), 40, Estimates::Exact, 7);
+    let background = Logs::default().background_jobs(&Settings::default(), (Site::Ctc, 880), 40, Estimates::Exact, 7);
     let desk = Desk::new(
         DeskTerms::new(430, PlanningMode::Exact),
-        planner::build("slotlist").expect("there is one"),
+        planner::build_planner("slotlist").expect("there is one"),
         Box::new(History::new()),
     );
     let mut trial = SiteTrial::new(desk, background);
@@ -145,7 +145,7 @@ fn alone(flow: &hansa_sim::grid::Workflow) -> Application {
 /// A site with this many waiting jobs.
 fn waiting(count: usize, name: &str) -> Desk {
     let mut draw = SplitMix64::new(2);
-    let planner = planner::build(name).expect("it is one of them");
+    let planner = planner::build_planner(name).expect("it is one of them");
     let mut desk = Desk::new(DeskTerms::new(128, PlanningMode::Rebuild), planner, Box::new(History::new()));
     let mut number = 0;
     let mut deeds = Vec::<Deed>::new();

@@ -10,7 +10,7 @@ use std::path::Path;
 use hansa_run::gzip;
 use hansa_sim::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
 use hansa_sim::random::SplitMix64;
-use hansa_sim::roles::queue::{self, Ask, Rigid, Step, play};
+use hansa_sim::roles::queue::{self, Ask, Rigid, Step, play_jobs};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::rigids::{Content, Window};
@@ -31,7 +31,7 @@ pub fn main(arguments: &[String]) {
     let (hand, waits) = measured(|| easy_by_hand(&jobs, nodes));
     show("easy-count by hand", jobs.len(), hand, &waits, hand);
     for entry in queue::ALL {
-        let (taken, ran) = measured(|| play(&mut *(entry.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs));
+        let (taken, ran) = measured(|| play_jobs(&mut *(entry.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs));
         let waits: Vec<u64> = ran
             .iter()
             .zip(&jobs)
@@ -57,7 +57,7 @@ fn long_queues() {
     let jobs: Vec<Rigid> = (0..LENGTHS[2]).map(|_| job()).collect();
     for entry in queue::ALL {
         let taken = LENGTHS.map(|length| {
-            measured(|| play(&mut *(entry.build)(128, &[], QueueOrder::Arrival), 128, &jobs[..length])).0
+            measured(|| play_jobs(&mut *(entry.build)(128, &[], QueueOrder::Arrival), 128, &jobs[..length])).0
         });
         println!("{:<24}{:>10.3}{:>10.3}{:>10.3}", entry.name, taken[0], taken[1], taken[2]);
     }
@@ -76,9 +76,9 @@ fn price_all(jobs: &[Rigid], nodes: u32) {
         let walltime = |job: usize| jobs[job].walltime;
         for (number, job) in jobs.iter().enumerate().filter(|(_, job)| job.nodes <= nodes) {
             let id = TaskId { job: JobId(number as u32), index: 0 };
-            policy.submit(now, Ask { job: id, nodes: job.nodes, walltime: job.walltime });
+            policy.submit_job(now, Ask { job: id, nodes: job.nodes, walltime: job.walltime });
             waiting += 1;
-            policy.pass(now, &mut steps);
+            policy.run_pass(now, &mut steps);
             for step in steps.drain(..) {
                 if let Step::Start { job, .. } = step {
                     waiting -= 1;
@@ -89,7 +89,7 @@ fn price_all(jobs: &[Rigid], nodes: u32) {
                 break;
             }
         }
-        let before = policy.plan(now, None);
+        let before = policy.planned_starts(now, None);
         times.extend(before.iter().flat_map(|(job, start)| [*start, *start + walltime(job.job.0 as usize)]));
         times.sort_unstable();
         times.dedup();
@@ -98,10 +98,10 @@ fn price_all(jobs: &[Rigid], nodes: u32) {
                 let hour = |first| Reserved {
                     from: *from,
                     until: *from + Span::from_minutes(60),
-                    nodes: NodeSet::run(first, first + 15),
+                    nodes: NodeSet::from_run(first, first + 15),
                 };
                 let booking = (0..nodes / 16).map(|block| hour(block * 16)).find(|it| policy.has_room(now, it))?;
-                let after = policy.plan(now, Some(&booking));
+                let after = policy.planned_starts(now, Some(&booking));
                 Some(before.iter().zip(&after).map(|(was, is)| is.1.since(was.1).micros()).sum::<u64>())
             };
             times.iter().filter_map(quote).collect::<Vec<u64>>()
@@ -136,13 +136,13 @@ fn log(path: &Path) -> Vec<Rigid> {
     let mut bytes = Vec::new();
     let begun = cpu();
     gzip::open_unpacked(path).and_then(|mut input| input.read_to_end(&mut bytes)).expect("the log can be read");
-    let trace = swf::read(&bytes[..]).expect("memory can be read");
+    let trace = swf::read_log(&bytes[..]).expect("memory can be read");
     println!("{} jobs read in {:.3} CPU s", trace.jobs.len(), cpu() - begun);
     rigid(trace, 1)
 }
 
 fn rigid(trace: Trace, overestimate: u64) -> Vec<Rigid> {
-    let content = Content::of(trace, Window::default());
+    let content = Content::of_trace(trace, Window::default());
     let job = |job: hansa_sim::workload::Rigid| {
         let runtime = job.runs_for().expect("jobs that cannot be run are left out");
         let nodes = job.nodes().expect("jobs that cannot be run are left out");

@@ -11,7 +11,7 @@ use hansa_sim::systems::Service;
 use hansa_sim::systems::market::Market;
 use hansa_sim::systems::reservation::{Choose, ClusterBook, Reservation, fit};
 use hansa_sim::time::{Span, Stamp};
-use hansa_sim::topology::{Roster, Topology, build};
+use hansa_sim::topology::{Roster, Topology, build_actors};
 use hansa_sim::workload::{Source, Workload, market, reservations};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -65,8 +65,8 @@ pub fn measure() {
 }
 
 fn open(topology: &Topology) -> Place<Message, Record> {
-    let roster = Roster::of(topology);
-    Place::new(build(topology, &roster.all()).expect("the grid is sound"), roster.latencies)
+    let roster = Roster::of_topology(topology);
+    Place::new(build_actors(topology, &roster.all()).expect("the grid is sound"), roster.latencies)
 }
 
 fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
@@ -83,7 +83,7 @@ fn run(place: &mut Place<Message, Record>, each: &mut dyn FnMut(&Record)) {
 /// The literal rule: every site is asked, one by one.
 fn ask_each(policy: &str, sites: u32, topology: &Topology) -> (u32, f64) {
     let rules = Reservation::default();
-    let fit = fit::find(policy).expect("it is listed");
+    let fit = fit::find_fit(policy).expect("it is listed");
     let mut books: Vec<ClusterBook> = (0..sites).map(|_| ClusterBook::new(NODES, fit, rules.rect_end)).collect();
     let asks = topology.workloads[0].source.requests(&mut Default::default()).expect("there are not too many");
     measured(|| {
@@ -163,7 +163,7 @@ fn topology(
         latency: Span::ZERO,
         report_every: Span::ZERO,
         systems: vec![0],
-        ..Site::usual()
+        ..Site::with_defaults()
     };
     Topology {
         name: "scale".to_owned(),

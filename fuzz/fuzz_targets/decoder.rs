@@ -17,11 +17,11 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn check<T: Serialize + DeserializeOwned>(bytes: &[u8]) {
-    let Ok(value) = codec::decode::<T>(bytes) else { return };
+    let Ok(value) = codec::decode_frame::<T>(bytes) else { return };
     let mut first = Vec::new();
-    codec::encode(&value, &mut first).expect("what was decoded can be encoded");
-    let again: T = codec::decode(&first).expect("what was encoded can be decoded");
+    codec::encode_frame(&value, &mut first).expect("what was decoded can be encoded");
+    let again: T = codec::decode_frame(&first).expect("what was encoded can be decoded");
     let mut second = Vec::new();
-    codec::encode(&again, &mut second).expect("what was decoded can be encoded");
+    codec::encode_frame(&again, &mut second).expect("what was decoded can be encoded");
     assert_eq!(first, second, "a value has one encoding");
 }

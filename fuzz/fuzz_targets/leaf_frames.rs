@@ -16,14 +16,14 @@ const TOPOLOGY: &str = "name = 'fuzz'\nseed = 1\n[market]\npolicy = 'fifo'\n[[si
 
 fuzz_target!(|frames: Vec<(bool, Vec<u8>)>| {
     let read = &mut |_: &str| Ok(TOPOLOGY.as_bytes().to_vec());
-    let topology = topology::load("fuzz.toml", &[], read).expect("the topology is sound").topology;
+    let topology = topology::read_topology("fuzz.toml", &[], read).expect("the topology is sound").topology;
     let router: Vec<(ActorId, BoxedActor<Message, Record>)> =
-        topology::build(&topology, &[ActorId(0)]).expect("the topology can be played");
+        topology::build_actors(&topology, &[ActorId(0)]).expect("the topology can be played");
     let latencies = Arc::from([Span::ZERO; 3]);
     let mut hub = Hub::new(router, &[vec![ActorId(1)], vec![ActorId(2)]], latencies);
     hub.flush(Contact::All, &mut |_, _| {});
     for (user, bytes) in frames {
-        let Ok(up) = codec::decode::<Up<Message, Record>>(&bytes) else { continue };
+        let Ok(up) = codec::decode_frame::<Up<Message, Record>>(&bytes) else { continue };
         if hub.receive(usize::from(user), up).is_err() {
             return;
         }

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use crate::experiment;
-use hansa_sim::settings::{Chapter, Listed, Shape, What, Word, reference, schema};
+use hansa_sim::settings::{Chapter, Listed, Shape, What, Word, file_schema, reference_page};
 use hansa_sim::topology;
 
 /// Choices for one key of a topology.
@@ -21,15 +21,15 @@ pub struct Section {
 }
 
 /// All sections, in the order in which a topology names them.
-pub fn sections() -> Vec<Section> {
+pub fn list_sections() -> Vec<Section> {
     let mut sections = Vec::new();
     // Keys common to all sites and users exist for each of them, too.
-    let own = topology::keys().into_iter().filter(|listed| listed.key.name != "defaults");
-    gather("", own, &mut sections);
+    let own = topology::topology_keys().into_iter().filter(|listed| listed.key.name != "defaults");
+    gather_sections("", own, &mut sections);
     sections
 }
 
-fn gather(above: &str, keys: impl IntoIterator<Item = Listed>, sections: &mut Vec<Section>) {
+fn gather_sections(above: &str, keys: impl IntoIterator<Item = Listed>, sections: &mut Vec<Section>) {
     for Listed { key, what, .. } in keys {
         let path = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
         match what {
@@ -43,15 +43,15 @@ fn gather(above: &str, keys: impl IntoIterator<Item = Listed>, sections: &mut Ve
                 sections.push(Section { key: path, about: key.line().to_owned(), entries, rest });
             }
             What::Value(_) => {}
-            What::Table(_, keys) => gather(&path, keys, sections),
-            What::Variant { keys, .. } => gather(above, keys, sections),
+            What::Table(_, keys) => gather_sections(&path, keys, sections),
+            What::Variant { keys, .. } => gather_sections(above, keys, sections),
         }
     }
 }
 
 /// The whole catalogue as text.
-pub fn listing() -> String {
-    let sections = sections();
+pub fn catalogue_text() -> String {
+    let sections = list_sections();
     let widest = sections.iter().flat_map(|section| &section.entries).map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = String::new();
     for Section { key, about, entries, rest } in &sections {
@@ -68,17 +68,17 @@ pub fn listing() -> String {
 }
 
 /// The reference of all keys, in Markdown.
-pub fn keys() -> String {
+pub fn keys_reference() -> String {
     let topology = "A topology is a TOML file. Keys without a default are marked as required; `hansa validate FILE` lists all errors in a file, and `hansa show FILE` prints the resolved topology, with every default filled in.";
     let windows = "`workload.N.repeat` under `[vary]` makes windows of a log repetitions: a table with these keys, or a \
                    list of tables with `from`, `to`, `warm_up` and `cool_down`.";
     let experiment = "An experiment, for `hansa sweep` and `hansa tournament`, names a topology and what varies in it.";
     let chapters = [
-        Chapter { heading: "Topology".to_owned(), about: topology.to_owned(), keys: topology::keys() },
-        Chapter { heading: "Experiment".to_owned(), about: experiment.to_owned(), keys: experiment::keys() },
+        Chapter { heading: "Topology".to_owned(), about: topology.to_owned(), keys: topology::topology_keys() },
+        Chapter { heading: "Experiment".to_owned(), about: experiment.to_owned(), keys: experiment::experiment_keys() },
         Chapter { heading: "Windows of a log".to_owned(), about: windows.to_owned(), keys: experiment::window_keys() },
     ];
-    format!("{KEYS}{}", reference(&chapters))
+    format!("{KEYS}{}", reference_page(&chapters))
 }
 
 const KEYS: &str = "\
@@ -91,10 +91,10 @@ where stated.
 
 /// A JSON Schema of topologies.
 pub fn topology_schema() -> Value {
-    schema("A topology of Hansa", &topology::keys())
+    file_schema("A topology of Hansa", &topology::topology_keys())
 }
 
 /// A JSON Schema of experiments.
 pub fn experiment_schema() -> Value {
-    schema("An experiment of Hansa", &experiment::keys())
+    file_schema("An experiment of Hansa", &experiment::experiment_keys())
 }

@@ -16,7 +16,7 @@ pub mod when;
 
 pub use present::course::Course;
 pub use present::page::chart::Window;
-pub use present::page::page;
+pub use present::page::run_page;
 pub(crate) use present::page::{chart, html};
 pub use present::table::summary_table;
 pub use present::{axes, markup, palette};
@@ -24,14 +24,14 @@ pub use referee::events::{EventReader, EventWriter, Unreadable};
 pub use referee::ledger::Store;
 pub use referee::names::Names;
 pub use referee::recorder::{EntryError, Recorder};
-pub use referee::replay::{Unreplayable, replay};
+pub use referee::replay::{Unreplayable, replay_log};
 pub use referee::tally::{Inconsistent, RecordError, Tally};
-pub use referee::verify::{Comparison, Difference, Found, Side, changed_inputs, compare, first_difference};
+pub use referee::verify::{Comparison, Difference, Found, Side, changed_inputs, compare_logs, first_difference};
 pub use referee::witness::Witness;
 pub use results::counted::CountedSummary;
 pub use results::live::LiveFlows;
 pub use results::manifest;
-pub use results::manifest::{Host, Input, Manifest, Output, Status, pretty};
+pub use results::manifest::{Host, Input, Manifest, Output, Status, pretty_json};
 pub use results::metric::{Better, Family, Unit};
 pub use results::outcomes::{JobEnd, JobOutcome, RunOutcomes, WorkDone};
 pub use results::summary::{

@@ -24,7 +24,7 @@ pub fn kind_of_column(file: &str, column: &str) -> Option<Kind> {
 }
 
 /// The reference of all columns, in Markdown.
-pub fn columns() -> String {
+pub fn columns_reference() -> String {
     let mut page = REFERENCE.to_owned();
     for TableForm { file, about, columns } in ALL {
         page.push_str(&format!("\n## {file}\n\n{about}\n\n| column | values | meaning |\n| --- | --- | --- |\n"));

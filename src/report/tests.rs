@@ -67,7 +67,7 @@ fn the_story_as_tables() {
         assert!(table.contains(told), "{table}");
     }
     let file = SummaryFile { results, run };
-    let json = super::manifest::pretty(&file);
+    let json = super::manifest::pretty_json(&file);
     golden("summary.json", &json);
     assert_eq!(serde_json::from_slice::<SummaryFile>(&json).unwrap(), file);
 }
@@ -127,7 +127,7 @@ fn a_log_that_makes_no_sense_is_refused() {
 /// The error of a run whose log has an entry that contradicts earlier ones.
 fn blame(tally: &mut Tally, entry: &Entry<Record>, owners: &BTreeMap<JobId, Owned>) -> String {
     let RecordError::Inconsistent(wrong) = tally.add(entry).unwrap_err() else { panic!("nothing is written") };
-    format!("{}: {wrong}", tally.blame(entry, &wrong, owners))
+    format!("{}: {wrong}", tally.blame_members(entry, &wrong, owners))
 }
 
 /// The router gives a task out, or takes it back, and finds that a site has run ahead.
@@ -166,7 +166,7 @@ fn who_hands_in_what_is_anothers_is_named() {
         let mut tally = Tally::putting_aside(&topology(), &names(), Box::new(Vec::new()));
         tally.add(&by(mallory)).unwrap();
         over.iter().for_each(|over| tally.add(over).unwrap());
-        let contradicts = format!("{} contradicts the records of the run", tally.who(mallory));
+        let contradicts = format!("{} contradicts the records of the run", tally.describe_actor(mallory));
         let twice = format!("{contradicts}: job {} arrives twice", job.id);
         assert_eq!(blame(&mut tally, &by(*alice), &owners), twice);
         // And with the two users exchanged.
@@ -182,9 +182,10 @@ fn who_hands_in_what_is_anothers_is_named() {
 fn a_site_where_tasks_wait_for_another_site_is_not_named() {
     let text = "name = \"waits\"\n[market]\n[[site]]\nname = \"bath\"\ncores = 64\n[[site]]\nname = \"york\"\n\
                 cores = 64\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 64\n";
-    let topology = hansa_sim::topology::load("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let topology =
+        hansa_sim::topology::read_topology("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
     let names = Names::of(&topology);
-    let [bath, york, ann] = ["bath", "york", "ann"].map(|name| names.actor(name).unwrap());
+    let [bath, york, ann] = ["bath", "york", "ann"].map(|name| names.find_actor(name).unwrap());
     let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };
     let tasks = [0, 1].map(|index| TaskId { job: JobId(0), index });
     let job = Arc::new(job(0, 0, &[(10, 2, 0), (10, 2, 0)], &[(0, 1)], false));
@@ -213,9 +214,10 @@ fn who_is_alone_with_its_word_is_named_alone() {
     let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"bath\"\n\
                 cores = 64\n[[user]]\nname = \"ann\"\n[[user]]\nname = \"bob\"\n[[workload]]\nsource = \"lublin\"\n\
                 jobs = 2\nnodes = 4\n";
-    let topology = hansa_sim::topology::load("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let topology =
+        hansa_sim::topology::read_topology("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
     let names = Names::of(&topology);
-    let [york, ann, bob] = ["york", "ann", "bob"].map(|name| names.actor(name).unwrap());
+    let [york, ann, bob] = ["york", "ann", "bob"].map(|name| names.find_actor(name).unwrap());
     let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };
     let task = TaskId { job: JobId(0), index: 0 };
     let hold = HoldId { request: 0, leg: 0, attempt: 0 };
@@ -317,14 +319,14 @@ mod verify {
     }
 
     fn told(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
-        compare(a, b).unwrap().to_string()
+        compare_logs(a, b).unwrap().to_string()
     }
 
     #[test]
     fn what_no_sentence_tells_differs_all_the_same() {
         let what = |records: [Record; 2]| {
             let [a, b] = records.map(|record| side("out/a", &[Entry { record, ..story()[0].clone() }], |_| {}));
-            compare(a, b).unwrap().difference.unwrap().what
+            compare_logs(a, b).unwrap().difference.unwrap().what
         };
         let elapsed = |used| Record::Elapsed { booking: BookingId(1), used: Area::from_micros(used) };
         assert_eq!(what([1, 2].map(elapsed)), "its details");

@@ -8,9 +8,9 @@ use super::input::{load_topology, read_typed};
 use super::plan::parse_moment;
 use super::{Failure, err, logs, out};
 use hansa_sim::grid::Needs;
-use hansa_sim::near::nearest;
-use hansa_sim::settings::counted;
-use hansa_sim::systems::dfrs::{Bound, Need, Timed, bound, offered_load};
+use hansa_sim::near::nearest_name;
+use hansa_sim::settings::format_counted;
+use hansa_sim::systems::dfrs::{Bound, Need, Timed, compute_bound, offered_load};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::needs::Rule;
 use hansa_sim::workload::rigids::{Rigids, Window};
@@ -78,7 +78,8 @@ pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
     let loaded = load_topology(path, &[])?;
     logs::log_remarks(&loaded.topology, false).iter().for_each(|told| err::warning(told));
     let rigid = loaded.topology.workloads.iter().enumerate();
-    let mut rigid = rigid.filter(|(_, workload)| loaded.topology.system_of(workload).row().traits.is_rigid).peekable();
+    let mut rigid =
+        rigid.filter(|(_, workload)| loaded.topology.system_of(workload).system_row().traits.is_rigid).peekable();
     if rigid.peek().is_none() {
         return Err(Failure::Input(format!(
             "{path}: expected a workload of rigid jobs, under a [batch] table, found none"
@@ -112,7 +113,7 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     let mut refused = 0u64;
     for (place, job) in jobs.iter().enumerate() {
         let [task] = job.tasks.as_slice() else { return Err(wrong("expected jobs of one task each".to_owned())) };
-        let needs = source.job_source().needs(place).unwrap_or(Needs::NODE);
+        let needs = source.job_source().job_needs(place).unwrap_or(Needs::NODE);
         let need = Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong(error.to_string()))?;
         match need.check(nodes) {
             Ok(()) => timed.push(Timed { submit: job.arrive, runtime: task.runtime, need }),
@@ -125,23 +126,29 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         return Err(wrong(match smallest {
             None => "it has no job, or none in the selected time".to_owned(),
             Some(cores) if cores > nodes => {
-                format!("no job fits on {}: the smallest needs {cores}", counted(nodes.into(), "node"))
+                format!("no job fits on {}: the smallest needs {cores}", format_counted(nodes.into(), "node"))
             }
-            Some(_) => format!("no job could be run on {}", counted(nodes.into(), "node")),
+            Some(_) => format!("no job could be run on {}", format_counted(nodes.into(), "node")),
         }));
     }
     if timed.len() > JOBS_MAX {
         let problem = format!("{} jobs are more than the {JOBS_MAX} for which a bound can be computed", timed.len());
         return Err(wrong(format!("{problem}: select a part of them, such as a week of a log (--from, --to)")));
     }
-    let Bound { lo, hi } = bound(nodes, &timed);
+    let Bound { lo, hi } = compute_bound(nodes, &timed);
     // Jobs that are all submitted at once have no offered load.
     let load = Some(offered_load(nodes, &timed)).filter(|load| load.is_finite());
     let load = load.map_or(String::new(), |load| format!(", offered load {load:.3}"));
-    let mut text =
-        format!("{what}: {} on {}{load}\n", counted(timed.len() as u64, "job"), counted(nodes.into(), "node"));
+    let mut text = format!(
+        "{what}: {} on {}{load}\n",
+        format_counted(timed.len() as u64, "job"),
+        format_counted(nodes.into(), "node")
+    );
     if refused > 0 {
-        text.push_str(&format!("left out      {}, which could never run on so many nodes\n", counted(refused, "job")));
+        text.push_str(&format!(
+            "left out      {}, which could never run on so many nodes\n",
+            format_counted(refused, "job")
+        ));
     }
     text.push_str(&match hi > 1.0 {
         true => format!(
@@ -165,7 +172,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
     let known = Rule::ALL.iter().find(|(name, rule, _)| *name == text && *rule != Rule::QuadCore);
     known.map(|(_, rule, _)| *rule).ok_or_else(|| {
         let near =
-            nearest(text, ["whole", "dual-core"]).map_or(String::new(), |near| format!("; did you mean {near}?"));
+            nearest_name(text, ["whole", "dual-core"]).map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("expected whole or dual-core{near}")
     })
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Failure;
 use super::identity::{Authority, CA_KEY, IdentityError};
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::protocol::handshake::Party;
 use hansa_sim::topology::{Roster, Topology};
 
@@ -21,7 +21,7 @@ pub fn write_identities(
     keep_authority: bool,
     renew: bool,
 ) -> Result<(), Failure> {
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let groups = groups.iter().map(|group| parse_group(&roster, group)).collect::<Result<Vec<_>, _>>()?;
     let singles = std::iter::once(Party::Router).chain(roster.parties()).map(|party| vec![party]);
     let system = |error: IdentityError| Failure::System(error.to_string());
@@ -63,7 +63,7 @@ pub fn folder_name(parties: &[Party]) -> String {
 fn parse_group(roster: &Roster, group: &str) -> Result<Vec<Party>, Failure> {
     let find = |name: &str| {
         let parties = roster.parties();
-        let near = nearest(name, parties.iter().map(Party::name));
+        let near = nearest_name(name, parties.iter().map(Party::name));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         let named = parties.iter().find(|party| party.name() == name).cloned();
         named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}{near}")))

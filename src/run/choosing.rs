@@ -6,7 +6,7 @@ use std::path::Path;
 use super::Failure;
 use super::disk::{operation_failure, replace_file};
 use hansa_report::experiment::{
-    ChoiceMatrix, Choices, Experiment, Findings, RUNS_MAX, RunRow, Variant, choices_html, verdicts,
+    ChoiceMatrix, Choices, Experiment, Findings, RUNS_MAX, RunRow, Variant, choices_html, judge_experiment,
 };
 use hansa_report::markup::Html;
 
@@ -29,7 +29,7 @@ impl Choosing {
             Choosing::All => Ok(choices.variants()),
             Choosing::Taken(taken) => {
                 let selection = choices.select(taken).map_err(|wrong| Failure::Input(format!("--choice {wrong}")))?;
-                let name = choices.words(&selection).unwrap_or_else(|| "usual".to_owned());
+                let name = choices.selection_words(&selection).unwrap_or_else(|| "usual".to_owned());
                 Ok(vec![Variant { name, selection }])
             }
         }
@@ -60,7 +60,7 @@ impl Choosing {
 pub fn judge_variants(experiment: &Experiment, rows: &[RunRow]) -> Option<Vec<(Variant, Findings)>> {
     let one = experiment.without_variants()?;
     let judge = |variant: Variant| {
-        let findings = verdicts(&one, &rows_of(&variant, rows))?;
+        let findings = judge_experiment(&one, &rows_of(&variant, rows))?;
         Some((variant, findings))
     };
     experiment.choices.variants().into_iter().map(judge).collect()

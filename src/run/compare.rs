@@ -14,10 +14,10 @@ use super::terminal::Activity;
 use super::{Failure, out};
 use hansa_report::experiment::answer::find_metric;
 use hansa_report::experiment::compare::{
-    Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare, compare_sweeps,
+    Comparison, JobReader, JobTable, LogComparison, PARTS, RESULTS_MAX, Side, Sweep, compare_sweeps, make_comparison,
 };
 use hansa_report::{Course, SummaryFile, Window, first_difference};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::time::Time;
 use hansa_sim::workload::swf;
 
@@ -29,7 +29,7 @@ type Opened = hansa_report::Side<BufReader<File>>;
 pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: Option<&Path>) -> Result<(), Failure> {
     check_distinct(folders)?;
     by.map(find_metric).transpose().map_err(|error| Failure::Input(error.to_string()))?;
-    let activity = Activity::new(format!("comparing {}", counted(folders.len() as u64, "result")));
+    let activity = Activity::new(format!("comparing {}", format_counted(folders.len() as u64, "result")));
     let is_sweep = |folder: &&PathBuf| !folder.join(MANIFEST).exists() && folder.join(STATE).exists();
     let (text, json, html) = match folders.iter().find(is_sweep) {
         None => {
@@ -123,7 +123,7 @@ fn compare_folders(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, 
         };
         sides.push(Side { name, manifest, summary, jobs, course, log, changed });
     }
-    compare(sides, window, by).map_err(Failure::Input)
+    make_comparison(sides, window, by).map_err(Failure::Input)
 }
 
 /// The interval from the first arrival of all runs to the last end.
@@ -170,7 +170,7 @@ fn read_jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> 
     let mut number = 1;
     while let Some(row) = next()? {
         number += 1;
-        reader.take(&row, &summary.results.topology).map_err(|what| damaged(format!("row {number}, {what}")))?;
+        reader.take_row(&row, &summary.results.topology).map_err(|what| damaged(format!("row {number}, {what}")))?;
     }
     let mut table = reader.finish(summary.results.jobs.submitted).map_err(damaged)?;
     table.take_log(&logged_users(folder));
@@ -180,7 +180,7 @@ fn read_jobs(folder: &Path, summary: &SummaryFile) -> Result<JobTable, Failure> 
 /// Users and groups of a log by the numbers of its jobs, from `result.swf`; empty if there is no such file.
 fn logged_users(folder: &Path) -> BTreeMap<u64, (Option<u32>, Option<u32>)> {
     let Ok(file) = files::open_part(folder, RESULT_LOG) else { return BTreeMap::new() };
-    let trace = swf::read(BufReader::new(file)).unwrap_or_default();
+    let trace = swf::read_log(BufReader::new(file)).unwrap_or_default();
     trace.jobs.iter().map(|job| (job.number, (job.user, job.group))).collect()
 }
 

@@ -65,7 +65,7 @@ pub fn write_compose(
 
 pub fn compose_text(topology: &Topology, options: &ComposeOptions) -> String {
     let mut text = compose_head(topology, options);
-    let members = Roster::of(topology).parties();
+    let members = Roster::of_topology(topology).parties();
 
     text.push_str("\nservices:\n");
     add_certs(&mut text, options, &members);

@@ -27,7 +27,7 @@ const FORMATS: &[ConvertibleFormat] = &[ConvertibleFormat {
     convert: |path, text| {
         let name = if path == STANDARD_INPUT { "platform" } else { path.rsplit('/').next().unwrap_or(path) };
         let name = name.split('.').next().unwrap_or(name);
-        let converted = simgrid::convert(name, text).map_err(|error| error.to_string())?;
+        let converted = simgrid::convert_platform(name, text).map_err(|error| error.to_string())?;
         Ok(ConvertedText { text: converted.toml, warnings: converted.warnings })
     },
 }];

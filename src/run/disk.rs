@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, OFlags, RenameFlags, renameat_with};
 
 use super::Failure;
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 
 /// Default mode of a file, before the user's mask.
 const ORDINARY: u32 = 0o666;
@@ -177,7 +177,7 @@ pub fn near_file(path: &Path, error: &io::Error) -> Option<PathBuf> {
     }
     let entries = fs::read_dir(parent_folder(path)).ok()?;
     let names: Vec<String> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-    let name = nearest(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
+    let name = nearest_name(path.file_name()?.to_str()?, names.iter().map(String::as_str))?;
     Some(path.with_file_name(name))
 }
 

@@ -43,7 +43,7 @@ pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<Lea
     let mut outgoing = Vec::new();
     while !leaf.finished() {
         let down: Down<Message> = match kept.block_on(exchange_frames(sender, receiver, &outgoing, endings))? {
-            Ok(Some(frame)) => codec::decode(frame).map_err(|error| {
+            Ok(Some(frame)) => codec::decode_frame(frame).map_err(|error| {
                 Failure::LostRouter(format!("the router sent something that cannot be read: {error}"))
             })?,
             Ok(None) => return Err(lost_router(&leaf, "it closed the connection before the run was over")),
@@ -91,7 +91,7 @@ pub async fn listen_to_the_end(mut end: LeafEnd, receiver: &mut FrameReceiver) -
     loop {
         let is_whole = match receiver.next().await {
             Ok(Some(frame)) => {
-                if codec::decode::<Down<Message>>(frame).is_ok_and(|down| down.then == Instruction::Stop) {
+                if codec::decode_frame::<Down<Message>>(frame).is_ok_and(|down| down.then == Instruction::Stop) {
                     end = LeafEnd::Stopped;
                 }
                 continue;

@@ -57,8 +57,8 @@ pub fn parse_speed(text: &str) -> Result<f64, String> {
 
 /// A time with its unit, or a number of seconds.
 pub fn parse_time(text: &str) -> Result<Duration, String> {
-    let span = match units::span(text) {
-        Err(units::SpanError::UnitMissing) => units::span(&format!("{text}s")),
+    let span = match units::parse_span(text) {
+        Err(units::SpanError::UnitMissing) => units::parse_span(&format!("{text}s")),
         read => read,
     };
     let span = span.map_err(|error| format!("expected {error}, or a number of seconds"))?;

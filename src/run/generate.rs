@@ -10,7 +10,7 @@ use super::sanitize::sanitize_text;
 use super::terminal::Activity;
 use super::{Failure, out};
 use hansa_sim::grid::Kind;
-use hansa_sim::settings::{counted, units};
+use hansa_sim::settings::{format_counted, units};
 use hansa_sim::time::Span;
 use hansa_sim::workload::Train;
 use hansa_sim::workload::layered::{Costs, Generator, Shape};
@@ -73,18 +73,18 @@ pub fn generate_dag(dag: &DagArgs, out: Option<&Path>) -> Result<(), Failure> {
         costs: Costs { runtime: (dag.runtime_min, dag.runtime_max), ccr_millionths: dag.ccr, bandwidth: dag.bandwidth },
         kind: Kind(0),
     };
-    let activity = Activity::new(format!("drawing {}", counted(dag.tasks.into(), "task")));
+    let activity = Activity::new(format!("drawing {}", format_counted(dag.tasks.into(), "task")));
     let workflow = generator.workflow(0).map_err(|error| Failure::Input(error.to_string()))?;
     drop(activity);
     match out {
         Some(out) => {
-            let text = if is_json(out) { write::wfformat(&workflow) } else { write::dot(&workflow) };
+            let text = if is_json(out) { write::write_wfformat(&workflow) } else { write::write_dot(&workflow) };
             write_named(out, text)?;
             let [tasks, edges] = [(workflow.tasks.len(), "task"), (workflow.edges.len(), "edge")];
-            let [tasks, edges] = [tasks, edges].map(|(number, what)| counted(number as u64, what));
+            let [tasks, edges] = [tasks, edges].map(|(number, what)| format_counted(number as u64, what));
             out::unless_quiet(&format!("{}: {tasks}, {edges}\n", sanitize_text(&out.display().to_string())))
         }
-        None => out::always(&write::dot(&workflow)),
+        None => out::always(&write::write_dot(&workflow)),
     }
 }
 
@@ -115,15 +115,15 @@ fn above_zero(text: &str) -> Result<f64, String> {
 }
 
 fn parse_ratio(text: &str) -> Result<u64, String> {
-    let ratio = units::exact(text, units::MILLION).ok().filter(|ratio| *ratio <= 1_000 * units::MILLION);
+    let ratio = units::parse_exact(text, units::MILLION).ok().filter(|ratio| *ratio <= 1_000 * units::MILLION);
     ratio.ok_or_else(|| "expected a number from 0 to 1000, of at most six decimals".to_owned())
 }
 
 fn parse_positive_time(text: &str) -> Result<Span, String> {
-    let span = units::span(text).map_err(|error| format!("expected {error}"))?;
+    let span = units::parse_span(text).map_err(|error| format!("expected {error}"))?;
     if span.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(span) }
 }
 
 fn parse_capacity(text: &str) -> Result<u64, String> {
-    units::capacity(text).map_err(|error| format!("expected {error}"))
+    units::parse_capacity(text).map_err(|error| format!("expected {error}"))
 }

@@ -8,7 +8,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::Failure;
 use super::identity::one_certificate_holds;
 use hansa_sim::protocol::handshake::Party;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::topology::{Roster, Topology};
 
 /// Number of sites and users per process.
@@ -82,7 +82,7 @@ pub fn usual_grouping(topology: &Topology) -> Grouping {
 }
 
 pub fn sites_and_users(topology: &Topology) -> (Vec<Party>, Vec<Party>) {
-    Roster::of(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
+    Roster::of_topology(topology).parties().into_iter().partition(|party| matches!(party, Party::Site(_)))
 }
 
 fn form_groups(sites: &[Party], users: &[Party], grouping: &Grouping) -> Result<Vec<Vec<Party>>, String> {
@@ -145,7 +145,7 @@ impl Machine {
         let cores = self.cores as u64;
         let by_cores = MachineLimit {
             processes: cores * PROCESSES_PER_CORE,
-            why: format!("with {} it would start {PROCESSES_PER_CORE} per core at most", counted(cores, "core")),
+            why: format!("with {} it would start {PROCESSES_PER_CORE} per core at most", format_counted(cores, "core")),
             remedy: None,
         };
         let by_memory = self.memory.map(|free| MachineLimit {
@@ -155,7 +155,7 @@ impl Machine {
         });
         let by_threads = self.threads.map(|left| MachineLimit {
             processes: left / THREADS_PER_PROCESS,
-            why: format!("its control group may start {} more (pids.max)", counted(left, "thread")),
+            why: format!("its control group may start {} more (pids.max)", format_counted(left, "thread")),
             remedy: Some("raise pids.max"),
         });
         let limits = [Some(self.by_files()), by_threads, by_memory].into_iter().flatten();
@@ -165,7 +165,7 @@ impl Machine {
     fn by_files(&self) -> MachineLimit {
         MachineLimit {
             processes: self.files.saturating_sub(FILES_BESIDES) / FILES_PER_PROCESS,
-            why: format!("a process may have only {} (ulimit -Hn)", counted(self.files, "open file")),
+            why: format!("a process may have only {} (ulimit -Hn)", format_counted(self.files, "open file")),
             remedy: Some(
                 "raise the hard limit (as root: ulimit -n 4096; for good: nofile in /etc/security/limits.conf, or \
                  LimitNOFILE= of a service)",
@@ -266,7 +266,9 @@ mod tests {
                  [[user]]\nname = \"u-{{}}\"\ncount = {users}\n[[workload]]\nsource = \"lublin\"\njobs = 1\n"
             );
             usual_grouping(
-                &hansa_sim::topology::load("usual.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology,
+                &hansa_sim::topology::read_topology("usual.toml", &[], &mut |_| Ok(text.clone().into_bytes()))
+                    .unwrap()
+                    .topology,
             )
         };
         assert_eq!(usual(10, 6), Grouping::Each(1));

@@ -42,7 +42,7 @@ pub fn run_inline(
     let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
     let watched = ActorWatch::default();
     let interrupted = watch_with(give_up, Some(watched.clone()))?;
-    let roster = Roster::of(&loaded.topology);
+    let roster = Roster::of_topology(&loaded.topology);
     let (deciders, fault) = outside::start_programs(
         &loaded.topology,
         &roster.all(),
@@ -109,7 +109,7 @@ pub fn summary_with_jobs(
     stop: &Stop,
 ) -> Result<Option<(Summary, RunOutcomes)>, Failure> {
     let Some(recorder) = record_run(topology, written_in, stop)? else { return Ok(None) };
-    let outcomes = recorder.tally.outcomes(topology).map_err(|error| Failure::System(io_reason(&error)))?;
+    let outcomes = recorder.tally.job_outcomes(topology).map_err(|error| Failure::System(io_reason(&error)))?;
     Ok(Some((summary_of(topology, recorder), outcomes)))
 }
 
@@ -120,7 +120,7 @@ fn summary_of(topology: &Topology, recorder: Recorder) -> Summary {
 
 /// Runs a topology without network and files. None if it was stopped.
 fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Recorder>, Failure> {
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let (deciders, fault) =
         outside::start_programs(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
     let batches = batches_per_look(topology);

@@ -32,12 +32,12 @@ pub const STANDARD_INPUT: &str = "-";
 
 /// Reads and checks a topology. Reports all of its faults at once.
 pub fn load_topology(path: &str, overrides: &[Override]) -> Result<Loaded, Failure> {
-    load_by(&topology::load, path, overrides).map_err(|(failure, _)| failure)
+    load_by(&topology::read_topology, path, overrides).map_err(|(failure, _)| failure)
 }
 
 /// Like `load_topology`, with the faults also as a list, for programs.
 pub fn load_or_list(path: &str, overrides: &[Override]) -> Result<Loaded, (Failure, Vec<Rendered>)> {
-    load_by(&topology::load, path, overrides)
+    load_by(&topology::read_topology, path, overrides)
 }
 
 /// Reads a topology that a launcher has written, with the jobs that it has prepared in a folder, if there are any.
@@ -77,7 +77,7 @@ pub fn load_text(text: &str) -> Result<Topology, Failure> {
         WRITTEN_OUT => Ok(text.as_bytes().to_vec()),
         path => read_input(path).map_err(|error| io_reason(&error)),
     };
-    let loaded = topology::load(WRITTEN_OUT, &[], read);
+    let loaded = topology::read_topology(WRITTEN_OUT, &[], read);
     loaded.map(|loaded| loaded.topology).map_err(|diagnostics| Failure::Input(diagnostics.to_string()))
 }
 

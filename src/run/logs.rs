@@ -13,7 +13,7 @@ use super::terminal::Activity;
 use super::{Failure, err, gzip, out};
 use hansa_sim::grid::{JobShape, Request};
 use hansa_sim::random::SplitMix64;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::settings::units::{self, Inexact};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::Topology;
@@ -192,14 +192,14 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
     match first {
         Some(b'{') => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
-            let trace = batsim::read(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
+            let trace = batsim::read_workload(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
             Ok(Some((trace, ReadFormat::Batsim)))
         }
         Some(b'-') if slurm_events::is_events(input.fill_buf().map_err(unreadable)?) => {
             let trace = slurm_events::read(input, sacct::SizeIn::default()).map_err(unreadable)?;
             Ok(Some((trace, ReadFormat::Slurm)))
         }
-        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read(input).map_err(unreadable)?, ReadFormat::Swf))),
+        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read_log(input).map_err(unreadable)?, ReadFormat::Swf))),
         Some(_) => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
             if !sacct::is_dump(&bytes) {
@@ -299,7 +299,7 @@ pub fn convert_log(
     if header.is_empty() || from != ReadFormat::Swf {
         let path = if path == STANDARD_INPUT { "standard input" } else { path };
         let facts = if from == ReadFormat::Slurm { std::mem::take(&mut header) } else { Vec::new() };
-        header = swf::header(&format!("made from {path}"), jobs.len(), nodes);
+        header = swf::log_header(&format!("made from {path}"), jobs.len(), nodes);
         header.extend(facts);
     }
     write_jobs(&header, &jobs, nodes, to, margins, out)
@@ -351,7 +351,7 @@ fn machine_nodes(header: &[String], jobs: &[Rigid]) -> u32 {
 pub fn generate_log(args: &LublinArgs) -> Result<(), Failure> {
     args.to.fits(args.out.as_deref())?;
     let margins = args.margins.to_margins(args.to, args.seed)?;
-    let activity = Activity::new(format!("drawing {}", counted(args.jobs.into(), "job")));
+    let activity = Activity::new(format!("drawing {}", format_counted(args.jobs.into(), "job")));
     let millionths = |factor: f64| (factor * 1e6).round() as u64;
     let model = Lublin {
         seed: args.seed,
@@ -371,7 +371,8 @@ pub fn generate_log(args: &LublinArgs) -> Result<(), Failure> {
         job.status = Some(1);
     }
     drop(activity);
-    let header = swf::header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
+    let header =
+        swf::log_header(&format!("the model of Lublin and Feitelson, seed {}", args.seed), jobs.len(), args.nodes);
     write_jobs(&header, &jobs, args.nodes, args.to, margins, args.out.as_deref())
 }
 
@@ -383,13 +384,13 @@ fn write_jobs(
     margins: Margins,
     out: Option<&Path>,
 ) -> Result<(), Failure> {
-    let activity = Activity::new(format!("writing {}", counted(jobs.len() as u64, "job")));
+    let activity = Activity::new(format!("writing {}", format_counted(jobs.len() as u64, "job")));
     let mut bytes = Vec::new();
     match to {
-        LogFormat::Batsim => bytes = batsim::write(jobs, nodes),
+        LogFormat::Batsim => bytes = batsim::write_workload(jobs, nodes),
         LogFormat::Requests => bytes = write_requests(jobs, nodes, &margins).into_bytes(),
         LogFormat::Swf => {
-            let written = swf::write(header, jobs, |piece| {
+            let written = swf::write_log(header, jobs, |piece| {
                 bytes.extend_from_slice(piece);
                 Ok::<(), std::convert::Infallible>(())
             });
@@ -403,7 +404,7 @@ fn write_jobs(
             out::unless_quiet(&format!(
                 "{}: {}\n",
                 sanitize_text(&out.display().to_string()),
-                counted(jobs.len() as u64, "job")
+                format_counted(jobs.len() as u64, "job")
             ))
         }
         None => {
@@ -483,7 +484,7 @@ fn parse_overestimate(text: &str) -> Result<f64, String> {
 
 /// A fraction in millionths, exactly.
 fn parse_fraction(text: &str) -> Result<u64, String> {
-    match units::exact(text, units::MILLION) {
+    match units::parse_exact(text, units::MILLION) {
         Ok(millionths) if millionths <= units::MILLION => Ok(millionths),
         Err(Inexact::TooFine) => Err("expected a number with at most six decimals".to_owned()),
         _ => Err("expected a number from 0 to 1".to_owned()),

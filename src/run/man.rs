@@ -9,7 +9,7 @@ use clap_mangen::Man;
 
 use super::disk::operation_failure;
 use super::{Failure, err, out, version_text};
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 
 /// Prints the page of the command with these words.
 pub fn print_page(command: Command, words: &[String]) -> Result<(), Failure> {
@@ -36,7 +36,7 @@ pub fn print_page(command: Command, words: &[String]) -> Result<(), Failure> {
 /// The subcommand with the name nearest to `typed`. None if none is near.
 pub fn nearest_command<'a>(within: &'a Command, typed: &str) -> Option<&'a str> {
     let shown = within.get_subcommands().filter(|inner| !inner.is_hide_set());
-    nearest(typed, shown.map(Command::get_name))
+    nearest_name(typed, shown.map(Command::get_name))
 }
 
 /// Shows a page in `man`. Returns false if there is no such program.

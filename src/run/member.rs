@@ -18,7 +18,7 @@ use super::quic::{self, Close, Connection, JoinError, Joined, QuicOptions, WireE
 use super::signals::on_interrupt;
 use super::{Failure, err, freight, out};
 use hansa_sim::kernel::{ActorId, Leaf};
-use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, label, name_first};
+use hansa_sim::protocol::handshake::{Hello, Party, TopologyHash, name_first, parties_label};
 use hansa_sim::topology::{self, ExternalDeciders, Override, Roster, Topology};
 
 /// Settings of a process that takes part in a run.
@@ -57,7 +57,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
         lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).watch_launcher()?;
     }
     let ending = stop.clone();
-    let who = label(&membership.parties);
+    let who = parties_label(&membership.parties);
     let asked = AtomicBool::default();
     let watched = ActorWatch::default();
     let actors = watched.clone();
@@ -87,7 +87,7 @@ fn join_and_play(
     }?;
     let topology = &loaded.topology;
     let hash = membership.topology_hash.unwrap_or_else(|| topology.hash());
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let ids = membership.parties.iter().map(|party| find_actor(&roster, party)).collect::<Result<Vec<_>, _>>()?;
     let identity = identity?;
     let hello = Hello::new(membership.parties.clone(), hash);
@@ -108,7 +108,7 @@ fn join_and_play(
         if membership.patience.is_zero() {
             return if finished { Ok(()) } else { Err(failure) };
         }
-        let who = label(&membership.parties);
+        let who = parties_label(&membership.parties);
         let patience = membership.patience.as_secs_f64();
         err::note(&format!("{who}: {failure}; looking for it for {patience} s"));
         // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
@@ -125,7 +125,7 @@ fn join_and_play(
     let PartEnd::Over(end) = ending else { unreachable!("the loop ends with it") };
     end?;
     let has = if membership.parties.len() == 1 { "has" } else { "have" };
-    let _ = out::unless_quiet(&format!("{} {has} finished: the run is over\n", label(&membership.parties)));
+    let _ = out::unless_quiet(&format!("{} {has} finished: the run is over\n", parties_label(&membership.parties)));
     Ok(())
 }
 
@@ -209,7 +209,7 @@ impl MemberPart<'_> {
             }
         })?;
         let Some(joined) = joined else { return Ok(None) };
-        let who = label(&self.membership.parties);
+        let who = parties_label(&self.membership.parties);
         tracing::info!(router = %joined.connection.remote_address(), missing = joined.missing, "{who} joined");
         let others = match joined.missing {
             0 => "all members have joined".to_owned(),

@@ -83,7 +83,7 @@ fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFi
             return Err(senseless());
         }
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
-            writer.cell(
+            writer.put_cell(
                 at,
                 match columns[at].kind {
                     Kind::Text => Cell::Text(cell),
@@ -93,7 +93,7 @@ fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFi
             );
         }
         writer.end_row();
-        write_ready(&mut file, &writer.take())?;
+        write_ready(&mut file, &writer.take_ready())?;
     }
     write_ready(&mut file, &writer.finish())?;
     Ok(file)
@@ -124,18 +124,18 @@ fn write_log(mut file: ResultFile, from: &Path) -> Result<ResultFile, Failure> {
             let column = columns.find(position, row).expect("all columns have been found");
             match (all[column].kind, value) {
                 (_, Value::Null) => {}
-                (Kind::Text, Value::Text(text)) => writer.cell(column, Cell::Text(text)),
-                (Kind::Text, value) => writer.cell(column, Cell::Text(&value.written_text())),
+                (Kind::Text, Value::Text(text)) => writer.put_cell(column, Cell::Text(text)),
+                (Kind::Text, value) => writer.put_cell(column, Cell::Text(&value.written_text())),
                 (Kind::Int, value) => {
-                    value.as_i64().into_iter().for_each(|number| writer.cell(column, Cell::Int(number)))
+                    value.as_i64().into_iter().for_each(|number| writer.put_cell(column, Cell::Int(number)))
                 }
                 (Kind::Float, value) => {
-                    value.as_f64().into_iter().for_each(|number| writer.cell(column, Cell::Float(number)))
+                    value.as_f64().into_iter().for_each(|number| writer.put_cell(column, Cell::Float(number)))
                 }
             }
         }
         writer.end_row();
-        write_ready(&mut file, &writer.take())
+        write_ready(&mut file, &writer.take_ready())
     })?;
     write_ready(&mut file, &writer.finish())?;
     Ok(file)

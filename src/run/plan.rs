@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::disk::{unreadable_input, write_named};
 use super::input::{load_grid, read_typed};
 use super::{Failure, out};
-use hansa_report::plan::{json, picture as drawn, table};
+use hansa_report::plan::{plan_json, plan_picture as drawn, plan_table};
 use hansa_sim::grid::Area;
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::settings::units;
 use hansa_sim::systems::plans::{Maker, Order};
 use hansa_sim::systems::{self, SystemRow};
@@ -61,7 +61,7 @@ pub fn make_plan(wish: &PlanOptions) -> Result<(), Failure> {
 
     let path = &wish.workflow;
     let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
-    let work = workflow::read(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
+    let work = workflow::read_workflow(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
     if let WorkflowFile::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);
         limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
@@ -91,15 +91,15 @@ pub fn make_plan(wish: &PlanOptions) -> Result<(), Failure> {
     if let Some(path) = &wish.svg {
         write_named(path, drawn(&made))?;
     }
-    out::always(&if wish.json { json(&made) } else { table(&made) })
+    out::always(&if wish.json { plan_json(&made) } else { plan_table(&made) })
 }
 
 /// The policy of the first system that plans; without one the first policy of all.
 fn default_policy(topology: &Topology) -> Result<PlanningPolicy, Failure> {
-    let Some(system) = topology.systems.iter().find(|system| !system.row().plans.is_empty()) else {
+    let Some(system) = topology.systems.iter().find(|system| !system.system_row().plans.is_empty()) else {
         return Ok(all_policies().next().expect("some policy plans"));
     };
-    let row = system.row();
+    let row = system.system_row();
     let name = system.plans_by();
     let found = row.plans.iter().find(|maker| maker.name == name).map(|maker| PlanningPolicy { row, maker });
     found.ok_or_else(|| {
@@ -122,7 +122,7 @@ fn policy_names(are: fn(&Maker) -> bool) -> String {
 /// Parses the name of a policy.
 pub fn parse_policy(text: &str) -> Result<PlanningPolicy, String> {
     all_policies().find(|policy| policy.maker.name == text).ok_or_else(|| {
-        let near = nearest(text, all_policies().map(|policy| policy.maker.name));
+        let near = nearest_name(text, all_policies().map(|policy| policy.maker.name));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("expected {}{near}", policy_names(|_| true))
     })
@@ -155,7 +155,7 @@ pub fn parse_deadline(text: &str) -> Result<Span, String> {
 
 /// Parses a time, counted from the start.
 pub fn parse_moment(text: &str) -> Result<Span, String> {
-    units::span(text).map_err(|error| format!("expected {error}"))
+    units::parse_span(text).map_err(|error| format!("expected {error}"))
 }
 
 /// Checks that a path has the extension of a picture.

@@ -36,16 +36,16 @@ impl Recording {
     /// Time and author of the first contradiction in the log. None if there is none.
     pub fn first_contradiction(&self, topology: &Topology) -> Option<(Time, String)> {
         let (entry, wrong) = self.contradicted.as_ref()?;
-        let owners = topology::owners(topology).unwrap_or_default();
-        let blame = self.recorder.tally.blame(entry, wrong, &owners);
+        let owners = topology::job_owners(topology).unwrap_or_default();
+        let blame = self.recorder.tally.blame_members(entry, wrong, &owners);
         let at = entry.stamp.time;
         Some((at, format!("{blame} at virtual time {at}: {wrong}")))
     }
 
     /// Writes the lines collected so far.
     fn write_lines(&mut self) -> Result<(), FileError> {
-        self.shelf.append_to(EVENTS, self.recorder.lines())?;
-        self.recorder.lines().clear();
+        self.shelf.append_to(EVENTS, self.recorder.pending_lines())?;
+        self.recorder.pending_lines().clear();
         Ok(())
     }
 }
@@ -77,7 +77,7 @@ impl Consumer<Entry<Record>> for Recording {
                 }
                 recorded => recorded?,
             }
-            if self.recorder.lines().len() >= PIECE {
+            if self.recorder.pending_lines().len() >= PIECE {
                 self.write_lines()?;
             }
         }

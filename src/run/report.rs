@@ -12,7 +12,7 @@ use super::input::load_text;
 use super::results::LIVE_PLOT;
 use super::{Failure, err, out, outside};
 use hansa_report::markup::Html;
-use hansa_report::{Manifest, Names, Status, Summary, SummaryFile, Tally, Unreplayable, page, replay};
+use hansa_report::{Manifest, Names, Status, Summary, SummaryFile, Tally, Unreplayable, replay_log, run_page};
 use hansa_sim::grid::JobId;
 use hansa_sim::topology::{self, Topology};
 
@@ -33,8 +33,8 @@ pub fn make_report(folder: &Path, trace: bool) -> Result<(), Failure> {
     let plot =
         live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable_input(&path, &error))?;
     let damaged = || Failure::Input(format!("{} is damaged: it is not a picture of Hansa", path.display()));
-    let plot = plot.map(|text| Html::picture(&text).ok_or_else(damaged)).transpose()?;
-    let bytes = page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_ref());
+    let plot = plot.map(|text| Html::from_picture(&text).ok_or_else(damaged)).transpose()?;
+    let bytes = run_page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_ref());
     replace_file(&folder.join(PAGE), &bytes)?;
     if !trace {
         return Ok(());
@@ -79,7 +79,7 @@ pub fn replay_result(
 ) -> Result<Tally, Failure> {
     let path = folder.join(EVENTS);
     let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
-    let (tally, digest) = replay(topology, names, events).map_err(|error| match error {
+    let (tally, digest) = replay_log(topology, names, events).map_err(|error| match error {
         Unreplayable::Io(error) => operation_failure("read", &path, &error),
         wrong => damaged(wrong.to_string()),
     })?;
@@ -140,7 +140,7 @@ pub(super) fn read_manifest_topology(folder: &Path, text: &str, names: &Names) -
         MANIFEST => Ok(text.as_bytes().to_vec()),
         _ => Err("only the manifest is read".to_owned()),
     };
-    let topology = topology::load(MANIFEST, &[], read)
+    let topology = topology::read_topology(MANIFEST, &[], read)
         .map_err(|diagnostics| {
             damaged(&format!("its topology is not valid for this version of Hansa:\n{diagnostics}"))
         })?

@@ -26,7 +26,7 @@ use hansa_report::{
 };
 use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::{Record, ReserveAnswer};
-use hansa_sim::settings::{count, counted};
+use hansa_sim::settings::{format_count, format_counted};
 use hansa_sim::time::Time;
 use hansa_sim::topology::{self, Loaded, Topology};
 
@@ -292,7 +292,7 @@ impl Results<'_> {
         };
         tell_time(&mut facts);
         let mut summary = SummaryFile { results, run: facts };
-        self.folder.write(SUMMARY, &hansa_report::pretty(&summary))?;
+        self.folder.write(SUMMARY, &hansa_report::pretty_json(&summary))?;
         let manifest = Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             status,
@@ -347,8 +347,8 @@ fn many_refused(jobs: &Counts) -> Option<String> {
     let are_many = refused > 0 && (finished == 0 || refused >= submitted.div_ceil(2));
     are_many.then(|| {
         let was = if refused == 1 { "was" } else { "were" };
-        let all = counted(submitted, "job");
-        let refused = count(refused);
+        let all = format_counted(submitted, "job");
+        let refused = format_count(refused);
         format!("of {all}, {refused} {was} refused{run}; `hansa validate` lists the jobs that can run at no site")
     })
 }
@@ -384,7 +384,7 @@ fn unfinished_failure(recording: &Recording, reached: Time, topology: &Topology)
         return None;
     }
     let programs = outside::describe_programs(topology);
-    let who = topology::owners(topology).map(|owners| tally.kept_back(&owners, &programs));
+    let who = topology::job_owners(topology).map(|owners| tally.kept_back(&owners, &programs));
     let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
     Some(Failure::Breach(format!(
         "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
@@ -426,8 +426,8 @@ fn write_measured(
     let times: Vec<_> = times.map(|(edge, time)| (*edge, time.as_secs_f64())).collect();
     let live = LiveFlows::of(tally, speed, &times);
     folder.write("live.csv", live.csv().as_bytes())?;
-    folder.write(LIVE_PLOT, live.svg().as_ref())?;
-    Ok(live.facts())
+    folder.write(LIVE_PLOT, live.to_svg().as_ref())?;
+    Ok(live.summary_facts())
 }
 
 /// True if a run with this failure may succeed when it is resumed.

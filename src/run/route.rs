@@ -31,7 +31,7 @@ use super::{Failure, err, lifeline, pin};
 use hansa_report::{Input, Witness};
 use hansa_sim::grid::Program;
 use hansa_sim::kernel::{ActorId, Contact, Hub};
-use hansa_sim::protocol::handshake::{Party, RELEASE, label, name_first};
+use hansa_sim::protocol::handshake::{Party, RELEASE, name_first, parties_label};
 use hansa_sim::topology::{self, ExternalDeciders, Loaded, Override, Role, Roster, Topology};
 
 /// Settings of a router.
@@ -107,7 +107,7 @@ fn route_run(
 ) -> Result<(), Failure> {
     let _within = kept.enter();
     let topology = &loaded.topology;
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let build = |deciders| {
         topology::build_with(topology, &roster.at_hub(), deciders)
             // The user does not know the topology file of a launcher, which names the place itself.
@@ -146,7 +146,7 @@ fn route_run(
     let freight = RefCell::new(build_freight(topology, &roster, &peers, &leaves, routing.live));
     let carried = freight.borrow().as_ref().map(Freight::passed_bytes).unwrap_or_default();
     let whole = roster.clone();
-    let mut contract = topology::contract(topology, &roster);
+    let mut contract = topology::run_contract(topology, &roster);
     if routing.live.is_some() {
         // In a live run every event waits for its real time.
         contract.sources.clear();
@@ -156,7 +156,7 @@ fn route_run(
     let hub = Hub::new(actors, &leaves, roster.latencies.clone())
         .with_contract(contract)
         .with_record_check(Box::new(move |actor, record| whole.may_write(actor, record)))
-        .with_observer(Box::new(move |envelope| witness.see(envelope)));
+        .with_observer(Box::new(move |envelope| witness.record_message(envelope)));
     watched.watch(hub.activity(), &roster.names);
     watched.report_long_batches(routing.stall_after)?;
     let here = peers.iter().all(|peer| peer.connection.remote_address().ip().is_loopback());
@@ -198,7 +198,9 @@ fn route_run(
         returns,
     };
     let mut outcome = match over {
-        true => drive_hub::conclude_run(kept, hub, playing.iter().map(|parties| label(parties)).collect(), watch),
+        true => {
+            drive_hub::conclude_run(kept, hub, playing.iter().map(|parties| parties_label(parties)).collect(), watch)
+        }
         false => drive_hub::drive_hub(kept, hub, &mut links, watch),
     };
     outcome.wall = outcome.wall.saturating_sub(results.written_for());
@@ -376,7 +378,7 @@ fn how_to_resume(routing: &Routing, out: &Path) -> String {
 
 /// The failure of a resumed run whose members are grouped otherwise than before.
 fn regrouped_failure(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Party>]) -> Failure {
-    let groups: Vec<String> = groups.iter().map(|group| label(group)).collect();
+    let groups: Vec<String> = groups.iter().map(|group| parties_label(group)).collect();
     let text = format!(
         "this run was started with other groups of sites and users per process: expected one process for each of {}",
         groups.join("; ")
@@ -424,7 +426,7 @@ fn build_freight(
         _ => bytes,
     };
     let live = live.map(|speed| {
-        let paths = topology::paths(topology);
+        let paths = topology::network_paths(topology);
         let roles = roster.roles.clone();
         let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
         let site = move |actor: ActorId| match roles[actor.index()] {

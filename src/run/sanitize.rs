@@ -1,7 +1,7 @@
 //! Text from a peer, made fit to be shown and stored. It may be anything: characters that move the cursor, reverse the
 //! line, imitate messages of Hansa, or never end.
 
-use hansa_sim::settings::steers;
+use hansa_sim::settings::is_unprintable;
 
 /// Limit in characters; more than the longest reason that a router or member gives.
 const HEARD_MAX: usize = 400;
@@ -46,7 +46,7 @@ pub fn sanitize_text(text: &str) -> String {
 
 /// True for a character that neither steers the terminal nor is invisible.
 fn is_seen(letter: char) -> bool {
-    !steers(letter)
+    !is_unprintable(letter)
         && !matches!(letter, '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}'
             | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
 }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::{Verbosity, current_verbosity, spawn_thread};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::time::Time;
 
 /// Tasks shorter than this show no line.
@@ -204,8 +204,8 @@ fn progress_text(now: Time, done: u64, total: Option<u64>, rate: f64, elapsed: D
     // Fractions of seconds would flicker.
     let now = Time::from_micros(now.micros() / 1_000_000 * 1_000_000);
     let total = total.filter(|total| *total > 0);
-    let jobs =
-        total.map_or_else(|| counted(done, "job"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
+    let jobs = total
+        .map_or_else(|| format_counted(done, "job"), |total| format!("{done}/{total} jobs ({} %)", done * 100 / total));
     let left = total.filter(|_| done > 0).map(|total| {
         let left = elapsed.as_secs_f64() / done as f64 * total.saturating_sub(done) as f64;
         format!("  ETA {}", clock_text(left))

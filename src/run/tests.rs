@@ -35,7 +35,7 @@ struct Asker {
 }
 
 impl Actor<Message, Record> for Asker {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         batch.clear();
         if self.left > 0 {
             self.left -= 1;
@@ -58,7 +58,7 @@ struct Runner {
 }
 
 impl Actor<Message, Record> for Runner {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if let Cause::Message(Message::Run(run)) = event.cause {
                 std::thread::sleep(self.thinks);
@@ -76,7 +76,7 @@ struct Talker {
 }
 
 impl Actor<Message, Record> for Talker {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         let task = TaskId { job: JobId(0), index: 0 };
         for event in batch.drain(..) {
             match event.cause {
@@ -256,7 +256,7 @@ struct Faller {
 }
 
 impl Actor<Message, Record> for Faller {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if let Cause::Message(Message::Run(run)) = event.cause {
                 if self.left == 0 {

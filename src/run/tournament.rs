@@ -6,7 +6,9 @@ use super::sweep::{
     FileCache, STANDINGS, STANDINGS_PAGE, Sweeping, check_metric, dry_run, read_experiment, run_experiment,
     verdict_list,
 };
-use hansa_report::experiment::tournament::{compared, csv, page, standings, table};
+use hansa_report::experiment::tournament::{
+    entrants_table, make_standings, reference_index, standings_csv, standings_page,
+};
 
 /// Runs the experiment in a file, except for runs that are there, and writes standings next to its rows; `only_dry`
 /// prints what would be run.
@@ -20,7 +22,7 @@ pub fn run_tournament(
     check_metric(by)?;
     let mut files = FileCache::default();
     let no_standings = |error| Failure::Input(format!("{path}: {error}"));
-    compared(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
+    reference_index(&read_experiment(path, &mut files)?, against).map_err(no_standings)?;
     if only_dry {
         return dry_run(path, &mut files, sweeping);
     }
@@ -29,13 +31,16 @@ pub fn run_tournament(
         // A share has no standings, as these need all runs.
         return super::out::unless_quiet(&swept.describe_runs());
     }
-    let standings = standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
+    let standings = make_standings(&swept.experiment, &swept.rows, against).map_err(no_standings)?;
     let findings = swept.judge_claims(path)?;
-    replace_file(&swept.out.join(STANDINGS), csv(&standings))?;
+    replace_file(&swept.out.join(STANDINGS), standings_csv(&standings))?;
     let answers = swept.answer_question(standings.against, by)?;
     let standings = if swept.experiment.keeps_all_metrics { standings.of_families() } else { standings };
     let facts = swept.page_facts(path, STANDINGS);
-    replace_file(&swept.out.join(STANDINGS_PAGE), page(&standings, answers.as_ref(), findings.as_ref(), &facts))?;
+    replace_file(
+        &swept.out.join(STANDINGS_PAGE),
+        standings_page(&standings, answers.as_ref(), findings.as_ref(), &facts),
+    )?;
     let other = &standings.entrants[standings.against].name;
     let stars = match standings.repetitions {
         0 | 1 if standings.note.is_some() => {
@@ -55,7 +60,7 @@ pub fn run_tournament(
     super::out::unless_quiet(&format!(
         "{}{}{note}{stars}\n{}{}: the page, with differences from {other} and charts\n",
         answers.map_or(String::new(), |answers| answers.text()),
-        table(&standings),
+        entrants_table(&standings),
         verdict_list(findings.as_ref()),
         page.display()
     ))

@@ -9,7 +9,7 @@ use super::sweep::{self, FileCache, read_experiment};
 use super::terminal::ItemCounter;
 use super::{Failure, err, logs, out, outside};
 use hansa_report::experiment::{ENTRANT, Experiment};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::topology::{self, Loaded, Override};
 
 /// Checks a topology or an experiment. With `strict`, jobs and fields that would be left out are errors, and so are
@@ -86,7 +86,7 @@ fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Fai
 fn in_short(experiment: &Experiment) -> String {
     let axes: Vec<String> =
         experiment.axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.key)).collect();
-    format!("{}: {}", counted(experiment.count() as u64, "run"), axes.join(", "))
+    format!("{}: {}", format_counted(experiment.count() as u64, "run"), axes.join(", "))
 }
 
 /// Fails if a job of a topology can run at no site.

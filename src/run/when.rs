@@ -20,10 +20,10 @@ use hansa_report::when::{
     Calibration, Moment, Outcome, PolicyAnswer, PredictedRun, QueueRule, SiteLog, Unit, WantedJob, When, read_squeue,
 };
 use hansa_sim::grid::{QueueOrder, Reserved};
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::random::SplitMix64;
 use hansa_sim::roles::queue::{self, QueuePolicyRow};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::systems::managers;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::Topology;
@@ -125,7 +125,7 @@ pub fn predict_starts(args: &WhenArgs) -> Result<(), Failure> {
         (None, None) => return Err(Failure::Input("expected a result folder, or --log FILE".to_owned())),
     };
     if scene.log.too_large > 0 {
-        let jobs = counted(scene.log.too_large, "job");
+        let jobs = format_counted(scene.log.too_large, "job");
         err::warning(&format!("{}: {jobs} left out, larger than the site ({} cores)", scene.source, scene.log.cores));
     }
     match args.calibrate {
@@ -142,7 +142,7 @@ impl Scene {
         let place = choose_site(&topology, site).map_err(wrong)?;
         let chosen = &topology.sites[place];
         let name = &chosen.name;
-        if !chosen.systems.iter().any(|system| topology.systems[*system].row().traits.is_rigid) {
+        if !chosen.systems.iter().any(|system| topology.systems[*system].system_row().traits.is_rigid) {
             return Err(wrong(format!("site {name} has no queue of jobs: expected a run under a [batch] table")));
         }
         if managers::shares_nodes(&chosen.scheduler) {
@@ -151,7 +151,7 @@ impl Scene {
                 "jobs share the cores of site {name} ({scheduler}): expected a site where jobs wait for cores of their own"
             )));
         }
-        let own = queue::find(&chosen.scheduler);
+        let own = queue::find_policy(&chosen.scheduler);
         if own.is_none() {
             let scheduler = sanitize_text(&chosen.scheduler);
             err::warning(&format!(
@@ -204,11 +204,11 @@ impl Scene {
                 check_unit(unit, args)?;
                 let listing = read_squeue(&bytes, size, unit, args.partition.as_deref()).map_err(wrong)?;
                 if listing.not_ready > 0 {
-                    let jobs = counted(listing.not_ready, "waiting job");
+                    let jobs = format_counted(listing.not_ready, "waiting job");
                     err::warning(&format!("{path}: {jobs} left out, held or not ready to run"));
                 }
                 if listing.arrays > 0 {
-                    let arrays = counted(listing.arrays, "array");
+                    let arrays = format_counted(listing.arrays, "array");
                     err::warning(&format!(
                         "{path}: {arrays} counted as one job each; `squeue --array --json` lists tasks"
                     ));
@@ -228,7 +228,7 @@ impl Scene {
                 if args.partition.is_some() {
                     return Err(wrong("--partition is for the output of `squeue --json`".to_owned()));
                 }
-                let trace = swf::read(&bytes[..]).map_err(|error| unreadable_input(path.as_ref(), &error))?;
+                let trace = swf::read_log(&bytes[..]).map_err(|error| unreadable_input(path.as_ref(), &error))?;
                 if !trace.faults.is_empty() {
                     err::warning(&format!("{path}: {}", trace.faults));
                 }
@@ -247,7 +247,7 @@ impl Scene {
         if !args.policy.is_empty() {
             return args.policy.iter().map(|policy| policy.0).collect();
         }
-        let usual = usual.iter().filter_map(|name| queue::find(name));
+        let usual = usual.iter().filter_map(|name| queue::find_policy(name));
         let usual = usual.filter(|row| self.own.is_none_or(|own| own.name != row.name));
         self.own.into_iter().chain(usual).collect()
     }
@@ -364,7 +364,7 @@ impl Scene {
         // A user of the log comes after one of the run with an equal name.
         let found = users.iter().rposition(|user| user == name);
         found.map(|user| user as u32).ok_or_else(|| {
-            let near = nearest(name, users.iter().map(String::as_str));
+            let near = nearest_name(name, users.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             Failure::Input(format!("--user {}: no job of {} is from this user{near}", sanitize_text(name), self.source))
         })
@@ -400,7 +400,7 @@ fn choose_site(topology: &Topology, name: Option<&str>) -> Result<usize, String>
         (None, [_]) => Ok(0),
         (None, _) => Err(format!("it has several sites: expected --site with one of {}", names.join(", "))),
         (Some(name), _) => names.iter().position(|other| *other == name).ok_or_else(|| {
-            let near = nearest(name, names.iter().copied());
+            let near = nearest_name(name, names.iter().copied());
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             format!("there is no site {}; sites: {}{near}", sanitize_text(name), names.join(", "))
         }),
@@ -425,9 +425,9 @@ fn processors(trace: &Trace) -> Option<u32> {
 
 /// Parses the name of a policy.
 fn parse_policy(text: &str) -> Result<Policy, String> {
-    queue::find(text).map(Policy).ok_or_else(|| {
+    queue::find_policy(text).map(Policy).ok_or_else(|| {
         let names: Vec<&str> = queue::ALL.iter().map(|row| row.name).collect();
-        let near = nearest(text, names.iter().copied());
+        let near = nearest_name(text, names.iter().copied());
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("expected {}{near}", names.join(" or "))
     })

@@ -8,6 +8,6 @@ use super::{Failure, out};
 /// Prints the reasons for the wait of a job, or of one of its tasks.
 pub fn explain_wait(folder: &Path, job: &str, json: bool) -> Result<(), Failure> {
     let tally = OpenedResult::of(folder)?.tally;
-    let why = tally.why(job).map_err(|wrong| Failure::Input(format!("{}: {wrong}", folder.display())))?;
+    let why = tally.explain_wait(job).map_err(|wrong| Failure::Input(format!("{}: {wrong}", folder.display())))?;
     if json { out::always(&format!("{:#}\n", serde_json::json!(why))) } else { out::always(&why.to_string()) }
 }

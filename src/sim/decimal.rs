@@ -3,12 +3,12 @@
 use std::io::Write;
 
 /// Digits of every number below a thousand, with leading zeros, the first one in the lowest byte.
-const PADDED: [u32; 1000] = threes(true);
+const PADDED: [u32; 1000] = make_digit_table(true);
 
 /// Digits of every number below a thousand without leading zeros, with their count in the highest byte.
-const SHORT: [u32; 1000] = threes(false);
+const SHORT: [u32; 1000] = make_digit_table(false);
 
-const fn threes(padded: bool) -> [u32; 1000] {
+const fn make_digit_table(padded: bool) -> [u32; 1000] {
     let mut threes = [0; 1000];
     let mut number = 0;
     while number < 1000 {
@@ -26,14 +26,14 @@ const MILLION: u64 = 1_000_000;
 
 /// Digits of a number below a thousand, and their count.
 #[inline]
-fn three(number: u64) -> (u64, u32) {
+fn three_digits(number: u64) -> (u64, u32) {
     let short = SHORT[number as usize];
     (u64::from(short & 0x00ff_ffff), short >> 24)
 }
 
 /// Six digits, with leading zeros.
 #[inline]
-fn six(number: u64) -> u64 {
+fn six_digits(number: u64) -> u64 {
     let [high, low] = [number / THOUSAND, number % THOUSAND].map(|three| u64::from(PADDED[three as usize]));
     high | low << 24
 }
@@ -48,25 +48,25 @@ fn put_bytes(line: &mut Vec<u8>, bytes: u64, count: u32) {
 
 #[inline]
 pub fn put_number(line: &mut Vec<u8>, number: u64) {
-    let (digits, count) = if number < THOUSAND { three(number) } else { lower_digits(line, number) };
+    let (digits, count) = if number < THOUSAND { three_digits(number) } else { lower_digits(line, number) };
     put_bytes(line, digits, count);
 }
 
 /// Appends a number and the separator `after`.
 #[inline]
 pub fn put_number_and(line: &mut Vec<u8>, number: u64, after: u8) {
-    let (digits, count) = if number < THOUSAND { three(number) } else { lower_digits(line, number) };
+    let (digits, count) = if number < THOUSAND { three_digits(number) } else { lower_digits(line, number) };
     put_bytes(line, digits | u64::from(after) << (8 * count), count + 1);
 }
 
 /// Appends all digits of a number except the last few, which it returns with their count.
 fn lower_digits(line: &mut Vec<u8>, number: u64) -> (u64, u32) {
     if number < MILLION {
-        let (digits, count) = three(number / THOUSAND);
+        let (digits, count) = three_digits(number / THOUSAND);
         return (digits | u64::from(PADDED[(number % THOUSAND) as usize]) << (8 * count), count + 3);
     }
     put_number(line, number / MILLION);
-    (six(number % MILLION), 6)
+    (six_digits(number % MILLION), 6)
 }
 
 /// Appends microseconds as decimal seconds (or other millionths), with as few decimals as exact.
@@ -92,7 +92,7 @@ pub fn put_seconds_and(line: &mut Vec<u8>, micros: u64, after: u8) {
 
 fn put_decimals(line: &mut Vec<u8>, whole: u64, rest: u64) {
     put_number_and(line, whole, b'.');
-    let digits = six(rest);
+    let digits = six_digits(rest);
     // Trailing zeros are the bytes to which a digit of zero adds nothing.
     let zeros = ((digits ^ 0x3030_3030_3030) << 16).leading_zeros() / 8;
     put_bytes(line, digits, 6 - zeros);

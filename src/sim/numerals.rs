@@ -13,18 +13,18 @@ const PERCENT_LEAST: f64 = 0.001;
 const INTERVAL_DECIMALS_MAX: i32 = 12;
 
 /// A whole number with commas between thousands.
-pub fn count(number: u64) -> String {
-    grouped(&number.to_string())
+pub fn format_count(number: u64) -> String {
+    group_thousands(&number.to_string())
 }
 
 /// `1 job`, `2 jobs`.
-pub fn counted(number: u64, what: &str) -> String {
-    format!("{} {what}{}", count(number), if number == 1 { "" } else { "s" })
+pub fn format_counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", format_count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A number that stands alone, with three or four significant digits and its thousands apart: `0.123`, `2.08`,
 /// `631.4`, `15,260`, `15.26 M`.
-pub fn number(number: f64) -> String {
+pub fn format_number(number: f64) -> String {
     let (scaled, suffix) = match number.abs() {
         size if size >= 1e15 || size.is_nan() => return format!("{number:.3e}"),
         size if size >= 1e12 => (number / 1e12, " T"),
@@ -32,8 +32,8 @@ pub fn number(number: f64) -> String {
         size if size >= 1e6 => (number / 1e6, " M"),
         _ => (number, ""),
     };
-    let digits = Digits { decimals: decimals(scaled) };
-    let text = digits.show(scaled);
+    let digits = Digits { decimals: decimals_for(scaled) };
+    let text = digits.show_number(scaled);
     let text = if digits.decimals > 0 { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
     format!("{text}{suffix}")
 }
@@ -47,15 +47,15 @@ pub struct Digits {
 impl Digits {
     /// As many decimals as the largest number has alone, more if the smallest would read 0, and none that no number
     /// needs. O(numbers).
-    pub fn of(numbers: impl IntoIterator<Item = f64>) -> Digits {
+    pub fn for_numbers(numbers: impl IntoIterator<Item = f64>) -> Digits {
         let mut largest = 0.0;
         let mut smallest = f64::INFINITY;
         let numbers: Vec<f64> = numbers.into_iter().map(f64::abs).filter(|number| number.is_finite()).collect();
         for &number in numbers.iter().filter(|number| **number > 0.0) {
             (largest, smallest) = (f64::max(largest, number), f64::min(smallest, number));
         }
-        let first = if smallest < 1.0 { -exponent(smallest) as usize } else { 0 };
-        let mut decimals = decimals(largest).max(first.min(2));
+        let first = if smallest < 1.0 { -decimal_exponent(smallest) as usize } else { 0 };
+        let mut decimals = decimals_for(largest).max(first.min(2));
         let needs = |number: &f64, decimals: usize| !format!("{number:.decimals$}").ends_with('0');
         while decimals > 0 && !numbers.iter().any(|number| needs(number, decimals)) {
             decimals -= 1;
@@ -63,29 +63,29 @@ impl Digits {
         Digits { decimals }
     }
 
-    pub fn show(self, number: f64) -> String {
+    pub fn show_number(self, number: f64) -> String {
         let decimals = self.decimals;
         let text = format!("{number:.decimals$}");
         let is_zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
-        grouped(if is_zero { text.trim_start_matches('-') } else { &text })
+        group_thousands(if is_zero { text.trim_start_matches('-') } else { &text })
     }
 }
 
 impl Digits {
     /// A difference of two numbers of the column, with its sign unless it reads 0.
     pub fn show_signed(self, difference: f64) -> String {
-        signed(self.show(difference.abs()), difference)
+        format_signed(self.show_number(difference.abs()), difference)
     }
 
     /// A confidence interval beside a number of the column; with digits of its own if it would read 0.
     pub fn show_interval(self, within: f64) -> String {
-        let text = self.show(within);
-        if within != 0.0 && text.bytes().all(|byte| matches!(byte, b'0' | b'.')) { number(within) } else { text }
+        let text = self.show_number(within);
+        if within != 0.0 && text.bytes().all(|byte| matches!(byte, b'0' | b'.')) { format_number(within) } else { text }
     }
 }
 
 /// A share of one as `75.0 %`; with more decimals if it would read as none or all, but is not.
-pub fn percent(share: f64) -> String {
+pub fn format_percent(share: f64) -> String {
     let is_between = share > 0.0 && share < 1.0;
     let is_true = |decimals: &usize| {
         let shown: f64 = format!("{:.decimals$}", share * 100.0).parse().unwrap_or_default();
@@ -103,40 +103,40 @@ pub fn percent(share: f64) -> String {
 /// Each is a text of its own, with thousands apart. Without an interval, the number stands alone.
 pub fn with_interval(mean: f64, within: Option<f64>) -> (String, Option<String>) {
     let Some(within) = within.filter(|within| *within > 0.0 && within.is_finite()) else {
-        return (number(mean), within.map(|_| "0".to_owned()));
+        return (format_number(mean), within.map(|_| "0".to_owned()));
     };
     // 99.6 rounds to three digits.
     let rounded: f64 = format!("{within:.1e}").parse().unwrap_or(within);
-    let place = exponent(rounded) - 1;
+    let place = decimal_exponent(rounded) - 1;
     let form = |number: f64| match place {
         0.. => {
             let step: f64 = format!("1e{place}").parse().unwrap_or(1.0);
-            Digits { decimals: 0 }.show((number / step).round() * step)
+            Digits { decimals: 0 }.show_number((number / step).round() * step)
         }
-        _ => Digits { decimals: (-place).min(INTERVAL_DECIMALS_MAX) as usize }.show(number),
+        _ => Digits { decimals: (-place).min(INTERVAL_DECIMALS_MAX) as usize }.show_number(number),
     };
     (form(mean), Some(form(within)))
 }
 
 /// Seconds in the two units that say most.
-pub fn span(seconds: f64) -> String {
+pub fn format_span(seconds: f64) -> String {
     let whole = seconds.round() as u64;
     match whole {
-        0..60 if seconds > 0.0 && seconds < 0.01 => format!("{} ms", number((seconds * 1e5).round() / 1e2)),
+        0..60 if seconds > 0.0 && seconds < 0.01 => format!("{} ms", format_number((seconds * 1e5).round() / 1e2)),
         0..60 => format!("{} s", (seconds * 100.0).round() / 100.0),
         60..3_600 => format!("{} min {:02} s", whole / 60, whole % 60),
         3_600..86_400 => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
-        _ => format!("{} d {:02} h", count(whole / 86_400), whole / 3_600 % 24),
+        _ => format!("{} d {:02} h", format_count(whole / 86_400), whole / 3_600 % 24),
     }
 }
 
 /// A difference of durations in seconds, with its sign.
 pub fn signed_span(seconds: f64) -> String {
-    signed(span(seconds.abs()), seconds)
+    format_signed(format_span(seconds.abs()), seconds)
 }
 
 /// A size with the sign of its difference; a size that reads 0 has none.
-fn signed(size: String, difference: f64) -> String {
+fn format_signed(size: String, difference: f64) -> String {
     let is_zero = !size.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0');
     match difference {
         _ if is_zero => size,
@@ -146,36 +146,36 @@ fn signed(size: String, difference: f64) -> String {
 }
 
 /// Bytes, in the unit that leaves four digits or so.
-pub fn volume(bytes: f64) -> String {
+pub fn format_volume(bytes: f64) -> String {
     const UNITS: [(&str, f64); 5] = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let (unit, size) = UNITS.into_iter().find(|(_, size)| bytes >= *size).unwrap_or(("B", 1.0));
-    format!("{} {unit}", number((bytes / size * 100.0).round() / 100.0))
+    format!("{} {unit}", format_number((bytes / size * 100.0).round() / 100.0))
 }
 
 /// A sentence with its first letter in upper case.
-pub fn capital(text: &str) -> String {
+pub fn capitalize_first(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// A quantity and its unit with spaces at which no line breaks.
-pub fn unbroken(quantity: &str) -> String {
+pub fn no_break_spaces(quantity: &str) -> String {
     quantity.replace(' ', "\u{a0}")
 }
 
 /// Decimals that leave a number three significant digits below 1, and four above.
-fn decimals(number: f64) -> usize {
-    let exponent = exponent(number);
+fn decimals_for(number: f64) -> usize {
+    let exponent = decimal_exponent(number);
     if exponent < 0 { (2 - exponent).min(DECIMALS_MAX) as usize } else { (3 - exponent).clamp(0, 2) as usize }
 }
 
 /// The power of ten that a number begins with; 0 for zero.
-pub fn exponent(number: f64) -> i32 {
+pub fn decimal_exponent(number: f64) -> i32 {
     format!("{number:e}").split('e').nth(1).and_then(|exponent| exponent.parse().ok()).unwrap_or(0)
 }
 
 /// Digits, perhaps with a sign and decimals, with the thousands apart.
-fn grouped(digits: &str) -> String {
+fn group_thousands(digits: &str) -> String {
     let (whole, rest) = digits.find('.').map_or((digits, ""), |point| digits.split_at(point));
     let (sign, whole) = whole.strip_prefix('-').map_or(("", whole), |whole| ("-", whole));
     let mut text = sign.to_owned();
@@ -210,14 +210,14 @@ mod tests {
             (15_260_000.0, "15.26 M"),
             (2e15, "2.000e15"),
         ];
-        cases.into_iter().for_each(|(value, text)| assert_eq!(number(value), text));
+        cases.into_iter().for_each(|(value, text)| assert_eq!(format_number(value), text));
     }
 
     #[test]
     fn numbers_of_a_column_have_one_form() {
         let column = |numbers: &[f64]| {
-            let digits = Digits::of(numbers.iter().copied());
-            numbers.iter().map(|number| digits.show(*number)).collect::<Vec<_>>().join(" ")
+            let digits = Digits::for_numbers(numbers.iter().copied());
+            numbers.iter().map(|number| digits.show_number(*number)).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(column(&[15_260.4, 14_170.2, 8_284.83]), "15,260 14,170 8,285");
         assert_eq!(column(&[644.0, 631.43]), "644.0 631.4");
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn differences_have_a_sign_unless_they_read_zero() {
-        let digits = Digits::of([644.0, 631.43]);
+        let digits = Digits::for_numbers([644.0, 631.43]);
         assert_eq!([12.57, -12.57, 0.01].map(|number| digits.show_signed(number)), ["+12.6", "-12.6", "0.0"]);
         assert_eq!([-61.0, 0.0, 29_700.0].map(signed_span), ["-1 min 01 s", "0 s", "+8 h 15 min"]);
     }
@@ -240,7 +240,7 @@ mod tests {
     fn a_share_reads_as_all_or_none_only_if_it_is() {
         let shares = [0.0, 1.0, 0.75, 56_883.0 / 56_892.0, 9.0 / 56_892.0, 1.0 - 1e-9, 1e-9, 0.999, 0.1];
         let texts = ["0.0 %", "100.0 %", "75.0 %", "99.98 %", "0.02 %", "> 99.999 %", "< 0.001 %", "99.9 %", "10.0 %"];
-        assert_eq!(shares.map(percent), texts);
+        assert_eq!(shares.map(format_percent), texts);
     }
 
     #[test]
@@ -261,9 +261,9 @@ mod tests {
 
     #[test]
     fn quantities_have_units_and_do_not_break() {
-        assert_eq!([0.0, 0.001_5, 0.5, 59.0, 61.0].map(span), ["0 s", "1.5 ms", "0.5 s", "59 s", "1 min 01 s"]);
-        assert_eq!([29_700.0, 90_000_000.0].map(span), ["8 h 15 min", "1,041 d 16 h"]);
-        assert_eq!([0.0, 999.0, 1_500.0, 2.5e9].map(volume), ["0 B", "999 B", "1.5 kB", "2.5 GB"]);
-        assert_eq!(unbroken(&percent(0.75)), "75.0\u{a0}%");
+        assert_eq!([0.0, 0.001_5, 0.5, 59.0, 61.0].map(format_span), ["0 s", "1.5 ms", "0.5 s", "59 s", "1 min 01 s"]);
+        assert_eq!([29_700.0, 90_000_000.0].map(format_span), ["8 h 15 min", "1,041 d 16 h"]);
+        assert_eq!([0.0, 999.0, 1_500.0, 2.5e9].map(format_volume), ["0 B", "999 B", "1.5 kB", "2.5 GB"]);
+        assert_eq!(no_break_spaces(&format_percent(0.75)), "75.0\u{a0}%");
     }
 }

@@ -6,7 +6,7 @@ use crate::math;
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Scrambles a number; the results of adjacent numbers are unrelated.
-pub const fn mix(number: u64) -> u64 {
+pub const fn mix_bits(number: u64) -> u64 {
     let z = number.wrapping_add(STEP);
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -30,7 +30,7 @@ impl SplitMix64 {
     }
 
     pub fn next_u64(&mut self) -> u64 {
-        let number = mix(self.state);
+        let number = mix_bits(self.state);
         self.state = self.state.wrapping_add(STEP);
         number
     }
@@ -90,7 +90,7 @@ mod tests {
         let mut stream = SplitMix64::new(0);
         let first: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
         assert_eq!(first, [0xE220_A839_7B1D_CDAF, 0x6E78_9E6A_A1B9_65F4, 0x06C4_5D18_8009_454F]);
-        assert_eq!(mix(0), first[0]);
+        assert_eq!(mix_bits(0), first[0]);
 
         let mut stream = SplitMix64::new(1_234_567);
         let known: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();

@@ -31,14 +31,14 @@ type Lie<'a> = &'a mut dyn FnMut(&mut Up<Message, Record>);
 
 fn load(path: &Path) -> Topology {
     let read = &mut |path: &str| std::fs::read(path).map_err(|error| error.to_string());
-    topology::load(path.to_str().unwrap(), &[], read).unwrap().topology
+    topology::read_topology(path.to_str().unwrap(), &[], read).unwrap().topology
 }
 
 /// Plays the part of this member, except for the lie in its frames.
 async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>) {
     let topology = load(&machines.topology);
-    let roster = Roster::of(&topology);
-    let actors = topology::build(&topology, &[roster.find(&party).unwrap()]).unwrap();
+    let roster = Roster::of_topology(&topology);
+    let actors = topology::build_actors(&topology, &[roster.find(&party).unwrap()]).unwrap();
     let mut leaf: Leaf<Message, Record> =
         Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
     let identity = Identity::load(&machines.scratch.path("identities").join(identity)).unwrap();
@@ -46,7 +46,7 @@ async fn pretend(machines: &Machines, party: Party, identity: &str, lie: Lie<'_>
     let mut joined = connect_router(&machines.address, &identity, &hello, &QuicOptions::default()).await.unwrap();
     let mut out = Vec::new();
     while let Ok(Some(frame)) = joined.receiver.next().await {
-        leaf.receive(codec::decode(frame).unwrap()).unwrap();
+        leaf.receive(codec::decode_frame(frame).unwrap()).unwrap();
         while let Some(mut up) = leaf.turn().unwrap() {
             lie(&mut up);
             out.clear();
@@ -276,10 +276,10 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
     let mut machines = Machines::router(BUSY, &["--stall-after", "3"]);
     machines.start(&["york.site", "alice.user"]);
     let topology = load(&machines.topology);
-    let roster = Roster::of(&topology);
+    let roster = Roster::of_topology(&topology);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let actors = topology::build(&topology, &[roster.find(&site("hull")).unwrap()]).unwrap();
+        let actors = topology::build_actors(&topology, &[roster.find(&site("hull")).unwrap()]).unwrap();
         let mut leaf: Leaf<Message, Record> =
             Leaf::new(actors, roster.latencies.clone()).with_contract(topology::contract_of_leaves(&topology, &roster));
         let identity = Identity::load(&machines.scratch.path("identities").join("hull.site")).unwrap();
@@ -296,7 +296,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
             out.clear();
             match tokio::time::timeout(Duration::from_millis(1), joined.receiver.next()).await {
                 Ok(Ok(Some(frame))) => {
-                    let down: Down<Message> = codec::decode(frame).unwrap();
+                    let down: Down<Message> = codec::decode_frame(frame).unwrap();
                     if matches!(down.then, Instruction::Stop | Instruction::Finish) {
                         return;
                     }
@@ -332,7 +332,7 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
 fn a_member_of_a_failed_run_knows_it_without_the_close() {
     let mut machines = Machines::router(TOPOLOGY, &["--join-within", "1"]);
     machines.router.end(SOON);
-    let roster = Roster::of(&load(&machines.topology));
+    let roster = Roster::of_topology(&load(&machines.topology));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     for heard_before in [Instruction::Run, Instruction::Finish] {
         let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
@@ -351,7 +351,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             }
             peer.sender.write(&out).await.unwrap();
             while let Ok(Some(frame)) = peer.receiver.next().await {
-                if codec::decode::<Up<Message, Record>>(frame).unwrap().finished {
+                if codec::decode_frame::<Up<Message, Record>>(frame).unwrap().finished {
                     break;
                 }
             }

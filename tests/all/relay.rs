@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use tokio::net::UdpSocket;
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -109,7 +109,7 @@ struct Way {
 
 impl Way {
     fn new(socket: Arc<UdpSocket>, to: SocketAddr, sky: Arc<Sky>, number: u64) -> Way {
-        let random = SplitMix64::new(mix(sky.weather.seed ^ mix(number)));
+        let random = SplitMix64::new(mix_bits(sky.weather.seed ^ mix_bits(number)));
         Way { socket, to, sky, random, sent: 0, arrived: Arc::default() }
     }
 

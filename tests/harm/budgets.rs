@@ -34,10 +34,10 @@ fn market(jobs: u32) -> (u64, usize) {
         "name = \"many\"\n[market]\npolicy = \"fifo\"\n[[site]]\nname = \"york\"\ncores = 1000\n[[site]]\nname = \"leeds\"\n\
          cores = 1000\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"market\"\njobs = {jobs}\nload = 0.7\n"
     );
-    let topology = topology::load("grid.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology;
+    let topology = topology::read_topology("grid.toml", &[], &mut |_| Ok(text.clone().into_bytes())).unwrap().topology;
     memory::most(|| {
-        let plan = Roster::of(&topology);
-        let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies.clone());
+        let plan = Roster::of_topology(&topology);
+        let mut place = Place::new(topology::build_actors(&topology, &plan.all()).unwrap(), plan.latencies.clone());
         let store = Box::new(Aside(tempfile::tempfile().unwrap()));
         let mut recorder = Recorder::new(Tally::putting_aside(&topology, &Names::of(&topology), store));
         let mut started = 0;
@@ -73,7 +73,7 @@ fn a_frame_costs_no_more_than_a_multiple_of_its_bytes() {
     for number in 0..20_000 {
         let mut bytes = frames[number % frames.len()].clone();
         mutate(&mut bytes, &frames, &mut random);
-        let (_, most) = memory::most(|| codec::decode::<Up<Message, Record>>(&bytes).is_ok());
+        let (_, most) = memory::most(|| codec::decode_frame::<Up<Message, Record>>(&bytes).is_ok());
         assert!(most <= 4096 + 200 * bytes.len(), "{most} bytes for a frame of {}", bytes.len());
     }
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use hansa_report::{Recorder, RunFacts, Status, SummaryFile, Tally};
 use hansa_sim::kernel::Place;
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::time::Stamp;
 use hansa_sim::topology;
 
@@ -47,12 +47,12 @@ fn corpus(reader: &str) -> Vec<Vec<u8>> {
 fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
     let run = |grid: grids::Grid| {
         let grids::Grid { topology, plan, names, .. } = grid;
-        let mut place = Place::new(topology::build(&topology, &plan.all()).unwrap(), plan.latencies);
+        let mut place = Place::new(topology::build_actors(&topology, &plan.all()).unwrap(), plan.latencies);
         place.run_before(Stamp::NEVER, usize::MAX).unwrap();
         let mut recorder =
             Recorder::new(Tally::putting_aside(&topology, &names, Box::new(Vec::new()))).with_lines(&names);
         place.log().iter().take(80).for_each(|entry| recorder.record(entry).unwrap());
-        let log = std::mem::take(recorder.lines());
+        let log = std::mem::take(recorder.pending_lines());
         let results = recorder.tally.summary(topology.seed, Status::Complete, recorder.digest());
         (log, serde_json::to_vec(&SummaryFile { results, run: RunFacts::default() }).unwrap())
     };
@@ -62,7 +62,7 @@ fn honest() -> Vec<(Vec<u8>, Vec<u8>)> {
 fn replay(reader: &str, seeds: &[Vec<u8>]) {
     let (_, check) = READERS.iter().find(|(name, _)| *name == reader).expect("every reader is in the table");
     let count = if cfg!(unoptimised) { 150 } else { 4000 };
-    let mut random = SplitMix64::new(mix(reader.len() as u64));
+    let mut random = SplitMix64::new(mix_bits(reader.len() as u64));
     let mutants = (0..count).map(|number| {
         let mut bytes = seeds[number % seeds.len()].clone();
         mutate(&mut bytes, seeds, &mut random);
@@ -97,20 +97,22 @@ fn the_corpus_itself_is_read() {
     use hansa_sim::workload::{batsim, sacct, slurm_events, swf, workflow};
     let texts = |reader| corpus(reader).into_iter();
     for bytes in texts("workflow") {
-        workflow::read("some", &bytes).unwrap_or_else(|wrong| panic!("{}", wrong.of("some")));
+        workflow::read_workflow("some", &bytes).unwrap_or_else(|wrong| panic!("{}", wrong.of("some")));
     }
-    assert!(texts("swf").all(|bytes| !swf::read(&bytes[..]).unwrap().jobs.is_empty()));
-    assert!(texts("batsim").all(|bytes| !batsim::read(&bytes[..]).unwrap().jobs.is_empty()));
+    assert!(texts("swf").all(|bytes| !swf::read_log(&bytes[..]).unwrap().jobs.is_empty()));
+    assert!(texts("batsim").all(|bytes| !batsim::read_workload(&bytes[..]).unwrap().jobs.is_empty()));
     assert!(texts("sacct").all(|bytes| !sacct::read(&bytes, &Default::default()).unwrap().jobs.is_empty()));
     let events = |bytes: Vec<u8>| slurm_events::read(&bytes[..], Default::default()).unwrap();
     assert!(texts("slurm_events").all(|bytes| !events(bytes).jobs.is_empty()));
-    assert!(texts("simgrid").all(|bytes| topology::simgrid::convert("p", str::from_utf8(&bytes).unwrap()).is_ok()));
+    assert!(
+        texts("simgrid").all(|bytes| topology::simgrid::convert_platform("p", str::from_utf8(&bytes).unwrap()).is_ok())
+    );
     for bytes in texts("topology") {
-        let loaded = topology::load("grid.toml", &[], &mut |_| Ok(bytes.clone()));
+        let loaded = topology::read_topology("grid.toml", &[], &mut |_| Ok(bytes.clone()));
         loaded.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
     for bytes in texts("experiment") {
-        hansa_report::experiment::read("e.toml", &mut |_| Ok(bytes.clone()))
+        hansa_report::experiment::read_experiment("e.toml", &mut |_| Ok(bytes.clone()))
             .unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     }
 }

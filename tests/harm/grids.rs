@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hansa_report::Names;
-use hansa_sim::random::mix;
+use hansa_sim::random::mix_bits;
 use hansa_sim::systems;
 use hansa_sim::topology::{self, Override, Roster, Topology};
 
@@ -129,9 +129,9 @@ pub fn all() -> Vec<Grid> {
 /// A random grid of a system whose contract may say more than its messages: queues behind a dispatcher, or a market.
 /// Some of these grids give it no reason to.
 pub fn random_with_contract(seed: u64) -> Grid {
-    let mut state = mix(seed);
+    let mut state = mix_bits(seed);
     let mut draw = |words: &[&'static str]| {
-        state = mix(state);
+        state = mix_bits(state);
         words[(state % words.len() as u64) as usize]
     };
     let is_market = draw(&["market", "batch"]) == "market";
@@ -182,8 +182,8 @@ impl Grid {
     fn read(name: String, text: Vec<u8>, settings: &[&str]) -> Grid {
         let settings: Vec<Override> =
             settings.iter().map(|setting| Override::parse(&format!("workload.{setting}")).unwrap()).collect();
-        let loaded = topology::load("grid.toml", &settings, &mut |_| Ok(text.clone()));
+        let loaded = topology::read_topology("grid.toml", &settings, &mut |_| Ok(text.clone()));
         let topology = loaded.unwrap_or_else(|diagnostics| panic!("{name}: {diagnostics}")).topology;
-        Grid { name, plan: Roster::of(&topology), names: Names::of(&topology), topology }
+        Grid { name, plan: Roster::of_topology(&topology), names: Names::of(&topology), topology }
     }
 }

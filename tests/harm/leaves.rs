@@ -9,7 +9,7 @@ use std::sync::Once;
 use hansa_report::{EntryError, RecordError, Recorder, Status, Tally, Witness};
 use hansa_sim::kernel::{ActorId, Breach, Contact, Down, Hub, Leaf, LogMerger};
 use hansa_sim::protocol::{Message, Record, codec};
-use hansa_sim::random::mix;
+use hansa_sim::random::mix_bits;
 use hansa_sim::time::Stamp;
 use hansa_sim::topology::{self, Role};
 
@@ -59,12 +59,13 @@ impl<'g> Session<'g> {
             .filter(|id| matches!(plan.roles[id.index()], Role::Site(_) | Role::User(_)))
             .collect();
         let leaf = |id: &ActorId| {
-            let actors = topology::build(topology, &[*id]).unwrap();
+            let actors = topology::build_actors(topology, &[*id]).unwrap();
             Leaf::new(actors, plan.latencies.clone()).with_contract(topology::contract_of_leaves(topology, &plan))
         };
         let homes: Vec<_> = members.iter().map(|id| vec![*id]).collect();
-        let at_hub = topology::build(topology, &plan.at_hub()).unwrap();
-        let hub = Hub::new(at_hub, &homes, plan.latencies.clone()).with_contract(topology::contract(topology, &plan));
+        let at_hub = topology::build_actors(topology, &plan.at_hub()).unwrap();
+        let hub =
+            Hub::new(at_hub, &homes, plan.latencies.clone()).with_contract(topology::run_contract(topology, &plan));
         let witness = Witness::new(plan.latencies.clone(), &homes);
         let sees = witness.clone();
         Session {
@@ -76,7 +77,7 @@ impl<'g> Session<'g> {
             members,
             hub: hub
                 .with_record_check(Box::new(move |id, record| plan.may_write(id, record)))
-                .with_observer(Box::new(move |envelope| sees.see(envelope))),
+                .with_observer(Box::new(move |envelope| sees.record_message(envelope))),
             witness,
         }
     }
@@ -127,7 +128,7 @@ impl<'g> Session<'g> {
         for leaf in 0..self.leaves.len() {
             while let Some(bytes) = self.up[leaf].pop_front() {
                 moved = true;
-                let up = codec::decode(&bytes).map_err(|error| format!("lost {}: {error}", self.label(leaf)))?;
+                let up = codec::decode_frame(&bytes).map_err(|error| format!("lost {}: {error}", self.label(leaf)))?;
                 self.hub.receive(leaf, up).map_err(|breach| self.tell(&breach))?;
             }
         }
@@ -140,7 +141,7 @@ impl<'g> Session<'g> {
         let mut hear = || {
             let mut said = Vec::new();
             member
-                .receive(codec::decode(bytes).map_err(|error| error.to_string())?)
+                .receive(codec::decode_frame(bytes).map_err(|error| error.to_string())?)
                 .map_err(|breach| format!("{breach:?}"))?;
             while let Some(up) = member.turn().map_err(|breach| format!("{breach:?}"))? {
                 said.push(up);
@@ -167,12 +168,12 @@ impl<'g> Session<'g> {
         logs.into_iter().enumerate().for_each(|(place, entries)| log.add(place, entries));
         let mut recorder = Recorder::new(Tally::putting_aside(topology, names, Box::new(Vec::new()))).with_lines(names);
         recorder.tally.witnessed_by(self.witness.clone());
-        let owners = || topology::owners(topology).unwrap();
+        let owners = || topology::job_owners(topology).unwrap();
         let mut failed = None;
         for entry in log.settle(Stamp::NEVER) {
             if let Err(error) = recorder.record(&entry) {
                 let EntryError::RecordError(RecordError::Inconsistent(wrong)) = error else { panic!("{error}") };
-                failed = Some(format!("{}: {wrong}", recorder.tally.blame(&entry, &wrong, &owners())));
+                failed = Some(format!("{}: {wrong}", recorder.tally.blame_members(&entry, &wrong, &owners())));
                 break;
             }
         }
@@ -246,7 +247,7 @@ fn lies_are_found_out(grid: &Grid, seeds: u64) {
             let me = session.members[leaf];
             let name = session.label(leaf);
             let everybody = grid.plan.roles.len() as u32;
-            let mut liar = Liar::new(mix(seed ^ mix(leaf as u64)), &heard, heard.frames[leaf], everybody);
+            let mut liar = Liar::new(mix_bits(seed ^ mix_bits(leaf as u64)), &heard, heard.frames[leaf], everybody);
             let (end, most) = memory::most(|| {
                 session.run(&mut |who, frame, hub| match who == leaf {
                     true => liar.instead(frame, me, hub.leaf_statuses()[leaf].floor),

@@ -231,7 +231,7 @@ impl<'a> Liar<'a> {
 
 pub fn encoded(value: &impl Serialize) -> Vec<u8> {
     let mut bytes = Vec::new();
-    codec::encode(value, &mut bytes).expect("it is short");
+    codec::encode_frame(value, &mut bytes).expect("it is short");
     bytes
 }
 
@@ -248,7 +248,7 @@ fn changed<T: Clone + Serialize + DeserializeOwned>(value: &T, random: &mut Spli
             let place = random.int(0, bytes.len() as u64 - 1) as usize;
             bytes[place] = [random.int(0, 255), 0, 1, 250, 255][random.int(0, 4) as usize] as u8;
         }
-        codec::decode(&bytes).ok()
+        codec::decode_frame(&bytes).ok()
     });
     attempts.next().unwrap_or_else(|| value.clone())
 }

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 
 use hansa_report::experiment;
-use hansa_report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay, summary_table};
+use hansa_report::{EventReader, EventWriter, Manifest, Names, SummaryFile, replay_log, summary_table};
 use hansa_sim::grid::JobId;
 use hansa_sim::kernel::ActorId;
 use hansa_sim::protocol::outside::{
-    Advice, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, brief, manager, planner,
+    Advice, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, manager, planner, shorten_output,
 };
 use hansa_sim::protocol::{Entrust, Message};
 use hansa_sim::roles::outside::{CheckedProgram, Decides, Managed};
@@ -21,13 +21,13 @@ use hansa_sim::workload::packed::Packed;
 use hansa_sim::workload::{Rigid, Trace, batsim, sacct, slurm_events, swf, workflow};
 
 pub fn workflow(bytes: &[u8]) {
-    match workflow::read("dir/some.json", bytes) {
+    match workflow::read_workflow("dir/some.json", bytes) {
         Ok(workflow::WorkflowFile::Workflow(read)) => {
-            let written = workflow::write::wfformat(&read);
-            let again = workflow::read("again.json", written.as_bytes());
+            let written = workflow::write::write_wfformat(&read);
+            let again = workflow::read_workflow("again.json", written.as_bytes());
             assert!(matches!(again, Ok(workflow::WorkflowFile::Workflow(_))), "{again:?}\n{written}");
-            let written = workflow::write::dot(&read);
-            let again = workflow::read("again.dot", written.as_bytes());
+            let written = workflow::write::write_dot(&read);
+            let again = workflow::read_workflow("again.dot", written.as_bytes());
             assert!(matches!(again, Ok(workflow::WorkflowFile::Workflow(_))), "{again:?}\n{written}");
         }
         Ok(workflow::WorkflowFile::Table(_)) => {}
@@ -36,16 +36,16 @@ pub fn workflow(bytes: &[u8]) {
 }
 
 pub fn swf(bytes: &[u8]) {
-    let trace = swf::read(bytes).expect("bytes in memory can be read");
+    let trace = swf::read_log(bytes).expect("bytes in memory can be read");
     trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
     let mut written = Vec::new();
     let jobs: Vec<Rigid> = trace.jobs.iter().collect();
-    swf::write(&trace.header, &jobs, |piece| {
+    swf::write_log(&trace.header, &jobs, |piece| {
         written.extend_from_slice(piece);
         Ok::<(), std::convert::Infallible>(())
     })
     .expect("memory takes it");
-    let again = swf::read(&written[..]).expect("bytes in memory can be read");
+    let again = swf::read_log(&written[..]).expect("bytes in memory can be read");
     assert_eq!(again.jobs, trace.jobs, "{}", String::from_utf8_lossy(&written));
 }
 
@@ -55,7 +55,7 @@ pub fn trace(bytes: &[u8]) {
         [[workload]]\nsource = 'table'\n[[workload.job]]\ntasks = [{ runtime = '1 min', cores = 2 }]\n\
         [[failure]]\nsite = 'york'\ntrace = 'trace.csv'\n";
     let read = &mut |path: &str| Ok(if path == "trace.csv" { bytes.to_vec() } else { FAILS.as_bytes().to_vec() });
-    match topology::load("grid.toml", &[], read) {
+    match topology::read_topology("grid.toml", &[], read) {
         Ok(loaded) => {
             loaded.notes.iter().for_each(|note| is_told(note));
             // The written topology contains the outages, and needs no trace.
@@ -71,12 +71,12 @@ pub fn trace(bytes: &[u8]) {
 }
 
 pub fn batsim(bytes: &[u8]) {
-    match batsim::read(bytes) {
+    match batsim::read_workload(bytes) {
         Ok(trace) => {
             trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
             let runnable: Vec<_> = trace.jobs.iter().filter(|job| job.check().is_ok()).collect();
-            let written = batsim::write(&runnable, 64);
-            let again = batsim::read(&written[..]).expect("what was written can be read");
+            let written = batsim::write_workload(&runnable, 64);
+            let again = batsim::read_workload(&written[..]).expect("what was written can be read");
             let meaning = |job: Rigid| (job.number, job.submit, job.nodes(), job.runs_for(), job.walltime());
             let same = again.jobs.iter().map(meaning).eq(runnable.into_iter().map(meaning));
             assert!(same, "{}", String::from_utf8_lossy(&written));
@@ -101,14 +101,14 @@ fn is_log(trace: &Trace) {
     is_told(&format!("{:#}", trace.faults));
     let mut written = Vec::new();
     trace.jobs.iter().for_each(|job| swf::write_job(&job, &mut written));
-    let again = swf::read(&written[..]).expect("bytes in memory can be read");
+    let again = swf::read_log(&written[..]).expect("bytes in memory can be read");
     let unnamed: Packed = trace.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect();
     assert_eq!(again.jobs, unnamed, "{}", String::from_utf8_lossy(&written));
 }
 
 pub fn simgrid(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    match simgrid::convert("platform", text) {
+    match simgrid::convert_platform("platform", text) {
         // A platform has links and sites, but no system for them.
         Ok(converted) => {
             converted.warnings.iter().for_each(|warning| is_told(warning));
@@ -136,7 +136,7 @@ pub fn setting(bytes: &[u8]) {
 }
 
 pub fn experiment(bytes: &[u8]) {
-    match experiment::read("experiment.toml", &mut |_| Ok(bytes.to_vec())) {
+    match experiment::read_experiment("experiment.toml", &mut |_| Ok(bytes.to_vec())) {
         Ok(read) => assert_eq!(read.runs().take(10).count(), read.count().min(10)),
         Err(diagnostics) => is_told(&diagnostics.to_string()),
     }
@@ -149,17 +149,17 @@ pub fn events(bytes: &[u8]) {
     let reader = EventReader::new(&names);
     let writer = EventWriter::new(&names);
     for line in bytes.split(|byte| *byte == b'\n') {
-        match reader.read(line) {
+        match reader.read_entry(line) {
             Ok(entry) => {
                 let mut written = Vec::new();
                 writer.write(&entry, &mut written);
-                let again = reader.read(written.strip_suffix(b"\n").expect("a line ends"));
+                let again = reader.read_entry(written.strip_suffix(b"\n").expect("a line ends"));
                 assert_eq!(again.as_ref(), Ok(&entry), "{}", String::from_utf8_lossy(&written));
             }
             Err(wrong) => is_told(&wrong.to_string()),
         }
     }
-    match replay(&topology, &names, bytes) {
+    match replay_log(&topology, &names, bytes) {
         Ok((tally, digest)) => drop(tally.summary(1, hansa_report::Status::Complete, digest)),
         Err(wrong) => is_told(&wrong.to_string()),
     }
@@ -184,7 +184,7 @@ pub fn outside(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
         let Ok(line) = str::from_utf8(line) else { continue };
         if let Err(wrong) = serde_json::from_str::<HelloAnswer>(line) {
-            is_told(&brief(&wrong.to_string()));
+            is_told(&shorten_output(&wrong.to_string()));
         }
         if let Ok(answer) = serde_json::from_str::<bidder::BidderAnswer>(line) {
             assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
@@ -210,7 +210,7 @@ pub fn outside(bytes: &[u8]) {
                 Err(wrong) => is_told(&wrong),
             }
         }
-        is_told(&format!("`{}`", brief(line)));
+        is_told(&format!("`{}`", shorten_output(line)));
     }
 }
 
@@ -225,12 +225,12 @@ fn obeyed(asked: Time, advice: Advice) {
         let walltime = Span::from_secs(20);
         let runtime = Span::from_secs(10);
         let entrust = Entrust { job: JobId(job), nodes: 2, walltime, runtime, losses: 0 };
-        managed.hear(asked, ActorId(0), Message::Entrust(entrust), &site, &mut orders);
+        managed.receive_message(asked, ActorId(0), Message::Entrust(entrust), &site, &mut orders);
     }
-    managed.decide(asked, &site, &mut orders);
-    if let Some(wake) = managed.wake() {
+    managed.decide_orders(asked, &site, &mut orders);
+    if let Some(wake) = managed.next_wake() {
         assert!(wake > asked, "nothing that is due is left over");
-        managed.decide(wake, &site, &mut orders);
+        managed.decide_orders(wake, &site, &mut orders);
     }
     let starts = orders.iter().filter(|order| matches!(order, Order::Start(_))).count();
     let kills = orders.iter().filter(|order| matches!(order, Order::Kill(_))).count();
@@ -244,13 +244,13 @@ struct Says {
 }
 
 impl Decides for Says {
-    fn decide(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Advice {
         self.advice.take().unwrap_or(Advice { wishes: Vec::new(), ready: now })
     }
 }
 
 impl CheckedProgram for Says {
-    fn refuse(&mut self, _: Time, why: &str) {
+    fn refuse_answer(&mut self, _: Time, why: &str) {
         is_told(why);
         self.refused = Some(why.to_owned());
     }
@@ -271,7 +271,7 @@ fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
     let files =
         BTreeMap::from([("grid.toml", bytes), ("log.swf", &b"1 0 -1 10 1 -1 -1 1 20 -1 1 7 1 -1 -1 -1 -1 -1\n"[..])]);
     let read = &mut |path: &str| files.get(path).map(|bytes| bytes.to_vec()).ok_or_else(|| "no such file".to_owned());
-    match topology::load("grid.toml", settings, read) {
+    match topology::read_topology("grid.toml", settings, read) {
         Ok(loaded) => Some(loaded.topology),
         Err(diagnostics) => {
             is_told(&diagnostics.to_string());

@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 
 use hansa_sim::kernel::{ActorId, Contact, Down, Entry, Hub, Leaf, LogMerger, Place, Up};
 use hansa_sim::protocol::{Message, Record, codec};
-use hansa_sim::random::mix;
+use hansa_sim::random::mix_bits;
 use hansa_sim::recovery::journal::{Item, JournalReader, JournalWriter, Next, Turn, parse_record};
 use hansa_sim::recovery::{Rehearsal, Repeats};
 use hansa_sim::time::Stamp;
@@ -21,7 +21,7 @@ use crate::grids::{self, Grid};
 type Log = Vec<Entry<Record>>;
 
 fn inline(grid: &Grid) -> Log {
-    let actors = topology::build(&grid.topology, &grid.plan.all()).unwrap();
+    let actors = topology::build_actors(&grid.topology, &grid.plan.all()).unwrap();
     let mut place = Place::new(actors, grid.plan.latencies.clone());
     assert!(!place.run_before(Stamp::NEVER, 1_000_000).unwrap());
     place.take_log()
@@ -65,10 +65,10 @@ struct World<'g> {
 
 impl Router {
     fn new(grid: &Grid, leaves: &[Vec<ActorId>]) -> Router {
-        let actors = topology::build(&grid.topology, &grid.plan.at_hub()).unwrap();
+        let actors = topology::build_actors(&grid.topology, &grid.plan.at_hub()).unwrap();
         Router {
             hub: Hub::new(actors, leaves, grid.plan.latencies.clone())
-                .with_contract(topology::contract(&grid.topology, &grid.plan)),
+                .with_contract(topology::run_contract(&grid.topology, &grid.plan)),
             writer: JournalWriter::default(),
             batches: 0,
             disk: Vec::new(),
@@ -94,7 +94,7 @@ impl Router {
         let mut said = Vec::new();
         let mut say = |leaf, down: Down<Message>| {
             let mut frame = Vec::new();
-            codec::encode(&down, &mut frame).unwrap();
+            codec::encode_frame(&down, &mut frame).unwrap();
             said.push((leaf, frame));
         };
         match turn {
@@ -114,7 +114,7 @@ impl Router {
     fn hear(&mut self, leaf: usize, frame: &[u8]) {
         let after = self.since();
         self.writer.write(Item::Up { after, leaf, frame }, &mut self.buffer);
-        self.hub.receive(leaf, codec::decode(frame).unwrap()).unwrap();
+        self.hub.receive(leaf, codec::decode_frame(frame).unwrap()).unwrap();
     }
 
     fn flush(&mut self) {
@@ -134,12 +134,12 @@ fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (JournalReader, usize) 
 
 impl<'g> World<'g> {
     fn new(grid: &'g Grid, seed: u64) -> World<'g> {
-        let mut chance = mix(seed);
+        let mut chance = mix_bits(seed);
         let away = grid.plan.all().into_iter().filter(|id| !grid.plan.at_hub().contains(id));
         // Two may share a process.
         let mut groups: Vec<Vec<ActorId>> = Vec::new();
         for id in away {
-            chance = mix(chance);
+            chance = mix_bits(chance);
             match groups.last_mut().filter(|_| chance.is_multiple_of(3)) {
                 Some(group) => group.push(id),
                 None => groups.push(vec![id]),
@@ -151,7 +151,7 @@ impl<'g> World<'g> {
     }
 
     fn draw(&mut self, below: usize) -> usize {
-        self.chance = mix(self.chance);
+        self.chance = mix_bits(self.chance);
         (self.chance % below as u64) as usize
     }
 
@@ -304,7 +304,7 @@ impl<'g> World<'g> {
 
 impl Member {
     fn new(grid: &Grid, ids: Vec<ActorId>) -> Member {
-        let actors = topology::build(&grid.topology, &ids).unwrap();
+        let actors = topology::build_actors(&grid.topology, &ids).unwrap();
         let contract = topology::contract_of_leaves(&grid.topology, &grid.plan);
         let leaf = Leaf::new(actors, grid.plan.latencies.clone()).with_contract(contract);
         Member { ids, leaf, down: VecDeque::new(), up: VecDeque::new(), repeats: None, cut_until: 0 }
@@ -313,10 +313,10 @@ impl Member {
     /// Takes a frame and answers it, like `play`: the next one is read only after the answer to the last.
     fn go_on(&mut self, more: bool) -> bool {
         let Some(frame) = self.down.pop_front() else { return false };
-        self.leaf.receive(codec::decode::<Down<Message>>(&frame).unwrap()).unwrap();
+        self.leaf.receive(codec::decode_frame::<Down<Message>>(&frame).unwrap()).unwrap();
         while let Some(up) = self.leaf.turn().unwrap() {
             let mut frame = Vec::new();
-            codec::encode::<Up<Message, Record>>(&up, &mut frame).unwrap();
+            codec::encode_frame::<Up<Message, Record>>(&up, &mut frame).unwrap();
             self.up.push_back(frame);
         }
         if more {
@@ -361,7 +361,7 @@ fn a_contract_changes_no_log() {
     let mut neither = 0;
     for seed in seeds {
         let grid = grids::random_with_contract(seed);
-        let contract = topology::contract(&grid.topology, &grid.plan);
+        let contract = topology::run_contract(&grid.topology, &grid.plan);
         ahead += u32::from(!contract.sources.is_empty());
         foretold += u32::from(contract.settled.iter().any(Option::is_some));
         neither += u32::from(contract.sources.is_empty() && contract.settled.iter().all(Option::is_none));

@@ -1,23 +1,23 @@
 //! Conclusions of the paper, as comparisons of numbers.
 
-use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, mean};
+use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, published_mean};
 use super::traces::{behind_a_long_one, worst_case};
-use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queued, with_period};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queue_ends, with_period};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, exact_number};
 use hansa_sim::math;
-use hansa_sim::systems::dfrs::{Algorithm, bound, bounded_stretch, run};
+use hansa_sim::systems::dfrs::{Algorithm, bounded_stretch, compute_bound, run_alone};
 
 /// Numbers and comparisons that the claims below have in common.
 trait DfrsNumbers {
     fn mean(&self, letter: &str, group: Group, algorithm: &str, metric: Metric) -> Number;
-    fn d(&self, group: Group, algorithm: &str) -> Number;
-    fn u(&self, group: Group, algorithm: &str) -> Number;
-    fn worst(&self, group: Group, algorithm: &str) -> Number;
-    fn sets(&self) -> Vec<Group>;
-    fn generated(&self) -> Vec<Group>;
+    fn mean_degradation(&self, group: Group, algorithm: &str) -> Number;
+    fn mean_underutilisation(&self, group: Group, algorithm: &str) -> Number;
+    fn worst_degradation(&self, group: Group, algorithm: &str) -> Number;
+    fn available_groups(&self) -> Vec<Group>;
+    fn generated_groups(&self) -> Vec<Group>;
     fn need_weeks(&mut self);
-    fn bandwidth(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number;
-    fn show(&mut self, group: Group, name: &str, metric: Metric);
+    fn bandwidth_number(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number;
+    fn show_mean(&mut self, group: Group, name: &str, metric: Metric);
     fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64);
 }
 
@@ -28,53 +28,53 @@ impl DfrsNumbers for Judge<'_, Outcome> {
         Number::mean(format!("{letter}({algorithm}, {})", group.words()), &samples).with_names(names)
     }
 
-    fn d(&self, group: Group, algorithm: &str) -> Number {
+    fn mean_degradation(&self, group: Group, algorithm: &str) -> Number {
         self.mean("D", group, algorithm, Metric::Degradation)
     }
 
-    fn u(&self, group: Group, algorithm: &str) -> Number {
+    fn mean_underutilisation(&self, group: Group, algorithm: &str) -> Number {
         self.mean("U", group, algorithm, Metric::Underutilisation)
     }
 
-    fn worst(&self, group: Group, algorithm: &str) -> Number {
+    fn worst_degradation(&self, group: Group, algorithm: &str) -> Number {
         let value = self.results.spread(group, algorithm, Metric::Degradation).map(|spread| spread.max);
         Number::new(format!("max D({algorithm}, {})", group.words()), value)
     }
 
     /// The sets of the paper's tables that were run: the weeks need a log.
-    fn sets(&self) -> Vec<Group> {
+    fn available_groups(&self) -> Vec<Group> {
         Group::ALL.into_iter().filter(|group| self.results.has(*group)).collect()
     }
 
-    fn generated(&self) -> Vec<Group> {
-        self.sets().into_iter().filter(|group| *group != Group::Weeks).collect()
+    fn generated_groups(&self) -> Vec<Group> {
+        self.available_groups().into_iter().filter(|group| *group != Group::Weeks).collect()
     }
 
     /// States that the claim needs weeks of a log, if there are none.
     fn need_weeks(&mut self) {
         if !self.results.has(Group::Weeks) {
-            self.untold("the claim is about HPC2N, too, and there is no log of it (--logs DIR)");
+            self.not_judged("the claim is about HPC2N, too, and there is no log of it (--logs DIR)");
         }
     }
 
     /// Bandwidth of pauses and moves.
-    fn bandwidth(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number {
+    fn bandwidth_number(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number {
         let metrics = [Metric::PauseBandwidth, Metric::MoveBandwidth];
         let [paused, moved] = metrics.map(|metric| self.results.spread(group, name, metric).map(of));
         Number::new(format!("{what} GB/s({name}, {})", group.words()), paused.zip(moved).map(|(out, on)| out + on))
     }
 
     /// Shows the paper's mean of table 2 or 4 beside ours.
-    fn show(&mut self, group: Group, name: &str, metric: Metric) {
-        if let Some(paper) = mean(group, name, metric) {
+    fn show_mean(&mut self, group: Group, name: &str, metric: Metric) {
+        if let Some(paper) = published_mean(group, name, metric) {
             let letter = if metric == Metric::Degradation { "D" } else { "U" };
             let ours = self.mean(letter, group, name, metric);
-            self.beside(ours.name.clone(), paper, &ours);
+            self.show_beside(ours.name.clone(), paper, &ours);
         }
     }
 
     fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64) {
-        self.at_most(&a.distance(b), &b.times(part), 0.0);
+        self.expect_at_most(&a.distance(b), &b.times(part), 0.0);
     }
 }
 
@@ -93,11 +93,15 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         compare: |judge| {
             let below = judge.results.all().filter(|row| row.stretch < row.bound.lo).count();
             let runs = Number::new("runs below the bound".to_owned(), Some(below as f64));
-            judge.at_most(&runs, &just(0.0), 0.0);
-            for group in judge.sets() {
-                judge.show(group, "FCFS", Metric::Degradation);
-                judge.show(group, "EASY", Metric::Degradation);
-                judge.at_most(&judge.d(group, "EASY"), &judge.d(group, "FCFS"), 0.0);
+            judge.expect_at_most(&runs, &exact_number(0.0), 0.0);
+            for group in judge.available_groups() {
+                judge.show_mean(group, "FCFS", Metric::Degradation);
+                judge.show_mean(group, "EASY", Metric::Degradation);
+                judge.expect_at_most(
+                    &judge.mean_degradation(group, "EASY"),
+                    &judge.mean_degradation(group, "FCFS"),
+                    0.0,
+                );
             }
         },
         weaker: None,
@@ -114,12 +118,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ],
         note: None,
         compare: |judge| {
-            for group in judge.sets() {
+            for group in judge.available_groups() {
                 for queue in ["EASY", "FCFS"] {
-                    judge.show(group, queue, Metric::Degradation);
-                    judge.at_most(&judge.d(group, BEST).times(100.0), &judge.d(group, queue), 0.0);
+                    judge.show_mean(group, queue, Metric::Degradation);
+                    judge.expect_at_most(
+                        &judge.mean_degradation(group, BEST).times(100.0),
+                        &judge.mean_degradation(group, queue),
+                        0.0,
+                    );
                 }
-                judge.show(group, BEST, Metric::Degradation);
+                judge.show_mean(group, BEST, Metric::Degradation);
             }
         },
         weaker: None,
@@ -136,16 +144,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ],
         note: None,
         compare: |judge| {
-            for group in judge.sets() {
-                judge.show(group, BEST, Metric::Degradation);
-                judge.at_most(&judge.d(group, BEST), &just(7.0), 0.0);
+            for group in judge.available_groups() {
+                judge.show_mean(group, BEST, Metric::Degradation);
+                judge.expect_at_most(&judge.mean_degradation(group, BEST), &exact_number(7.0), 0.0);
             }
-            let [low, high] = [1, 9].map(|tenths| judge.d(Group::Load(tenths), BEST));
-            judge.beside("D at load 0.1", "about 3", &low);
-            judge.beside("D at load 0.9", 7.5, &high);
-            judge.part(|judge| judge.about(&low, 3.0));
+            let [low, high] = [1, 9].map(|tenths| judge.mean_degradation(Group::Load(tenths), BEST));
+            judge.show_beside("D at load 0.1", "about 3", &low);
+            judge.show_beside("D at load 0.9", 7.5, &high);
+            judge.separate_part(|judge| judge.expect_about(&low, 3.0));
             // Nearer to the bound is not against it.
-            judge.part(|judge| judge.at_most(&high, &just(7.5), 0.0));
+            judge.separate_part(|judge| judge.expect_at_most(&high, &exact_number(7.5), 0.0));
         },
         weaker: None,
     },
@@ -163,20 +171,28 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ),
         compare: |judge| {
             judge.need_weeks();
-            for group in judge.sets() {
-                judge.show(group, BEST, Metric::Degradation);
+            for group in judge.available_groups() {
+                judge.show_mean(group, BEST, Metric::Degradation);
                 // In the paper's own table the twin that moves no job for a newcomer is as good.
                 for (other, _) in TABLE_2.into_iter().filter(|row| row.0 != BEST && row.0 != TWIN) {
-                    judge.at_most(&judge.d(group, BEST), &judge.d(group, other), 0.0);
+                    judge.expect_at_most(
+                        &judge.mean_degradation(group, BEST),
+                        &judge.mean_degradation(group, other),
+                        0.0,
+                    );
                 }
             }
         },
         weaker: Some(Weaker {
             text: "on generated traces no other algorithm is better by more than 5 %",
             compare: |judge| {
-                for group in judge.generated() {
+                for group in judge.generated_groups() {
                     for (other, _) in TABLE_2.into_iter().filter(|row| row.0 != BEST) {
-                        judge.at_most(&judge.d(group, BEST).times(0.95), &judge.d(group, other), 0.0);
+                        judge.expect_at_most(
+                            &judge.mean_degradation(group, BEST).times(0.95),
+                            &judge.mean_degradation(group, other),
+                            0.0,
+                        );
                     }
                 }
             },
@@ -194,18 +210,21 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
              until all others are gone.",
         ),
         compare: |judge| {
-            for group in judge.sets() {
+            for group in judge.available_groups() {
                 for family in [" *", "/per"] {
                     let [waiting, forced] = ["Greedy", "GreedyP"].map(|policy| format!("{policy}{family}/opt=min"));
-                    judge.show(group, &waiting, Metric::Degradation);
-                    judge.show(group, &forced, Metric::Degradation);
-                    judge.below(&judge.d(group, &forced), &judge.d(group, &waiting));
+                    judge.show_mean(group, &waiting, Metric::Degradation);
+                    judge.show_mean(group, &forced, Metric::Degradation);
+                    judge.expect_below(
+                        &judge.mean_degradation(group, &forced),
+                        &judge.mean_degradation(group, &waiting),
+                    );
                 }
             }
-            judge.bound("no \"significant further improvement\" is read as at most a tenth", |judge| {
-                for group in judge.sets() {
-                    let paused = judge.d(group, "GreedyP/per/opt=min");
-                    judge.apart_by_at_most(&judge.d(group, "GreedyPM/per/opt=min"), &paused, 0.1);
+            judge.with_bound("no \"significant further improvement\" is read as at most a tenth", |judge| {
+                for group in judge.available_groups() {
+                    let paused = judge.mean_degradation(group, "GreedyP/per/opt=min");
+                    judge.apart_by_at_most(&judge.mean_degradation(group, "GreedyPM/per/opt=min"), &paused, 0.1);
                 }
             });
         },
@@ -221,15 +240,18 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         )],
         note: None,
         compare: |judge| {
-            for group in judge.sets() {
-                let with = judge.d(group, "MCB8 */opt=min/minvt=600");
-                judge.show(group, "MCB8 */opt=min/minvt=600", Metric::Degradation);
-                let without = judge.d(group, EAGER);
+            for group in judge.available_groups() {
+                let with = judge.mean_degradation(group, "MCB8 */opt=min/minvt=600");
+                judge.show_mean(group, "MCB8 */opt=min/minvt=600", Metric::Degradation);
+                let without = judge.mean_degradation(group, EAGER);
                 if group == Group::Weeks {
-                    judge.beside(without.name.clone(), 345.6, &without);
+                    judge.show_beside(without.name.clone(), 345.6, &without);
                 }
-                judge.below(&with.times(10.0), &without);
-                judge.below(&judge.d(group, BEST), &judge.d(group, "GreedyPM */per/opt=min"));
+                judge.expect_below(&with.times(10.0), &without);
+                judge.expect_below(
+                    &judge.mean_degradation(group, BEST),
+                    &judge.mean_degradation(group, "GreedyPM */per/opt=min"),
+                );
             }
         },
         weaker: None,
@@ -245,17 +267,21 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "In the paper's own table 2 the maxima differ by 41 and 107 times on generated traces, and by 4 times on HPC2N.",
         ),
         compare: |judge| {
-            judge.bound(
+            judge.with_bound(
                 "\"orders of magnitude\" is read as 3 times: the paper's maxima of HPC2N differ by 4",
                 |judge| {
-                    for (group, place) in judge.generated().into_iter().zip([1, 2]) {
+                    for (group, place) in judge.generated_groups().into_iter().zip([1, 2]) {
                         for name in ["GreedyPM */opt=min", "GreedyPM */per/opt=min"] {
                             let paper = TABLE_2.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1[place][2]);
-                            let worst = judge.worst(group, name);
-                            judge.beside(worst.name.clone(), paper, &worst);
+                            let worst = judge.worst_degradation(group, name);
+                            judge.show_beside(worst.name.clone(), paper, &worst);
                         }
-                        let tamed = judge.worst(group, "GreedyPM */per/opt=min");
-                        judge.at_most(&tamed.times(3.0), &judge.worst(group, "GreedyPM */opt=min"), 0.0);
+                        let tamed = judge.worst_degradation(group, "GreedyPM */per/opt=min");
+                        judge.expect_at_most(
+                            &tamed.times(3.0),
+                            &judge.worst_degradation(group, "GreedyPM */opt=min"),
+                            0.0,
+                        );
                     }
                 },
             );
@@ -268,11 +294,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         says: &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
         note: None,
         compare: |judge| {
-            for group in judge.sets() {
-                judge.show(group, "/per/opt=min/minvt=600", Metric::Degradation);
-                judge.show(group, BEST, Metric::Degradation);
-                let per = judge.d(group, "/per/opt=min/minvt=600");
-                judge.below(&judge.d(group, BEST).times(6.0), &per);
+            for group in judge.available_groups() {
+                judge.show_mean(group, "/per/opt=min/minvt=600", Metric::Degradation);
+                judge.show_mean(group, BEST, Metric::Degradation);
+                let per = judge.mean_degradation(group, "/per/opt=min/minvt=600");
+                judge.expect_below(&judge.mean_degradation(group, BEST).times(6.0), &per);
             }
         },
         weaker: None,
@@ -314,13 +340,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
             for pairs in [by_aim, by_limit, by_seconds] {
-                judge.generally(|judge| {
+                judge.compare_generally(|judge| {
                     for (better, worse) in pairs {
                         let number = |name: &str, other: &str| {
-                            let samples = judge.results.beside(group, name, other);
+                            let samples = judge.results.paired_degradations(group, name, other);
                             Number::mean(format!("D({name}, {})", group.words()), &samples)
                         };
-                        judge.at_most(&number(&better, &worse), &number(&worse, &better), 0.0);
+                        judge.expect_at_most(&number(&better, &worse), &number(&worse, &better), 0.0);
                     }
                 });
             }
@@ -343,8 +369,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 [(BEST, [0.8, 1.96, 33.8, 56.45, 5.11, 6.84]), (TWIN, [0.8, 1.99, 37.7, 52.14, 5.56, 6.34])]
             {
                 let mut numbers = vec![
-                    (judge.bandwidth("mean", Group::High, name, |spread| spread.mean), 0.8),
-                    (judge.bandwidth("highest", Group::High, name, |spread| spread.max), 2.0),
+                    (judge.bandwidth_number("mean", Group::High, name, |spread| spread.mean), 0.8),
+                    (judge.bandwidth_number("highest", Group::High, name, |spread| spread.max), 2.0),
                 ];
                 let limits = [
                     ("preemptions/h", 40.0),
@@ -356,17 +382,17 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     numbers.push((judge.mean(letter, Group::High, name, metric), most));
                 }
                 for ((number, most), paper) in numbers.into_iter().zip(paper) {
-                    judge.beside(number.name.clone(), paper, &number);
-                    judge.below(&number, &just(most));
+                    judge.show_beside(number.name.clone(), paper, &number);
+                    judge.expect_below(&number, &exact_number(most));
                 }
             }
             for (names, metric) in [
                 (&["FCFS", "EASY", "Greedy */opt=min"][..], Metric::PausesAJob),
                 (&["FCFS", "EASY", "Greedy */opt=min", "GreedyP */opt=min"][..], Metric::MovesAJob),
             ] {
-                let sets = judge.sets();
+                let sets = judge.available_groups();
                 for (name, group) in names.iter().flat_map(|name| sets.iter().map(move |group| (*name, *group))) {
-                    judge.at_most(&judge.mean("moved", group, name, metric), &just(0.0), 0.0);
+                    judge.expect_at_most(&judge.mean("moved", group, name, metric), &exact_number(0.0), 0.0);
                 }
             }
         },
@@ -387,26 +413,36 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
              the paper's table 4, which goes together badly with its table 3 (docs/dfrs.md, Table 3 against table 4).",
         ),
         compare: |judge| {
-            for group in judge.sets() {
-                judge.show(group, "EASY", Metric::Underutilisation);
-                judge.show(group, BEST, Metric::Underutilisation);
-                judge.below(&judge.u(group, "EASY"), &judge.u(group, BEST));
+            for group in judge.available_groups() {
+                judge.show_mean(group, "EASY", Metric::Underutilisation);
+                judge.show_mean(group, BEST, Metric::Underutilisation);
+                judge.expect_below(
+                    &judge.mean_underutilisation(group, "EASY"),
+                    &judge.mean_underutilisation(group, BEST),
+                );
                 let falling = PERIODS.iter().filter(|period| **period <= 3_000);
-                let falling: Vec<Number> = falling.map(|period| judge.u(group, &with_period(*period))).collect();
-                falling.windows(2).for_each(|pair| judge.below(&pair[1], &pair[0]));
+                let falling: Vec<Number> =
+                    falling.map(|period| judge.mean_underutilisation(group, &with_period(*period))).collect();
+                falling.windows(2).for_each(|pair| judge.expect_below(&pair[1], &pair[0]));
             }
-            for group in judge.generated() {
+            for group in judge.generated_groups() {
                 for period in PERIODS.iter().filter(|period| **period > 900) {
-                    judge.below(&judge.u(group, &with_period(*period)), &judge.u(group, "EASY"));
+                    judge.expect_below(
+                        &judge.mean_underutilisation(group, &with_period(*period)),
+                        &judge.mean_underutilisation(group, "EASY"),
+                    );
                 }
             }
         },
         weaker: Some(Weaker {
             text: "on generated traces, from 3,000 s on no more than 1.3 times what EASY leaves unused",
             compare: |judge| {
-                for group in judge.generated() {
+                for group in judge.generated_groups() {
                     for period in PERIODS.iter().filter(|period| **period >= 3_000) {
-                        judge.below(&judge.u(group, &with_period(*period)), &judge.u(group, "EASY").times(1.3));
+                        judge.expect_below(
+                            &judge.mean_underutilisation(group, &with_period(*period)),
+                            &judge.mean_underutilisation(group, "EASY").times(1.3),
+                        );
                     }
                 }
             },
@@ -425,20 +461,24 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             for (group, times) in
                 Group::ALL.into_iter().zip([2.0, 1.5, 3.0]).filter(|(group, _)| judge.results.has(*group))
             {
-                let [one, long] = [PERIODS[0], LONGEST].map(|period| judge.d(group, &with_period(period)));
-                judge.beside(
+                let [one, long] =
+                    [PERIODS[0], LONGEST].map(|period| judge.mean_degradation(group, &with_period(period)));
+                judge.show_beside(
                     format!("times as much, {}", group.words()),
                     format!("< {times}"),
                     &Number::new(String::new(), one.value.zip(long.value).map(|(one, long)| long / one)),
                 );
-                judge.part(|judge| judge.below(&long, &one.times(times)));
+                judge.separate_part(|judge| judge.expect_below(&long, &one.times(times)));
             }
         },
         weaker: Some(Weaker {
             text: "less than 3 times on every set",
             compare: |judge| {
-                for group in judge.sets() {
-                    judge.below(&judge.d(group, &with_period(LONGEST)), &judge.d(group, BEST).times(3.0));
+                for group in judge.available_groups() {
+                    judge.expect_below(
+                        &judge.mean_degradation(group, &with_period(LONGEST)),
+                        &judge.mean_degradation(group, BEST).times(3.0),
+                    );
                 }
             },
         }),
@@ -458,22 +498,22 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             for k in [4, 6, 9] {
                 let jobs = worst_case(k);
                 let ends =
-                    greedy.fractional().map(|rules| run(*rules, 1, &jobs, |_, _, _| {}).ends).unwrap_or_default();
+                    greedy.fractional().map(|rules| run_alone(*rules, 1, &jobs, |_, _, _| {}).ends).unwrap_or_default();
                 let stretches = jobs
                     .iter()
                     .zip(ends)
                     .filter_map(|(job, end)| Some(bounded_stretch(end? - job.submit, job.runtime)));
                 let worst = Number::new(format!("worst stretch of {k}"), stretches.max_by(f64::total_cmp));
                 let expected = 2.0 + (2..k).map(|i| 1.0 / f64::from(i)).sum::<f64>();
-                let found = Number::new(format!("bound of {k}"), Some(bound(1, &jobs).hi));
+                let found = Number::new(format!("bound of {k}"), Some(compute_bound(1, &jobs).hi));
                 // Ends are whole microseconds, and the bound is known to a thousandth.
-                judge.at_most(&worst.distance(&just(f64::from(k))), &just(1e-6), 0.0);
-                judge.at_most(&found.distance(&just(expected)), &just(1e-3 * expected), 0.0);
+                judge.expect_at_most(&worst.distance(&exact_number(f64::from(k))), &exact_number(1e-6), 0.0);
+                judge.expect_at_most(&found.distance(&exact_number(expected)), &exact_number(1e-3 * expected), 0.0);
                 let delta = f64::from(k - 1);
                 let printed = (delta + 1.0) / (2.0 + math::ln(delta));
-                let ratio = worst.over(&found).named(format!("ratio of {k}"));
-                judge.beside(ratio.name.clone(), format!(">= {printed:.4}"), &ratio);
-                judge.at_most(&just(printed), &ratio, 0.0);
+                let ratio = worst.over(&found).with_name(format!("ratio of {k}"));
+                judge.show_beside(ratio.name.clone(), format!(">= {printed:.4}"), &ratio);
+                judge.expect_at_most(&exact_number(printed), &ratio, 0.0);
             }
         },
         weaker: None,
@@ -493,11 +533,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             let speed = judge.results.speed;
             let seconds = |name: &str, of: fn(super::Speed) -> f64| Number::new(name.to_owned(), speed.map(of));
             let call = seconds("seconds of an MCB8 call for 100 jobs", |speed| speed.mcb8);
-            judge.beside(call.name.clone(), "0.25", &call);
-            judge.below(&call, &just(0.25));
-            judge.bound("1,000 jobs on 128 nodes, and their bound, in 0.2 s each", |judge| {
-                judge.below(&seconds("seconds of a run", |speed| speed.run), &just(0.2));
-                judge.below(&seconds("seconds of its bound", |speed| speed.bound), &just(0.2));
+            judge.show_beside(call.name.clone(), "0.25", &call);
+            judge.expect_below(&call, &exact_number(0.25));
+            judge.with_bound("1,000 jobs on 128 nodes, and their bound, in 0.2 s each", |judge| {
+                judge.expect_below(&seconds("seconds of a run", |speed| speed.run), &exact_number(0.2));
+                judge.expect_below(&seconds("seconds of its bound", |speed| speed.bound), &exact_number(0.2));
             });
         },
         weaker: None,
@@ -514,7 +554,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 |name: &&str| *name != BEST && (!name.starts_with("GreedyP") || name.starts_with("GreedyPM"));
             for load in (1..=9).map(Group::Load) {
                 for other in TABLE_2.iter().map(|row| row.0).filter(is_drawn) {
-                    judge.at_most(&judge.d(load, BEST), &judge.d(load, other), 0.0);
+                    judge.expect_at_most(
+                        &judge.mean_degradation(load, BEST),
+                        &judge.mean_degradation(load, other),
+                        0.0,
+                    );
                 }
             }
         },
@@ -522,7 +566,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             text: "it beats both queues at every load",
             compare: |judge| {
                 for (load, queue) in (1..=9).flat_map(|load| [(load, "EASY"), (load, "FCFS")]) {
-                    judge.below(&judge.d(Group::Load(load), BEST), &judge.d(Group::Load(load), queue));
+                    judge.expect_below(
+                        &judge.mean_degradation(Group::Load(load), BEST),
+                        &judge.mean_degradation(Group::Load(load), queue),
+                    );
                 }
             },
         }),
@@ -533,12 +580,13 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         says: &[Says::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
         note: None,
         compare: |judge| {
-            for (group, policy) in judge.sets().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
+            for (group, policy) in
+                judge.available_groups().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
             {
                 let [plain, acting] = ["", " *"].map(|star| format!("{policy}{star}/per/opt=min/minvt=600"));
-                judge.show(group, &plain, Metric::Degradation);
-                judge.show(group, &acting, Metric::Degradation);
-                judge.below(&judge.d(group, &acting), &judge.d(group, &plain));
+                judge.show_mean(group, &plain, Metric::Degradation);
+                judge.show_mean(group, &acting, Metric::Degradation);
+                judge.expect_below(&judge.mean_degradation(group, &acting), &judge.mean_degradation(group, &plain));
             }
         },
         weaker: None,
@@ -556,14 +604,18 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
              taken.",
         ),
         compare: |judge| {
-            for group in judge.sets() {
-                let easy = judge.d(group, "EASY");
+            for group in judge.available_groups() {
+                let easy = judge.mean_degradation(group, "EASY");
                 for period in PERIODS {
-                    let long = judge.d(group, &with_period(period));
-                    judge.at_most(&long.times(100.0), &easy, 0.0);
+                    let long = judge.mean_degradation(group, &with_period(period));
+                    judge.expect_at_most(&long.times(100.0), &easy, 0.0);
                     if period == LONGEST {
                         let times = easy.value.zip(long.value).map(|(easy, long)| easy / long);
-                        judge.beside(format!("times, {}", group.words()), ">= 100", &Number::new(String::new(), times));
+                        judge.show_beside(
+                            format!("times, {}", group.words()),
+                            ">= 100",
+                            &Number::new(String::new(), times),
+                        );
                     }
                 }
             }
@@ -581,16 +633,16 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             let at = |judge: &Judge<'_, Outcome>, period| {
-                judge.bandwidth("mean", Group::High, &with_period(period), |spread| spread.mean)
+                judge.bandwidth_number("mean", Group::High, &with_period(period), |spread| spread.mean)
             };
             let usual = at(judge, PERIODS[0]);
             let hour = at(judge, 3_600);
             let times = usual.value.zip(hour.value).map(|(usual, hour)| usual / hour);
             let times = Number::new("bandwidth at 600 s / at 3600 s".to_owned(), times);
-            judge.beside(times.name.clone(), "about 4", &times);
-            judge.beside(hour.name.clone(), "< 0.2", &hour);
-            judge.below(&hour, &just(0.2));
-            judge.part(|judge| judge.about(&times, 4.0));
+            judge.show_beside(times.name.clone(), "about 4", &times);
+            judge.show_beside(hour.name.clone(), "< 0.2", &hour);
+            judge.expect_below(&hour, &exact_number(0.2));
+            judge.separate_part(|judge| judge.expect_about(&times, 4.0));
         },
         weaker: None,
     },
@@ -605,14 +657,17 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             let [from, _, generated, log] = LONG_PERIODS;
-            for group in judge.sets() {
+            for group in judge.available_groups() {
                 for period in PERIODS.into_iter().skip(PERIODS.len() - 2).chain(LONG_PERIODS) {
-                    let ours = judge.u(group, &with_period(period));
-                    judge.beside(format!("U(period {period} s, {})", group.words()), "", &ours);
+                    let ours = judge.mean_underutilisation(group, &with_period(period));
+                    judge.show_beside(format!("U(period {period} s, {})", group.words()), "", &ours);
                 }
                 // On the log the plateau is longer, by the paper's words, too.
                 let longer = if group == Group::Weeks { log } else { generated };
-                judge.below(&judge.u(group, &with_period(from)), &judge.u(group, &with_period(longer)));
+                judge.expect_below(
+                    &judge.mean_underutilisation(group, &with_period(from)),
+                    &judge.mean_underutilisation(group, &with_period(longer)),
+                );
             }
         },
         weaker: None,
@@ -632,18 +687,21 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ),
         compare: |judge| {
             if !judge.results.has(Group::Unsplit) {
-                return judge.untold("there is no log of HPC2N (--logs DIR)");
+                return judge.not_judged("there is no log of HPC2N (--logs DIR)");
             }
-            let easy = judge.u(Group::Unsplit, "EASY");
-            judge.beside("U(EASY)", 0.08, &easy);
+            let easy = judge.mean_underutilisation(Group::Unsplit, "EASY");
+            judge.show_beside("U(EASY)", 0.08, &easy);
             for period in PERIODS {
                 let paper = if period == PERIODS[0] { "0.10" } else { "" };
-                let ours = judge.u(Group::Unsplit, &with_period(period));
-                judge.beside(format!("U(period {period} s)"), paper, &ours);
+                let ours = judge.mean_underutilisation(Group::Unsplit, &with_period(period));
+                judge.show_beside(format!("U(period {period} s)"), paper, &ours);
             }
             // Both as rounded to the printed decimals.
-            judge.below(&easy.distance(&just(0.08)), &just(0.005));
-            judge.below(&judge.u(Group::Unsplit, BEST).distance(&just(0.10)), &just(0.005));
+            judge.expect_below(&easy.distance(&exact_number(0.08)), &exact_number(0.005));
+            judge.expect_below(
+                &judge.mean_underutilisation(Group::Unsplit, BEST).distance(&exact_number(0.10)),
+                &exact_number(0.005),
+            );
         },
         weaker: None,
     },
@@ -664,8 +722,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 .collect();
             let [few, all] = [0, 1].map(|at| traces.iter().map(|trace| trace[at]).collect::<Vec<_>>());
             let share = Number::ratio(format!("share of calls for at most {FEW} jobs"), &few, &all);
-            judge.beside(share.name.clone(), SMALL_CALLS, &share);
-            judge.agrees(&share, SMALL_CALLS);
+            judge.show_beside(share.name.clone(), SMALL_CALLS, &share);
+            judge.expect_agreement(&share, SMALL_CALLS);
         },
         weaker: None,
     },
@@ -677,17 +735,21 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         compare: |judge| {
             for delta in [10, 100] {
                 let jobs = behind_a_long_one(delta);
-                let ends = queued("fcfs-count", 1, &jobs);
+                let ends = queue_ends("fcfs-count", 1, &jobs);
                 let stretches = jobs
                     .iter()
                     .zip(ends)
                     .filter_map(|(job, end)| Some(bounded_stretch(end? - job.submit, job.runtime)));
                 let worst = Number::new(format!("worst stretch, Delta {delta}"), stretches.max_by(f64::total_cmp));
-                let found = Number::new(format!("bound, Delta {delta}"), Some(bound(1, &jobs).hi));
-                let ratio = worst.over(&found).named(format!("ratio, Delta {delta}"));
-                judge.beside(ratio.name.clone(), delta, &ratio);
+                let found = Number::new(format!("bound, Delta {delta}"), Some(compute_bound(1, &jobs).hi));
+                let ratio = worst.over(&found).with_name(format!("ratio, Delta {delta}"));
+                judge.show_beside(ratio.name.clone(), delta, &ratio);
                 // The bound is known to a thousandth.
-                judge.at_most(&ratio.distance(&just(delta.into())), &just(1e-3 * f64::from(delta)), 0.0);
+                judge.expect_at_most(
+                    &ratio.distance(&exact_number(delta.into())),
+                    &exact_number(1e-3 * f64::from(delta)),
+                    0.0,
+                );
             }
         },
         weaker: None,

@@ -3,9 +3,9 @@
 
 use super::published;
 use super::{BEST, EAGER, FEW, Group, Metric, Outcome, PERIODS, all_periods, with_period};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 
-pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     let mut figures = vec![by_load(outcome)];
     for spec in PERIOD_FIGURES {
         figures.push(spec.draw(outcome));
@@ -39,9 +39,9 @@ fn by_load(outcome: &Outcome) -> Figure {
     let x = PlotAxis::linear("Offered load", 1.0);
     let y = PlotAxis::log("Mean degradation");
     let title = "Figure 1: degradation from bound, by load";
-    let below = format!("Scaled traces: {}", outcome.extent.words());
+    let below = format!("Scaled traces: {}", outcome.extent.size_words());
     let panel = Panel { title: "", x, y, lines, lowest: None };
-    Figure { file: "1-degradation-load.svg", title: title.to_owned(), svg: draw(title, &below, &[panel]) }
+    Figure { file: "1-degradation-load.svg", title: title.to_owned(), svg: draw_panels(title, &below, &[panel]) }
 }
 
 /// A figure of numbers by period, with a panel of the recommended algorithm and one with the queues, too.
@@ -109,7 +109,7 @@ const SETS: [(Group, [&str; 4]); 3] = [
 
 impl PeriodFigure {
     fn draw(&self, outcome: &Outcome) -> Figure {
-        let below = format!("{BEST}: mean over {}", outcome.extent.words());
+        let below = format!("{BEST}: mean over {}", outcome.extent.size_words());
         let x = PlotAxis::linear("Period (s)", 1.0);
         let y = PlotAxis::linear(self.label, 1.0);
         let mut lines = self.own_lines(outcome);
@@ -121,7 +121,7 @@ impl PeriodFigure {
             let lines = self.own_lines(outcome).into_iter().chain(self.queue_lines(outcome)).collect();
             panels.push(Panel { title: "With queues", x, y: PlotAxis::log(self.label), lines, lowest: None });
         }
-        Figure { file: self.file, title: self.title.to_owned(), svg: draw(self.title, &below, &panels) }
+        Figure { file: self.file, title: self.title.to_owned(), svg: draw_panels(self.title, &below, &panels) }
     }
 
     fn periods(&self) -> Vec<u64> {
@@ -144,8 +144,9 @@ impl PeriodFigure {
             }
             lines.push(PlotLine { style, label, points, ..PlotLine::default() });
             if let [metric] = self.metrics {
-                let printed =
-                    |period: u64| Some((period as f64, published::mean(group, &with_period(period), *metric)?));
+                let printed = |period: u64| {
+                    Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
+                };
                 let points = self.periods().into_iter().filter_map(printed).collect();
                 lines.push(PlotLine { style, label: paper, points, is_scatter: true, ..PlotLine::default() });
             }
@@ -189,5 +190,5 @@ fn jobs_per_call(outcome: &Outcome) -> Figure {
     ];
     let title = "Section 6.2: jobs that a call of MCB8 places";
     let below = format!("{EAGER} on unscaled traces: {all} calls (paper: 197,808)");
-    Figure { file: "6.2-jobs-per-call.svg", title: title.to_owned(), svg: draw(title, &below, &panels) }
+    Figure { file: "6.2-jobs-per-call.svg", title: title.to_owned(), svg: draw_panels(title, &below, &panels) }
 }

@@ -22,13 +22,14 @@ use hansa_sim::grid::{PenaltyRule, QueueOrder};
 use hansa_sim::roles::queue;
 use hansa_sim::settings::{SPAN, Walk, key};
 use hansa_sim::systems::dfrs::{
-    Algorithm, Bound, Fractional, Moves, Timed, VirtualTime, bound, bounded_stretch, run, underutilisation,
+    Algorithm, Bound, Fractional, Moves, Timed, VirtualTime, bounded_stretch, compute_bound, measure_underutilisation,
+    run_alone,
 };
 use hansa_sim::time::{Span, Time};
 use hansa_sim::words::words;
 use hansa_sim::workload::lublin::Types;
 
-pub use traces::{Week, weeks};
+pub use traces::{Week, split_weeks};
 
 /// Path of the file with the choices, and its text.
 const FILE: (&str, &str) = ("experiments/papers/dfrs.toml", include_str!("dfrs.toml"));
@@ -88,7 +89,7 @@ impl Default for Settings {
     /// The usual option of each choice.
     fn default() -> Settings {
         let file = choices();
-        file.settings(&file.choices.usual())
+        file.settings(&file.choices.usual_selection())
     }
 }
 
@@ -130,7 +131,7 @@ pub fn choices() -> ProgramFile<Settings> {
         draw: Draw::TwoTypes,
     };
     let (path, text) = FILE;
-    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+    ProgramFile::read_text(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 /// Size of the experiment.
@@ -290,7 +291,7 @@ impl Extent {
         unsplit.chain(weeks).chain(unscaled).chain(scaled).collect()
     }
 
-    pub fn words(&self) -> String {
+    pub fn size_words(&self) -> String {
         let others = if self.scaled < FULL.scaled { ", of other jobs at each" } else { "" };
         let Extent { unscaled, scaled, .. } = self;
         format!("{unscaled} unscaled traces of {} jobs and {scaled} at each of nine loads{others}", traces::JOBS)
@@ -298,16 +299,16 @@ impl Extent {
 }
 
 /// Runs a unit under all of its algorithms.
-pub fn rows(settings: Settings, piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
+pub fn run_piece(settings: Settings, piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRun> {
     let is_generated = matches!(piece.set, Set::Unscaled | Set::Scaled(_));
     let number = if is_generated { settings.draw.seed(piece.number) } else { piece.number };
     let piece = Piece { number, ..piece };
-    let generated = || traces::generated(settings.draw.types(), number.into());
+    let generated = || traces::generate_trace(settings.draw.types(), number.into());
     let (nodes, jobs) = match piece.set {
         Set::Unscaled => (traces::NODES, generated()),
-        Set::Scaled(tenths) => (traces::NODES, traces::scaled(&generated(), f64::from(tenths) / 10.0)),
+        Set::Scaled(tenths) => (traces::NODES, traces::scale_load(&generated(), f64::from(tenths) / 10.0)),
         Set::Weeks => (traces::LOG_NODES, weeks[piece.number as usize].jobs.clone()),
-        Set::Unsplit => (traces::LOG_NODES, traces::unsplit(weeks)),
+        Set::Unsplit => (traces::LOG_NODES, traces::join_weeks(weeks)),
     };
     if jobs.is_empty() {
         return Vec::new();
@@ -315,25 +316,25 @@ pub fn rows(settings: Settings, piece: Piece, weeks: &[Week]) -> Vec<AlgorithmRu
     if piece.set == Set::Unsplit {
         let name = PERIODS.get(piece.number as usize).map_or("EASY".to_owned(), |period| with_period(*period));
         let algorithm = Algorithm::parse(&name).expect("names of the paper are in its grammar");
-        return vec![row(settings, piece, nodes, &jobs, Bound { lo: 1.0, hi: 1.0 }, &algorithm)];
+        return vec![run_algorithm(settings, piece, nodes, &jobs, Bound { lo: 1.0, hi: 1.0 }, &algorithm)];
     }
-    let bound = bound(nodes, &jobs);
-    let all = algorithms(piece.all);
-    all.iter().map(|algorithm| row(settings, piece, nodes, &jobs, bound, algorithm)).collect()
+    let bound = compute_bound(nodes, &jobs);
+    let all = list_algorithms(piece.all);
+    all.iter().map(|algorithm| run_algorithm(settings, piece, nodes, &jobs, bound, algorithm)).collect()
 }
 
 /// Algorithms of tables 2 and 3, and the recommended one with each period; with `all`, all others too.
-fn algorithms(all: bool) -> Vec<Algorithm> {
+fn list_algorithms(all: bool) -> Vec<Algorithm> {
     let second = published::TABLE_2.iter().map(|row| row.0);
     let third = published::TABLE_3.iter().map(|row| row.0);
     let names: BTreeSet<String> =
         second.chain(third).map(str::to_owned).chain(all_periods().map(with_period)).collect();
-    let more = Algorithm::published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
+    let more = Algorithm::all_published().iter().map(Algorithm::to_string).filter(|_| all).collect::<Vec<_>>();
     let names: BTreeSet<String> = names.into_iter().chain(more).collect();
     names.iter().map(|name| Algorithm::parse(name).expect("names of the paper are in its grammar")).collect()
 }
 
-fn row(
+fn run_algorithm(
     settings: Settings,
     piece: Piece,
     nodes: u32,
@@ -346,7 +347,7 @@ fn row(
     let mut calls = Vec::new();
     let (ends, moves) = match algorithm {
         Algorithm::Dfrs(rules) => {
-            let outcome = run(settings.apply(*rules), nodes, jobs, |_, cluster, _| {
+            let outcome = run_alone(settings.apply(*rules), nodes, jobs, |_, cluster, _| {
                 // It calls MCB8 at each instant with a submission or an end, if any jobs are live then.
                 if are_counted && !cluster.live().is_empty() {
                     let placed = cluster.running().count();
@@ -356,8 +357,8 @@ fn row(
             });
             (outcome.ends, outcome.moves)
         }
-        Algorithm::Fcfs => (queued("fcfs-count", nodes, jobs), Moves::default()),
-        Algorithm::Easy => (queued(settings.scan.policy(), nodes, jobs), Moves::default()),
+        Algorithm::Fcfs => (queue_ends("fcfs-count", nodes, jobs), Moves::default()),
+        Algorithm::Easy => (queue_ends(settings.scan.policy(), nodes, jobs), Moves::default()),
     };
     let ended: Vec<(Timed, Time)> = jobs.iter().zip(ends).filter_map(|(job, end)| Some((*job, end?))).collect();
     let stretches = ended.iter().map(|(job, end)| bounded_stretch(*end - job.submit, job.runtime));
@@ -370,14 +371,14 @@ fn row(
         hours: (last - jobs[0].submit).micros() as f64 / 3_600e6,
         stretch: stretches.fold(1.0, f64::max),
         bound,
-        underutilisation: underutilisation(nodes, ended.iter().copied()).normalised(),
+        underutilisation: measure_underutilisation(nodes, ended.iter().copied()).normalised(),
         moves,
         calls,
     }
 }
 
 /// Ends under a queue: each task has a node to itself, and walltimes equal run times.
-fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
+fn queue_ends(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
     let jobs: Vec<queue::Rigid> = jobs
         .iter()
         .map(|job| queue::Rigid {
@@ -387,8 +388,8 @@ fn queued(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
             runtime: job.runtime,
         })
         .collect();
-    let policy = queue::find(policy).expect("the policies that count nodes are there");
-    let ran = queue::play(&mut *(policy.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs);
+    let policy = queue::find_policy(policy).expect("the policies that count nodes are there");
+    let ran = queue::play_jobs(&mut *(policy.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs);
     ran.into_iter().map(|ran| ran.map(|ran| ran.end)).collect()
 }
 
@@ -497,7 +498,7 @@ impl Outcome {
     }
 
     /// Degradations of an algorithm on the traces on which another one was run, too.
-    fn beside(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
+    fn paired_degradations(&self, group: Group, algorithm: &str, other: &str) -> Vec<f64> {
         let of = |name| self.rows.get(name).into_iter().flatten().filter(|row: &&AlgorithmRun| group.holds(row.set));
         let others: BTreeSet<_> = of(other).map(|row| (row.set, row.number)).collect();
         let both = of(algorithm).filter(|row| others.contains(&(row.set, row.number)));
@@ -521,8 +522,8 @@ impl Outcome {
 }
 
 /// Inputs of the speed measurement: the trace, and a crowd of 100 jobs at one instant.
-pub fn timed() -> (Vec<Timed>, Vec<Timed>) {
-    let trace = traces::generated(Types::Two, 1);
+pub fn speed_inputs() -> (Vec<Timed>, Vec<Timed>) {
+    let trace = traces::generate_trace(Types::Two, 1);
     let crowd = trace[..100].iter().map(|job| Timed { submit: Time::ZERO, ..*job }).collect();
     (trace, crowd)
 }

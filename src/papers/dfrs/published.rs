@@ -64,7 +64,7 @@ pub const TABLE_4: [(&str, Three); 3] = [
 
 /// Number that the paper gives for an algorithm in a table or in words. Its figures of periods contribute one: the
 /// recommended algorithm leaves 0.118 of HPC2N unused with long periods.
-pub fn mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
+pub fn published_mean(group: Group, name: &str, metric: Metric) -> Option<f64> {
     let place = Group::ALL.iter().position(|known| *known == group)?;
     match metric {
         Metric::Degradation => TABLE_2.iter().find(|row| row.0 == name).map(|row| row.1[place][0]),

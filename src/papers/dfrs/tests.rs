@@ -43,7 +43,7 @@ fn printed() -> Vec<AlgorithmRun> {
 #[test]
 fn every_option_changes_a_setting() {
     let file = choices();
-    let usual = file.settings(&file.choices.usual());
+    let usual = file.settings(&file.choices.usual_selection());
     let expected = Settings {
         scan: Scan::All,
         pays: PenaltyRule::Moves,
@@ -66,11 +66,11 @@ fn every_option_changes_a_setting() {
 fn settings_change_the_runs_that_they_concern() {
     let usual = Settings::default();
     let piece = Piece { set: Set::Scaled(9), number: 2, all: false };
-    let jobs = traces::scaled(&traces::generated(Types::Two, 2)[..400], 3.0);
-    let bound = bound(NODES, &jobs);
+    let jobs = traces::scale_load(&traces::generate_trace(Types::Two, 2)[..400], 3.0);
+    let bound = compute_bound(NODES, &jobs);
     let run = |settings, name: &str| {
         let algorithm = Algorithm::parse(name).expect("a name of the paper");
-        let row = row(settings, piece, NODES, &jobs, bound, &algorithm);
+        let row = run_algorithm(settings, piece, NODES, &jobs, bound, &algorithm);
         assert_eq!(row.algorithm, name);
         row
     };
@@ -111,10 +111,10 @@ fn calls_are_counted_by_the_jobs_that_they_place() {
     rows.iter_mut().for_each(|row| row.calls.truncate(10));
     assert_eq!(verdict(rows, 21), Verdict::DoesNotHold);
 
-    let jobs = traces::generated(Types::Two, 1)[..40].to_vec();
+    let jobs = traces::generate_trace(Types::Two, 1)[..40].to_vec();
     let piece = Piece { set: Set::Unscaled, number: 1, all: false };
     let algorithm = Algorithm::parse(EAGER).expect("a name of the paper");
-    let calls = row(Settings::default(), piece, NODES, &jobs, bound(NODES, &jobs), &algorithm).calls;
+    let calls = run_algorithm(Settings::default(), piece, NODES, &jobs, compute_bound(NODES, &jobs), &algorithm).calls;
     // One at each arrival and at each end but the last, fewer if some coincide.
     let all: u32 = calls.iter().sum();
     assert!((60..=79).contains(&all), "{calls:?}");
@@ -174,17 +174,21 @@ fn longer_periods_are_judged_by_the_papers_own_words() {
 #[test]
 fn a_small_piece_runs_under_all_algorithms_of_the_tables() {
     let piece = SMALL.pieces(0).into_iter().find(|piece| !piece.all).expect("there are pieces");
-    let rows = rows(Settings::default(), piece, &[]);
-    assert_eq!(rows.len(), algorithms(false).len());
+    let rows = run_piece(Settings::default(), piece, &[]);
+    assert_eq!(rows.len(), list_algorithms(false).len());
     let has = |name: &str| rows.iter().any(|row| row.algorithm == name);
     assert!(TABLE_2.iter().map(|row| row.0).chain(TABLE_3.iter().map(|row| row.0)).all(has));
     assert!(PERIODS.iter().all(|period| has(&with_period(*period))));
     assert!(rows.iter().all(|row| row.jobs == 1_000 && row.stretch >= row.bound.lo && row.underutilisation > -1e-9));
     let outcome = Outcome::of(SMALL, Settings::default(), rows, Some(Speed { run: 0.1, bound: 0.1, mcb8: 0.001 }));
     assert!(outcome.tables_text().contains("Table 5"));
-    assert_eq!(outcome.runs_csv().lines().count(), 1 + algorithms(false).len());
-    assert!(outcome.verdicts().contains("14. holds only within our tolerance: it is fast"), "{}", outcome.verdicts());
-    assert_eq!(algorithms(true).len(), 116 + 2 + all_periods().count() - 1);
+    assert_eq!(outcome.runs_csv().lines().count(), 1 + list_algorithms(false).len());
+    assert!(
+        outcome.verdicts_text().contains("14. holds only within our tolerance: it is fast"),
+        "{}",
+        outcome.verdicts_text()
+    );
+    assert_eq!(list_algorithms(true).len(), 116 + 2 + all_periods().count() - 1);
 }
 
 /// The worked examples under queues.
@@ -208,10 +212,10 @@ fn queues_equal_the_worked_examples() {
         ("easy-first-misfit", &b, [2000, 2100, 3000, 2030], 0.014199),
     ] {
         let expected = ends.map(|end| Some(Time::ZERO + Span::from_secs(end)));
-        let found = queued(policy, 2, jobs);
+        let found = queue_ends(policy, 2, jobs);
         assert_eq!(found, expected, "{policy}");
         let ended = jobs.iter().zip(found).filter_map(|(job, end)| Some((*job, end?)));
-        assert!((underutilisation(2, ended).normalised() - unused).abs() < 1e-6, "{policy}");
+        assert!((measure_underutilisation(2, ended).normalised() - unused).abs() < 1e-6, "{policy}");
     }
 }
 
@@ -226,7 +230,7 @@ fn weeks_are_cut_on_the_logs_own_clock() {
     let second = Some(Span::from_secs(1));
     let jobs =
         vec![job(5, 2, second), job(6, 2, None), job(604_800 * 2 + 7, 3, second), job(604_800 * 2 + 8, 500, second)];
-    let weeks = weeks(&Trace { jobs: jobs.into_iter().collect(), ..Trace::default() });
+    let weeks = split_weeks(&Trace { jobs: jobs.into_iter().collect(), ..Trace::default() });
     let sizes: Vec<(usize, usize)> = weeks.iter().map(|week| (week.jobs.len(), week.left_out)).collect();
     assert_eq!(sizes, [(1, 1), (0, 0), (1, 1)]);
     assert_eq!(weeks[2].jobs[0].submit, Time::ZERO + Span::from_secs(7));
@@ -252,9 +256,10 @@ fn claims_about_the_log_need_one() {
 
 #[test]
 fn weeks_together_are_the_log() {
-    let one = |submit| Timed { submit: Time::ZERO + Span::from_secs(submit), ..traces::generated(Types::Two, 1)[0] };
+    let one =
+        |submit| Timed { submit: Time::ZERO + Span::from_secs(submit), ..traces::generate_trace(Types::Two, 1)[0] };
     let week = |jobs| Week { jobs, left_out: 0 };
-    let jobs = traces::unsplit(&[week(vec![one(5)]), week(Vec::new()), week(vec![one(7)])]);
+    let jobs = traces::join_weeks(&[week(vec![one(5)]), week(Vec::new()), week(vec![one(7)])]);
     let submits: Vec<u64> = jobs.iter().map(|job| job.submit.micros() / 1_000_000).collect();
     assert_eq!(submits, [5, 2 * 604_800 + 7]);
     let pieces = SMALL.pieces(3);
@@ -263,10 +268,10 @@ fn weeks_together_are_the_log() {
 
 #[test]
 fn a_scaled_trace_offers_its_load() {
-    let jobs = traces::generated(Types::Two, 3);
+    let jobs = traces::generate_trace(Types::Two, 3);
     for tenths in [1, 9] {
         let load = f64::from(tenths) / 10.0;
-        let scaled = traces::scaled(&jobs, load);
+        let scaled = traces::scale_load(&jobs, load);
         assert!((hansa_sim::systems::dfrs::offered_load(NODES, &scaled) - load).abs() < 1e-6);
         assert!(scaled.is_sorted_by_key(|job| job.submit));
     }
@@ -321,6 +326,6 @@ fn a_mean_that_does_not_gain_enough_is_explained() {
     for (number, forced) in [(1, 600.0), (2, 601.0), (3, 602.0)] {
         rows.extend([by("Greedy */opt=min", number, 500.0), by("GreedyP */opt=min", number, forced)]);
     }
-    let text = Outcome::of(FULL, Settings::default(), rows, None).verdicts();
+    let text = Outcome::of(FULL, Settings::default(), rows, None).verdicts_text();
     assert!(text.replace("\n      ", " ").contains("A few traces make the mean of GreedyP *"), "{text}");
 }

@@ -14,14 +14,14 @@ impl Outcome {
     pub fn tables_text(&self) -> String {
         let mut text = format!(
             "The paper's tables beside ours: {}{}.\nMean/standard deviation/maximum over traces.\n",
-            self.extent.words(),
+            self.extent.size_words(),
             self.weeks_words()
         );
         self.table_2(&mut text);
         self.table_3(&mut text);
         self.table_4(&mut text);
         self.table_5(&mut text);
-        self.periods(&mut text);
+        self.write_periods(&mut text);
         text
     }
 
@@ -43,7 +43,7 @@ impl Outcome {
             let _ = write!(text, "{name:<34}");
             for (group, paper) in Group::ALL.into_iter().zip(published) {
                 let ours = self.spread(group, name, Metric::Degradation);
-                let _ = write!(text, "{:>24}{:>24}", slashed(paper), ours.map_or("-".to_owned(), three));
+                let _ = write!(text, "{:>24}{:>24}", join_slashed(paper), ours.map_or("-".to_owned(), spread_text));
             }
             text.push('\n');
         }
@@ -90,13 +90,13 @@ impl Outcome {
     fn table_5(&self, text: &mut String) {
         let group = self.of_table_5();
         // Some algorithms were run on more traces than others, but all on these.
-        let everywhere = rarest();
+        let everywhere = rarest_algorithm();
         let _ = writeln!(
             text,
             "\nTable 5: degradation from bound for each limit, the paper's over the weeks of HPC2N above ours, {}: {} \
              traces",
             group.words(),
-            self.beside(group, &everywhere, &everywhere).len()
+            self.paired_degradations(group, &everywhere, &everywhere).len()
         );
         let _ = write!(text, "{:<22}", "");
         for limit in LIMITS {
@@ -106,12 +106,12 @@ impl Outcome {
         text.push('\n');
         for (family, optimise, published) in TABLE_5 {
             let _ = write!(text, "{:<22}", format!("{family}, {optimise}"));
-            published.iter().for_each(|paper| _ = write!(text, "{:>24}", paper.map_or("-".to_owned(), slashed)));
+            published.iter().for_each(|paper| _ = write!(text, "{:>24}", paper.map_or("-".to_owned(), join_slashed)));
             let _ = write!(text, "\n{:<22}", "");
             for limit in LIMITS {
-                let ours = self.beside(group, &format!("{family}/opt={optimise}{limit}"), &everywhere);
+                let ours = self.paired_degradations(group, &format!("{family}/opt={optimise}{limit}"), &everywhere);
                 let ours = Spread::of(&ours);
-                let _ = write!(text, "{:>24}", ours.map_or("-".to_owned(), three));
+                let _ = write!(text, "{:>24}", ours.map_or("-".to_owned(), spread_text));
             }
             text.push('\n');
         }
@@ -119,12 +119,12 @@ impl Outcome {
 
     /// Group in which all algorithms were run: the log, if there is one, as in the paper.
     pub(super) fn of_table_5(&self) -> Group {
-        let on_weeks = self.spread(Group::Weeks, &rarest(), Metric::Degradation).is_some();
+        let on_weeks = self.spread(Group::Weeks, &rarest_algorithm(), Metric::Degradation).is_some();
         if on_weeks { Group::Weeks } else { Group::Unscaled }
     }
 
     /// A row per period: what the paper prints of figures 3 and 4 and appendix B is in the verdicts.
-    fn periods(&self, text: &mut String) {
+    fn write_periods(&self, text: &mut String) {
         let _ = writeln!(
             text,
             "\nPeriods of {}: mean degradation / normalised underutilisation / GB/s paused and moved\n(figures 3 \
@@ -194,27 +194,27 @@ impl Outcome {
             let number = row.number.to_string();
             let jobs = row.jobs.to_string();
             let head = [set.as_str(), &number, &row.algorithm, &jobs];
-            text.push_str(&rows::line(head.into_iter().chain(numbers.iter().map(String::as_str))));
+            text.push_str(&rows::join_cells(head.into_iter().chain(numbers.iter().map(String::as_str))));
         }
         text
     }
 
     /// Verdicts of all claims.
     pub fn findings(&self) -> Findings {
-        Findings::of(claims::CLAIMS, self)
+        Findings::judge_claims(claims::CLAIMS, self)
     }
 
     /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts(&self) -> String {
+    pub fn verdicts_text(&self) -> String {
         let findings = self.findings();
-        format!("{}{}", self.head(&findings.counts()), findings.text())
+        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
     }
 
     fn head(&self, counts: &str) -> String {
         let mut text = format!(
             "The paper's claims, judged by {}{}: {counts}.\n\
              Names of numbers: D is the mean degradation from bound, U the mean normalised underutilisation.\n{}",
-            self.extent.words(),
+            self.extent.size_words(),
             self.weeks_words(),
             self.settings.words(),
         );
@@ -232,10 +232,10 @@ impl Outcome {
         Page {
             paper: "Dynamic Fractional Resource Scheduling vs. Batch Scheduling",
             authors: "H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659 (2011)",
-            head: &self.head(&findings.counts()),
+            head: &self.head(&findings.verdict_counts()),
             verdicts: &findings.html(),
             choices,
-            figures: &super::figures::figures(self),
+            figures: &super::figures::draw_figures(self),
             tables: &self.tables_text(),
             ours: OURS,
             full: "hansa reproduce dfrs --full --logs DIR",
@@ -259,15 +259,15 @@ const OURS: &[&str] = &[
 ];
 
 /// An algorithm that is run only where all are.
-fn rarest() -> String {
+fn rarest_algorithm() -> String {
     let (family, optimise, _) = TABLE_5[TABLE_5.len() - 2];
     format!("{family}/opt={optimise}/minft=300")
 }
 
-fn three(spread: Spread) -> String {
-    slashed([spread.mean, spread.deviation, spread.max])
+fn spread_text(spread: Spread) -> String {
+    join_slashed([spread.mean, spread.deviation, spread.max])
 }
 
-fn slashed(numbers: [f64; 3]) -> String {
+fn join_slashed(numbers: [f64; 3]) -> String {
     numbers.map(|number| format!("{number:.1}")).join("/")
 }

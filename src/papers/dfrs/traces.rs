@@ -16,7 +16,7 @@ const LOG_KILOBYTES: u64 = 2 * 1024 * 1024;
 const WEEK: u64 = 604_800_000_000;
 
 /// A trace of the model with random memory demands.
-pub fn generated(types: Types, seed: u64) -> Vec<Timed> {
+pub fn generate_trace(types: Types, seed: u64) -> Vec<Timed> {
     let model = Lublin {
         seed,
         jobs: JOBS,
@@ -41,7 +41,7 @@ pub fn generated(types: Types, seed: u64) -> Vec<Timed> {
 }
 
 /// Jobs with all gaps between them stretched by one factor, so that they offer this load.
-pub fn scaled(jobs: &[Timed], load: f64) -> Vec<Timed> {
+pub fn scale_load(jobs: &[Timed], load: f64) -> Vec<Timed> {
     let factor = offered_load(NODES, jobs) / load;
     let first = jobs[0].submit;
     let stretched = |time: Time| Span::from_micros((time.since(first).micros() as f64 * factor).round() as u64);
@@ -57,7 +57,7 @@ pub struct Week {
 }
 
 /// Weeks by the log's own clock, by the paper's rules for dual-core nodes.
-pub fn weeks(log: &Trace) -> Vec<Week> {
+pub fn split_weeks(log: &Trace) -> Vec<Week> {
     let mut weeks: Vec<Week> = Vec::new();
     for job in &log.jobs {
         let week = (job.submit.micros() / WEEK) as usize;
@@ -80,7 +80,7 @@ pub fn weeks(log: &Trace) -> Vec<Week> {
 }
 
 /// Weeks put together again: the log as one trace.
-pub fn unsplit(weeks: &[Week]) -> Vec<Timed> {
+pub fn join_weeks(weeks: &[Week]) -> Vec<Timed> {
     let week = |(number, week): (usize, &Week)| {
         let later = Span::from_micros(number as u64 * WEEK);
         week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()

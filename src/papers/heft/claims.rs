@@ -2,29 +2,29 @@
 
 use super::published::{BEST, ORIGINAL, PUBLISHED, STRETCHED};
 use super::{Example, Group, Means, Over, Results};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, just};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, exact_number};
 use hansa_sim::systems::heft::Cycle;
 use hansa_sim::systems::heft::paper::Law;
 
 /// Numbers and comparisons that the claims below have in common.
 trait HeftNumbers {
-    fn number(&self, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number;
-    fn over(&self, over: Over, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number;
-    fn increase(&self, law: &'static str, group: Group) -> Number;
-    fn decrease(&self, law: &'static str, group: Group) -> Number;
-    fn iteration(&self, law: &'static str, group: Group) -> Number;
-    fn example(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number;
-    fn equal(&mut self, one: &Number, other: &Number);
-    fn show(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64);
+    fn mean_number(&self, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number;
+    fn mean_over(&self, over: Over, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number;
+    fn increase_number(&self, law: &'static str, group: Group) -> Number;
+    fn decrease_number(&self, law: &'static str, group: Group) -> Number;
+    fn iteration_number(&self, law: &'static str, group: Group) -> Number;
+    fn example_number(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number;
+    fn expect_equal(&mut self, one: &Number, other: &Number);
+    fn show_mean(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64);
     fn show_groups(&mut self, name: &str, what: &str, of: fn(&Means) -> f64);
 }
 
 impl HeftNumbers for Judge<'_, Results> {
-    fn number(&self, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number {
-        self.over(Over::All, what, law, group, of)
+    fn mean_number(&self, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number {
+        self.mean_over(Over::All, what, law, group, of)
     }
 
-    fn over(&self, over: Over, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number {
+    fn mean_over(&self, over: Over, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number {
         let value = self.results.means.get(&(law, group, over)).map(of);
         let (name, which) = group;
         let runs = if over == Over::All { "" } else { ", stretched runs" };
@@ -35,32 +35,32 @@ impl HeftNumbers for Judge<'_, Results> {
         Number::new(name, value)
     }
 
-    fn increase(&self, law: &'static str, group: Group) -> Number {
-        self.number("increase", law, group, Means::increase)
+    fn increase_number(&self, law: &'static str, group: Group) -> Number {
+        self.mean_number("increase", law, group, Means::increase)
     }
 
-    fn decrease(&self, law: &'static str, group: Group) -> Number {
-        self.number("decrease", law, group, Means::decrease)
+    fn decrease_number(&self, law: &'static str, group: Group) -> Number {
+        self.mean_number("decrease", law, group, Means::decrease)
     }
 
-    fn iteration(&self, law: &'static str, group: Group) -> Number {
-        self.number("iteration", law, group, |means| means.iteration)
+    fn iteration_number(&self, law: &'static str, group: Group) -> Number {
+        self.mean_number("iteration", law, group, |means| means.iteration)
     }
 
-    fn example(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number {
+    fn example_number(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number {
         Number::new(format!("{what}({law}, ten tasks)"), self.results.example.get(law).and_then(of))
     }
 
-    fn equal(&mut self, one: &Number, other: &Number) {
-        self.at_most(one, other, 0.0);
-        self.at_most(other, one, 0.0);
+    fn expect_equal(&mut self, one: &Number, other: &Number) {
+        self.expect_at_most(one, other, 0.0);
+        self.expect_at_most(other, one, 0.0);
     }
 
     /// Shows both means beside the paper's number.
-    fn show(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64) {
-        for (law, over) in laws().into_iter().flat_map(|law| Over::ALL.map(|over| (law, over))) {
-            let ours = self.over(over, what, law, group, of);
-            self.beside(ours.name.clone(), format!("{paper:.4}"), &ours);
+    fn show_mean(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64) {
+        for (law, over) in law_names().into_iter().flat_map(|law| Over::ALL.map(|over| (law, over))) {
+            let ours = self.mean_over(over, what, law, group, of);
+            self.show_beside(ours.name.clone(), format!("{paper:.4}"), &ours);
         }
     }
 
@@ -73,9 +73,9 @@ impl HeftNumbers for Judge<'_, Results> {
                 _ => (line.iteration, 1.0),
             };
             let paper = printed.iter().sum::<f64>() / printed.len() as f64 / unit;
-            for law in laws() {
-                let ours = self.number(what, law, line.group, of);
-                self.beside(ours.name.clone(), format!("{paper:.4}"), &ours);
+            for law in law_names() {
+                let ours = self.mean_number(what, law, line.group, of);
+                self.show_beside(ours.name.clone(), format!("{paper:.4}"), &ours);
             }
         }
     }
@@ -83,7 +83,7 @@ impl HeftNumbers for Judge<'_, Results> {
 
 const ALL: Group = ("all", "");
 
-fn laws() -> [&'static str; 2] {
+fn law_names() -> [&'static str; 2] {
     Law::ALL.map(|(name, _)| name)
 }
 
@@ -96,10 +96,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
         says: &[Says::Sense("table 3", "after stretching, plans take 29.65 % longer")],
         note: None,
         compare: |judge| {
-            judge.show("increase", ALL, STRETCHED / ORIGINAL - 1.0, Means::increase);
-            judge.bound("\"considerably\" is read as a fifth", |judge| {
-                for law in laws() {
-                    judge.at_most(&just(0.2), &judge.increase(law, ALL), 0.0);
+            judge.show_mean("increase", ALL, STRETCHED / ORIGINAL - 1.0, Means::increase);
+            judge.with_bound("\"considerably\" is read as a fifth", |judge| {
+                for law in law_names() {
+                    judge.expect_at_most(&exact_number(0.2), &judge.increase_number(law, ALL), 0.0);
                 }
             });
         },
@@ -112,12 +112,12 @@ pub const CLAIMS: &[Claim<Results>] = &[
         note: None,
         compare: |judge| {
             let recovered = (STRETCHED - BEST) / (STRETCHED - ORIGINAL);
-            judge.show("part of the increase taken back", ALL, recovered, Means::recovered);
-            judge.show("decrease", ALL, 1.0 - BEST / STRETCHED, Means::decrease);
-            judge.bound("\"much\" is read as half", |judge| {
-                for law in laws() {
-                    let recovered = judge.number("part of the increase taken back", law, ALL, Means::recovered);
-                    judge.at_most(&just(0.5), &recovered, 0.0);
+            judge.show_mean("part of the increase taken back", ALL, recovered, Means::recovered);
+            judge.show_mean("decrease", ALL, 1.0 - BEST / STRETCHED, Means::decrease);
+            judge.with_bound("\"much\" is read as half", |judge| {
+                for law in law_names() {
+                    let recovered = judge.mean_number("part of the increase taken back", law, ALL, Means::recovered);
+                    judge.expect_at_most(&exact_number(0.5), &recovered, 0.0);
                 }
             });
         },
@@ -131,10 +131,16 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             judge.show_groups("jump", "increase", Means::increase);
             judge.show_groups("jump", "decrease", Means::decrease);
-            for law in laws() {
+            for law in law_names() {
                 for (low, high) in [("1", "2"), ("2", "4")] {
-                    judge.below(&judge.increase(law, ("jump", low)), &judge.increase(law, ("jump", high)));
-                    judge.below(&judge.decrease(law, ("jump", low)), &judge.decrease(law, ("jump", high)));
+                    judge.expect_below(
+                        &judge.increase_number(law, ("jump", low)),
+                        &judge.increase_number(law, ("jump", high)),
+                    );
+                    judge.expect_below(
+                        &judge.decrease_number(law, ("jump", low)),
+                        &judge.decrease_number(law, ("jump", high)),
+                    );
                 }
             }
         },
@@ -148,13 +154,16 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             judge.show_groups("fat", "increase", Means::increase);
             judge.show_groups("fat", "decrease", Means::decrease);
-            for law in laws() {
+            for law in law_names() {
                 for other in ["0.1", "0.2"] {
-                    let twice = judge.increase(law, ("fat", other)).times(2.0);
-                    judge.bound("\"far more\" is read as twice", |judge| {
-                        judge.at_most(&twice, &judge.increase(law, ("fat", "0.8")), 0.0);
+                    let twice = judge.increase_number(law, ("fat", other)).times(2.0);
+                    judge.with_bound("\"far more\" is read as twice", |judge| {
+                        judge.expect_at_most(&twice, &judge.increase_number(law, ("fat", "0.8")), 0.0);
                     });
-                    judge.below(&judge.decrease(law, ("fat", other)), &judge.decrease(law, ("fat", "0.8")));
+                    judge.expect_below(
+                        &judge.decrease_number(law, ("fat", other)),
+                        &judge.decrease_number(law, ("fat", "0.8")),
+                    );
                 }
             }
         },
@@ -168,10 +177,16 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             judge.show_groups("n", "decrease", Means::decrease);
             judge.show_groups("n", "iteration", |means| means.iteration);
-            for law in laws() {
+            for law in law_names() {
                 for (low, high) in [("10", "20"), ("20", "50")] {
-                    judge.below(&judge.decrease(law, ("n", low)), &judge.decrease(law, ("n", high)));
-                    judge.below(&judge.iteration(law, ("n", low)), &judge.iteration(law, ("n", high)));
+                    judge.expect_below(
+                        &judge.decrease_number(law, ("n", low)),
+                        &judge.decrease_number(law, ("n", high)),
+                    );
+                    judge.expect_below(
+                        &judge.iteration_number(law, ("n", low)),
+                        &judge.iteration_number(law, ("n", high)),
+                    );
                 }
             }
         },
@@ -215,9 +230,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
         ),
         compare: |judge| {
             judge.show_groups("n", "increase", Means::increase);
-            for law in laws() {
+            for law in law_names() {
                 for tasks in ["10", "20", "50"] {
-                    judge.below(&just(0.23), &judge.increase(law, ("n", tasks)));
+                    judge.expect_below(&exact_number(0.23), &judge.increase_number(law, ("n", tasks)));
                 }
             }
         },
@@ -232,9 +247,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
              that are reset the best round is later, and less is taken back.",
         ),
         compare: |judge| {
-            judge.show("iteration", ALL, super::published::ITERATION, |means| means.iteration);
-            for law in laws() {
-                judge.agrees(&judge.iteration(law, ALL), super::published::ITERATION);
+            judge.show_mean("iteration", ALL, super::published::ITERATION, |means| means.iteration);
+            for law in law_names() {
+                judge.expect_agreement(&judge.iteration_number(law, ALL), super::published::ITERATION);
             }
         },
         weaker: None,
@@ -246,9 +261,12 @@ pub const CLAIMS: &[Claim<Results>] = &[
         note: None,
         compare: |judge| {
             judge.show_groups("jump", "iteration", |means| means.iteration);
-            for law in laws() {
+            for law in law_names() {
                 for (low, high) in [("1", "2"), ("2", "4")] {
-                    judge.below(&judge.iteration(law, ("jump", low)), &judge.iteration(law, ("jump", high)));
+                    judge.expect_below(
+                        &judge.iteration_number(law, ("jump", low)),
+                        &judge.iteration_number(law, ("jump", high)),
+                    );
                 }
             }
         },
@@ -266,10 +284,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
              from 1 to 50; if they are reset some cycles are longer than 1,000 rounds.",
         ),
         compare: |judge| {
-            for law in laws() {
-                let cycles = judge.number("cycles", law, ALL, |means| means.cycles);
-                judge.beside(cycles.name.clone(), 1, &cycles);
-                judge.at_most(&just(1.0), &cycles, 0.0);
+            for law in law_names() {
+                let cycles = judge.mean_number("cycles", law, ALL, |means| means.cycles);
+                judge.show_beside(cycles.name.clone(), 1, &cycles);
+                judge.expect_at_most(&exact_number(1.0), &cycles, 0.0);
             }
         },
         weaker: None,
@@ -283,9 +301,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
              that its tables 3 and 4 imply, the increase is about 94 % under equal sharing.",
         ),
         compare: |judge| {
-            judge.show("increase", ("fat", "0.8"), 0.9417, Means::increase);
-            for law in laws() {
-                judge.almost(&judge.increase(law, ("fat", "0.8")).plus(1.0), 2.0);
+            judge.show_mean("increase", ("fat", "0.8"), 0.9417, Means::increase);
+            for law in law_names() {
+                judge.expect_almost(&judge.increase_number(law, ("fat", "0.8")).plus(1.0), 2.0);
             }
         },
         weaker: None,
@@ -301,23 +319,23 @@ pub const CLAIMS: &[Claim<Results>] = &[
              round with a period of 8.",
         ),
         compare: |judge| {
-            for law in laws() {
-                let stretched = judge.example("stretched", law, |example| Some(example.stretched));
+            for law in law_names() {
+                let stretched = judge.example_number("stretched", law, |example| Some(example.stretched));
                 let least = |example: &Example| example.rounds.iter().copied().min_by(f64::total_cmp);
-                let shortest = judge.example("best makespan", law, least);
-                judge.beside(shortest.name.clone(), 91, &shortest);
-                let best = judge.example("iteration", law, |example| Some(example.best as f64));
+                let shortest = judge.example_number("best makespan", law, least);
+                judge.show_beside(shortest.name.clone(), 91, &shortest);
+                let best = judge.example_number("iteration", law, |example| Some(example.best as f64));
                 // No cycle within 50 rounds is as far from the paper's as possible.
                 let cycle = |of: fn(&Cycle) -> usize| {
                     move |example: &Example| {
                         Some(example.cycle.as_ref().map_or(f64::INFINITY, |cycle| of(cycle) as f64))
                     }
                 };
-                let first = judge.example("first of the cycle", law, cycle(|cycle| cycle.first));
-                let period = judge.example("rounds of the cycle", law, cycle(|cycle| cycle.period));
+                let first = judge.example_number("first of the cycle", law, cycle(|cycle| cycle.first));
+                let period = judge.example_number("rounds of the cycle", law, cycle(|cycle| cycle.period));
                 for (number, paper) in [(stretched, 104.0), (best, 5.0), (first, 16.0), (period, 8.0)] {
-                    judge.beside(number.name.clone(), paper, &number);
-                    judge.equal(&number, &just(paper));
+                    judge.show_beside(number.name.clone(), paper, &number);
+                    judge.expect_equal(&number, &exact_number(paper));
                 }
             }
         },
@@ -333,8 +351,11 @@ pub const CLAIMS: &[Claim<Results>] = &[
         ),
         compare: |judge| {
             judge.show_groups("fat", "increase", Means::increase);
-            for law in laws() {
-                judge.below(&judge.increase(law, ("fat", "0.2")), &judge.increase(law, ("fat", "0.1")));
+            for law in law_names() {
+                judge.expect_below(
+                    &judge.increase_number(law, ("fat", "0.2")),
+                    &judge.increase_number(law, ("fat", "0.1")),
+                );
             }
         },
         weaker: None,
@@ -350,12 +371,12 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             let increase = STRETCHED / ORIGINAL - 1.0;
             let decrease = 1.0 - BEST / STRETCHED;
-            judge.show("planned", ALL, ORIGINAL, |means| means.original);
-            judge.show("increase", ALL, increase, Means::increase);
-            judge.show("decrease", ALL, decrease, Means::decrease);
-            for law in laws() {
-                judge.agrees(&judge.increase(law, ALL), increase);
-                judge.agrees(&judge.decrease(law, ALL), decrease);
+            judge.show_mean("planned", ALL, ORIGINAL, |means| means.original);
+            judge.show_mean("increase", ALL, increase, Means::increase);
+            judge.show_mean("decrease", ALL, decrease, Means::decrease);
+            for law in law_names() {
+                judge.expect_agreement(&judge.increase_number(law, ALL), increase);
+                judge.expect_agreement(&judge.decrease_number(law, ALL), decrease);
             }
         },
         weaker: None,
@@ -366,11 +387,11 @@ pub const CLAIMS: &[Claim<Results>] = &[
 fn almost_identical(judge: &mut Judge<'_, Results>, name: &'static str) {
     judge.show_groups(name, "increase", Means::increase);
     judge.show_groups(name, "decrease", Means::decrease);
-    for law in laws() {
+    for law in law_names() {
         let [low, high] = ["0.2", "0.8"].map(|which| (name, which));
-        let increases: Vec<Number> = PUBLISHED.iter().map(|line| judge.increase(law, line.group)).collect();
-        let decreases: Vec<Number> = PUBLISHED.iter().map(|line| judge.decrease(law, line.group)).collect();
-        judge.close(&judge.increase(law, low), &judge.increase(law, high), &increases);
-        judge.close(&judge.decrease(law, low), &judge.decrease(law, high), &decreases);
+        let increases: Vec<Number> = PUBLISHED.iter().map(|line| judge.increase_number(law, line.group)).collect();
+        let decreases: Vec<Number> = PUBLISHED.iter().map(|line| judge.decrease_number(law, line.group)).collect();
+        judge.close(&judge.increase_number(law, low), &judge.increase_number(law, high), &increases);
+        judge.close(&judge.decrease_number(law, low), &judge.decrease_number(law, high), &decreases);
     }
 }

@@ -2,14 +2,14 @@
 
 use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome, Over};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 
 /// Increase, decrease and makespans by group, beside the published numbers.
-pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     const GROUPS: [(&str, &str); 5] =
         [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
     const LAWS: [&str; 2] = ["ideal", "tcp"];
-    let below = format!("Mean over {}", outcome.extent.words());
+    let below = format!("Mean over {}", outcome.extent.size_words());
     let published = |name: &'static str| PUBLISHED.iter().filter(move |line| line.group.0 == name);
     let at = |line: &Published| line.group.1.parse::<f64>().ok();
     let ours = |name, law: &'static str, of: fn(&Means) -> f64| {
@@ -67,7 +67,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let of = |below: &str, file, title: &str, panels: Vec<Panel>| Figure {
         file,
         title: title.to_owned(),
-        svg: draw(title, below, &panels),
+        svg: draw_panels(title, below, &panels),
     };
     let figure = |file, title: &str, panels: Vec<Panel>| of(&below, file, title, panels);
     vec![

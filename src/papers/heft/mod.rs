@@ -18,15 +18,15 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use hansa_report::experiment::program::ProgramFile;
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::settings::{Walk, key};
-use hansa_sim::systems::heft::paper::{Law, Wiring, paths, ten};
-use hansa_sim::systems::heft::{Cycle, Improvement, Problem, Update, improve};
+use hansa_sim::systems::heft::paper::{Law, Wiring, paper_paths, ten_tasks};
+use hansa_sim::systems::heft::{Cycle, Improvement, Problem, Update, improve_plan};
 use hansa_sim::words::words;
 use hansa_sim::workload::layered::Shape;
 
 pub use claims::CLAIMS;
-pub use figures::figures;
+pub use figures::draw_figures;
 
 /// Path of the file with the choices, and its text.
 const FILE: (&str, &str) = ("experiments/papers/heft.toml", include_str!("heft.toml"));
@@ -49,7 +49,7 @@ words! {
 }
 
 impl Costs {
-    fn range(self) -> (u64, u64) {
+    fn cost_range(self) -> (u64, u64) {
         match self {
             Costs::TenToForty => (10, 40),
             Costs::OneToFifty => (1, 50),
@@ -81,8 +81,8 @@ pub struct Settings {
 impl Default for Settings {
     /// The usual option of each choice.
     fn default() -> Settings {
-        let file = choices();
-        file.settings(&file.choices.usual())
+        let file = read_choices();
+        file.settings(&file.choices.usual_selection())
     }
 }
 
@@ -100,11 +100,11 @@ impl Settings {
 }
 
 /// The choices of the experiment.
-pub fn choices() -> ProgramFile<Settings> {
+pub fn read_choices() -> ProgramFile<Settings> {
     let unset =
         Settings { wiring: Wiring::IntoP2, update: Update::Reset, costs: Costs::TenToForty, sizes: Sizes::Equal };
     let (path, text) = FILE;
-    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+    ProgramFile::read_text(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 /// Size of the experiment.
@@ -163,7 +163,7 @@ impl Extent {
                 for (jump, _) in JUMP.into_iter().flat_map(|jump| (0..self.graphs).map(move |graph| (jump, graph))) {
                     let number = graphs.len() as u32;
                     let shape = Shape { tasks, fat, density, regularity, jump };
-                    graphs.push(Graph { number, seed: mix(u64::from(number)), shape });
+                    graphs.push(Graph { number, seed: mix_bits(u64::from(number)), shape });
                 }
             }
         }
@@ -177,16 +177,17 @@ impl Extent {
     }
 
     /// All runs of one graph: every draw under both laws.
-    pub fn runs(&self, settings: Settings, graph: &Graph) -> Vec<Run> {
-        let (least, most) = settings.costs.range();
+    pub fn run_graph(&self, settings: Settings, graph: &Graph) -> Vec<Run> {
+        let (least, most) = settings.costs.cost_range();
         let mut stream = SplitMix64::new(graph.seed);
         let layered = graph.shape.draw(&mut stream);
         let mut runs = Vec::new();
         for draw in 0..self.draws {
             let table = layered.costs(PROCESSORS, least, most, &mut stream);
             for (_, law) in Law::ALL {
-                let problem = Problem::table(&table, paths(law, settings.wiring)).expect("what is drawn here is sound");
-                let improved = improve(&problem, settings.improvement());
+                let problem = Problem::from_table(&table, paper_paths(law, settings.wiring))
+                    .expect("what is drawn here is sound");
+                let improved = improve_plan(&problem, settings.improvement());
                 runs.push(Run {
                     graph: *graph,
                     draw,
@@ -203,7 +204,7 @@ impl Extent {
     }
 
     /// The size in a few words.
-    pub fn words(&self) -> String {
+    pub fn size_words(&self) -> String {
         let draws = if self.draws == 1 { "draw" } else { "draws" };
         format!("{} runs per law ({} graphs per shape, {} {draws} of costs)", self.count(), self.graphs, self.draws)
     }
@@ -267,9 +268,10 @@ pub struct Example {
 }
 
 impl Example {
-    fn under(law: Law, settings: Settings) -> Example {
-        let problem = Problem::table(&ten(), paths(law, settings.wiring)).expect("the example is sound");
-        let improved = improve(&problem, settings.improvement());
+    fn run_example(law: Law, settings: Settings) -> Example {
+        let problem =
+            Problem::from_table(&ten_tasks(), paper_paths(law, settings.wiring)).expect("the example is sound");
+        let improved = improve_plan(&problem, settings.improvement());
         let rounds = (0..=ROUNDS).map_while(|round| {
             // Plans of a cycle are made once.
             let at = match improved.cycle {
@@ -305,7 +307,7 @@ impl Outcome {
     /// Collects runs of these settings, in any order.
     pub fn of(extent: Extent, settings: Settings, mut runs: Vec<Run>) -> Outcome {
         runs.sort_by_key(|run| (run.graph.number, run.draw, run.law as u8));
-        let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::under(law, settings))).collect();
+        let example = Law::ALL.into_iter().map(|(name, law)| (name, Example::run_example(law, settings))).collect();
         let mut results = Results { example, ..Results::default() };
         // Sum of the weights of each group.
         let mut weights: BTreeMap<(&'static str, Group, Over), f64> = BTreeMap::new();
@@ -314,7 +316,7 @@ impl Outcome {
             let is_stretched = run.stretched > run.original * (1.0 + 1e-9);
             let over = Over::ALL.into_iter().filter(|over| *over == Over::All || is_stretched);
             for (group, over) in
-                groups(&run.graph.shape).into_iter().flat_map(|group| over.clone().map(move |over| (group, over)))
+                shape_groups(&run.graph.shape).into_iter().flat_map(|group| over.clone().map(move |over| (group, over)))
             {
                 let key = (law_name(run.law), group, over);
                 let means = results.means.entry(key).or_default();
@@ -347,7 +349,7 @@ fn law_name(law: Law) -> &'static str {
 }
 
 /// Groups of a shape.
-fn groups(shape: &Shape) -> Vec<Group> {
+fn shape_groups(shape: &Shape) -> Vec<Group> {
     let pick = |name: &'static str, range: Range<usize>, fits: &dyn Fn(usize) -> bool, words: &[&'static str]| {
         let at = range.clone().find(|at| fits(*at)).expect("the shape is one of the grid");
         (name, words[at])

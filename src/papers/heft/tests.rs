@@ -12,8 +12,8 @@ const BOTH_WAYS: Settings =
 /// The options of the file, each with settings of its own, and its first options.
 #[test]
 fn every_option_changes_a_setting() {
-    let file = choices();
-    let usual = file.settings(&file.choices.usual());
+    let file = read_choices();
+    let usual = file.settings(&file.choices.usual_selection());
     let expected =
         Settings { wiring: Wiring::IntoP2, update: Update::Keep, costs: Costs::TenToForty, sizes: Sizes::Equal };
     assert_eq!(usual, expected);
@@ -58,7 +58,7 @@ fn the_grid_is_the_papers() {
     for (name, count) in [("n", 3), ("fat", 3), ("regularity", 2), ("density", 2), ("jump", 3)] {
         let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
         for graph in &graphs {
-            let (_, which) = groups(&graph.shape).into_iter().find(|group| group.0 == name).unwrap();
+            let (_, which) = shape_groups(&graph.shape).into_iter().find(|group| group.0 == name).unwrap();
             *sizes.entry(which).or_default() += 1;
         }
         assert!(sizes.len() == count && sizes.values().all(|size| *size == 1296 / count), "{name}: {sizes:?}");
@@ -71,9 +71,9 @@ fn runs_do_not_depend_on_each_other() {
     let extent = Extent { graphs: 1, draws: 2 };
     let graphs = extent.graphs();
     let graph = &graphs[70];
-    let two = extent.runs(BOTH_WAYS, graph);
+    let two = extent.run_graph(BOTH_WAYS, graph);
     assert_eq!(two.len(), 4);
-    assert_eq!(two[..2], Extent { draws: 1, ..extent }.runs(BOTH_WAYS, graph)[..]);
+    assert_eq!(two[..2], Extent { draws: 1, ..extent }.run_graph(BOTH_WAYS, graph)[..]);
     for run in &two {
         assert!(run.original <= run.stretched + 1e-6 && run.best <= run.stretched + 1e-6, "{run:?}");
     }
@@ -117,7 +117,7 @@ fn means_and_verdicts_follow_from_the_runs() {
         "{}",
         outcome.runs_csv()
     );
-    assert!(outcome.verdicts().contains("treat these verdicts as a trial"));
+    assert!(outcome.verdicts_text().contains("treat these verdicts as a trial"));
 }
 
 /// A run whose plan is not stretched counts among all, and not among the stretched.

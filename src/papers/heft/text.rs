@@ -8,8 +8,8 @@ use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::rows;
 use hansa_report::markup::Html;
-use hansa_sim::systems::heft::paper::{Law, paths, six, ten};
-use hansa_sim::systems::heft::{Improved, Problem, improve};
+use hansa_sim::systems::heft::paper::{Law, paper_paths, six_tasks, ten_tasks};
+use hansa_sim::systems::heft::{Improved, Problem, improve_plan};
 use hansa_sim::workload::workflow::CostTable;
 
 const ALL: Group = ("all", "");
@@ -30,14 +30,14 @@ impl Outcome {
         let mut text = format!(
             "The paper's tables beside ours: means over {}, and over those whose plan is stretched.\nThe paper's means \
              cannot be means of all of its 25,920 runs with equal weight: 25,920 times them is no whole number.\n",
-            self.extent.words()
+            self.extent.size_words()
         );
         let mut before = 0;
-        for line in self.lines() {
+        for line in self.table_lines() {
             if line.table != before {
                 before = line.table;
-                let _ = write!(text, "\nTable {before}: {}\n{:<34}{:>24}", title(before), "", "paper");
-                for (law, over) in columns() {
+                let _ = write!(text, "\nTable {before}: {}\n{:<34}{:>24}", table_title(before), "", "paper");
+                for (law, over) in table_columns() {
                     let over = if over == Over::All { "all" } else { "stretched" };
                     let _ = write!(text, "{:>18}", format!("{law}, {over}"));
                 }
@@ -56,12 +56,14 @@ impl Outcome {
     /// `tables.csv`: the tables with one number per line.
     pub fn tables_csv(&self) -> String {
         let mut text = "table,what,law,runs,ours,paper\n".to_owned();
-        for line in self.lines() {
-            for ((law, over), number) in columns().zip(&line.ours) {
+        for line in self.table_lines() {
+            for ((law, over), number) in table_columns().zip(&line.ours) {
                 let ours = number.map_or(String::new(), |number| number.to_string());
                 let table = line.table.to_string();
                 let over = if over == Over::All { "all" } else { "stretched" };
-                text.push_str(&rows::line([table.as_str(), &line.what, law, over, &ours, &line.paper].into_iter()));
+                text.push_str(&rows::join_cells(
+                    [table.as_str(), &line.what, law, over, &ours, &line.paper].into_iter(),
+                ));
             }
         }
         text
@@ -97,14 +99,14 @@ impl Outcome {
     }
 
     /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts(&self) -> String {
-        let findings = self.findings();
-        format!("{}{}", self.head(&findings.counts()), findings.text())
+    pub fn verdicts_text(&self) -> String {
+        let findings = self.judge_claims();
+        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
     }
 
     /// Verdicts of all claims.
-    pub fn findings(&self) -> Findings {
-        Findings::of(CLAIMS, &self.results)
+    pub fn judge_claims(&self) -> Findings {
+        Findings::judge_claims(CLAIMS, &self.results)
     }
 
     fn head(&self, counts: &str) -> String {
@@ -113,7 +115,7 @@ impl Outcome {
              Names of numbers: increase is how much longer the first plan takes than it was planned, decrease how much of\n\
              that time the best of 50 rounds saves, both of means; iteration is the mean number of the best round. All\n\
              under both laws.\n",
-            self.extent.words(),
+            self.extent.size_words(),
         );
         if self.extent.graphs < FULL.graphs {
             text.push_str("With fewer than 1296 runs, random variation is large: treat these verdicts as a trial.\n");
@@ -123,14 +125,14 @@ impl Outcome {
 
     /// The page of the reproduction, with a section on choices.
     pub fn page(&self, choices: &Html) -> String {
-        let findings = self.findings();
+        let findings = self.judge_claims();
         Page {
             paper: "Network-Aware HEFT Scheduling for Grid",
             authors: "M. M. Yousaf, M. Welzl",
-            head: &self.head(&findings.counts()),
+            head: &self.head(&findings.verdict_counts()),
             verdicts: &findings.html(),
             choices,
-            figures: &super::figures(self),
+            figures: &super::draw_figures(self),
             tables: &self.tables_text(),
             ours: OURS,
             full: "hansa reproduce heft --full",
@@ -139,8 +141,8 @@ impl Outcome {
         .html()
     }
 
-    fn lines(&self) -> Vec<LawLine> {
-        let mut lines = examples(self.settings);
+    fn table_lines(&self) -> Vec<LawLine> {
+        let mut lines = example_lines(self.settings);
         let row = |table, what: &str, paper: f64, decimals, of: fn(&Means) -> f64| LawLine {
             table,
             what: what.to_owned(),
@@ -178,25 +180,26 @@ impl Outcome {
     }
 
     fn by_law(&self, group: Group, of: fn(&Means) -> f64) -> Vec<Option<f64>> {
-        columns().map(|(law, over)| self.means(law, group, over).as_ref().map(of)).collect()
+        table_columns().map(|(law, over)| self.means(law, group, over).as_ref().map(of)).collect()
     }
 }
 
 /// Columns of the tables.
-fn columns() -> impl Iterator<Item = (&'static str, Over)> {
+fn table_columns() -> impl Iterator<Item = (&'static str, Over)> {
     Law::ALL.into_iter().flat_map(|(law, _)| Over::ALL.map(|over| (law, over)))
 }
 
 /// The worked examples, which are tables 1 and 2.
-fn examples(settings: Settings) -> Vec<LawLine> {
+fn example_lines(settings: Settings) -> Vec<LawLine> {
     let improved = |table: &CostTable| {
         Law::ALL.map(|(_, law)| {
-            let problem = Problem::table(table, paths(law, settings.wiring)).expect("the examples are sound");
-            improve(&problem, settings.improvement())
+            let problem =
+                Problem::from_table(table, paper_paths(law, settings.wiring)).expect("the examples are sound");
+            improve_plan(&problem, settings.improvement())
         })
     };
-    let six = improved(&six());
-    let ten = improved(&ten());
+    let six = improved(&six_tasks());
+    let ten = improved(&ten_tasks());
     let line = |table, what: &str, paper: &str, from: &[Improved; 2], of: fn(&Improved) -> f64| LawLine {
         table,
         what: what.to_owned(),
@@ -214,7 +217,7 @@ fn examples(settings: Settings) -> Vec<LawLine> {
     ]
 }
 
-fn title(table: u32) -> &'static str {
+fn table_title(table: u32) -> &'static str {
     match table {
         1 => "the example of six tasks (with periods cut to whole seconds, tcp gives 34.38 too)",
         2 => "the example of ten tasks",

@@ -2,14 +2,16 @@
 
 use super::{Load, Outcome, POLICIES};
 use hansa_report::experiment::metrics::{self, Size};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 
 /// Value, starved jobs and SLR of each policy, by load and by size of job.
-pub fn figures(outcome: &Outcome) -> Vec<Figure> {
-    let by_load = |metric: &'static str| lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
-    let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.words());
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
+    let by_load =
+        |metric: &'static str| plot_lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
+    let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.size_words());
     let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
-    let to_best = lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
+    let to_best =
+        plot_lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
     let by_tenth = |metrics: [&'static str; 10]| {
         let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| PlotLine {
             style,
@@ -30,7 +32,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
     let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure {
         file,
         title: title.to_owned(),
-        svg: draw(title, below, &panels),
+        svg: draw_panels(title, below, &panels),
     };
     let slr_by = |file, their_size: &str, tenth, by| {
         let [finished, all, _] = metrics::tenths(by);
@@ -54,7 +56,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
                         "Detail up to load 1.1",
                         load,
                         share("Value obtained (% of all value)"),
-                        early(by_load("value")),
+                        cut_early(by_load("value")),
                     )
                 },
             ],
@@ -102,7 +104,7 @@ const TENTH_BY_RUNTIME: &str = "Tenth of the jobs by run time of all tasks (1 = 
 const TENTH_BY_PATH: &str = "Tenth of the jobs by critical path (1 = shortest)";
 
 /// The part of lines up to load 1.1.
-fn early(lines: Vec<PlotLine>) -> Vec<PlotLine> {
+fn cut_early(lines: Vec<PlotLine>) -> Vec<PlotLine> {
     let up_to = |mut line: PlotLine| {
         line.points.retain(|point| point.0 < 1.1 + 1e-9);
         line
@@ -123,7 +125,7 @@ fn few_starved(lines: Vec<PlotLine>) -> Vec<PlotLine> {
 /// A load beyond saturation, where policies differ most in the jobs that they delay.
 const SLR_LOAD: Load = 120;
 
-fn lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<PlotLine> {
+fn plot_lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<PlotLine> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
         let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
         PlotLine { style, label, points: points.collect(), ..PlotLine::default() }

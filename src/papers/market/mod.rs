@@ -13,7 +13,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use hansa_report::experiment::claims::{Findings, verdicts};
+use hansa_report::experiment::claims::{Findings, judge_experiment};
 use hansa_report::experiment::figures::text_table;
 use hansa_report::experiment::file::Experiment;
 use hansa_report::experiment::reproduction::Page;
@@ -21,7 +21,7 @@ use hansa_report::experiment::rows::{self, RunRow, Table};
 use hansa_report::experiment::statistics::Estimate;
 use hansa_report::markup::Html;
 
-pub use figures::figures;
+pub use figures::draw_figures;
 
 /// The ten policies: names in a topology and in the paper.
 pub const POLICIES: [(&str, &str); 10] = [
@@ -71,7 +71,7 @@ const POLICY: &str = "market.policy";
 
 impl Extent {
     /// The experiment as a file beside its topology.
-    pub fn experiment(&self, topology: &str) -> String {
+    pub fn experiment_text(&self, topology: &str) -> String {
         let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
         let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
         let loads = list(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
@@ -92,7 +92,7 @@ impl Extent {
     }
 
     /// The workloads in a few words.
-    pub fn words(&self) -> String {
+    pub fn size_words(&self) -> String {
         let workloads = if self.workloads == 1 { "workload" } else { "workloads" };
         format!("{} {workloads} of {} jobs", self.workloads, self.jobs)
     }
@@ -123,7 +123,7 @@ impl Outcome {
             }
         }
         let estimates = samples.into_iter().filter_map(|(key, numbers)| Some((key, Estimate::of(&numbers)?)));
-        Some(Outcome { extent, estimates: estimates.collect(), findings: verdicts(experiment, rows)?, choices })
+        Some(Outcome { extent, estimates: estimates.collect(), findings: judge_experiment(experiment, rows)?, choices })
     }
 
     pub fn estimate(&self, policy: &str, load: Load, metric: &'static str) -> Option<Estimate> {
@@ -136,14 +136,15 @@ impl Outcome {
 
     /// `summary.txt`: the main numbers as text.
     pub fn summary_text(&self) -> String {
-        let mut text = format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.words());
+        let mut text =
+            format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.size_words());
         for (metric, title) in [
             ("value", "Value obtained, as a share of all value"),
             ("starved", "Jobs that starved"),
             ("utilisation", "Cores in use while jobs arrived"),
             ("useful", "Work done for jobs that obtained value"),
         ] {
-            let cell = |policy, load| self.estimate(policy, load, metric).map_or("-".to_owned(), percent);
+            let cell = |policy, load| self.estimate(policy, load, metric).map_or("-".to_owned(), format_percent);
             let rows = POLICIES.map(|(policy, label)| (label, LOADS.map(|load| cell(policy, load)).to_vec()));
             let heads = LOADS.map(|load| format!("{:.1}", f64::from(load) / 100.0));
             let _ = write!(text, "\n{title}\n{}", text_table("load", &heads, &rows, 13));
@@ -159,14 +160,14 @@ impl Outcome {
             let within = estimate.within.map_or(String::new(), |within| within.to_string());
             let mean = estimate.mean.to_string();
             let count = estimate.count.to_string();
-            text.push_str(&rows::line([policy, load.as_str(), metric, &mean, &within, &count].into_iter()));
+            text.push_str(&rows::join_cells([policy, load.as_str(), metric, &mean, &within, &count].into_iter()));
         }
         text
     }
 
     /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts(&self) -> String {
-        format!("{}{}", self.head(&self.findings.counts()), self.findings.text())
+    pub fn verdicts_text(&self) -> String {
+        format!("{}{}", self.head(&self.findings.verdict_counts()), self.findings.text())
     }
 
     fn head(&self, counts: &str) -> String {
@@ -176,7 +177,7 @@ impl Outcome {
              starved, slr_censored_N the mean SLR of the N-th tenth of the jobs by work, where starved ones count with\n\
              their final deadline, and starved_N the share of them that starved; those of _by_runtime_N are of tenths by\n\
              the run time of all tasks of a job together.\n",
-            self.extent.words(),
+            self.extent.size_words(),
         );
         if self.extent.jobs < SMALL.jobs || self.extent.workloads < SMALL.workloads {
             text.push_str(
@@ -192,10 +193,10 @@ impl Outcome {
         Page {
             paper: "Bidding policies for market-based HPC workflow scheduling",
             authors: "A. Burkimsher, L. S. Indrusiak",
-            head: &self.head(&self.findings.counts()),
+            head: &self.head(&self.findings.verdict_counts()),
             verdicts: &self.findings.html(),
             choices: &self.choices,
-            figures: &figures(self),
+            figures: &draw_figures(self),
             tables: &self.summary_text(),
             ours: OURS,
             full: "hansa reproduce market --full",
@@ -220,7 +221,7 @@ const OURS: &[&str] = &[
      together; the figures by critical path and by work are ours.",
 ];
 
-fn percent(estimate: Estimate) -> String {
+fn format_percent(estimate: Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ±{:.2}", within * 100.0));
     format!("{:.2}{within}", estimate.mean * 100.0)
 }

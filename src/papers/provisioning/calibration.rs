@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 
 use super::load::Demand;
 use super::settings::{QueueFit, Ratios, Settings};
-use super::{Extent, mean, virtuals};
+use super::{Extent, mean_of, virtuals};
 use hansa_sim::grid::Part;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::Desk;
-use hansa_sim::systems::provisioning::virtual_reservation::search;
+use hansa_sim::systems::provisioning::virtual_reservation::find_submission;
 use hansa_sim::time::{Span, Time};
 
 /// A chance of a start in time that the thesis prints, at a site whose work is wanted in four hours.
@@ -67,7 +67,7 @@ impl Queue {
     }
 
     /// All queues of the search.
-    pub fn all() -> Vec<Queue> {
+    pub fn all_queues() -> Vec<Queue> {
         let sizes = PROCS.into_iter().flat_map(|procs| LOADS.map(|load| (procs, load)));
         sizes.flat_map(|(procs, load)| LONG.map(|long| Queue { procs, load, long })).collect()
     }
@@ -89,13 +89,13 @@ impl Queue {
 }
 
 /// The three chances at a moment, in the order of [`PRINTED`].
-pub fn chances(desk: &Desk, now: Time) -> [f64; 3] {
+pub fn start_chances(desk: &Desk, now: Time) -> [f64; 3] {
     let mut desk = desk.clone();
     let ahead = Span::from_minutes(4 * 60);
     let plain = desk.forecast(now, 32, ahead, ahead);
     let mut best = |hours: u64| {
         let work = Part { procs: 32, start: now + ahead, span: Span::from_minutes(hours * 60) };
-        let found = search(now, &work, |requested, within| desk.forecast(now, work.procs, requested, within));
+        let found = find_submission(now, &work, |requested, within| desk.forecast(now, work.procs, requested, within));
         found.map_or(0.0, |attempt| attempt.chance)
     };
     [plain, best(1), best(4)]
@@ -125,12 +125,12 @@ pub struct Fit {
 
 impl Fit {
     /// Runs the trials of the experiment at a queue.
-    pub fn of(extent: &Extent, settings: &Settings, queue: Queue) -> Fit {
+    pub fn fit_queue(extent: &Extent, settings: &Settings, queue: Queue) -> Fit {
         let mut moments = Vec::new();
         for history in 0..extent.virtual_histories {
             virtuals::at_moments(extent, settings, &queue, history, |trial| {
                 let waiting = trial.desk.jobs().0;
-                moments.push(Moment { chances: chances(&trial.desk, trial.now()), waiting });
+                moments.push(Moment { chances: start_chances(&trial.desk, trial.now()), waiting });
             });
         }
         Fit::of_moments(queue, &moments)
@@ -140,7 +140,7 @@ impl Fit {
     pub(super) fn of_moments(queue: Queue, moments: &[Moment]) -> Fit {
         let chances = |at: usize| moments.iter().map(move |moment| moment.chances[at]).collect::<Vec<_>>();
         let nearest = |printed: &[PrintedChance], first: usize| {
-            let apart = |moment: &Moment| misfit(&moment.chances[first..first + printed.len()], printed);
+            let apart = |moment: &Moment| rms_misfit(&moment.chances[first..first + printed.len()], printed);
             let nearest = moments.iter().min_by(|one, other| apart(one).total_cmp(&apart(other)));
             nearest.map_or([0.0; 3], |moment| moment.chances)
         };
@@ -151,23 +151,23 @@ impl Fit {
             figure_35: nearest(&PRINTED[..1], 0)[0],
             figure_36: [one, four],
             backlog,
-            means: [0, 1, 2].map(|at| mean(&chances(at)).unwrap_or_default()),
+            means: [0, 1, 2].map(|at| mean_of(&chances(at)).unwrap_or_default()),
         }
     }
 
     /// Root of the mean square difference between the nearest moments and the printed chances.
     pub fn misfit(&self) -> f64 {
         let [one, four] = self.figure_36;
-        misfit(&[self.figure_35, one, four], &PRINTED)
+        rms_misfit(&[self.figure_35, one, four], &PRINTED)
     }
 
     /// Root of the mean square difference between the means and the printed chances.
     pub fn misfit_of_means(&self) -> f64 {
-        misfit(&self.means, &PRINTED)
+        rms_misfit(&self.means, &PRINTED)
     }
 }
 
-fn misfit(chances: &[f64], printed: &[PrintedChance]) -> f64 {
+fn rms_misfit(chances: &[f64], printed: &[PrintedChance]) -> f64 {
     let apart = chances.iter().zip(printed).map(|(ours, printed)| ours - printed.value);
     let squares: f64 = apart.map(|apart| apart * apart).sum();
     (squares / printed.len() as f64).sqrt()
@@ -177,7 +177,7 @@ fn misfit(chances: &[f64], printed: &[PrintedChance]) -> f64 {
 const SHOWN: usize = 12;
 
 /// The search as text: the thesis's chances, and the queues that fit best, with those that the experiment may use.
-pub fn text(extent: &Extent, fits: &[Fit]) -> String {
+pub fn calibration_text(extent: &Extent, fits: &[Fit]) -> String {
     let mut text = format!(
         "Search for a queue with the chances that the thesis prints of NCSA's TeraGrid cluster: {} queues, each over \
          {} histories\nof {} days, a trial a day. Figures 35 and 36 show a moment each, so the nearest moment to each \
@@ -217,7 +217,7 @@ pub fn text(extent: &Extent, fits: &[Fit]) -> String {
 }
 
 /// `calibration.csv`: all queues of the search, in its order.
-pub fn csv(fits: &[Fit]) -> String {
+pub fn calibration_csv(fits: &[Fit]) -> String {
     let mut text = "procs,load,long_minutes,figure_35,figure_36_1h,figure_36_4h,misfit,backlog,mean_within_4h,\
                     mean_best_1h,mean_best_4h,misfit_of_means\n"
         .to_owned();

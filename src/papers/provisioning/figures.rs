@@ -1,7 +1,7 @@
 //! The thesis's figures, by number; those that belong together are one.
 
 use super::{Outcome, PAIRS, Results, Site, one_of, virtuals};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 use hansa_report::experiment::statistics::{self, Estimate};
 
 /// Label of a line, and its name in the results, which follows the name of the site in panels of sites.
@@ -74,12 +74,12 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     fn panel(&self, title: &'static str, y: &'static str, lines: Vec<PlotLine>) -> Panel {
-        Panel { title, x: axis(self.x), y: axis(y), lines, lowest: None }
+        Panel { title, x: plot_axis(self.x), y: plot_axis(y), lines, lowest: None }
     }
 
     /// One panel for all sites.
-    fn one(&self, title: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Panel {
-        let lines = lines.iter().enumerate().map(|(style, named)| self.line(figure, style, named.0, named.1));
+    fn shared_panel(&self, title: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Panel {
+        let lines = lines.iter().enumerate().map(|(style, named)| self.plot_line(figure, style, named.0, named.1));
         self.panel(title, y, lines.collect())
     }
 
@@ -90,14 +90,15 @@ impl Drawn<'_> {
 
     /// The panel of a site.
     fn site(&self, site: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
-        let line = |(style, named): (usize, &Named)| self.line(figure, style, named.0, &format!("{site} {}", named.1));
+        let line =
+            |(style, named): (usize, &Named)| self.plot_line(figure, style, named.0, &format!("{site} {}", named.1));
         vec![self.panel(site, y, lines.iter().enumerate().map(line).collect())]
     }
 
-    fn line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
+    fn plot_line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
         let mut line =
             PlotLine { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..PlotLine::default() };
-        for ((_, _, at), samples) in self.results.line(figure, key) {
+        for ((_, _, at), samples) in self.results.line_points(figure, key) {
             // Samples of a count are ones.
             let estimate = Estimate::of(samples);
             if SCATTERED.contains(&figure) {
@@ -107,15 +108,17 @@ impl Drawn<'_> {
             let is_count = COUNTED.contains(&figure);
             let value = if is_count { samples.len() as f64 } else { estimate.map_or(0.0, |estimate| estimate.mean) };
             line.points.push((*at as f64 / 1_000.0, value));
-            line.within.push(super::deviation(samples).unwrap_or(0.0));
+            line.within.push(super::standard_deviation(samples).unwrap_or(0.0));
         }
         // A line without numbers is the ratio of a pair.
         if line.points.is_empty() {
-            let ats = |what| self.results.line(figure, &one_of(key, what)).map(|((.., at), _)| *at).collect::<Vec<_>>();
+            let ats = |what| {
+                self.results.line_points(figure, &one_of(key, what)).map(|((.., at), _)| *at).collect::<Vec<_>>()
+            };
             for at in PAIRS.iter().flat_map(|pair| ats(pair.0)) {
                 let at = at as f64 / 1_000.0;
-                let Some([one, other]) = self.results.pair(figure, key, at) else { continue };
-                let Some((ratio, _)) = statistics::ratio(one, other) else { continue };
+                let Some([one, other]) = self.results.pair_samples(figure, key, at) else { continue };
+                let Some((ratio, _)) = statistics::paired_ratio(one, other) else { continue };
                 line.points.push((at, ratio));
             }
         }
@@ -128,48 +131,48 @@ impl Drawn<'_> {
     }
 }
 
-fn axis(label: &'static str) -> PlotAxis {
+fn plot_axis(label: &'static str) -> PlotAxis {
     PlotAxis::linear(label, if label.contains('%') && label != LOAD { 100.0 } else { 1.0 })
 }
 
-pub fn figures(outcome: &Outcome) -> Vec<Figure> {
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     let along = |x| Drawn { results: &outcome.results, x };
-    let below = format!("{}; bars are one standard deviation", outcome.extent.words());
+    let below = format!("{}; bars are one standard deviation", outcome.extent.size_words());
     let figure = |file: &'static str, title: &str, panels: Vec<Panel>| {
         let number = file.split('-').next().unwrap_or_default().trim_start_matches('0');
         let title = format!("Figure {number}: {}{}", title[..1].to_lowercase(), &title[1..]);
-        Figure { file, svg: draw(&title, &below, &panels), title }
+        Figure { file, svg: draw_panels(&title, &below, &panels), title }
     };
     let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
     let virtuals = |figure, y, lines| along(AHEAD).site(virtuals::SITE, figure, y, lines);
     let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
-        vec![along(x).one("", one.0, one.1, lines[0]), along(x).one("", other.0, other.1, lines[1])]
+        vec![along(x).shared_panel("", one.0, one.1, lines[0]), along(x).shared_panel("", other.0, other.1, lines[1])]
     };
     vec![
         figure(
             "04-slots.svg",
             "How many slots an advertisement has",
-            vec![along("Slots in an advertisement").one("", "4", "Advertisements", EACH_SITE)],
+            vec![along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
         ),
         figure(
             "05-slots-and-jobs.svg",
             "Slots in an advertisement, by the load of the site",
-            vec![along("Jobs that run or wait").one("", "5", "Slots", EACH_SITE)],
+            vec![along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
         ),
         figure(
             "06-starts.svg",
             "When slots begin, and how long they last",
-            vec![along("Start (h from now); one slot in seven").one("", "6", "Duration (h)", EACH_SITE)],
+            vec![along("Start (h from now); one slot in seven").shared_panel("", "6", "Duration (h)", EACH_SITE)],
         ),
         figure(
             "07-sizes.svg",
             "How many slots have how many processors",
-            vec![along("Processors").one("", "7", "Slots seen", EACH_SITE)],
+            vec![along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
         ),
         figure(
             "08-estimates.svg",
             "The same slots with inexact estimates",
-            vec![along("Start (h from now); one slot in seven").one("", "8", "Duration (h)", EACH_SITE)],
+            vec![along("Start (h from now); one slot in seven").shared_panel("", "8", "Duration (h)", EACH_SITE)],
         ),
         figure(
             "13-makespan.svg",
@@ -212,7 +215,7 @@ pub fn figures(outcome: &Outcome) -> Vec<Figure> {
         figure(
             "23-fees.svg",
             "What reservations cost, by what cost weighs for them",
-            vec![along(ALPHA).one("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
+            vec![along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
         ),
         figure(
             "24-waits.svg",

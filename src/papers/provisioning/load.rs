@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::settings::{Loads, Ratios, Settings};
 use hansa_sim::math;
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::packed::Packed;
-use hansa_sim::workload::raise::raised;
-pub use hansa_sim::workload::raise::utilisation;
+pub use hansa_sim::workload::raise::log_utilisation;
+use hansa_sim::workload::raise::raise_load;
 use hansa_sim::workload::rigid;
 
 /// A site of the thesis.
@@ -46,7 +46,7 @@ impl Site {
     }
 
     /// Utilisations for plans, the default first; in thousandths.
-    pub fn loads(self) -> &'static [u32] {
+    pub fn plan_loads(self) -> &'static [u32] {
         match self {
             Site::Ctc => &[630, 760, 880],
             Site::Sdsc => &[700, 780, 840, 900],
@@ -55,7 +55,7 @@ impl Site {
 
     /// True if this is the load of a site whose jobs are neither copied nor left out, in thousandths.
     pub(super) fn is_least(self, load: u32) -> bool {
-        [self.loads()[0], self.priced_loads()[0]].contains(&load)
+        [self.plan_loads()[0], self.priced_loads()[0]].contains(&load)
     }
 
     /// Utilisations for prices: unchanged, and with 20 and 40 % more jobs; in thousandths.
@@ -101,7 +101,7 @@ impl Logs {
     }
 
     /// Jobs for this many days at a utilisation, in thousandths. At the least load of a figure a log may be unmodified.
-    pub fn background(
+    pub fn background_jobs(
         &self,
         settings: &Settings,
         (site, load): (Site, u32),
@@ -118,7 +118,7 @@ impl Logs {
         let jobs = if settings.loads == Loads::Unmodified && site.is_least(load) {
             log.iter().filter(|job| job.submit < end).copied().collect()
         } else {
-            raised(log, site.procs().into(), target, end, seed)
+            raise_load(log, site.procs().into(), target, end, seed)
         };
         let job = |job: Rigid| match estimates {
             Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
@@ -141,10 +141,10 @@ pub struct Demand {
 impl Demand {
     /// Jobs for this many days, which request their run times exactly or in these ratios.
     pub fn jobs(&self, days: u64, ratios: Option<Ratios>, seed: u64) -> Arc<[Rigid]> {
-        let jobs = self.modelled(days, seed).into_iter().enumerate().map(|(number, job)| match ratios {
+        let jobs = self.model_jobs(days, seed).into_iter().enumerate().map(|(number, job)| match ratios {
             None => job,
             Some(ratios) => {
-                let mut stream = SplitMix64::new(mix(seed ^ number as u64));
+                let mut stream = SplitMix64::new(mix_bits(seed ^ number as u64));
                 Rigid { walltime: ratios.request(job.runtime, &mut stream), ..job }
             }
         });
@@ -171,7 +171,7 @@ const LONG_SHAPE: f64 = 312.0;
 
 impl Demand {
     /// Jobs of the model, all of one kind, with their gaps divided so that the load is the requested one.
-    fn modelled(&self, days: u64, seed: u64) -> Vec<Rigid> {
+    fn model_jobs(&self, days: u64, seed: u64) -> Vec<Rigid> {
         let Demand { procs, load: target, long } = *self;
         let long = long.map(|long| (LONG_SHAPE, math::ln(long.micros() as f64 / 1e6) / LONG_SHAPE));
         let span = Span::from_minutes(days * 24 * 60);
@@ -198,7 +198,7 @@ impl Demand {
                 })
                 .collect();
             // Load depends only on the arrival rate, and is proportional to it.
-            let factor = target / utilisation(&jobs, procs.into());
+            let factor = target / log_utilisation(&jobs, procs.into());
             let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
             if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
                 let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });

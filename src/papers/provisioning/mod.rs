@@ -37,7 +37,7 @@ use hansa_report::experiment::kept::{Name, kept};
 use hansa_report::experiment::reproduction::Page;
 use hansa_report::experiment::{rows, statistics};
 use hansa_report::markup::Html;
-use hansa_sim::random::mix;
+use hansa_sim::random::mix_bits;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
 use hansa_sim::systems::provisioning::forecast::{Forecast, History};
@@ -148,7 +148,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Jobs of a site at a load in thousandths, for this many days.
     fn background(&self, site: (Site, u32), days: u64, estimates: Estimates, seed: u64) -> Arc<[Rigid]> {
-        self.logs.background(self.settings, site, days, estimates, seed)
+        self.logs.background_jobs(self.settings, site, days, estimates, seed)
     }
 }
 
@@ -161,17 +161,17 @@ impl Extent {
     /// Units of work, the longest first, so that processors end together.
     pub fn pieces(&self) -> Vec<Piece> {
         let moments = 0..self.moments;
-        let plans = Site::ALL.into_iter().flat_map(|site| site.loads().iter().map(move |load| (site, *load)));
+        let plans = Site::ALL.into_iter().flat_map(|site| site.plan_loads().iter().map(move |load| (site, *load)));
         let plans =
             plans.flat_map(|(site, load)| moments.clone().map(move |moment| plans::Setting { site, load, moment }));
         let widths =
             Site::ALL.into_iter().flat_map(|site| moments.clone().map(move |moment| Piece::Widths { site, moment }));
         let several = (0..self.moments_of_several).map(|moment| Piece::Several { moment });
-        let cyber = Site::Ctc.loads().iter();
+        let cyber = Site::Ctc.plan_loads().iter();
         let cyber = cyber.flat_map(|load| moments.clone().map(|moment| Piece::CyberShake { load: *load, moment }));
         // With inexact estimates queues are long, and planning them takes longest.
         let is_long = |setting: &prices::Setting| setting.estimates == Estimates::Inexact;
-        let (long, short): (Vec<_>, Vec<_>) = prices::settings().into_iter().partition(is_long);
+        let (long, short): (Vec<_>, Vec<_>) = prices::price_settings().into_iter().partition(is_long);
         long.into_iter()
             .map(Piece::Prices)
             .chain(cyber)
@@ -188,13 +188,13 @@ impl Extent {
         let mut rows = Rows(Vec::new());
         let context = Context { extent: self, settings, logs };
         match piece {
-            Piece::Slots(site) => slots::run(&context, site, &mut rows),
-            Piece::Plans(setting) => plans::run(&context, setting, &mut rows),
+            Piece::Slots(site) => slots::run_slots(&context, site, &mut rows),
+            Piece::Plans(setting) => plans::run_plans(&context, setting, &mut rows),
             Piece::Widths { site, moment } => plans::run_widths(&context, site, moment, &mut rows),
             Piece::CyberShake { load, moment } => plans::run_cybershake(&context, load, moment, &mut rows),
             Piece::Several { moment } => plans::run_several(&context, moment, &mut rows),
-            Piece::Prices(setting) => prices::run(&context, setting, &mut rows),
-            Piece::Virtuals { history } => virtuals::run(&context, history, &mut rows),
+            Piece::Prices(setting) => prices::run_histories(&context, setting, &mut rows),
+            Piece::Virtuals { history } => virtuals::run_virtuals(&context, history, &mut rows),
         }
         rows.0
     }
@@ -214,12 +214,12 @@ impl Extent {
     }
 
     /// Seed of a moment: jobs of the model have another history at each, so that moments are independent.
-    fn seed(moment: u32) -> u64 {
-        SEED ^ mix(u64::from(moment))
+    fn moment_seed(moment: u32) -> u64 {
+        SEED ^ mix_bits(u64::from(moment))
     }
 
     /// Time of a moment: moments are spread over the days, and over their hours.
-    fn moment(&self, number: u32) -> Time {
+    fn moment_time(&self, number: u32) -> Time {
         let hours = WARM * 24 + u64::from(number) * 29;
         Time::ZERO + Span::from_minutes(hours * 60)
     }
@@ -229,7 +229,7 @@ impl Extent {
         WARM + u64::from(self.moments) * 29 / 24 + 14
     }
 
-    pub fn words(&self) -> String {
+    pub fn size_words(&self) -> String {
         let Extent { moments, moments_of_several, days, virtual_days, virtual_histories, histories } = self;
         format!(
             "{moments} moments ({moments_of_several} on several sites), {histories} times {days} days of reservations, \
@@ -242,18 +242,18 @@ impl Extent {
 struct Rows(Vec<FigurePoint>);
 
 impl Rows {
-    fn put(&mut self, figure: &'static str, line: impl Into<String>, at: f64, value: f64) {
+    fn put_point(&mut self, figure: &'static str, line: impl Into<String>, at: f64, value: f64) {
         self.0.push(FigurePoint { figure, line: line.into(), at: (at * 1_000.0).round() as i64, value });
     }
 }
 
-fn desk(procs: u32, mode: PlanningMode, name: &str, history: Box<dyn Forecast>) -> Desk {
-    let planner = planner::build(name).expect("experiments name planners that there are");
+fn build_desk(procs: u32, mode: PlanningMode, name: &str, history: Box<dyn Forecast>) -> Desk {
+    let planner = planner::build_planner(name).expect("experiments name planners that there are");
     Desk::new(DeskTerms::new(procs, mode), planner, history)
 }
 
-fn trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> SiteTrial {
-    SiteTrial::new(desk(site.procs(), mode, name, Box::new(History::new())), jobs)
+fn build_trial(site: Site, mode: PlanningMode, name: &str, jobs: Arc<[Rigid]>) -> SiteTrial {
+    SiteTrial::new(build_desk(site.procs(), mode, name, Box::new(History::new())), jobs)
 }
 
 /// All numbers, by figure, line and position on the axis.
@@ -286,7 +286,7 @@ impl Results {
     }
 
     /// All points of a line, along its axis.
-    fn line(
+    fn line_points(
         &self,
         figure: &'static str,
         line: &str,
@@ -295,34 +295,34 @@ impl Results {
     }
 
     fn mean(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
-        mean(self.samples(figure, line, at))
+        mean_of(self.samples(figure, line, at))
     }
 
     /// Samples of a pair.
-    fn pair(&self, figure: &'static str, line: &str, at: f64) -> Option<[&[f64]; 2]> {
+    fn pair_samples(&self, figure: &'static str, line: &str, at: f64) -> Option<[&[f64]; 2]> {
         let pair = |(one, other)| [one, other].map(|what| self.samples(figure, &one_of(line, what), at));
         PAIRS.into_iter().map(pair).find(|pair| pair.iter().all(|samples| !samples.is_empty()))
     }
 
     /// Ratio of the means of a pair.
-    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
-        let [one, other] = self.pair(figure, line, at)?;
-        statistics::ratio(one, other).map(|ratio| ratio.0)
+    fn pair_ratio(&self, figure: &'static str, line: &str, at: f64) -> Option<f64> {
+        let [one, other] = self.pair_samples(figure, line, at)?;
+        statistics::paired_ratio(one, other).map(|ratio| ratio.0)
     }
 }
 
-fn mean(numbers: &[f64]) -> Option<f64> {
+fn mean_of(numbers: &[f64]) -> Option<f64> {
     (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
-fn deviation(numbers: &[f64]) -> Option<f64> {
-    let mean = mean(numbers).filter(|_| numbers.len() > 1)?;
+fn standard_deviation(numbers: &[f64]) -> Option<f64> {
+    let mean = mean_of(numbers).filter(|_| numbers.len() > 1)?;
     let squares: f64 = numbers.iter().map(|number| (number - mean) * (number - mean)).sum();
     Some((squares / (numbers.len() - 1) as f64).sqrt())
 }
 
-fn correlation(one: &[f64], other: &[f64]) -> f64 {
-    let (Some(mean_one), Some(mean_other)) = (mean(one), mean(other)) else { return 0.0 };
+fn sample_correlation(one: &[f64], other: &[f64]) -> f64 {
+    let (Some(mean_one), Some(mean_other)) = (mean_of(one), mean_of(other)) else { return 0.0 };
     let together: f64 = one.iter().zip(other).map(|(a, b)| (a - mean_one) * (b - mean_other)).sum();
     let spread = |numbers: &[f64], mean: f64| numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>().sqrt();
     let spreads = spread(one, mean_one) * spread(other, mean_other);
@@ -343,55 +343,59 @@ impl Outcome {
     pub fn summary_csv(&self) -> String {
         let mut text = "figure,line,at,mean,deviation,samples\n".to_owned();
         for ((figure, line, at), samples) in &self.results.samples {
-            let deviation = deviation(samples).map_or(String::new(), |deviation| deviation.to_string());
-            let mean = mean(samples).unwrap_or_default();
+            let deviation = standard_deviation(samples).map_or(String::new(), |deviation| deviation.to_string());
+            let mean = mean_of(samples).unwrap_or_default();
             let at = *at as f64 / 1_000.0;
             let cells = [at.to_string(), mean.to_string(), deviation, samples.len().to_string()];
-            text.push_str(&rows::line([*figure, line].into_iter().chain(cells.iter().map(String::as_str))));
+            text.push_str(&rows::join_cells([*figure, line].into_iter().chain(cells.iter().map(String::as_str))));
         }
         text
     }
 
     /// The thesis's numbers beside ours, then one table per figure, with a line each along its axis.
     pub fn summary_text(&self) -> String {
-        let mut text = format!("Provisioning: {}\n\n", self.words());
-        published::write(&self.results, &mut text);
+        let mut text = format!("Provisioning: {}\n\n", self.size_words());
+        published::write_published(&self.results, &mut text);
         let lines: BTreeSet<(&'static str, &str)> =
             self.results.samples.keys().map(|(figure, line, _)| (*figure, line.as_str())).collect();
         for (figure, line) in lines {
-            let means = self.results.line(figure, line).map(|((.., at), samples)| (*at, mean(samples)));
+            let means = self.results.line_points(figure, line).map(|((.., at), samples)| (*at, mean_of(samples)));
             write_line(&mut text, figure, line, means.collect());
             let Some(pair) = PAIRS.iter().find_map(|pair| Some(line.strip_suffix(pair.0)?.trim_end())) else {
                 continue;
             };
-            let ratios = self.results.line(figure, line).map(|((.., at), _)| *at);
-            let ratios = ratios.map(|at| (at, self.results.ratio(figure, pair, at as f64 / 1_000.0))).collect();
+            let ratios = self.results.line_points(figure, line).map(|((.., at), _)| *at);
+            let ratios = ratios.map(|at| (at, self.results.pair_ratio(figure, pair, at as f64 / 1_000.0))).collect();
             write_line(&mut text, figure, &one_of(pair, "ratio of means"), ratios);
         }
         text.push('\n');
         text
     }
 
-    fn words(&self) -> String {
-        format!("{}, {}", self.extent.words(), if self.results.has_logs { "jobs of logs" } else { "jobs of a model" })
+    fn size_words(&self) -> String {
+        format!(
+            "{}, {}",
+            self.extent.size_words(),
+            if self.results.has_logs { "jobs of logs" } else { "jobs of a model" }
+        )
     }
 
     /// Verdicts of all claims.
     pub fn findings(&self) -> Findings {
-        Findings::of(CLAIMS, &self.results)
+        Findings::judge_claims(CLAIMS, &self.results)
     }
 
     /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts(&self) -> String {
+    pub fn verdicts_text(&self) -> String {
         let findings = self.findings();
-        format!("{}{}", self.head(&findings.counts()), findings.text())
+        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
     }
 
     fn head(&self, counts: &str) -> String {
         format!(
             "Claims over {}: {counts}.\nA number is named by its figure, line and position on the axis; sd is a standard \
              deviation.\n",
-            self.words()
+            self.size_words()
         )
     }
 
@@ -401,10 +405,10 @@ impl Outcome {
         Page {
             paper: "An end-to-end framework for provisioning based resource and application management in grids",
             authors: "G. Singh (2008)",
-            head: &self.head(&findings.counts()),
+            head: &self.head(&findings.verdict_counts()),
             verdicts: &findings.html(),
             choices,
-            figures: &figures::figures(self),
+            figures: &figures::draw_figures(self),
             tables: &self.summary_text(),
             ours: OURS,
             full: "hansa reproduce provisioning --full --logs DIR",
@@ -443,7 +447,7 @@ fn write_line(text: &mut String, figure: &str, line: &str, points: Vec<(i64, Opt
         return;
     }
     for (at, value) in points {
-        let value = value.map_or("-".to_owned(), short);
+        let value = value.map_or("-".to_owned(), format_short);
         let _ = write!(text, "  {}: {value}", at as f64 / 1_000.0);
     }
 }
@@ -452,13 +456,13 @@ pub fn runs_csv(rows: &[FigurePoint]) -> String {
     let mut text = "figure,line,at,value\n".to_owned();
     for FigurePoint { figure, line, at, value } in rows {
         let numbers = [*at as f64 / 1_000.0, *value].map(|number| number.to_string());
-        text.push_str(&rows::line([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
+        text.push_str(&rows::join_cells([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
     }
     text
 }
 
 /// Rounds to about four significant digits.
-fn short(number: f64) -> String {
+fn format_short(number: f64) -> String {
     match number.abs() {
         large if large >= 1_000.0 => format!("{number:.0}"),
         middling if middling >= 10.0 => format!("{number:.1}"),

@@ -23,17 +23,17 @@ impl CoarseHistory {
 }
 
 impl Forecast for CoarseHistory {
-    fn record(&mut self, procs: u32, walltime: Span, wait: Span) {
+    fn record_start(&mut self, procs: u32, walltime: Span, wait: Span) {
         let (procs, walltime) = self.class(procs, walltime);
-        self.history.record(procs, walltime, wait);
+        self.history.record_start(procs, walltime, wait);
     }
 
-    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
+    fn start_chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
         let (procs, walltime) = self.class(procs, walltime);
-        self.history.chance(procs, walltime, within)
+        self.history.start_chance(procs, walltime, within)
     }
 
-    fn copy(&self) -> Box<dyn Forecast> {
+    fn boxed_copy(&self) -> Box<dyn Forecast> {
         Box::new(self.clone())
     }
 }

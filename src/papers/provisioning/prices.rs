@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::load::{Estimates, Site};
 use super::settings::{Reserved, Settings};
-use super::slots::hours;
-use super::{Context, Rows, SEED, WARM, mean, trial};
-use hansa_sim::random::{SplitMix64, mix};
+use super::slots::span_hours;
+use super::{Context, Rows, SEED, WARM, build_trial, mean_of};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::application::choose_offer;
 use hansa_sim::systems::provisioning::desk::{PlanningMode, WantedStarts};
@@ -52,7 +52,7 @@ pub(super) const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 pub(super) const SHARES: [u32; 7] = [10, 20, 40, 60, 80, 90, 100];
 
 /// All histories, each once: several figures may show it.
-pub fn settings() -> Vec<Setting> {
+pub fn price_settings() -> Vec<Setting> {
     let mut all: Vec<Setting> = Vec::new();
     for site in Site::ALL {
         let usual = Setting {
@@ -90,18 +90,18 @@ struct History {
     queued_wait: Option<f64>,
 }
 
-pub fn run(context: &Context<'_>, setting: Setting, rows: &mut Rows) {
+pub fn run_histories(context: &Context<'_>, setting: Setting, rows: &mut Rows) {
     (0..context.extent.histories).for_each(|number| run_one(context, setting, number, rows));
 }
 
 fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows) {
     let Setting { site, load, share, alpha, planner, estimates } = setting;
-    let History { fee, reserved_wait, queued_wait } = history(context, &setting, number);
+    let History { fee, reserved_wait, queued_wait } = run_history(context, &setting, number);
     let name = site.name();
     let percent = f64::from(site.priced_loads()[load]) / 10.0;
     let mut put = |figure: &'static str, line: String, at: f64, value: Option<f64>| {
         if let Some(value) = value {
-            rows.put(figure, line, at, value);
+            rows.put_point(figure, line, at, value);
         }
     };
     let is_exact = estimates == Estimates::Exact;
@@ -139,7 +139,7 @@ fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows
 impl Setting {
     /// The jobs of the site in the history of this number, and the seed of that history.
     pub(super) fn jobs(&self, context: &Context<'_>, number: u32) -> (Arc<[Rigid]>, u64) {
-        let seed = SEED ^ mix(u64::from(number));
+        let seed = SEED ^ mix_bits(u64::from(number));
         let load = self.site.priced_loads()[self.load];
         (context.background((self.site, load), WARM + context.extent.days, self.estimates, seed), seed)
     }
@@ -147,20 +147,20 @@ impl Setting {
 
 /// Jobs with true for those that reserve, and their own weights of cost. Jobs that reserve at a small share do so at a
 /// larger one too, and with the same weight.
-pub(super) fn split(jobs: &[Rigid], setting: &Setting, seed: u64) -> Vec<(Rigid, bool, f64)> {
+pub(super) fn split_jobs(jobs: &[Rigid], setting: &Setting, seed: u64) -> Vec<(Rigid, bool, f64)> {
     let mut draw = SplitMix64::new(seed ^ 0x23);
     jobs.iter().map(|job| (*job, draw.unit() * 100.0 < f64::from(setting.share), draw.unit())).collect()
 }
 
-fn history(context: &Context<'_>, setting: &Setting, number: u32) -> History {
+fn run_history(context: &Context<'_>, setting: &Setting, number: u32) -> History {
     let Setting { site, alpha, planner, .. } = *setting;
     let days = WARM + context.extent.days;
     let (jobs, seed) = setting.jobs(context, number);
-    let chosen = split(&jobs, setting, seed);
+    let chosen = split_jobs(&jobs, setting, seed);
     let queue: Vec<Rigid> = chosen.iter().filter(|chosen| !chosen.1).map(|chosen| chosen.0).collect();
     let submits: Vec<Time> = queue.iter().map(|job| job.submit).collect();
 
-    let mut trial = trial(site, PlanningMode::Rebuild, planner.name(context.settings), queue.into());
+    let mut trial = build_trial(site, PlanningMode::Rebuild, planner.name(context.settings), queue.into());
     let warm = Time::ZERO + Span::from_minutes(WARM * 24 * 60);
     let mut fees = Vec::new();
     let mut waits = Vec::new();
@@ -177,7 +177,7 @@ fn history(context: &Context<'_>, setting: &Setting, number: u32) -> History {
         trial.settle();
         if now >= warm {
             fees.push(offer.fee.seconds() / 3_600.0);
-            waits.push(hours(offer.start - now));
+            waits.push(span_hours(offer.start - now));
         }
     }
     let end = Time::ZERO + Span::from_minutes(days * 24 * 60);
@@ -190,6 +190,6 @@ fn history(context: &Context<'_>, setting: &Setting, number: u32) -> History {
     }
     let starts = trial.starts.iter().map(|(job, start)| (submits[*job as usize], *start));
     let queued: Vec<f64> =
-        starts.filter(|(submit, _)| *submit >= warm).map(|(submit, start)| hours(start - submit)).collect();
-    History { fee: mean(&fees), reserved_wait: mean(&waits), queued_wait: mean(&queued) }
+        starts.filter(|(submit, _)| *submit >= warm).map(|(submit, start)| span_hours(start - submit)).collect();
+    History { fee: mean_of(&fees), reserved_wait: mean_of(&waits), queued_wait: mean_of(&queued) }
 }

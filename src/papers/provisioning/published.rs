@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::calibration::{FIGURE, PRINTED};
-use super::{Results, short};
+use super::{Results, format_short};
 
 /// Derivation of a number from the results.
 #[derive(Clone, Copy)]
@@ -45,15 +45,15 @@ const PUBLISHED: [Number; 24] = [
     ("cost of CyberShake by best effort, processor-hours", Is::Mean, "18 cost", "best effort", 63.0, 14_572.3),
 ];
 
-pub(super) fn write(results: &Results, text: &mut String) {
+pub(super) fn write_published(results: &Results, text: &mut String) {
     let _ = writeln!(text, "{:<12} {:<56}{:>10}{:>10}", "figure", "", "thesis", "ours");
     for (what, is, figure, line, at, paper) in PUBLISHED {
         let ours = match is {
             Is::Mean => results.mean(figure, line, at),
-            Is::Ratio => results.ratio(figure, line, at),
-            Is::Saving => results.ratio(figure, line, at).map(|ratio| 1.0 - ratio),
+            Is::Ratio => results.pair_ratio(figure, line, at),
+            Is::Saving => results.pair_ratio(figure, line, at).map(|ratio| 1.0 - ratio),
         };
-        let ours = ours.map_or("-".to_owned(), short);
-        let _ = writeln!(text, "{figure:<12} {what:<56}{:>10}{ours:>10}", short(paper));
+        let ours = ours.map_or("-".to_owned(), format_short);
+        let _ = writeln!(text, "{figure:<12} {what:<56}{:>10}{ours:>10}", format_short(paper));
     }
 }

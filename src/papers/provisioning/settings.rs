@@ -110,14 +110,14 @@ impl Default for Settings {
     /// The usual option of each choice.
     fn default() -> Settings {
         let file = choices();
-        file.settings(&file.choices.usual())
+        file.settings(&file.choices.usual_selection())
     }
 }
 
 /// The choices of the experiment.
 pub fn choices() -> ProgramFile<Settings> {
     let (path, text) = FILE;
-    ProgramFile::read(path, text, UNSET, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+    ProgramFile::read_text(path, text, UNSET, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 impl Settings {

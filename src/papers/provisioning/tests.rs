@@ -1,6 +1,6 @@
 mod grid;
 
-use super::load::utilisation;
+use super::load::log_utilisation;
 use super::settings::{Loads, Ratios, Reserved, SlotsOf};
 use super::*;
 use hansa_report::experiment::claims::{Finding, Verdict};
@@ -33,7 +33,7 @@ fn priced_piece(estimates: Estimates) -> Piece {
 fn modelled_logs(days: u64) -> Logs {
     let log = |site: Site| {
         let settings = Settings::default();
-        Logs::default().background(&settings, (site, 600), days, Estimates::Inexact, 3)
+        Logs::default().background_jobs(&settings, (site, 600), days, Estimates::Inexact, 3)
     };
     Logs { ctc: Some(log(Site::Ctc)), sdsc: Some(log(Site::Sdsc)) }
 }
@@ -41,10 +41,10 @@ fn modelled_logs(days: u64) -> Logs {
 #[test]
 fn backgrounds_have_the_requested_load() {
     for site in Site::ALL {
-        for load in site.loads().iter().chain(&site.priced_loads()) {
+        for load in site.plan_loads().iter().chain(&site.priced_loads()) {
             let settings = Settings::default();
-            let jobs = Logs::default().background(&settings, (site, *load), 20, Estimates::Inexact, 3);
-            let used = utilisation(&jobs, site.procs().into());
+            let jobs = Logs::default().background_jobs(&settings, (site, *load), 20, Estimates::Inexact, 3);
+            let used = log_utilisation(&jobs, site.procs().into());
             assert!((used - f64::from(*load) / 1_000.0).abs() < 0.12, "{} {load}: {used}", site.name());
             assert!(jobs.iter().all(|job| job.nodes <= site.procs() && job.runtime <= job.walltime));
             assert!(jobs.is_sorted_by_key(|job| job.submit));
@@ -53,8 +53,8 @@ fn backgrounds_have_the_requested_load() {
     // A log is thinned out, or a part of it is repeated.
     let logs = modelled_logs(60);
     for load in [400, 800] {
-        let jobs = logs.background(&Settings::default(), (Site::Sdsc, load), 50, Estimates::Exact, 5);
-        assert!((utilisation(&jobs, 128) - f64::from(load) / 1_000.0).abs() < 0.02);
+        let jobs = logs.background_jobs(&Settings::default(), (Site::Sdsc, load), 50, Estimates::Exact, 5);
+        assert!((log_utilisation(&jobs, 128) - f64::from(load) / 1_000.0).abs() < 0.02);
     }
 }
 
@@ -64,15 +64,15 @@ fn a_log_is_unmodified_at_the_least_load() {
     let logs = modelled_logs(40);
     let jobs = |loads, load| {
         let settings = Settings { loads, ..Settings::default() };
-        logs.background(&settings, (Site::Sdsc, load), 30, Estimates::Inexact, 5).to_vec()
+        logs.background_jobs(&settings, (Site::Sdsc, load), 30, Estimates::Inexact, 5).to_vec()
     };
     let end = Time::ZERO + Span::from_minutes(30 * 24 * 60);
     let log: Vec<Rigid> = logs.sdsc.iter().flat_map(|log| log.iter().copied()).filter(|job| job.submit < end).collect();
-    for least in [Site::Sdsc.loads()[0], Site::Sdsc.priced_loads()[0]] {
+    for least in [Site::Sdsc.plan_loads()[0], Site::Sdsc.priced_loads()[0]] {
         assert_eq!(jobs(Loads::Unmodified, least), log);
         assert_ne!(jobs(Loads::Tuned, least), log);
     }
-    assert_ne!(jobs(Loads::Unmodified, Site::Sdsc.loads()[1]), log);
+    assert_ne!(jobs(Loads::Unmodified, Site::Sdsc.plan_loads()[1]), log);
 }
 
 /// Requests in the proportions of logs: half of the jobs use less than a fifth, and all requests together are two to
@@ -81,7 +81,7 @@ fn a_log_is_unmodified_at_the_least_load() {
 fn estimates_have_the_ratios_of_logs() {
     let jobs = |ratios| {
         let settings = Settings { ratios, ..Settings::default() };
-        Logs::default().background(&settings, (Site::Sdsc, 700), 60, Estimates::Inexact, 7)
+        Logs::default().background_jobs(&settings, (Site::Sdsc, 700), 60, Estimates::Inexact, 7)
     };
     let by_work = |jobs: &[Rigid]| {
         let area = |of: fn(&Rigid) -> Span| -> f64 {
@@ -104,7 +104,7 @@ fn estimates_have_the_ratios_of_logs() {
 #[test]
 fn every_option_changes_a_setting() {
     let file = choices();
-    let usual = file.settings(&file.choices.usual());
+    let usual = file.settings(&file.choices.usual_selection());
     assert_eq!(usual.slots, SlotsOf::Whole);
     for variant in file.choices.variants().iter().skip(1) {
         assert_ne!(file.settings(&variant.selection), usual, "{}", variant.name);
@@ -159,7 +159,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
     // Bounds that no trial can contradict.
     let excess = |figure| outcome.results.samples(figure, "NCSA", 0.0).iter().copied().fold(f64::MIN, f64::max);
     assert!(excess("46 excess") <= 1e-6 && excess("41 excess") <= 1e-9);
-    assert!(outcome.verdicts().lines().count() > CLAIMS.len());
+    assert!(outcome.verdicts_text().lines().count() > CLAIMS.len());
     assert!(outcome.summary_csv().lines().count() > 50);
 }
 
@@ -168,7 +168,7 @@ fn every_kind_of_piece_has_numbers_for_its_figures() {
 fn the_cost_of_best_effort_does_not_depend_on_the_load() {
     let logs = Logs::default();
     let costs = |place: usize| -> Vec<FigurePoint> {
-        let load = Site::Sdsc.loads()[place];
+        let load = Site::Sdsc.plan_loads()[place];
         let piece = first_piece(
             |piece| matches!(piece, Piece::Plans(setting) if (setting.site, setting.load) == (Site::Sdsc, load)),
         );
@@ -222,9 +222,9 @@ fn relative_numbers_are_ratios_of_means() {
     // Means of ratios would be 0.65 and 0.55.
     let rows: Vec<FigurePoint> = [both(2, [[3.0, 3.0], [30.0, 100.0]]), both(6, [[3.0, 30.0], [10.0, 10.0]])].concat();
     let outcome = outcome(false, &rows);
-    assert_eq!(outcome.results.ratio("19 makespan", "", 2.0), Some(33.0 / 103.0));
-    assert_eq!(outcome.results.ratio("19 makespan", "", 6.0), Some(13.0 / 40.0));
-    assert!(!finding(&rows, 13).fails("19 makespan ratio(2) = 0.3204 < 19 makespan ratio(6) = 0.3250"));
+    assert_eq!(outcome.results.pair_ratio("19 makespan", "", 2.0), Some(33.0 / 103.0));
+    assert_eq!(outcome.results.pair_ratio("19 makespan", "", 6.0), Some(13.0 / 40.0));
+    assert!(!finding(&rows, 13).fails_named("19 makespan ratio(2) = 0.3204 < 19 makespan ratio(6) = 0.3250"));
     assert!(outcome.summary_text().contains("ratio of means"));
     let shown = outcome.summary_text();
     assert!(shown.lines().any(|line| line.contains("on 2 sites") && line.contains("0.300") && line.contains("0.320")));
@@ -240,7 +240,7 @@ fn two_is_a_peak_if_three_is_rarer() {
         };
         sites.flat_map(each).collect()
     };
-    let fails = |counts, what: &str| finding(&slots(counts), 4).fails(what);
+    let fails = |counts, what: &str| finding(&slots(counts), 4).fails_named(what);
     assert!(!fails([900, 20, 10], "number 7(CTC, 2)"));
     assert!(fails([900, 20, 30], "number 7(CTC, 3) = 30.0000 < number 7(CTC, 2)"));
 }
@@ -271,7 +271,7 @@ fn random_variation_does_not_refute_a_claim() {
     assert_eq!(finding(&waits([4.0, 5.0, 6.0, 7.1]), 18).verdict, Verdict::WithinTolerance);
     assert_eq!(finding(&waits([2.0, 3.0, 4.0, 5.1]), 18).verdict, Verdict::Holds);
     let outcome = outcome(false, &waits([5.0, 3.0, 7.0, 5.0]));
-    let verdicts = outcome.verdicts();
+    let verdicts = outcome.verdicts_text();
     assert!(verdicts.contains("7 of 8 comparisons hold, 1 cannot be told"), "{verdicts}");
 }
 
@@ -281,14 +281,14 @@ fn flat_means_no_two_numbers_of_sites_are_far_apart() {
     let rows: Vec<FigurePoint> = [(2, 5.0), (3, 6.2), (4, 4.0), (5, 5.0), (6, 5.0)]
         .map(|(sites, value)| row("56 makespan", "provisioned", sites, value))
         .to_vec();
-    assert!(finding(&rows, 29).fails("<= 1.3 56 makespan(provisioned, 4)"));
+    assert!(finding(&rows, 29).fails_named("<= 1.3 56 makespan(provisioned, 4)"));
 }
 
 /// Without any numbers no claim can be told, and counts of 0 are vacuous.
 #[test]
 fn no_numbers_tell_nothing() {
     for has_logs in [false, true] {
-        let verdicts = outcome(has_logs, &[]).verdicts();
+        let verdicts = outcome(has_logs, &[]).verdicts_text();
         let untold = CLAIMS.iter().map(|claim| format!("\n{:>2}. cannot be told: ", claim.number));
         assert_eq!(untold.filter(|head| verdicts.contains(head)).count(), CLAIMS.len(), "{verdicts}");
     }
@@ -303,7 +303,7 @@ fn notes_explain_claims_that_do_not_hold() {
             .flat_map(|quarter| fees.map(|(line, fee)| FigurePoint { at: 250 * quarter, ..row("23", line, 0, fee) }))
             .collect()
     };
-    let verdicts = |rows: &[FigurePoint]| outcome(false, rows).verdicts().replace("\n      ", " ");
+    let verdicts = |rows: &[FigurePoint]| outcome(false, rows).verdicts_text().replace("\n      ", " ");
     let note = "about three times as wide as on SDSC";
     assert!(verdicts(&fees(20.0, 10.0)).contains(note));
     assert!(!verdicts(&fees(10.0, 20.0)).contains(note));
@@ -312,7 +312,7 @@ fn notes_explain_claims_that_do_not_hold() {
 /// Figures 35 and 36 count by the nearest moment of each, which may be two.
 #[test]
 fn a_fit_is_by_the_nearest_moments() {
-    use super::calibration::{Fit, Moment, Queue, THREE_MEANS, TWO_MOMENTS, csv, text};
+    use super::calibration::{Fit, Moment, Queue, THREE_MEANS, TWO_MOMENTS, calibration_csv, calibration_text};
 
     let moment = |chances, waiting| Moment { chances, waiting };
     let moments = [moment([0.40, 0.90, 0.90], 3), moment([0.90, 0.78, 0.74], 0), moment([0.10, 0.78, 0.10], 5)];
@@ -323,7 +323,7 @@ fn a_fit_is_by_the_nearest_moments() {
     assert!((fit.backlog - 2.0 / 3.0).abs() < 1e-12 && fit.misfit_of_means() > fit.misfit());
 
     // The queues that the experiment may use are among those of the search, and its text shows them however they fit.
-    let all = Queue::all();
+    let all = Queue::all_queues();
     let used = [TWO_MOMENTS, THREE_MEANS];
     assert!(used.iter().all(|queue| all.contains(queue)));
     let far = [moment([0.0; 3], 0)];
@@ -331,16 +331,16 @@ fn a_fit_is_by_the_nearest_moments() {
         .iter()
         .map(|queue| if used.contains(queue) { Fit::of_moments(*queue, &far) } else { Fit { queue: *queue, ..fit } })
         .collect();
-    let shown = text(&TINY, &fits);
+    let shown = calibration_text(&TINY, &fits);
     for option in [", two-moments", ", three-means"] {
         let line = shown.lines().find(|line| line.contains(option));
         assert!(line.is_some_and(|line| line.contains("0.000   0.000   0.000")), "{shown}");
     }
-    assert_eq!(csv(&fits).lines().count(), 1 + all.len());
+    assert_eq!(calibration_csv(&fits).lines().count(), 1 + all.len());
 
     // Moments of a queue are those of its trials.
     let small = Queue { procs: 64, load: 700, long: 15 };
-    let found = Fit::of(&TINY, &Settings::default(), small);
-    assert_eq!(found, Fit::of(&TINY, &Settings::default(), small));
+    let found = Fit::fit_queue(&TINY, &Settings::default(), small);
+    assert_eq!(found, Fit::fit_queue(&TINY, &Settings::default(), small));
     assert!(found.means.iter().all(|chance| (0.0..=1.0).contains(chance)) && found.means[1] > 0.0, "{found:?}");
 }

@@ -8,91 +8,91 @@ type Reservations<'r> = Judge<'r, Outcome>;
 
 /// Numbers and comparisons that the claims below have in common.
 trait ReservationNumbers {
-    fn a(&self, policy: &'static str, setting: Setting) -> Number;
-    fn s(&self, policy: &'static str, setting: Setting) -> Number;
-    fn number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number;
-    fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number;
-    fn falls(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
-    fn alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
-    fn unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
-    fn figure(&self, axis: Axis, metric: Metric) -> Vec<Number>;
+    fn acceptance_number(&self, policy: &'static str, setting: Setting) -> Number;
+    fn slowdown_number(&self, policy: &'static str, setting: Setting) -> Number;
+    fn metric_number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number;
+    fn requested_number(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number;
+    fn expect_falling(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
+    fn expect_alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
+    fn expect_unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]);
+    fn figure_numbers(&self, axis: Axis, metric: Metric) -> Vec<Number>;
     fn slowdowns_rise(&mut self, axis: Axis);
-    fn bend(&self, policy: &'static str) -> Number;
-    fn rises(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
+    fn bend_number(&self, policy: &'static str) -> Number;
+    fn expect_rising(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number);
 }
 
 impl ReservationNumbers for Reservations<'_> {
-    fn a(&self, policy: &'static str, setting: Setting) -> Number {
-        self.number(policy, setting, Metric::Acceptance)
+    fn acceptance_number(&self, policy: &'static str, setting: Setting) -> Number {
+        self.metric_number(policy, setting, Metric::Acceptance)
     }
 
-    fn s(&self, policy: &'static str, setting: Setting) -> Number {
-        self.number(policy, setting, Metric::Slowdown)
+    fn slowdown_number(&self, policy: &'static str, setting: Setting) -> Number {
+        self.metric_number(policy, setting, Metric::Slowdown)
     }
 
-    fn number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number {
+    fn metric_number(&self, policy: &'static str, setting: Setting, metric: Metric) -> Number {
         let samples = self.results.samples.get(&(policy, setting, metric)).map_or(&[][..], Vec::as_slice);
         let letter = metric.letter();
-        Number::mean(format!("{letter}({policy}{})", place(setting)), samples)
+        Number::mean(format!("{letter}({policy}{})", setting_suffix(setting)), samples)
     }
 
-    fn asked(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number {
-        Number::mean(format!("{what}(asked{})", place(setting)), &self.results.asked_samples(setting, of))
+    fn requested_number(&self, what: &str, setting: Setting, of: fn(&Asked) -> f64) -> Number {
+        Number::mean(format!("{what}(asked{})", setting_suffix(setting)), &self.results.asked_samples(setting, of))
     }
 
     /// Compares: a number falls with each step of an axis.
-    fn falls(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
+    fn expect_falling(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
         for pair in axis.settings().windows(2) {
-            self.below(&number(self, pair[1]), &number(self, pair[0]));
+            self.expect_below(&number(self, pair[1]), &number(self, pair[0]));
         }
     }
 
     /// Compares: the numbers of two policies are close at each value of an axis.
-    fn alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
-        let figure = self.figure(axis, metric);
+    fn expect_alike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
+        let figure = self.figure_numbers(axis, metric);
         for setting in axis.settings() {
             for (one, other) in pairs {
-                let [one, other] = [*one, *other].map(|policy| self.number(policy, setting, metric));
+                let [one, other] = [*one, *other].map(|policy| self.metric_number(policy, setting, metric));
                 self.close(&one, &other, &figure);
             }
         }
     }
 
     /// Compares: the numbers of two policies are not close at any value of an axis.
-    fn unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
-        let figure = self.figure(axis, metric);
+    fn expect_unlike(&mut self, axis: Axis, metric: Metric, pairs: &[(&'static str, &'static str)]) {
+        let figure = self.figure_numbers(axis, metric);
         for setting in axis.settings() {
             for (one, other) in pairs {
-                let [one, other] = [*one, *other].map(|policy| self.number(policy, setting, metric));
-                self.apart(&one, &other, &figure);
+                let [one, other] = [*one, *other].map(|policy| self.metric_number(policy, setting, metric));
+                self.expect_apart(&one, &other, &figure);
             }
         }
     }
 
     /// All numbers of a figure.
-    fn figure(&self, axis: Axis, metric: Metric) -> Vec<Number> {
+    fn figure_numbers(&self, axis: Axis, metric: Metric) -> Vec<Number> {
         let settings = axis.settings();
-        let line = |policy| settings.iter().map(move |setting| self.number(policy, *setting, metric));
-        policies().flat_map(line).collect()
+        let line = |policy| settings.iter().map(move |setting| self.metric_number(policy, *setting, metric));
+        policy_labels().flat_map(line).collect()
     }
 
     /// Compares: the slowdown of every policy rises with each step of an axis.
     fn slowdowns_rise(&mut self, axis: Axis) {
-        for policy in policies() {
-            self.rises(axis, |judge, setting| judge.s(policy, setting));
+        for policy in policy_labels() {
+            self.expect_rising(axis, |judge, setting| judge.slowdown_number(policy, setting));
         }
     }
 
     /// Distance of the acceptance at flexibility 4 from the line between 3 and 5.
-    fn bend(&self, policy: &'static str) -> Number {
+    fn bend_number(&self, policy: &'static str) -> Number {
         let [_, _, three, four, five] = Axis::Flexibility.settings();
-        let between = self.a(policy, three).add(&self.a(policy, five)).times(0.5);
-        self.a(policy, four).distance(&between).named(format!("bend({policy})"))
+        let between = self.acceptance_number(policy, three).add(&self.acceptance_number(policy, five)).times(0.5);
+        self.acceptance_number(policy, four).distance(&between).with_name(format!("bend({policy})"))
     }
 
-    fn rises(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
+    fn expect_rising(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
         for pair in axis.settings().windows(2) {
-            self.below(&number(self, pair[0]), &number(self, pair[1]));
+            self.expect_below(&number(self, pair[0]), &number(self, pair[1]));
         }
     }
 }
@@ -104,7 +104,7 @@ const ALIKE: [(&str, &str); 3] = [("PE_W", "Du_B"), ("PE_B", "Du_W"), ("PEDu_B",
 const STABLE: [&str; 3] = ["PE_W", "Du_B", "PEDu_B"];
 
 /// Deviation of a setting from the usual one, as text.
-fn place(setting: Setting) -> String {
+fn setting_suffix(setting: Setting) -> String {
     let Setting { umed, arrival, flexibility } = setting;
     let mut place = String::new();
     if arrival != USUAL.arrival {
@@ -119,12 +119,12 @@ fn place(setting: Setting) -> String {
     place
 }
 
-fn policies() -> impl Iterator<Item = &'static str> {
+fn policy_labels() -> impl Iterator<Item = &'static str> {
     fit::ALL.iter().map(|fit| fit.label)
 }
 
-fn others(but: &'static str) -> impl Iterator<Item = &'static str> {
-    policies().filter(move |policy| *policy != but)
+fn other_policies(but: &'static str) -> impl Iterator<Item = &'static str> {
+    policy_labels().filter(move |policy| *policy != but)
 }
 
 pub(super) const CLAIMS: &[Claim<Outcome>] = &[
@@ -136,8 +136,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
-                judge.part(|judge| {
-                    policies().for_each(|policy| judge.falls(axis, |judge, setting| judge.a(policy, setting)));
+                judge.separate_part(|judge| {
+                    policy_labels().for_each(|policy| {
+                        judge.expect_falling(axis, |judge, setting| judge.acceptance_number(policy, setting))
+                    });
                 });
             }
         },
@@ -155,8 +157,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
-                judge.part(|judge| judge.alike(axis, Metric::Acceptance, &ALIKE));
-                judge.part(|judge| judge.unlike(axis, Metric::Acceptance, &[("PE_B", "PE_W"), ("Du_B", "Du_W")]));
+                judge.separate_part(|judge| judge.expect_alike(axis, Metric::Acceptance, &ALIKE));
+                judge.separate_part(|judge| {
+                    judge.expect_unlike(axis, Metric::Acceptance, &[("PE_B", "PE_W"), ("Du_B", "Du_W")])
+                });
             }
         },
         weaker: None,
@@ -171,15 +175,25 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             for setting in Axis::Umed.settings() {
                 for middle in ["PEDu_B", "PEDu_W"] {
                     for best in ["PE_W", "Du_B"] {
-                        judge.below(&judge.a(middle, setting), &judge.a(best, setting));
+                        judge.expect_below(
+                            &judge.acceptance_number(middle, setting),
+                            &judge.acceptance_number(best, setting),
+                        );
                     }
-                    judge.below(&judge.a("FF", setting), &judge.a(middle, setting));
+                    judge.expect_below(
+                        &judge.acceptance_number("FF", setting),
+                        &judge.acceptance_number(middle, setting),
+                    );
                 }
             }
-            let figure = judge.figure(Axis::Umed, Metric::Acceptance);
-            judge.part(|judge| {
+            let figure = judge.figure_numbers(Axis::Umed, Metric::Acceptance);
+            judge.separate_part(|judge| {
                 for (setting, last) in Axis::Umed.settings().into_iter().flat_map(|at| [(at, "PE_B"), (at, "Du_W")]) {
-                    judge.not_above(&judge.a(last, setting), &judge.a("FF", setting), &figure);
+                    judge.expect_not_above(
+                        &judge.acceptance_number(last, setting),
+                        &judge.acceptance_number("FF", setting),
+                        &figure,
+                    );
                 }
             });
         },
@@ -196,11 +210,14 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             for axis in Axis::ALL {
-                judge.part(|judge| {
+                judge.separate_part(|judge| {
                     let is_rival = |other: &&str| *other != "Du_B" || axis == Axis::Flexibility;
-                    for other in others("PE_W").filter(is_rival) {
+                    for other in other_policies("PE_W").filter(is_rival) {
                         for setting in axis.settings() {
-                            judge.below(&judge.a(other, setting), &judge.a("PE_W", setting));
+                            judge.expect_below(
+                                &judge.acceptance_number(other, setting),
+                                &judge.acceptance_number("PE_W", setting),
+                            );
                         }
                     }
                 });
@@ -218,15 +235,15 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ],
         note: None,
         compare: |judge| {
-            for setting in super::settings() {
-                for other in others("FF") {
-                    judge.below(&judge.s("FF", setting), &judge.s(other, setting));
+            for setting in super::all_settings() {
+                for other in other_policies("FF") {
+                    judge.expect_below(&judge.slowdown_number("FF", setting), &judge.slowdown_number(other, setting));
                 }
             }
             for axis in [Axis::Arrival, Axis::Flexibility] {
-                judge.part(|judge| judge.slowdowns_rise(axis));
+                judge.separate_part(|judge| judge.slowdowns_rise(axis));
             }
-            judge.generally(|judge| judge.slowdowns_rise(Axis::Umed));
+            judge.compare_generally(|judge| judge.slowdowns_rise(Axis::Umed));
         },
         weaker: None,
     },
@@ -241,8 +258,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ),
         compare: |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
-                judge.part(|judge| judge.alike(axis, Metric::Slowdown, &ALIKE[..2]));
-                judge.part(|judge| judge.unlike(axis, Metric::Slowdown, &ALIKE[2..]));
+                judge.separate_part(|judge| judge.expect_alike(axis, Metric::Slowdown, &ALIKE[..2]));
+                judge.separate_part(|judge| judge.expect_unlike(axis, Metric::Slowdown, &ALIKE[2..]));
             }
         },
         weaker: None,
@@ -262,12 +279,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         ),
         compare: |judge| {
             for policy in STABLE {
-                judge.rises(Axis::Flexibility, |judge, setting| judge.a(policy, setting));
+                judge.expect_rising(Axis::Flexibility, |judge, setting| judge.acceptance_number(policy, setting));
             }
-            judge.part(|judge| {
+            judge.separate_part(|judge| {
                 for policy in ["FF", "PE_B", "Du_W", "PEDu_W"] {
                     for stable in STABLE {
-                        judge.below(&judge.bend(stable), &judge.bend(policy));
+                        judge.expect_below(&judge.bend_number(stable), &judge.bend_number(policy));
                     }
                 }
             });
@@ -282,8 +299,10 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         note: None,
         compare: |judge| {
             for setting in Axis::Umed.settings() {
-                judge.below(&judge.a("PE_B", setting), &judge.a("PE_W", setting));
-                judge.below(&judge.a("Du_W", setting), &judge.a("Du_B", setting));
+                judge
+                    .expect_below(&judge.acceptance_number("PE_B", setting), &judge.acceptance_number("PE_W", setting));
+                judge
+                    .expect_below(&judge.acceptance_number("Du_W", setting), &judge.acceptance_number("Du_B", setting));
             }
         },
         weaker: None,
@@ -294,8 +313,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         says: &[Says::Sense("", "mean size and duration of the requests grow with UMed")],
         note: None,
         compare: |judge| {
-            judge.rises(Axis::Umed, |judge, setting| judge.asked("nodes", setting, |asked| asked.nodes));
-            judge.rises(Axis::Umed, |judge, setting| judge.asked("seconds", setting, |asked| asked.seconds));
+            judge.expect_rising(Axis::Umed, |judge, setting| {
+                judge.requested_number("nodes", setting, |asked| asked.nodes)
+            });
+            judge.expect_rising(Axis::Umed, |judge, setting| {
+                judge.requested_number("seconds", setting, |asked| asked.seconds)
+            });
         },
         weaker: None,
     },

@@ -1,18 +1,24 @@
 //! The paper's figures 2 to 7.
 
 use super::{Axis, Metric, NODES, Outcome};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 use hansa_sim::systems::reservation::fit;
 
 /// Acceptance and slowdown along each axis.
-pub fn figures(outcome: &Outcome) -> Vec<Figure> {
-    let below = format!("Mean over {} on {NODES} nodes; bars are 95 % confidence intervals", outcome.extent.words());
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
+    let below =
+        format!("Mean over {} on {NODES} nodes; bars are 95 % confidence intervals", outcome.extent.size_words());
     FIGURES
         .iter()
         .map(|&(file, title, axis, metric)| {
-            let panel =
-                Panel { title: "", x: along(axis), y: up(metric), lines: lines(outcome, axis, metric), lowest: None };
-            Figure { file, title: title.to_owned(), svg: draw(title, &below, &[panel]) }
+            let panel = Panel {
+                title: "",
+                x: x_axis(axis),
+                y: y_axis(metric),
+                lines: plot_lines(outcome, axis, metric),
+                lowest: None,
+            };
+            Figure { file, title: title.to_owned(), svg: draw_panels(title, &below, &[panel]) }
         })
         .collect()
 }
@@ -46,7 +52,7 @@ const FIGURES: [(&str, &str, Axis, Metric); 6] = [
     ),
 ];
 
-fn along(axis: Axis) -> PlotAxis {
+fn x_axis(axis: Axis) -> PlotAxis {
     let label = match axis {
         Axis::Umed => "Middle size as a power of two (UMed)",
         Axis::Arrival => "Arrival factor",
@@ -55,14 +61,14 @@ fn along(axis: Axis) -> PlotAxis {
     PlotAxis::linear(label, 1.0)
 }
 
-fn up(metric: Metric) -> PlotAxis {
+fn y_axis(metric: Metric) -> PlotAxis {
     match metric {
         Metric::Acceptance => PlotAxis::linear("Accepted (% of valid requests)", 100.0),
         Metric::Slowdown => PlotAxis::linear("Mean slowdown", 1.0),
     }
 }
 
-fn lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<PlotLine> {
+fn plot_lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<PlotLine> {
     let line = |(style, fit): (usize, &'static fit::Fit)| {
         let mut line = PlotLine { style, label: fit.label, ..PlotLine::default() };
         for setting in axis.settings() {

@@ -76,8 +76,8 @@ pub struct Settings {
 impl Default for Settings {
     /// The usual option of each choice.
     fn default() -> Settings {
-        let file = choices();
-        file.settings(&file.choices.usual())
+        let file = read_choices();
+        file.settings(&file.choices.usual_selection())
     }
 }
 
@@ -89,10 +89,10 @@ impl Settings {
 }
 
 /// The choices of the experiment.
-pub fn choices() -> ProgramFile<Settings> {
+pub fn read_choices() -> ProgramFile<Settings> {
     let unset = Settings { rect_end: RectEnd::Inf2tdl, run_times: RunTimes::General };
     let (path, text) = FILE;
-    ProgramFile::read(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
+    ProgramFile::read_text(path, text, unset, Settings::walk).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 /// Size of the experiment.
@@ -158,7 +158,7 @@ impl Axis {
 }
 
 /// All settings, each once.
-pub fn settings() -> Vec<Setting> {
+pub fn all_settings() -> Vec<Setting> {
     let mut settings: Vec<Setting> = Axis::ALL.into_iter().flat_map(Axis::settings).collect();
     settings.sort_unstable();
     settings.dedup();
@@ -166,7 +166,7 @@ pub fn settings() -> Vec<Setting> {
 }
 
 impl Setting {
-    fn requests(self, run_times: RunTimes, seed: u64, requests: u32) -> Vec<Request> {
+    fn generate_requests(self, run_times: RunTimes, seed: u64, requests: u32) -> Vec<Request> {
         let demand = RequestGenerator {
             seed,
             requests,
@@ -200,7 +200,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    fn by(requests: &[Request]) -> Asked {
+    fn mean_request(requests: &[Request]) -> Asked {
         let mean = |of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>() / requests.len().max(1) as f64;
         Asked {
             nodes: mean(|request| f64::from(request.nodes)),
@@ -223,20 +223,20 @@ pub struct PolicyRun {
 impl Extent {
     pub fn pieces(&self) -> Vec<Piece> {
         let seeds = (1..=u64::from(self.workloads)).map(|k| k * 7919);
-        let settings = settings();
+        let settings = all_settings();
         seeds.flat_map(|seed| settings.iter().map(move |&setting| Piece { seed, setting })).collect()
     }
 
     pub fn run(&self, settings: Settings, piece: Piece) -> Vec<PolicyRun> {
         let Piece { seed, setting } = piece;
-        let requests = setting.requests(settings.run_times, seed, self.requests);
-        let asked = Asked::by(&requests);
-        let trial = |fit: &'static Fit| Trial::run(&requests, NODES, fit, settings.rect_end);
+        let requests = setting.generate_requests(settings.run_times, seed, self.requests);
+        let asked = Asked::mean_request(&requests);
+        let trial = |fit: &'static Fit| Trial::run_requests(&requests, NODES, fit, settings.rect_end);
         fit::ALL.iter().map(|fit| PolicyRun { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
     }
 
     /// The workloads in a few words.
-    pub fn words(&self) -> String {
+    pub fn size_words(&self) -> String {
         let workloads = if self.workloads == 1 { "workload" } else { "workloads" };
         format!("{} {workloads} of {} requests", self.workloads, self.requests)
     }
@@ -301,7 +301,7 @@ impl Outcome {
     }
 
     /// Mean request of a setting, which does not depend on the policy.
-    pub fn asked(&self, setting: Setting, of: fn(&Asked) -> f64) -> Option<Estimate> {
+    pub fn mean_requested(&self, setting: Setting, of: fn(&Asked) -> f64) -> Option<Estimate> {
         Estimate::of(&self.asked_samples(setting, of))
     }
 
@@ -310,7 +310,13 @@ impl Outcome {
     }
 
     /// Difference of two policies, workload by workload.
-    pub fn paired(&self, a: &'static str, b: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
+    pub fn paired_difference(
+        &self,
+        a: &'static str,
+        b: &'static str,
+        setting: Setting,
+        metric: Metric,
+    ) -> Option<Estimate> {
         let a = self.samples.get(&(a, setting, metric))?;
         let b = self.samples.get(&(b, setting, metric))?;
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
@@ -320,12 +326,13 @@ impl Outcome {
     /// `summary.txt`: the main numbers as text.
     pub fn summary_text(&self) -> String {
         let mut text =
-            format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.words());
+            format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.size_words());
         for axis in Axis::ALL {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
                 let heads: Vec<String> =
                     axis.settings().into_iter().map(|setting| axis.value(setting).to_string()).collect();
-                let cell = |label, setting| self.estimate(label, setting, metric).map_or("-".to_owned(), shown);
+                let cell =
+                    |label, setting| self.estimate(label, setting, metric).map_or("-".to_owned(), format_estimate);
                 let row = |label| axis.settings().into_iter().map(|setting| cell(label, setting)).collect();
                 let rows: Vec<(&str, Vec<String>)> = fit::ALL.iter().map(|fit| (fit.label, row(fit.label))).collect();
                 let _ = write!(text, "\n{} by {}\n{}", metric.name(), axis.name(), text_table("", &heads, &rows, 14));
@@ -337,14 +344,14 @@ impl Outcome {
         let _ = write!(text, "\n{}", self.against_reference());
         let best = "PE_W against Du_B, the next best, on the same workloads: acceptance higher by\n";
         let _ = write!(text, "\n{best}");
-        for setting in settings() {
-            if let Some(more) = self.paired("PE_W", "Du_B", setting, Metric::Acceptance) {
+        for setting in all_settings() {
+            if let Some(more) = self.paired_difference("PE_W", "Du_B", setting, Metric::Acceptance) {
                 let Setting { umed, arrival, flexibility } = setting;
                 let arrival = f64::from(arrival) / 100.0;
                 let _ = writeln!(
                     text,
                     "  UMed {umed}, arrival factor {arrival}, flexibility {flexibility}: {}",
-                    shown(more)
+                    format_estimate(more)
                 );
             }
         }
@@ -354,7 +361,7 @@ impl Outcome {
     fn write_asked(&self, text: &mut String, name: &str, of: fn(&Asked) -> f64) {
         let _ = write!(text, "{name:<7}");
         for setting in Axis::Umed.settings() {
-            let cell = self.asked(setting, of).map_or("-".to_owned(), |asked| format!("{:.1}", asked.mean));
+            let cell = self.mean_requested(setting, of).map_or("-".to_owned(), |asked| format!("{:.1}", asked.mean));
             let _ = write!(text, "{cell:>14}");
         }
         text.push('\n');
@@ -390,24 +397,24 @@ impl Outcome {
         for &(policy, setting, metric) in self.samples.keys() {
             let Some(estimate) = self.estimate(policy, setting, metric) else { continue };
             let within = estimate.within.map_or(String::new(), |within| within.to_string());
-            let [umed, arrival, flexibility] = columns(setting);
+            let [umed, arrival, flexibility] = setting_columns(setting);
             let mean = estimate.mean.to_string();
             let count = estimate.count.to_string();
             let cells = [policy, &umed, &arrival, &flexibility, metric.name(), &mean, &within, &count];
-            text.push_str(&rows::line(cells.into_iter()));
+            text.push_str(&rows::join_cells(cells.into_iter()));
         }
         text
     }
 
     /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts(&self) -> String {
-        let findings = self.findings();
-        format!("{}{}", self.head(&findings.counts()), findings.text())
+    pub fn verdicts_text(&self) -> String {
+        let findings = self.judge_claims();
+        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
     }
 
     /// Verdicts of all claims.
-    pub fn findings(&self) -> Findings {
-        Findings::of(claims::CLAIMS, self)
+    pub fn judge_claims(&self) -> Findings {
+        Findings::judge_claims(claims::CLAIMS, self)
     }
 
     fn head(&self, counts: &str) -> String {
@@ -419,7 +426,7 @@ impl Outcome {
 \
              leaves both open.
 ",
-            self.extent.words(),
+            self.extent.size_words(),
             self.settings.rect_end.word(),
             self.settings.run_times.word(),
         );
@@ -433,14 +440,14 @@ impl Outcome {
 
     /// The page of the reproduction, with a section on choices.
     pub fn page(&self, choices: &Html) -> String {
-        let findings = self.findings();
+        let findings = self.judge_claims();
         Page {
             paper: "Resource availability-aware advance reservation for parallel jobs with deadlines",
             authors: "B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang",
-            head: &self.head(&findings.counts()),
+            head: &self.head(&findings.verdict_counts()),
             verdicts: &findings.html(),
             choices,
-            figures: &figures::figures(self),
+            figures: &figures::draw_figures(self),
             tables: &self.summary_text(),
             ours: OURS,
             full: "hansa reproduce reservation",
@@ -467,23 +474,23 @@ pub fn runs_csv(rows: &[PolicyRun]) -> String {
     let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
     for PolicyRun { policy, setting, seed, trial, .. } in rows {
         let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
-        let [umed, arrival, flexibility] = columns(*setting);
+        let [umed, arrival, flexibility] = setting_columns(*setting);
         let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
         let [seed, valid, accepted] = &counts;
         let acceptance = number(trial.acceptance());
         let slowdown = number(trial.slowdown);
         let cells = [*policy, &umed, &arrival, &flexibility, seed, valid, accepted, &acceptance, &slowdown];
-        text.push_str(&rows::line(cells.into_iter()));
+        text.push_str(&rows::join_cells(cells.into_iter()));
     }
     text
 }
 
-fn columns(setting: Setting) -> [String; 3] {
+fn setting_columns(setting: Setting) -> [String; 3] {
     let arrival = f64::from(setting.arrival) / 100.0;
     [setting.umed.to_string(), arrival.to_string(), setting.flexibility.to_string()]
 }
 
-fn shown(estimate: Estimate) -> String {
+fn format_estimate(estimate: Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ±{within:.3}"));
     format!("{:.3}{within}", estimate.mean)
 }

@@ -9,7 +9,7 @@ fn rows() -> Vec<PolicyRun> {
     let mut rows = Vec::new();
     for seed in 1..=2 {
         for (policy, acceptance, slowdown) in REFERENCE {
-            for setting in settings() {
+            for setting in all_settings() {
                 let Setting { umed, arrival, flexibility } = setting;
                 let known = acceptance[umed as usize - 5] - (f64::from(arrival) - 100.0) / 2_000.0
                     + (f64::from(flexibility) - 3.0) / 200.0;
@@ -32,8 +32,8 @@ fn asked(umed: u32) -> Asked {
 /// The options of the file, each with settings of its own; the first ones are the model's and the system's own.
 #[test]
 fn every_option_changes_a_setting() {
-    let file = choices();
-    let usual = file.settings(&file.choices.usual());
+    let file = read_choices();
+    let usual = file.settings(&file.choices.usual_selection());
     assert_eq!(usual, Settings { rect_end: RectEnd::default(), run_times: RunTimes::General });
     for variant in file.choices.variants().iter().skip(1) {
         assert_ne!(file.settings(&variant.selection), usual, "{}", variant.name);
@@ -104,7 +104,7 @@ fn gains_by_flexibility_are_at_every_step() {
 
 #[test]
 fn there_are_thirteen_settings_and_a_small_extent_runs() {
-    assert_eq!(settings().len(), 13);
+    assert_eq!(all_settings().len(), 13);
     assert!(Axis::ALL.iter().all(|axis| axis.settings().contains(&USUAL)));
     let extent = Extent { workloads: 1, requests: 200 };
     let piece = extent.pieces()[0];

@@ -17,7 +17,7 @@
 
 use std::collections::BTreeSet;
 
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::settings::{
     Diagnostic, Diagnostics, Layout, List, Location, Maybe, NAME, Name, Shape, Text, Walk, any_of, key,
 };
@@ -101,7 +101,7 @@ impl Choices {
                 w.set(key("about", "").means("the option in a few words"), &mut one.about, Maybe(Text("a text")));
                 let set = key("set", "").means("the keys that it sets").usual("nothing");
                 let example = "{ market.edf = \"final\" }";
-                w.elsewhere(&set, Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# });
+                w.key_read_elsewhere(&set, Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# });
             });
         });
         let combinations = key("combination", "")
@@ -148,17 +148,17 @@ impl Choices {
     }
 
     /// The usual option of each choice.
-    pub fn usual(&self) -> Selection {
+    pub fn usual_selection(&self) -> Selection {
         Selection(vec![0; self.all.len()])
     }
 
     /// The selection with these options, as `CHOICE=OPTION`, and the usual ones of all other choices.
     pub fn select<S: AsRef<str>>(&self, taken: &[S]) -> Result<Selection, String> {
-        let mut selection = self.usual();
+        let mut selection = self.usual_selection();
         let mut named = BTreeSet::new();
         for text in taken.iter().map(AsRef::as_ref) {
             let Some((choice, option)) = text.split_once('=') else {
-                return Err(format!("{text}: expected CHOICE=OPTION{}", self.example()));
+                return Err(format!("{text}: expected CHOICE=OPTION{}", self.example_option()));
             };
             let choice = choice.trim();
             let option = option.trim();
@@ -171,7 +171,8 @@ impl Choices {
             let options = &self.all[index].options;
             let Some(at) = options.iter().position(|one| one.name == option) else {
                 let names = || options.iter().map(|one| one.name.as_str());
-                let meant = nearest(option, names()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+                let meant =
+                    nearest_name(option, names()).map_or(String::new(), |near| format!("; did you mean {near}?"));
                 return Err(format!("{choice} has no option {option:?}: expected {}{meant}", any_of(names())));
             };
             selection.0[index] = at;
@@ -184,21 +185,21 @@ impl Choices {
         if self.all.is_empty() {
             return format!("there is no choice {choice:?}: this experiment has no [[choice]]");
         }
-        let meant = nearest(choice, names()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let meant = nearest_name(choice, names()).map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("there is no choice {choice:?}: expected {}{meant}", any_of(names()))
     }
 
-    fn example(&self) -> String {
+    fn example_option(&self) -> String {
         let option = self.all.first().and_then(|choice| Some((&choice.name, &choice.options.last()?.name)));
         option.map_or(String::new(), |(choice, option)| format!(", such as {choice}={option}"))
     }
 
     /// The usual selection, each other option alone, and the combinations.
     pub fn variants(&self) -> Vec<Variant> {
-        let mut variants = vec![Variant { name: USUAL.to_owned(), selection: self.usual() }];
+        let mut variants = vec![Variant { name: USUAL.to_owned(), selection: self.usual_selection() }];
         for (index, choice) in self.all.iter().enumerate() {
             for (at, option) in choice.options.iter().enumerate().skip(1) {
-                let mut selection = self.usual();
+                let mut selection = self.usual_selection();
                 selection.0[index] = at;
                 variants.push(Variant { name: format!("{}={}", choice.name, option.name), selection });
             }
@@ -213,7 +214,7 @@ impl Choices {
     }
 
     /// The options of a selection that are not the usual ones, as `CHOICE=OPTION`. None if there are none.
-    pub fn words(&self, selection: &Selection) -> Option<String> {
+    pub fn selection_words(&self, selection: &Selection) -> Option<String> {
         let taken = self.all.iter().zip(&selection.0).filter(|(_, at)| **at > 0);
         let words: Vec<String> =
             taken.map(|(choice, at)| format!("{}={}", choice.name, choice.options[*at].name)).collect();
@@ -246,8 +247,8 @@ mod tests {
         let shown: Vec<String> =
             variants.iter().map(|variant| format!("{} {:?}", variant.name, variant.selection.0)).collect();
         assert_eq!(shown, ["usual [0, 0]", "edf=last [1, 0]", "edf=middle [2, 0]", "b=q [0, 1]", "both [1, 1]"]);
-        assert_eq!(choices().words(&variants[4].selection).unwrap(), "edf=last, b=q");
-        assert_eq!(choices().words(&variants[0].selection), None);
+        assert_eq!(choices().selection_words(&variants[4].selection).unwrap(), "edf=last, b=q");
+        assert_eq!(choices().selection_words(&variants[0].selection), None);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::axes::PlotArea;
-use crate::html::{Digits, at};
+use crate::html::{Digits, format_coord};
 use crate::markup::{Html, html};
 
 pub(super) struct DotRow {
@@ -38,37 +38,41 @@ const TOP: f64 = 8.0;
 const BOTTOM: f64 = 46.0;
 
 /// Draws rows from top to bottom over a named axis; rows of one dot also show its number.
-pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -> Html {
+pub(super) fn draw_dots(about: &str, name: &str, range: &Range, rows: &[DotRow]) -> Html {
     let most = rows.iter().map(|row| row.dots.len()).max().unwrap_or(0);
     let tall = ROW + DOT * most.saturating_sub(1) as f64;
     let height = TOP + BOTTOM + tall * rows.len() as f64;
     let letters = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
     let left = f64::max(LEFT, letters as f64 * LETTER + GAP);
     let width = f64::max(WIDTH, left + DOTS_MIN + RIGHT);
-    let digits = Digits::of(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
+    let digits = Digits::for_numbers(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
     let area = PlotArea { left, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
     let x = |number: f64| area.x(range.axis.share(number));
-    let mut svg =
-        html!("<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">", at(width), at(height), about);
-    svg += html!("<g class=\"axis\">{}{}</g>", area.lines_down(&range.axis.ticks(shown)), area.name_below(name));
+    let mut svg = html!(
+        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">",
+        format_coord(width),
+        format_coord(height),
+        about
+    );
+    svg += html!("<g class=\"axis\">{}{}</g>", area.lines_down(&range.axis.tick_labels(shown)), area.name_below(name));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
         let name = &row.name;
         let weight = row.is_bold.then(|| html!(" font-weight=\"650\""));
         svg += html!(
             "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
-            at(left - GAP),
-            at(middle),
+            format_coord(left - GAP),
+            format_coord(middle),
             [weight, name]
         );
         for (number, dot) in row.dots.iter().enumerate() {
             let below = number as f64 - (row.dots.len() - 1) as f64 / 2.0;
-            svg += drawn(dot, range, &x, middle + DOT * below);
+            svg += draw_dot(dot, range, &x, middle + DOT * below);
         }
         if let ([dot], 1) = (&row.dots[..], most) {
-            let x = at(width - RIGHT + 14.0);
-            let y = at(middle);
-            let mean = digits.show(dot.estimate.mean);
+            let x = format_coord(width - RIGHT + 14.0);
+            let y = format_coord(middle);
+            let mean = digits.show_number(dot.estimate.mean);
             svg += html!("<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>", x, y, mean);
         }
     }
@@ -76,13 +80,13 @@ pub(super) fn picture(about: &str, name: &str, range: &Range, rows: &[DotRow]) -
     svg
 }
 
-fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
+fn draw_dot(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
     let Dot { estimate, colour, is_filled, told } = dot;
-    let y = at(y);
+    let y = format_coord(y);
     let mut svg = Html::default();
-    if let Some((from, to)) = range.interval(estimate) {
-        let from = at(x(from));
-        let to = at(x(to));
+    if let Some((from, to)) = range.interval_of(estimate) {
+        let from = format_coord(x(from));
+        let to = format_coord(x(to));
         svg += html!(
             "<path d=\"M{from} {y}H{to}\" stroke=\"var(--c{colour})\" stroke-width=\"2.5\"/>",
             [from, y, to, colour]
@@ -92,7 +96,7 @@ fn drawn(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
     svg += html!(
         "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c{colour})\" \
          stroke-width=\"1.8\"><title>{told}</title></circle>",
-        at(x(estimate.mean)),
+        format_coord(x(estimate.mean)),
         [y, fill, colour, told]
     );
     svg
@@ -111,7 +115,7 @@ mod tests {
         let svg = |letters: usize| {
             let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
             let name = "n".repeat(letters);
-            let svg = picture("", "value", &range, &[DotRow { name: name.clone(), is_bold: false, dots: vec![dot] }]);
+            let svg = draw_dots("", "value", &range, &[DotRow { name: name.clone(), is_bold: false, dots: vec![dot] }]);
             assert!(svg.as_str().contains(&format!(">{name}</text>")), "{svg:?}");
             String::from(svg)
         };

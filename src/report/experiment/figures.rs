@@ -4,14 +4,14 @@ use super::range::{Range, shown};
 use super::statistics::Estimate;
 use crate::markup::{Html, html};
 use crate::{Better, Unit};
-use hansa_sim::numerals::{Digits, capital};
+use hansa_sim::numerals::{Digits, capitalize_first};
 
 /// A picture with its title and description, each unless empty. It is saved under the name of its
 /// metric.
-pub fn figure(metric: &str, title: &str, about: &str, legend: Html, svg: Html, range: &Range) -> Html {
+pub fn figure_html(metric: &str, title: &str, about: &str, legend: Html, svg: Html, range: &Range) -> Html {
     let title = (!title.is_empty()).then(|| html!("<h3>{title}</h3>\n", title));
-    let about = if about.is_empty() { String::new() } else { format!("{}.", capital(about)) };
-    let below = match [&about, range.told()].concat().trim() {
+    let about = if about.is_empty() { String::new() } else { format!("{}.", capitalize_first(about)) };
+    let below = match [&about, range.axis_note()].concat().trim() {
         "" => Html::default(),
         told => html!("<figcaption>{told}</figcaption>", told),
     };
@@ -22,8 +22,8 @@ pub fn figure(metric: &str, title: &str, about: &str, legend: Html, svg: Html, r
 }
 
 /// The end of a page: the origin of its numbers.
-pub fn footer(facts: &[String]) -> Html {
-    html!("<footer>{}</footer>\n", Html::joined(facts.iter().map(Html::from), html!("<br>")))
+pub fn footer_html(facts: &[String]) -> Html {
+    html!("<footer>{}</footer>\n", Html::join_pieces(facts.iter().map(Html::from), html!("<br>")))
 }
 
 /// Name of an axis: that of its metric, with the unit.
@@ -35,20 +35,20 @@ pub fn axis_name(name: &str, unit: Unit) -> String {
 }
 
 /// A mean with its interval, for a cell of a table whose means have these digits.
-pub fn mean(estimate: &Estimate, digits: Digits, is_bold: bool) -> Html {
+pub fn mean_html(estimate: &Estimate, digits: Digits, is_bold: bool) -> Html {
     let within = estimate.within.map(|within| html!("<span class=\"soft\"> ± {}</span>", digits.show_interval(within)));
-    let mean = digits.show(estimate.mean);
+    let mean = digits.show_number(estimate.mean);
     if is_bold { html!("<strong>{mean}</strong>{within}", mean, within) } else { html!("{mean}{within}", mean, within) }
 }
 
 /// A mean with its interval, without markup.
-pub fn plain(estimate: &Estimate) -> String {
+pub fn mean_text(estimate: &Estimate) -> String {
     let within = estimate.within.map_or(String::new(), |within| format!(" ± {}", shown(within)));
     format!("{}{within}", shown(estimate.mean))
 }
 
 /// The better direction of a metric.
-pub fn words(better: Better) -> &'static str {
+pub fn better_words(better: Better) -> &'static str {
     match better {
         Better::More => "; more is better",
         Better::Less => "; less is better",
@@ -71,7 +71,7 @@ pub fn text_table(corner: &str, heads: &[String], rows: &[(&str, Vec<String>)], 
 }
 
 /// Words in lines of at most 100 columns.
-pub(super) fn wrapped(words: &str) -> String {
+pub(super) fn wrap_lines(words: &str) -> String {
     let mut lines = vec![String::new()];
     for word in words.split(' ') {
         let Some(line) = lines.last_mut() else { break };

@@ -41,9 +41,9 @@ use super::metrics::{self, Metric};
 use super::windows::{self, LogWindow};
 use hansa_sim::settings::{
     Diagnostic, Field, Fields, FilePath, Form, InvalidInput, Layout, Listed, Location, Maybe, NAME, Name, Reader,
-    Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list, quoted, version,
+    Shape, Table, Text, Value, Walk, Word, WrittenNode, key, list_keys, quote_text, version,
 };
-use hansa_sim::topology::{Library, Override, OverrideFile, Read, beside};
+use hansa_sim::topology::{Library, Override, OverrideFile, Read, path_beside};
 
 #[derive(Clone, Debug)]
 pub struct Experiment {
@@ -99,7 +99,7 @@ pub(super) fn is_repetition(key: &str) -> bool {
 
 /// Keys of the windows of a log.
 pub fn window_keys() -> Vec<Listed> {
-    windows::keys()
+    windows::window_keys()
 }
 
 /// Key of the axis of the entrants.
@@ -126,13 +126,13 @@ pub struct Run {
 pub const RUNS_MAX: usize = 100_000;
 
 /// Reads the experiment at `path`. Its topology is only checked to be readable; its content is checked when it is run.
-pub fn read(path: &str, read: &mut Read<'_>) -> Result<Experiment, InvalidInput> {
+pub fn read_experiment(path: &str, read: &mut Read<'_>) -> Result<Experiment, InvalidInput> {
     let mut library = Library::new(read);
     let Some(root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
-    if !version::fits(&root, &library.diagnostics) {
+    if !version::check_version(&root, &library.diagnostics) {
         return library.diagnostics.verdict(None);
     }
-    let experiment = check(&root, path, &library);
+    let experiment = check_experiment(&root, path, &library);
     // The caller reads the topology again, but does not know the location of its name.
     if let Some(WrittenNode { location, value: Value::Text(_) }) = root.get("topology")
         && let Err(reason) = (library.read)(&experiment.topology)
@@ -152,7 +152,8 @@ impl Experiment {
     /// The run of this number, counted from 1.
     pub fn run(&self, number: usize) -> Run {
         let mut rest = number - 1;
-        let mut picks: Vec<usize> = self.axes.iter().rev().map(|axis| digit(&mut rest, axis.values.len())).collect();
+        let mut picks: Vec<usize> =
+            self.axes.iter().rev().map(|axis| take_digit(&mut rest, axis.values.len())).collect();
         picks.reverse();
         let picked = || self.axes.iter().zip(&picks);
         let settings = picked().flat_map(|(axis, &pick)| axis.settings[pick].iter().cloned());
@@ -231,7 +232,7 @@ impl Experiment {
 }
 
 /// Removes the last digit of a number in this base, and returns it.
-fn digit(number: &mut usize, base: usize) -> usize {
+fn take_digit(number: &mut usize, base: usize) -> usize {
     let digit = *number % base;
     *number /= base;
     digit
@@ -251,8 +252,8 @@ struct FileKeys {
 }
 
 impl FileKeys {
-    fn usual() -> FileKeys {
-        let metrics = metrics::all().collect();
+    fn usual_keys() -> FileKeys {
+        let metrics = metrics::all_metrics().collect();
         let name = String::new();
         let topology = String::new();
         let choices = Choices::default();
@@ -262,7 +263,7 @@ impl FileKeys {
     }
 
     fn walk(&mut self, w: &mut dyn Walk) {
-        version::walk(w);
+        version::walk_version(w);
         w.set(key("name", "").means("results go to `out/NAME`").need(NAME), &mut self.name, Name);
         w.set(key("about", "").means("a one-line description"), &mut self.about, Maybe(Text("a text")));
         let topology = key("topology", "").means("the topology of every run").need(TOPOLOGY);
@@ -277,7 +278,7 @@ impl FileKeys {
             w.set(key("about", "").means("a one-line description"), &mut entrant.about, Maybe(Text("a text")));
             let set = key("set", "").means("the keys that it sets, overriding the topology and [set]");
             let example = "{ defaults.site.system = \"batch\", defaults.site.scheduler = \"easy\" }";
-            w.elsewhere(
+            w.key_read_elsewhere(
                 &set.usual("nothing"),
                 Shape::Free { what: SETTINGS, example, json: r#"{ "type": "object" }"# },
             );
@@ -286,7 +287,7 @@ impl FileKeys {
             "the keys that vary, with their values; every combination is a run, and the first key changes slowest; \
              `workload.N.repeat` makes windows of a log repetitions",
         );
-        w.elsewhere(
+        w.key_read_elsewhere(
             &vary.need_unless(!self.entrants.is_empty() || self.repeats, VARY),
             Shape::Free {
                 what: "a table of topology keys as for `--set`, each with a list of values",
@@ -297,7 +298,7 @@ impl FileKeys {
         let repeat = key("repeat", "").means(
             "keys that vary as in `vary`, but whose values are repetitions, as those of seeds are: means are over them",
         );
-        w.elsewhere(
+        w.key_read_elsewhere(
             &repeat.usual("nothing"),
             Shape::Free {
                 what: "a table of topology keys as for `--set`, each with a list of values",
@@ -306,12 +307,12 @@ impl FileKeys {
             },
         );
         let set = key("set", "").means("settings of every run that replace those of the topology");
-        w.elsewhere(
+        w.key_read_elsewhere(
             &set.usual("nothing"),
             Shape::Free { what: SETTINGS, example: "{ workload.0.jobs = 1000 }", json: r#"{ "type": "object" }"# },
         );
         self.choices.walk(w);
-        claims::walk(&mut self.claims, w);
+        claims::walk_claims(&mut self.claims, w);
     }
 }
 
@@ -321,14 +322,14 @@ const REPEAT: &str = "a [repeat] table with keys of the topology that take sever
 const VARY: &str = "a [vary] table with the keys of the topology that take several values";
 
 /// Keys of an experiment.
-pub fn keys() -> Vec<Listed> {
-    list(|w| FileKeys::usual().walk(w))
+pub fn experiment_keys() -> Vec<Listed> {
+    list_keys(|w| FileKeys::usual_keys().walk(w))
 }
 
-fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
+fn check_experiment(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let diagnostics = &library.diagnostics;
-    let fields = Fields::root(root, diagnostics);
-    let mut written = FileKeys { repeats: root.get("repeat").is_some(), ..FileKeys::usual() };
+    let fields = Fields::at_root(root, diagnostics);
+    let mut written = FileKeys { repeats: root.get("repeat").is_some(), ..FileKeys::usual_keys() };
     written.walk(&mut Reader::new(&fields));
     let origin = Arc::new(OverrideFile { path: path.to_owned(), text: diagnostics.source(0).text.clone() });
     let settings = Settings { library, origin, remarks: RefCell::default() };
@@ -337,19 +338,19 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
         if written.entrants.is_empty() && !written.repeats { fields.need("vary", VARY) } else { fields.get("vary") };
     let vary = vary.and_then(|field| field.table(VARY)).and_then(|_| root.get("vary"));
     let repeat = fields.get("repeat").and_then(|field| field.table(REPEAT)).and_then(|_| root.get("repeat"));
-    let mut varying = vary.map_or_else(Vec::new, |node| settings.axes(node, &[]));
-    let repeating = repeat.map_or_else(Vec::new, |node| settings.axes(node, &varying));
+    let mut varying = vary.map_or_else(Vec::new, |node| settings.vary_axes(node, &[]));
+    let repeating = repeat.map_or_else(Vec::new, |node| settings.vary_axes(node, &varying));
     varying.extend(repeating.into_iter().map(|axis| Axis { repeats: true, ..axis }));
-    let entering = root.get(ENTRANT).and_then(|node| settings.entrants(node, &written.entrants, &varying));
+    let entering = root.get(ENTRANT).and_then(|node| settings.entrants_axis(node, &written.entrants, &varying));
     let axes: Vec<Axis> = entering.into_iter().chain(varying).collect();
     let set = fields.get("set").and_then(|field| field.table("a [set] table")).and_then(|_| root.get("set"));
-    let fixed = set.map_or_else(Vec::new, |node| settings.fixed(node, &axes));
-    let optional = list_under(root, "choice").iter().map(|choice| settings.options(choice, &axes)).collect();
+    let fixed = set.map_or_else(Vec::new, |node| settings.fixed_settings(node, &axes));
+    let optional = list_under(root, "choice").iter().map(|choice| settings.option_settings(choice, &axes)).collect();
     fields.finish();
 
     if let Some(vary) = vary {
         let runs = axes.iter().try_fold(1usize, |runs, axis| runs.checked_mul(axis.values.len()));
-        if axes.is_empty() && leaves(vary).is_empty() {
+        if axes.is_empty() && list_leaves(vary).is_empty() {
             diagnostics.add(Diagnostic::new(vary.location, "vary", "expected at least one key with a list of values"));
         } else if runs.is_none_or(|runs| runs > RUNS_MAX) {
             let found = runs.map_or("far more".to_owned(), |runs| runs.to_string());
@@ -360,10 +361,10 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     let locations = |key: &str| list_under(root, key).iter().map(|item| item.location).collect::<Vec<_>>();
     written.choices.check(&locations("choice"), &locations("combination"), diagnostics);
     let FileKeys { name, about, topology, metrics, entrants, choices, claims, .. } = written;
-    let topology = beside(path, &topology);
+    let topology = path_beside(path, &topology);
     let remarks = settings.remarks.take();
     let keeps_all_metrics = root.get("metrics").is_none();
-    let selection = choices.usual();
+    let selection = choices.usual_selection();
     let experiment = Experiment {
         name,
         about,
@@ -381,7 +382,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
     };
     // Axes that could not be read would be missing in every claim.
     if diagnostics.is_empty() {
-        claims::check(&experiment.claims, locations("claim").into_iter(), &experiment.cells(), diagnostics);
+        claims::check_claims(&experiment.claims, locations("claim").into_iter(), &experiment.cells(), diagnostics);
     }
     experiment
 }
@@ -389,7 +390,7 @@ fn check(root: &Table, path: &str, library: &Library<'_, '_>) -> Experiment {
 /// Settings in the table `set` of an item.
 fn settings_under(item: &WrittenNode) -> Vec<Leaf<'_>> {
     match &item.value {
-        Value::Table(table) => table.get("set").map_or_else(Vec::new, leaves),
+        Value::Table(table) => table.get("set").map_or_else(Vec::new, list_leaves),
         _ => Vec::new(),
     }
 }
@@ -406,15 +407,16 @@ fn list_under<'t>(table: &'t Table, key: &str) -> &'t [WrittenNode] {
 struct Metrics;
 
 impl Form<Vec<Metric>> for Metrics {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<Metric>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<Metric>> {
         let list = field.list("a list of metrics")?;
         if list.is_empty() {
             field.complain("expected at least one metric, found none: leave the key out to keep all");
         }
         let mut metrics: Vec<Metric> = Vec::with_capacity(list.len());
         for field in &list {
-            let names = metrics::all().map(|metric| metric.name);
-            let Some(metric) = field.choice("a metric (hansa show --keys lists all)", names, metrics::find) else {
+            let names = metrics::all_metrics().map(|metric| metric.name);
+            let Some(metric) = field.choice("a metric (hansa show --keys lists all)", names, metrics::find_metric)
+            else {
                 continue;
             };
             match metrics.iter().any(|other| other.name == metric.name) {
@@ -425,13 +427,13 @@ impl Form<Vec<Metric>> for Metrics {
         Some(metrics)
     }
 
-    fn text(&self, value: &Vec<Metric>) -> Option<String> {
-        let names: Vec<String> = value.iter().map(|metric| quoted(metric.name)).collect();
+    fn toml_text(&self, value: &Vec<Metric>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|metric| quote_text(metric.name)).collect();
         Some(format!("[{}]", names.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
-        let words: Vec<Word> = metrics::all().map(|metric| Word::new(metric.name, metric.about)).collect();
+    fn value_shape(&self) -> Shape {
+        let words: Vec<Word> = metrics::all_metrics().map(|metric| Word::new(metric.name, metric.about)).collect();
         Shape::List { least: 1, most: words.len(), of: Box::new(Shape::Words(words)) }
     }
 }
@@ -460,26 +462,26 @@ impl Leaf<'_> {
 
 impl Settings<'_, '_, '_> {
     /// The axes of a table, which may have no key of `others`.
-    fn axes(&self, vary: &WrittenNode, others: &[Axis]) -> Vec<Axis> {
+    fn vary_axes(&self, vary: &WrittenNode, others: &[Axis]) -> Vec<Axis> {
         let mut axes: Vec<Axis> = Vec::new();
-        for leaf in leaves(vary) {
+        for leaf in list_leaves(vary) {
             if windows::is_windows(&leaf.key) {
-                axes.extend(self.windows(&leaf));
+                axes.extend(self.windows_axis(&leaf));
                 continue;
             }
             let Value::List(items) = &leaf.node.value else {
                 let message = "expected a list of values; a single value for all runs goes under [set]";
-                self.complain(leaf.node.location, &leaf, message);
+                self.report_leaf(leaf.node.location, &leaf, message);
                 continue;
             };
             if items.is_empty() {
-                self.complain(leaf.node.location, &leaf, "expected at least one value, found none");
+                self.report_leaf(leaf.node.location, &leaf, "expected at least one value, found none");
             }
             if axes.iter().chain(others).any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.location(), &leaf, "this key is given twice");
+                self.report_leaf(leaf.location(), &leaf, "this key is given twice");
             }
             if leaf.key == ENTRANT {
-                self.complain(
+                self.report_leaf(
                     leaf.location(),
                     &leaf,
                     "entrants are written as [[entrant]], each with a name and what it sets",
@@ -488,11 +490,11 @@ impl Settings<'_, '_, '_> {
             let mut axis = Axis::new(&leaf.key);
             let mut known = BTreeSet::new();
             for item in items {
-                let shown = self.shown(item);
+                let shown = self.value_line(item);
                 if !known.insert(shown.clone()) {
-                    self.complain(item.location, &leaf, "this value is in the list twice");
+                    self.report_leaf(item.location, &leaf, "this value is in the list twice");
                 }
-                let Some(setting) = self.setting(&leaf, item) else { continue };
+                let Some(setting) = self.leaf_setting(&leaf, item) else { continue };
                 axis.values.push(shown);
                 axis.settings.push(vec![setting]);
             }
@@ -502,18 +504,19 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Axis of the windows of a log.
-    fn windows(&self, leaf: &Leaf<'_>) -> Option<Axis> {
+    fn windows_axis(&self, leaf: &Leaf<'_>) -> Option<Axis> {
         let read = windows::read_windows(leaf.node, &leaf.key, &self.library.diagnostics);
         let workload = leaf.key.strip_suffix("repeat")?;
         let mut axis = Axis { repeats: true, ..Axis::new(&leaf.key) };
         let mut all: Vec<LogWindow> = Vec::new();
         for (location, window) in read {
             if all.iter().any(|other| other.label() == window.label()) {
-                self.complain(location, leaf, "this window is in the list twice");
+                self.report_leaf(location, leaf, "this window is in the list twice");
             }
             let implied = |(key, value): (&str, String)| {
                 let steps = leaf.steps.iter().map(|step| step.span()).collect();
-                Override::implied(&self.origin, &format!("{workload}{key}"), steps, location.span(), &value).ok()
+                Override::implied_by_file(&self.origin, &format!("{workload}{key}"), steps, location.span(), &value)
+                    .ok()
             };
             axis.values.push(window.label());
             axis.settings.push(window.settings().into_iter().filter_map(implied).collect());
@@ -524,7 +527,7 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Axis of the written entrants, in the order of `all`.
-    fn entrants(&self, node: &WrittenNode, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
+    fn entrants_axis(&self, node: &WrittenNode, all: &[Entrant], varying: &[Axis]) -> Option<Axis> {
         let Value::List(items) = &node.value else { return None };
         let mut axis = Axis::new(ENTRANT);
         let mut known = BTreeSet::new();
@@ -546,31 +549,31 @@ impl Settings<'_, '_, '_> {
     }
 
     /// Settings of each option of a written choice.
-    fn options(&self, choice: &WrittenNode, axes: &[Axis]) -> Vec<Vec<Override>> {
+    fn option_settings(&self, choice: &WrittenNode, axes: &[Axis]) -> Vec<Vec<Override>> {
         let Value::Table(choice) = &choice.value else { return Vec::new() };
         let options = list_under(choice, "option").iter();
         options.map(|option| self.fixed_leaves(settings_under(option), axes)).collect()
     }
 
-    fn fixed(&self, set: &WrittenNode, axes: &[Axis]) -> Vec<Override> {
-        self.fixed_leaves(leaves(set), axes)
+    fn fixed_settings(&self, set: &WrittenNode, axes: &[Axis]) -> Vec<Override> {
+        self.fixed_leaves(list_leaves(set), axes)
     }
 
     fn fixed_leaves(&self, set: Vec<Leaf<'_>>, axes: &[Axis]) -> Vec<Override> {
         let settings = set.into_iter().filter_map(|leaf| {
             if axes.iter().any(|axis| axis.key == leaf.key) {
-                self.complain(leaf.location(), &leaf, "this key varies, so it cannot also be set");
+                self.report_leaf(leaf.location(), &leaf, "this key varies, so it cannot also be set");
             }
-            self.setting(&leaf, leaf.node)
+            self.leaf_setting(&leaf, leaf.node)
         });
         settings.collect()
     }
 
-    fn setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
+    fn leaf_setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
         let spans = leaf.steps.iter().map(|step| step.span()).collect();
         let made = Override::in_file(&self.origin, &leaf.key, spans, value.location.span());
         if made.is_err() {
-            self.complain(
+            self.report_leaf(
                 leaf.location(),
                 leaf,
                 "expected a key of the topology, such as market.policy or site.york.cores",
@@ -580,34 +583,34 @@ impl Settings<'_, '_, '_> {
     }
 
     /// A value in one line.
-    fn shown(&self, value: &WrittenNode) -> String {
+    fn value_line(&self, value: &WrittenNode) -> String {
         match &value.value {
             Value::Text(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
             _ => self.library.diagnostics.written(value.location).split_whitespace().collect::<Vec<_>>().join(" "),
         }
     }
 
-    fn complain(&self, location: Location, leaf: &Leaf<'_>, message: &str) {
+    fn report_leaf(&self, location: Location, leaf: &Leaf<'_>, message: &str) {
         self.library.diagnostics.add(Diagnostic::new(location, &leaf.key, message));
     }
 }
 
 /// All values in a table that are not tables themselves, in the order in which they are written.
-fn leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
+fn list_leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     if let Value::Table(table) = &node.value {
-        gather(table, "", &[], &mut leaves);
+        gather_leaves(table, "", &[], &mut leaves);
     }
     leaves.sort_by_key(|leaf: &Leaf<'_>| leaf.location());
     leaves
 }
 
-fn gather<'n>(table: &'n Table, above: &str, steps: &[Location], leaves: &mut Vec<Leaf<'n>>) {
+fn gather_leaves<'n>(table: &'n Table, above: &str, steps: &[Location], leaves: &mut Vec<Leaf<'n>>) {
     for keyed in &table.entries {
         let steps = [steps, &[keyed.key_location]].concat();
         let key = if above.is_empty() { keyed.key.clone() } else { format!("{above}.{}", keyed.key) };
         match &keyed.node.value {
-            Value::Table(inner) if !windows::is_windows(&key) => gather(inner, &key, &steps, leaves),
+            Value::Table(inner) if !windows::is_windows(&key) => gather_leaves(inner, &key, &steps, leaves),
             _ => leaves.push(Leaf { key, steps, node: &keyed.node }),
         }
     }

@@ -28,9 +28,9 @@ pub mod tournament;
 mod windows;
 
 pub use choice::{Choice, ChoiceOption, Choices, Selection, VARIANT, Variant};
-pub use claims::{ChoiceMatrix, Findings, choices_html, verdicts};
-pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, keys, read, window_keys};
-pub use metrics::{Metric, all as metrics};
+pub use claims::{ChoiceMatrix, Findings, choices_html, judge_experiment};
+pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, experiment_keys, read_experiment, window_keys};
+pub use metrics::{Metric, all_metrics as metrics};
 pub use plot::Figure;
 pub use program::ProgramFile;
 pub use repeats::idle_seeds;

@@ -1,7 +1,7 @@
 //! Line charts as SVG: panels in rows, a legend to the right of the first row.
 
 use crate::axes::{Axis, PlotArea};
-use crate::html::at;
+use crate::html::format_coord;
 use crate::markup::{Html, html};
 use crate::palette::{DASHES, GROUND, INK, MARKS, OF_PAPERS as COLOURS, SOFT};
 
@@ -41,13 +41,13 @@ impl PlotAxis {
     }
 
     /// True if the axis can show this number.
-    fn has(&self, number: f64) -> bool {
+    fn can_show(&self, number: f64) -> bool {
         !self.is_log || number > 0.0
     }
 
     /// The axis around these numbers, in the unit of labels; None without numbers.
-    fn around(&self, numbers: impl Iterator<Item = f64>, lowest: Option<f64>) -> Option<Axis> {
-        let numbers = numbers.filter(|number| number.is_finite() && self.has(*number));
+    fn axis_around(&self, numbers: impl Iterator<Item = f64>, lowest: Option<f64>) -> Option<Axis> {
+        let numbers = numbers.filter(|number| number.is_finite() && self.can_show(*number));
         let (low, high) = numbers.fold((f64::MAX, f64::MIN), |(low, high), number| (low.min(number), high.max(number)));
         let low = lowest.map_or(low, |lowest| low.max(lowest));
         match self.is_log {
@@ -72,7 +72,7 @@ pub struct PlotLine {
 
 impl PlotLine {
     /// Intervals of the points: position, lower end, upper end.
-    fn intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+    fn point_intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
     }
 }
@@ -103,9 +103,9 @@ const MARKED: usize = 100;
 
 type Point = (f64, f64);
 
-pub fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
+pub fn draw_panels(title: &str, below: &str, panels: &[Panel]) -> Html {
     let size = panel_size(panels);
-    let wide = columns(panels);
+    let wide = column_count(panels);
     let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
     let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
     let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
@@ -117,11 +117,11 @@ pub fn draw(title: &str, below: &str, panels: &[Panel]) -> Html {
          <title>{title}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{GROUND}\"/>\n",
         [width, height, INK, GROUND, title]
     );
-    text(&mut svg, title, (EDGE, 26.0), 16, INK);
-    text(&mut svg, below, (EDGE, 49.0), 11, SOFT);
+    put_text(&mut svg, title, (EDGE, 26.0), 16, INK);
+    put_text(&mut svg, below, (EDGE, 49.0), 11, SOFT);
     for (number, panel) in panels.iter().enumerate() {
-        let x = at(EDGE / 2.0 + size.0 * (number % wide) as f64);
-        let y = at(HEAD + size.1 * (number / wide) as f64);
+        let x = format_coord(EDGE / 2.0 + size.0 * (number % wide) as f64);
+        let y = format_coord(HEAD + size.1 * (number / wide) as f64);
         svg += html!("<g transform=\"translate({x} {y})\" font-size=\"12\">\n", x, y);
         draw_panel(&mut svg, size, panel);
         svg += html!("</g>\n");
@@ -140,7 +140,7 @@ fn panel_size(panels: &[Panel]) -> (f64, f64) {
 }
 
 /// Number of panels in the first row.
-fn columns(panels: &[Panel]) -> usize {
+fn column_count(panels: &[Panel]) -> usize {
     panels.len().min(COLUMNS)
 }
 
@@ -153,23 +153,23 @@ fn legend_width(panels: &[Panel]) -> f64 {
 fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
     let lines = &panel.lines;
     let all = || lines.iter().flat_map(|line| &line.points);
-    let ends = lines.iter().flat_map(PlotLine::intervals).flat_map(|(_, low, high)| [low, high]);
-    let xs = panel.x.around(all().map(|point| point.0), None);
-    let ys = panel.y.around(all().map(|point| point.1).chain(ends), panel.lowest);
+    let ends = lines.iter().flat_map(PlotLine::point_intervals).flat_map(|(_, low, high)| [low, high]);
+    let xs = panel.x.axis_around(all().map(|point| point.0), None);
+    let ys = panel.y.axis_around(all().map(|point| point.1).chain(ends), panel.lowest);
     let Some((xs, ys)) = xs.zip(ys) else {
-        return text(svg, "There is no data to show.", (72.0, 90.0), 12, SOFT);
+        return put_text(svg, "There is no data to show.", (72.0, 90.0), 12, SOFT);
     };
     if !panel.title.is_empty() {
-        text(svg, panel.title, (62.0, 10.0), 11, INK);
+        put_text(svg, panel.title, (62.0, 10.0), 11, INK);
     }
     let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
     let area = PlotArea { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
     let place = |point: &Point| (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)));
-    let across = xs.ticks(short);
-    let up = ys.ticks(short);
+    let across = xs.tick_labels(format_short);
+    let up = ys.tick_labels(format_short);
     let mut axes = format!("M{LEFT} {top}V{}H{}", area.bottom, area.right);
-    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", at(area.x(*share)), area.bottom)));
-    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", at(area.y(*share)))));
+    axes.extend(across.iter().map(|(share, _)| format!("M{} {}v5", format_coord(area.x(*share)), area.bottom)));
+    axes.extend(up.iter().map(|(share, _)| format!("M{LEFT} {}h-4", format_coord(area.y(*share)))));
     *svg += html!(
         "<g font-size=\"11\">{}{}</g>\n<path fill=\"none\" stroke=\"{SOFT}\" d=\"{axes}\"/>\n{}{}\n",
         area.lines_down(&across),
@@ -183,20 +183,20 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
     let lowest = (ys.from - 1e-6 * ys.step.unwrap_or(0.0)) / panel.y.scale;
     for line in lines {
         let colour = COLOURS[line.style % COLOURS.len()];
-        for (x, low, high) in line.intervals().filter(|(_, low, _)| *low >= lowest) {
+        for (x, low, high) in line.point_intervals().filter(|(_, low, _)| *low >= lowest) {
             let ends = [place(&(x, low)), place(&(x, high))];
-            stroke(svg, &ends, colour, 1, None);
-            ends.into_iter().for_each(|(x, y)| stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
+            put_stroke(svg, &ends, colour, 1, None);
+            ends.into_iter().for_each(|(x, y)| put_stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
         }
-        let joined: Vec<Point> = line.points.iter().copied().filter(|point| panel.y.has(point.1)).collect();
-        for piece in above(&joined, lowest).into_iter().filter(|_| !line.is_scatter) {
+        let joined: Vec<Point> = line.points.iter().copied().filter(|point| panel.y.can_show(point.1)).collect();
+        for piece in parts_above(&joined, lowest).into_iter().filter(|_| !line.is_scatter) {
             let path: Vec<Point> = piece.iter().map(place).collect();
-            stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
+            put_stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
         }
         for point in line.points.iter().filter(|point| point.1 >= lowest) {
             match line.points.len() > MARKED {
-                true => circle(svg, place(point), 2, colour, "none"),
-                false => mark(svg, line.style, place(point)),
+                true => put_circle(svg, place(point), 2, colour, "none"),
+                false => put_mark(svg, line.style, place(point)),
             }
         }
     }
@@ -212,24 +212,24 @@ fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
         let y = HEAD + 28.0 + row as f64 * 24.0;
         if !line.is_scatter {
             let dash = DASHES[line.style % DASHES.len()];
-            stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
+            put_stroke(svg, &[(x, y), (x + 34.0, y)], COLOURS[line.style % COLOURS.len()], 2, dash);
         }
-        mark(svg, line.style, (x + 17.0, y));
-        text(svg, line.label, (x + 42.0, y + 4.0), 12, INK);
+        put_mark(svg, line.style, (x + 17.0, y));
+        put_text(svg, line.label, (x + 42.0, y + 4.0), 12, INK);
     }
 }
 
-fn text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {
-    let x = at(x);
-    let y = at(y);
+fn put_text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {
+    let x = format_coord(x);
+    let y = format_coord(y);
     *svg += html!(
         "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" fill=\"{colour}\">{text}</text>\n",
         [x, y, size, colour, text]
     );
 }
 
-fn stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
-    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", at(*x), at(*y))).collect();
+fn put_stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option<&str>) {
+    let points: Vec<String> = path.iter().map(|(x, y)| format!("{},{}", format_coord(*x), format_coord(*y))).collect();
     let dash = dash.map(|dash| html!(" stroke-dasharray=\"{dash}\"", dash));
     let points = points.join(" ");
     *svg += html!(
@@ -238,9 +238,9 @@ fn stroke(svg: &mut Html, path: &[Point], colour: &str, width: u32, dash: Option
     );
 }
 
-fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) {
-    let x = at(x);
-    let y = at(y);
+fn put_circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) {
+    let x = format_coord(x);
+    let y = format_coord(y);
     *svg += html!(
         "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
         [x, y, radius, fill, colour]
@@ -248,14 +248,15 @@ fn circle(svg: &mut Html, (x, y): Point, radius: u32, fill: &str, colour: &str) 
 }
 
 /// Draws a mark; the first five are filled, the others hollow.
-fn mark(svg: &mut Html, style: usize, (x, y): Point) {
+fn put_mark(svg: &mut Html, style: usize, (x, y): Point) {
     let colour = COLOURS[style % COLOURS.len()];
     let fill = if style < MARKS.len() { colour } else { GROUND };
     let corners = MARKS[style % MARKS.len()];
     if corners.is_empty() {
-        return circle(svg, (x, y), 4, fill, colour);
+        return put_circle(svg, (x, y), 4, fill, colour);
     }
-    let corners: Vec<String> = corners.iter().map(|(dx, dy)| format!("{},{}", at(x + dx), at(y + dy))).collect();
+    let corners: Vec<String> =
+        corners.iter().map(|(dx, dy)| format!("{},{}", format_coord(x + dx), format_coord(y + dy))).collect();
     let corners = corners.join(" ");
     *svg += html!(
         "<polygon points=\"{corners}\" fill=\"{fill}\" stroke=\"{colour}\" stroke-width=\"2\"/>\n",
@@ -264,7 +265,7 @@ fn mark(svg: &mut Html, style: usize, (x, y): Point) {
 }
 
 /// The parts of a line that are not below `lowest`, cut where it crosses.
-fn above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
+fn parts_above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
     let mut pieces = vec![Vec::new()];
     for (index, &(x, y)) in points.iter().enumerate() {
         if let Some(&(x0, y0)) = index.checked_sub(1).and_then(|before| points.get(before))
@@ -284,7 +285,7 @@ fn above(points: &[Point], lowest: f64) -> Vec<Vec<Point>> {
     pieces
 }
 
-fn short(number: f64) -> String {
+fn format_short(number: f64) -> String {
     ((number * 1000.0).round() / 1000.0).to_string()
 }
 
@@ -305,28 +306,30 @@ mod tests {
         assert_eq!(width("EASY"), LEGEND.1);
         assert_eq!(width("EASY, unscaled"), 54.0 + 14.0 * LETTER);
         assert!(
-            draw("", "", &[panel("EASY, unscaled", false, 2)]).as_str().contains(&format!("width=\"{}\"", 560 + 166))
+            draw_panels("", "", &[panel("EASY, unscaled", false, 2)])
+                .as_str()
+                .contains(&format!("width=\"{}\"", 560 + 166))
         );
     }
 
     #[test]
     fn a_long_line_below_the_title_widens_the_figure() {
-        let svg: String = draw("", &"x".repeat(150), &[panel("a", false, 2)]).into();
+        let svg: String = draw_panels("", &"x".repeat(150), &[panel("a", false, 2)]).into();
         assert!(svg.contains(&format!("width=\"{}\"", 150.0 * 6.7 + 32.0)), "{}", &svg[..200]);
     }
 
     #[test]
     fn many_panels_stand_in_rows() {
         let panels: Vec<Panel> = (0..5).map(|_| panel("a", false, 2)).collect();
-        let svg: String = draw("", "", &panels).into();
+        let svg: String = draw_panels("", "", &panels).into();
         let size = format!("width=\"{}\" height=\"{}\"", 2.0 * 440.0 + LEGEND.1, HEAD + 3.0 * 370.0);
         assert!(svg.contains(&size), "{}", &svg[..200]);
     }
 
     #[test]
     fn points_of_a_scatter_are_not_joined() {
-        let joined = draw("", "", &[panel("a", false, 3)]);
-        let apart = draw("", "", &[panel("a", true, 3)]);
+        let joined = draw_panels("", "", &[panel("a", false, 3)]);
+        let apart = draw_panels("", "", &[panel("a", true, 3)]);
         let strokes =
             |svg: &str| svg.lines().filter(|line| line.contains("<polyline") && line.contains(COLOURS[1])).count();
         // Without the line itself and its sample in the legend.
@@ -339,7 +342,7 @@ mod tests {
         let lines = vec![PlotLine { points, ..PlotLine::default() }];
         let x = PlotAxis::linear("", 1.0);
         let y = PlotAxis::log("");
-        let svg: String = draw("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
+        let svg: String = draw_panels("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
         let dash = DASHES[0].expect("lines of the first style are dashed");
         // One stroke from the first point to the last, and the sample in the legend.
         assert_eq!(svg.matches(&format!("stroke-dasharray=\"{dash}\"")).count(), 2, "{svg}");
@@ -351,7 +354,7 @@ mod tests {
         // Three steps of 0.1 are more than 0.3.
         let points = vec![(0.0, 0.3), (1.0, 1.2)];
         let lines = vec![PlotLine { points, ..PlotLine::default() }];
-        let svg = draw("", "", &[Panel { title: "", x: axis, y: axis, lines, lowest: None }]);
+        let svg = draw_panels("", "", &[Panel { title: "", x: axis, y: axis, lines, lowest: None }]);
         // With the mark in the legend.
         assert_eq!(svg.as_str().matches("<circle").count(), 3);
     }

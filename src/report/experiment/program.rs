@@ -50,7 +50,7 @@ impl ProgramKeys {
 
 impl<S: Clone> ProgramFile<S> {
     /// Reads the text of the file at `path`. The settings of every option are checked.
-    pub fn read(
+    pub fn read_text(
         path: &str,
         text: &str,
         usual: S,
@@ -60,7 +60,7 @@ impl<S: Clone> ProgramFile<S> {
         let mut library = Library::new(&mut read);
         let Some(root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
         let diagnostics = library.diagnostics;
-        let fields = Fields::root(&root, &diagnostics);
+        let fields = Fields::at_root(&root, &diagnostics);
         let mut written = ProgramKeys::default();
         written.walk(&mut Reader::new(&fields));
         fields.finish();
@@ -71,7 +71,7 @@ impl<S: Clone> ProgramFile<S> {
         written.choices.check(&locations(&choices), &combinations, &diagnostics);
         let optional: Vec<Vec<Table>> = choices.iter().map(|(_, choice)| settings_of_options(choice)).collect();
         for table in optional.iter().flatten() {
-            let fields = Fields::root(table, &diagnostics);
+            let fields = Fields::at_root(table, &diagnostics);
             walk(&mut usual.clone(), &mut Reader::new(&fields));
             fields.finish();
         }
@@ -84,7 +84,7 @@ impl<S: Clone> ProgramFile<S> {
         // The settings were checked when the file was read.
         let diagnostics = Diagnostics::default();
         for (options, at) in self.optional.iter().zip(&selection.0) {
-            let fields = Fields::root(&options[*at], &diagnostics);
+            let fields = Fields::at_root(&options[*at], &diagnostics);
             (self.walk)(&mut settings, &mut Reader::new(&fields));
         }
         settings
@@ -131,13 +131,13 @@ mod tests {
         let text = format!(
             "name = \"try\"\nprogram = \"two\"\n[[choice]]\nname = \"first\"\nabout = \"a point\"\noption = {options}\n"
         );
-        ProgramFile::read("try.toml", &text, Two::default(), walk).map_err(|diagnostics| diagnostics.to_string())
+        ProgramFile::read_text("try.toml", &text, Two::default(), walk).map_err(|diagnostics| diagnostics.to_string())
     }
 
     #[test]
     fn options_replace_the_settings_that_they_name() {
         let file = read("[{ name = \"no\" }, { name = \"yes\", set = { one = true } }]").unwrap();
-        assert_eq!(file.settings(&file.choices.usual()), Two::default());
+        assert_eq!(file.settings(&file.choices.usual_selection()), Two::default());
         let yes = file.choices.select(&["first=yes"]).unwrap();
         assert_eq!(file.settings(&yes), Two { one: true, other: false });
     }

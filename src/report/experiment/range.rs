@@ -3,7 +3,7 @@
 use super::statistics::Estimate;
 use crate::Unit;
 use crate::axes::{Axis, round_step};
-pub use hansa_sim::numerals::number as shown;
+pub use hansa_sim::numerals::format_number as shown;
 
 /// Content of a cell without a number.
 pub const NONE: &str = "–";
@@ -60,14 +60,14 @@ struct Limits {
 }
 
 impl Limits {
-    fn interval(self, estimate: &Estimate) -> (f64, f64) {
+    fn interval_of(self, estimate: &Estimate) -> (f64, f64) {
         let Estimate { mean, within, .. } = *estimate;
         let within = within.unwrap_or(0.0);
         ((mean - within).max(self.lowest), (mean + within).min(self.highest.max(mean)))
     }
 }
 
-fn highest(unit: Unit) -> f64 {
+fn highest_value(unit: Unit) -> f64 {
     if unit == Unit::Share { 1.0 } else { f64::INFINITY }
 }
 
@@ -75,12 +75,12 @@ impl Range {
     /// A range that holds all means and their intervals, as far as the unit has such numbers.
     pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, unit: Unit, scale: Scale) -> Range {
         let least = estimates.clone().map(|it| it.mean).fold(f64::INFINITY, f64::min);
-        let limits = Limits { lowest: if least < 0.0 { f64::NEG_INFINITY } else { 0.0 }, highest: highest(unit) };
+        let limits = Limits { lowest: if least < 0.0 { f64::NEG_INFINITY } else { 0.0 }, highest: highest_value(unit) };
         let is_cut = estimates.clone().any(|it| {
             let within = it.within.unwrap_or(0.0);
             it.mean - within < limits.lowest || it.mean + within > limits.highest
         });
-        let intervals = estimates.map(|it| limits.interval(&it));
+        let intervals = estimates.map(|it| limits.interval_of(&it));
         let most = intervals.clone().map(|(_, to)| to).fold(f64::NEG_INFINITY, f64::max);
         let lowest = intervals.clone().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
         if scale == Scale::Logarithmic {
@@ -101,12 +101,12 @@ impl Range {
     }
 
     /// Ends of the interval of an estimate that lie within the unit's limits; None if there is no interval.
-    pub fn interval(&self, estimate: &Estimate) -> Option<(f64, f64)> {
-        estimate.within.filter(|within| *within > 0.0).map(|_| self.limits.interval(estimate))
+    pub fn interval_of(&self, estimate: &Estimate) -> Option<(f64, f64)> {
+        estimate.within.filter(|within| *within > 0.0).map(|_| self.limits.interval_of(estimate))
     }
 
     /// Note about an unusual axis.
-    pub fn told(&self) -> &'static str {
+    pub fn axis_note(&self) -> &'static str {
         let Axis { from, to, .. } = self.axis;
         match (self.axis.is_logarithmic(), self.is_open) {
             (true, true) => " On a logarithmic scale; bars down to its edge go on to 0 or below.",
@@ -142,7 +142,7 @@ mod tests {
         for (one, other) in [(1e6, 1e6 + 1.0), (1e6, 1e6 + 1e-9), (1e6, 1e6), (0.0, 0.0), (3.0, 4.0), (-2.0, 5.0)] {
             let estimates = [one, other].map(|mean| Estimate { mean, within: None, count: 1 });
             let range = Range::of(estimates.into_iter(), Unit::Ratio, Scale::Linear);
-            assert!((1..20).contains(&range.axis.numbers().len()), "{one} and {other}: {range:?}");
+            assert!((1..20).contains(&range.axis.tick_numbers().len()), "{one} and {other}: {range:?}");
             assert!(range.axis.from <= one.min(other) && other.max(one) <= range.axis.to);
         }
     }
@@ -152,17 +152,17 @@ mod tests {
         let estimate = |mean, within| Estimate { mean, within: Some(within), count: 3 };
         let all = [estimate(0.9, 0.3), estimate(0.2, 0.4), estimate(0.5, 0.1)];
         let share = Range::of(all.into_iter(), Unit::Share, Scale::Linear);
-        assert_eq!(share.interval(&all[0]), Some((0.6000000000000001, 1.0)));
-        assert_eq!(share.interval(&all[1]), Some((0.0, 0.6000000000000001)));
+        assert_eq!(share.interval_of(&all[0]), Some((0.6000000000000001, 1.0)));
+        assert_eq!(share.interval_of(&all[1]), Some((0.0, 0.6000000000000001)));
         assert_eq!((share.axis.from, share.axis.to), (0.0, 1.0));
         let ratio = Range::of(all.into_iter(), Unit::Ratio, Scale::Linear);
-        assert_eq!((ratio.interval(&all[0]).unwrap().1, ratio.axis.to), (1.2, 1.2));
+        assert_eq!((ratio.interval_of(&all[0]).unwrap().1, ratio.axis.to), (1.2, 1.2));
         // On a logarithmic scale, too, unless an interval reaches 0.
         let far = [estimate(20.0, 15.0), estimate(3_000.0, 900.0)];
         let range = Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic);
-        assert!(range.axis.from <= 5.0 && range.axis.to >= 3_900.0 && !range.told().contains("go on to 0"));
+        assert!(range.axis.from <= 5.0 && range.axis.to >= 3_900.0 && !range.axis_note().contains("go on to 0"));
         let far = [estimate(20.0, 25.0), estimate(3_000.0, 900.0)];
-        assert!(Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic).told().contains("go on to 0"));
+        assert!(Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic).axis_note().contains("go on to 0"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Experiment};
 use super::rows::RunRow;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 /// The distinct runs of an experiment.
 pub(super) struct Distinct<'r> {
@@ -20,7 +20,7 @@ pub(super) struct Distinct<'r> {
 /// Entrants share a setting, as they are compared seed by seed: an axis has to be idle for all of them.
 ///
 /// Cost: O(rows * seed axes * log rows).
-pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Distinct<'r> {
+pub(super) fn distinct_rows<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Distinct<'r> {
     let axes = || experiment.axes.iter().enumerate();
     let fixed: Vec<usize> =
         axes().filter(|(_, axis)| !axis.is_repetition() && axis.key != ENTRANT).map(|(column, _)| column).collect();
@@ -42,17 +42,18 @@ pub(super) fn distinct<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> Disti
 pub fn idle_seeds<'e>(experiment: &'e Experiment, rows: &[RunRow]) -> Vec<&'e str> {
     let rows: Vec<&RunRow> = rows.iter().collect();
     let axes = experiment.axes.iter().enumerate().filter(|(_, axis)| axis.is_repetition());
-    let idle = axes.filter(|(column, _)| digests(&rows, *column).is_some_and(|digests| digests.len() < rows.len()));
+    let idle =
+        axes.filter(|(column, _)| digests_without(&rows, *column).is_some_and(|digests| digests.len() < rows.len()));
     idle.map(|(_, axis)| axis.key.as_str()).collect()
 }
 
 /// True if runs that differ only in this column have equal digests.
 fn is_idle(runs: &[&RunRow], column: usize) -> bool {
-    digests(runs, column).is_some()
+    digests_without(runs, column).is_some()
 }
 
 /// The digest for each combination of values in other columns. None if a digest depends on this column.
-fn digests<'r>(runs: &[&'r RunRow], column: usize) -> Option<BTreeMap<Vec<&'r str>, &'r str>> {
+fn digests_without<'r>(runs: &[&'r RunRow], column: usize) -> Option<BTreeMap<Vec<&'r str>, &'r str>> {
     let mut digests: BTreeMap<Vec<&str>, &str> = BTreeMap::new();
     for run in runs {
         let others = run.values.iter().enumerate().filter(|(place, _)| *place != column);
@@ -69,12 +70,12 @@ fn first_value<'r>(runs: &[&'r RunRow], column: usize) -> Vec<&'r RunRow> {
 }
 
 /// Sentence about repeated runs; None if all runs are distinct.
-pub(super) fn note(repeated: usize, all: usize) -> Option<String> {
+pub(super) fn repeats_note(repeated: usize, all: usize) -> Option<String> {
     (repeated > 0).then(|| {
         format!(
             "{repeated} of {} only repeat another run: a seed or another repetition that varies changes nothing there (equal digests). Runs \
              that are the same count once, and a single run has no interval.",
-            counted(all as u64, "run")
+            format_counted(all as u64, "run")
         )
     })
 }
@@ -97,7 +98,7 @@ workload.0.seed = [7, 8, 9]
 
     #[test]
     fn idle_seeds_are_named() {
-        let experiment = experiment::read("try.toml", &mut |_| Ok(FILE.into())).unwrap();
+        let experiment = experiment::read_experiment("try.toml", &mut |_| Ok(FILE.into())).unwrap();
         let row =
             |run: Run| RunRow { run: run.number, digest: run.values[2].clone(), values: run.values, metrics: vec![] };
         let rows: Vec<RunRow> = experiment.runs().map(row).collect();
@@ -108,11 +109,11 @@ workload.0.seed = [7, 8, 9]
 
     /// Numbers of the runs that count if a digest depends on these values alone.
     fn kept(digest: impl Fn(&[String]) -> String) -> (Vec<usize>, usize) {
-        let experiment = experiment::read("try.toml", &mut |_| Ok(FILE.into())).unwrap();
+        let experiment = experiment::read_experiment("try.toml", &mut |_| Ok(FILE.into())).unwrap();
         let row =
             |run: Run| RunRow { run: run.number, digest: digest(&run.values), values: run.values, metrics: vec![] };
         let rows: Vec<RunRow> = experiment.runs().map(row).collect();
-        let Distinct { rows, repeated } = distinct(&experiment, &rows);
+        let Distinct { rows, repeated } = distinct_rows(&experiment, &rows);
         (rows.iter().map(|row| row.run).collect(), repeated)
     }
 

@@ -1,7 +1,7 @@
 //! Page of a reproduction: figures, tables beside the paper's numbers, verdicts with the paper's words, and the set-up.
 
 use super::plot::Figure;
-use crate::html::document;
+use crate::html::document_html;
 use crate::markup::{Html, html};
 
 /// Contents of a page; texts are plain, `verdicts` is HTML.
@@ -63,7 +63,7 @@ impl Page<'_> {
             self.full,
             self.docs
         );
-        document(&format!("{title}: a reproduction by Hansa"), body)
+        document_html(&format!("{title}: a reproduction by Hansa"), body)
     }
 }
 

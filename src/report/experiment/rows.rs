@@ -31,20 +31,20 @@ impl Table {
     }
 
     /// First line.
-    pub fn header(&self) -> String {
+    pub fn header_line(&self) -> String {
         let axes = self.axes.iter().map(String::as_str);
-        line(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))
+        join_cells(["run"].into_iter().chain(axes).chain(self.metrics.iter().copied()).chain(["digest"]))
     }
 
-    pub fn line(&self, row: &RunRow) -> String {
+    pub fn row_line(&self, row: &RunRow) -> String {
         let metrics: Vec<String> = row.metrics.iter().map(|n| n.map_or(String::new(), |n| n.to_string())).collect();
         let values = row.values.iter().chain(&metrics).map(String::as_str);
-        line([row.run.to_string().as_str()].into_iter().chain(values).chain([row.digest.as_str()]))
+        join_cells([row.run.to_string().as_str()].into_iter().chain(values).chain([row.digest.as_str()]))
     }
 
     /// Parses a line; None if it is not a complete row of this table.
-    pub fn parse(&self, line: &str) -> Option<RunRow> {
-        let cells = cells(line)?;
+    pub fn parse_row(&self, line: &str) -> Option<RunRow> {
+        let cells = split_cells(line)?;
         if cells.len() != self.axes.len() + self.metrics.len() + 2 {
             return None;
         }
@@ -69,13 +69,13 @@ impl Table {
 /// Length of a digest, in letters.
 pub const DIGEST: usize = 32;
 
-pub fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+pub fn join_cells<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let cells: Vec<String> = cells.map(field).collect();
     format!("{}\n", cells.join(","))
 }
 
 /// Cells of a complete line.
-fn cells(line: &str) -> Option<Vec<String>> {
+fn split_cells(line: &str) -> Option<Vec<String>> {
     let mut cells = vec![String::new()];
     let mut inside = false;
     let mut letters = line.strip_suffix('\n')?.chars().peekable();

@@ -21,13 +21,13 @@ impl Estimate {
         // The mean of equal numbers is that number, despite rounding.
         let are_equal = numbers.iter().all(|number| *number == numbers[0]);
         let mean = if are_equal { numbers[0] } else { numbers.iter().sum::<f64>() / count as f64 };
-        let within = chance(&numbers.iter().map(|number| number - mean).collect::<Vec<_>>());
+        let within = half_interval(&numbers.iter().map(|number| number - mean).collect::<Vec<_>>());
         Some(Estimate { mean, within, count })
     }
 }
 
 /// Ratio of the means of paired samples, and the deviation that each pair causes in it.
-pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
+pub fn paired_ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
     let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
     let other = mean(others);
     let ratio = mean(ones) / other;
@@ -36,7 +36,7 @@ pub fn ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
 }
 
 /// Half width of the 95 % confidence interval of a mean, from the deviation of each number; None for a single number.
-pub fn chance(pulls: &[f64]) -> Option<f64> {
+pub fn half_interval(pulls: &[f64]) -> Option<f64> {
     let count = pulls.len();
     (count > 1).then(|| {
         let squares: f64 = pulls.iter().map(|pull| pull * pull).sum();

@@ -11,7 +11,7 @@
 
 use hansa_sim::settings::{
     Diagnostic, Diagnostics, Fields, Listed, Location, Maybe, POSITIVE_SPAN, Reader, SPAN, Table, Value, Walk,
-    WrittenNode, counted, key, list,
+    WrittenNode, format_counted, key, list_keys,
 };
 use hansa_sim::time::Span;
 
@@ -70,7 +70,7 @@ impl WindowSeries {
         walk_margins(&mut self.warm_up, &mut self.cool_down, w);
     }
 
-    fn windows(&self) -> impl Iterator<Item = LogWindow> + '_ {
+    fn log_windows(&self) -> impl Iterator<Item = LogWindow> + '_ {
         let every = self.every.unwrap_or(self.length).micros();
         (0..u64::from(self.windows)).map(move |number| {
             let from = Span::from_micros(self.from.micros().saturating_add(number.saturating_mul(every)));
@@ -88,8 +88,8 @@ fn walk_margins(warm_up: &mut Span, cool_down: &mut Span, w: &mut dyn Walk) {
 }
 
 /// Keys of windows that follow each other.
-pub(super) fn keys() -> Vec<Listed> {
-    list(|w| WindowSeries::default().walk(w))
+pub(super) fn window_keys() -> Vec<Listed> {
+    list_keys(|w| WindowSeries::default().walk(w))
 }
 
 impl LogWindow {
@@ -116,7 +116,7 @@ impl LogWindow {
     }
 
     /// The part of the log whose jobs count, in microseconds.
-    fn counted(&self) -> (u64, u64) {
+    fn counted_part(&self) -> (u64, u64) {
         let from = self.from.micros().saturating_add(self.warm_up.micros());
         (from, self.to.micros().saturating_sub(self.cool_down.micros()))
     }
@@ -133,7 +133,7 @@ pub(super) fn read_windows(node: &WrittenNode, key: &str, diagnostics: &Diagnost
         Value::Table(table) => {
             let mut series = WindowSeries::default();
             read_table(table, diagnostics, |w| series.walk(w));
-            series.windows().map(|window| (node.location, window)).collect()
+            series.log_windows().map(|window| (node.location, window)).collect()
         }
         Value::List(items) if !items.is_empty() => {
             let mut windows = Vec::new();
@@ -156,7 +156,7 @@ pub(super) fn read_windows(node: &WrittenNode, key: &str, diagnostics: &Diagnost
 }
 
 fn read_table(table: &Table, diagnostics: &Diagnostics, walk: impl FnOnce(&mut dyn Walk)) {
-    let fields = Fields::root(table, diagnostics);
+    let fields = Fields::at_root(table, diagnostics);
     walk(&mut Reader::new(&fields));
     fields.finish();
 }
@@ -164,11 +164,14 @@ fn read_table(table: &Table, diagnostics: &Diagnostics, walk: impl FnOnce(&mut d
 /// Sentence about windows that share jobs which count; None if there are none. O(windows log windows).
 pub(super) fn overlap_note(windows: &[LogWindow]) -> Option<String> {
     let mut sorted: Vec<&LogWindow> = windows.iter().collect();
-    sorted.sort_by_key(|window| window.counted());
-    let overlaps: Vec<(&&LogWindow, &&LogWindow)> =
-        sorted.iter().zip(sorted.iter().skip(1)).filter(|(one, next)| next.counted().0 < one.counted().1).collect();
+    sorted.sort_by_key(|window| window.counted_part());
+    let overlaps: Vec<(&&LogWindow, &&LogWindow)> = sorted
+        .iter()
+        .zip(sorted.iter().skip(1))
+        .filter(|(one, next)| next.counted_part().0 < one.counted_part().1)
+        .collect();
     let (one, next) = overlaps.first()?;
-    let pairs = counted(overlaps.len() as u64, "pair");
+    let pairs = format_counted(overlaps.len() as u64, "pair");
     Some(format!(
         "{pairs} of windows overlap, first {} and {}: they share jobs that count, so they are no independent \
          repetitions, and intervals are too narrow",
@@ -190,7 +193,9 @@ mod tests {
         let series = |every: u64, warm_up: u64| -> Vec<LogWindow> {
             let every = Some(days(every));
             let warm_up = days(warm_up);
-            WindowSeries { windows: 3, length: days(14), every, warm_up, ..WindowSeries::default() }.windows().collect()
+            WindowSeries { windows: 3, length: days(14), every, warm_up, ..WindowSeries::default() }
+                .log_windows()
+                .collect()
         };
         assert_eq!(overlap_note(&series(14, 0)), None);
         // The warm-up of a window may lie in the one before.

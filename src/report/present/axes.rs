@@ -4,9 +4,9 @@
 
 use crate::markup::{Html, html};
 use crate::palette::{GRID, SOFT};
-use crate::present::page::html::at;
+use crate::present::page::html::format_coord;
 use hansa_sim::math;
-use hansa_sim::numerals::exponent;
+use hansa_sim::numerals::decimal_exponent;
 
 /// Least step between ticks around numbers: labels have three decimals.
 const STEP_MIN: f64 = 0.001;
@@ -39,8 +39,8 @@ impl Axis {
 
     /// Logarithmic axis between the powers of ten around two positive numbers.
     pub fn logarithmic(least: f64, most: f64) -> Axis {
-        let first = exponent(least);
-        let last = -exponent(1.0 / most);
+        let first = decimal_exponent(least);
+        let last = -decimal_exponent(1.0 / most);
         Axis { from: power_of_ten(first), to: power_of_ten(last.max(first + 1)), step: None }
     }
 
@@ -58,9 +58,9 @@ impl Axis {
     }
 
     /// Numbers with a tick, in ascending order.
-    pub fn numbers(&self) -> Vec<f64> {
+    pub fn tick_numbers(&self) -> Vec<f64> {
         match self.step {
-            None => (exponent(self.from)..=exponent(self.to)).map(power_of_ten).collect(),
+            None => (decimal_exponent(self.from)..=decimal_exponent(self.to)).map(power_of_ten).collect(),
             Some(step) => {
                 let first = (self.from / step - 1e-3).ceil() as i64;
                 let last = (self.to / step + 1e-3).floor() as i64;
@@ -69,8 +69,8 @@ impl Axis {
         }
     }
 
-    pub fn ticks(&self, label: impl Fn(f64) -> String) -> Vec<Tick> {
-        self.numbers().into_iter().map(|number| (self.share(number), label(number))).collect()
+    pub fn tick_labels(&self, label: impl Fn(f64) -> String) -> Vec<Tick> {
+        self.tick_numbers().into_iter().map(|number| (self.share(number), label(number))).collect()
     }
 }
 
@@ -118,58 +118,60 @@ impl PlotArea {
 
     /// Grid lines across, with labels on the left.
     pub fn lines_across(&self, ticks: &[Tick]) -> Html {
-        let left = at(self.left);
-        let right = at(self.right);
-        let line = |(share, _): &Tick| format!("M{left} {}H{right}", at(self.y(*share)));
+        let left = format_coord(self.left);
+        let right = format_coord(self.right);
+        let line = |(share, _): &Tick| format!("M{left} {}H{right}", format_coord(self.y(*share)));
         let label = |(share, label): &Tick| {
-            let x = at(self.left - 7.0);
-            let y = at(self.y(*share));
+            let x = format_coord(self.left - 7.0);
+            let y = format_coord(self.y(*share));
             html!("<text x=\"{x}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{label}</text>", x, y, label)
         };
-        grid(ticks.iter().map(line)) + ticks.iter().map(label).collect()
+        draw_grid(ticks.iter().map(line)) + ticks.iter().map(label).collect()
     }
 
     /// Grid lines down, with labels below.
     pub fn lines_down(&self, ticks: &[Tick]) -> Html {
-        let top = at(self.top);
-        let bottom = at(self.bottom);
-        grid(ticks.iter().map(|(share, _)| format!("M{} {top}V{bottom}", at(self.x(*share))))) + self.labels(ticks)
+        let top = format_coord(self.top);
+        let bottom = format_coord(self.bottom);
+        draw_grid(ticks.iter().map(|(share, _)| format!("M{} {top}V{bottom}", format_coord(self.x(*share)))))
+            + self.labels(ticks)
     }
 
     /// Ticks below the plot area, with labels.
-    pub fn ticks(&self, ticks: &[Tick]) -> Html {
-        let bottom = at(self.bottom);
-        grid(ticks.iter().map(|(share, _)| format!("M{} {bottom}v5", at(self.x(*share))))) + self.labels(ticks)
+    pub fn draw_ticks(&self, ticks: &[Tick]) -> Html {
+        let bottom = format_coord(self.bottom);
+        draw_grid(ticks.iter().map(|(share, _)| format!("M{} {bottom}v5", format_coord(self.x(*share)))))
+            + self.labels(ticks)
     }
 
     /// Labels below the plot area, except empty ones.
     pub fn labels(&self, ticks: &[Tick]) -> Html {
         let label = |(share, label): &Tick| {
-            let x = at(self.x(*share));
-            let y = at(self.bottom + 18.0);
+            let x = format_coord(self.x(*share));
+            let y = format_coord(self.bottom + 18.0);
             html!("<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{label}</text>", x, y, label)
         };
         ticks.iter().filter(|(_, label)| !label.is_empty()).map(label).collect()
     }
 
     /// The line at the bottom.
-    pub fn base(&self) -> Html {
-        let left = at(self.left);
-        let right = at(self.right);
-        let y = at(self.bottom);
+    pub fn draw_base(&self) -> Html {
+        let left = format_coord(self.left);
+        let right = format_coord(self.right);
+        let y = format_coord(self.bottom);
         html!("<path class=\"base\" stroke=\"{SOFT}\" d=\"M{left} {y}H{right}\"/>", [SOFT, left, right, y])
     }
 
     /// Name of the horizontal axis.
     pub fn name_below(&self, name: &str) -> Html {
-        let x = at((self.left + self.right) / 2.0);
-        let y = at(self.bottom + 38.0);
+        let x = format_coord((self.left + self.right) / 2.0);
+        let y = format_coord(self.bottom + 38.0);
         html!("<text class=\"name\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{name}</text>", x, y, name)
     }
 
     /// Name of the vertical axis, at the left edge of the picture.
     pub fn name_beside(&self, name: &str) -> Html {
-        let y = at((self.top + self.bottom) / 2.0);
+        let y = format_coord((self.top + self.bottom) / 2.0);
         html!(
             "<text class=\"name\" transform=\"translate(14 {y}) rotate(-90)\" text-anchor=\"middle\">{name}</text>",
             y,
@@ -178,7 +180,7 @@ impl PlotArea {
     }
 }
 
-fn grid(lines: impl Iterator<Item = String>) -> Html {
+fn draw_grid(lines: impl Iterator<Item = String>) -> Html {
     html!("<path stroke=\"{GRID}\" d=\"{}\"/>", lines.collect::<String>(), GRID)
 }
 
@@ -189,21 +191,24 @@ mod tests {
     #[test]
     fn ticks_are_round_and_within_the_axis() {
         assert_eq!([0.0012, 0.3, 1.0, 1.1, 4.0, 70.0].map(round_step), [0.002, 0.5, 1.0, 2.0, 5.0, 100.0]);
-        assert_eq!(Axis::linear(-7.0, 13.0, 4.0).numbers(), [-5.0, 0.0, 5.0, 10.0]);
-        assert_eq!(Axis::linear(0.0, 1.0, 6.0).ticks(|number| format!("{number:.1}"))[5], (1.0, "1.0".to_owned()));
+        assert_eq!(Axis::linear(-7.0, 13.0, 4.0).tick_numbers(), [-5.0, 0.0, 5.0, 10.0]);
+        assert_eq!(
+            Axis::linear(0.0, 1.0, 6.0).tick_labels(|number| format!("{number:.1}"))[5],
+            (1.0, "1.0".to_owned())
+        );
     }
 
     #[test]
     fn an_axis_around_numbers_begins_and_ends_with_a_tick() {
         let axis = Axis::around(0.9, 10.1, 10.0);
-        assert_eq!((axis.from, axis.to, axis.numbers().len()), (0.0, 11.0, 12));
-        assert_eq!(Axis::around(3.0, 3.0, 10.0).numbers(), [3.0, 3.001]);
+        assert_eq!((axis.from, axis.to, axis.tick_numbers().len()), (0.0, 11.0, 12));
+        assert_eq!(Axis::around(3.0, 3.0, 10.0).tick_numbers(), [3.0, 3.001]);
     }
 
     #[test]
     fn logarithmic_axes_have_powers_of_ten() {
-        assert_eq!(Axis::logarithmic(0.02, 100.0).numbers(), [0.01, 0.1, 1.0, 10.0, 100.0]);
-        assert_eq!(Axis::logarithmic(5.0, 5.0).numbers(), [1.0, 10.0]);
+        assert_eq!(Axis::logarithmic(0.02, 100.0).tick_numbers(), [0.01, 0.1, 1.0, 10.0, 100.0]);
+        assert_eq!(Axis::logarithmic(5.0, 5.0).tick_numbers(), [1.0, 10.0]);
         let axis = Axis::logarithmic(1.0, 100.0);
         assert_eq!([0.0, 1.0, 10.0, 1e3].map(|number| axis.share(number)), [0.0, 0.0, 0.5, 1.0]);
     }

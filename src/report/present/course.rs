@@ -20,7 +20,7 @@ impl Course {
         tally.each_use(|_, from, to, used| busy.add(from, to, used));
         tally.waiting().for_each(|(_, from, to)| waiting.add(from, to, 1.0));
         let cores: u64 = tally.sites.iter().map(|site| u64::from(site.cores)).sum();
-        let busy = busy.means().into_iter().map(|used| used / cores.max(1) as f64).collect();
-        Course { busy, waiting: waiting.means() }
+        let busy = busy.part_means().into_iter().map(|used| used / cores.max(1) as f64).collect();
+        Course { busy, waiting: waiting.part_means() }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use std::ops::{Add, AddAssign};
 
 use hansa_sim::grid::{EdgeId, JobId, NodeSet};
-use hansa_sim::settings::steers;
+use hansa_sim::settings::is_unprintable;
 use hansa_sim::time::Time;
 
 /// Markup that is safe to put into a page or a picture.
@@ -61,12 +61,12 @@ impl Html {
     }
 
     /// Markup that is part of the program, such as a style sheet.
-    pub fn constant(markup: &'static str) -> Html {
+    pub fn from_constant(markup: &'static str) -> Html {
         Html(markup.to_owned())
     }
 
     /// A picture that this program has written to a file; None if it has more in it than shapes and texts.
-    pub fn picture(svg: &str) -> Option<Html> {
+    pub fn from_picture(svg: &str) -> Option<Html> {
         let tree = roxmltree::Document::parse(svg).ok()?;
         let is_plain = |node: roxmltree::Node<'_, '_>| {
             let is_shape = ["", "svg", "g", "title", "path", "text", "circle"].contains(&node.tag_name().name());
@@ -85,7 +85,7 @@ impl Html {
         self.0.is_empty()
     }
 
-    pub fn joined(pieces: impl IntoIterator<Item = Html>, between: impl Into<Html>) -> Html {
+    pub fn join_pieces(pieces: impl IntoIterator<Item = Html>, between: impl Into<Html>) -> Html {
         let pieces: Vec<String> = pieces.into_iter().map(|piece| piece.0).collect();
         Html(pieces.join(&between.into().0))
     }
@@ -126,7 +126,7 @@ impl From<Html> for String {
 
 /// An argument of `html!`: it writes itself as markup, numbers in the form that the placeholder demands.
 pub trait Content {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result;
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result;
 }
 
 /// Wrapper of an argument of `html!`.
@@ -134,20 +134,20 @@ pub struct Escaped<'a, T: ?Sized>(pub &'a T);
 
 impl<T: Content + ?Sized> Display for Escaped<'_, T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.put(f)
+        self.0.write_markup(f)
     }
 }
 
 impl Content for Html {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
 /// Writes text without markup, for content and for quoted attributes. Characters that a page cannot show are marked.
 impl Content for str {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let is_plain = |letter: char| !steers(letter) && !matches!(letter, '&' | '<' | '>' | '"' | '\'');
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let is_plain = |letter: char| !is_unprintable(letter) && !matches!(letter, '&' | '<' | '>' | '"' | '\'');
         let mut rest = self;
         while let Some(place) = rest.find(|letter| !is_plain(letter)) {
             let (before, special) = rest.split_at(place);
@@ -169,28 +169,28 @@ impl Content for str {
 }
 
 impl Content for String {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.as_str().put(f)
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.as_str().write_markup(f)
     }
 }
 
 impl<T: Content + ?Sized> Content for &T {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        (**self).put(f)
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        (**self).write_markup(f)
     }
 }
 
 /// Nothing for None.
 impl<T: Content> Content for Option<T> {
-    fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.iter().try_for_each(|content| content.put(f))
+    fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.iter().try_for_each(|content| content.write_markup(f))
     }
 }
 
 macro_rules! numbers {
     ($($number:ty)*) => { $(
         impl Content for $number {
-            fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
+            fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
                 Display::fmt(self, f)
             }
         }
@@ -201,8 +201,8 @@ numbers!(u32 u64 usize i32 f64);
 macro_rules! displayed {
     ($($kind:ty)*) => { $(
         impl Content for $kind {
-            fn put(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                self.to_string().put(f)
+            fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                self.to_string().write_markup(f)
             }
         }
     )* };
@@ -308,13 +308,13 @@ mod tests {
             html!("{}", Some(owned.clone())),
             html!("{}{name}", None::<&str>, name),
             html!("{}", html!("{name}", name)),
-            Html::joined([Html::from(name)], EVIL),
+            Html::join_pieces([Html::from(name)], EVIL),
             cells![name].into_iter().collect(),
         ];
         for way in ways {
             assert_eq!(way.as_str(), TAME);
         }
-        let between = Html::joined([html!("<b>"), html!("</b>")], EVIL);
+        let between = Html::join_pieces([html!("<b>"), html!("</b>")], EVIL);
         assert_eq!(between.as_str(), format!("<b>{TAME}</b>"));
         assert_eq!(html!("<i class=\"{name}\">", name).as_str(), format!("<i class=\"{TAME}\">"));
     }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn a_picture_of_a_file_has_nothing_that_acts() {
         let picture =
-            |inside: &str| Html::picture(&format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{inside}</svg>\n"));
+            |inside: &str| Html::from_picture(&format!("<svg xmlns=\"http://www.w3.org/2000/svg\">{inside}</svg>\n"));
         let good = "<title>a &lt; b</title><g><path d=\"M0 0\"/></g><circle r=\"4\"><title>c</title></circle>";
         assert!(picture(good).is_some_and(|html| html.as_str().contains(good)));
         for evil in [

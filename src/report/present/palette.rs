@@ -20,7 +20,7 @@ pub const ON_DARK: [&str; COLOURS] =
     ["#3f9be0", "#f0b030", "#20b98d", "#dc92ba", "#8ccdf5", "#f07c35", "#c2b040", "#7f8792"];
 
 /// A rule of a style sheet for each colour, given its number.
-pub fn rules(colours: &[&str; COLOURS], rule: impl Fn(usize, &str) -> String) -> String {
+pub fn colour_rules(colours: &[&str; COLOURS], rule: impl Fn(usize, &str) -> String) -> String {
     colours.iter().enumerate().map(|(number, colour)| rule(number, colour)).collect()
 }
 

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::Tally;
 use crate::referee::tally::{JobRow, StintEnd, TaskRow};
 use hansa_sim::grid::JobId;
-use hansa_sim::numerals::{count, counted, percent, span};
+use hansa_sim::numerals::{format_count, format_counted, format_percent, format_span};
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 
@@ -126,11 +126,11 @@ pub(crate) struct Stay<'a> {
 impl Tally {
     /// The reasons for the wait of a job, by its number in the log, or of one of its tasks (`12.3`); `#7` is a number
     /// of the run. O(tasks log tasks).
-    pub fn why(&self, job: &str) -> Result<Why, String> {
+    pub fn explain_wait(&self, job: &str) -> Result<Why, String> {
         let (row, index) = self.find(job)?;
         let label = self.task_label(row, index);
         let site = row.tasks[index].site.ok_or_else(|| format!("job {label} was given to no site"))?;
-        let stays = self.stays(site);
+        let stays = self.site_stays(site);
         let booked = row.answered.as_ref().and_then(|answered| match &answered.answer {
             ReserveAnswer::Accepted { start, .. } => Some(*start),
             ReserveAnswer::Declined | ReserveAnswer::Invalid(_) => None,
@@ -199,7 +199,7 @@ impl Tally {
             waited,
             ran,
             first_from: last.filter(|last| *last <= until).map(seconds),
-            free: (!facts.is_shared).then(|| free(&stays, facts.cores, own, until)),
+            free: (!facts.is_shared).then(|| free_cores(&stays, facts.cores, own, until)),
             overtaken_by: later,
             free_without_later,
             freed_by: freed,
@@ -230,7 +230,7 @@ impl Tally {
             [first, ..] => {
                 return Err(format!(
                     "{} jobs have the number {number} in their workloads: name one by its number in the run, such as #{}",
-                    count(found.len() as u64),
+                    format_count(found.len() as u64),
                     first.job.id.0
                 ));
             }
@@ -238,7 +238,7 @@ impl Tally {
         match (task, row.tasks.len()) {
             (None, 1) => Ok((row, 0)),
             (None, tasks) => {
-                Err(format!("job {number} has {}: name one, such as {number}.0", counted(tasks as u64, "task")))
+                Err(format!("job {number} has {}: name one, such as {number}.0", format_counted(tasks as u64, "task")))
             }
             (Some(Some(task)), tasks) if task < tasks => Ok((row, task)),
             (Some(_), tasks) => {
@@ -260,13 +260,13 @@ impl Tally {
     }
 
     /// All tasks that were given to a site.
-    pub(crate) fn stays(&self, site: u32) -> Vec<Stay<'_>> {
+    pub(crate) fn site_stays(&self, site: u32) -> Vec<Stay<'_>> {
         let mut stays = Vec::new();
         let latency = self.sites[site as usize].latency;
         for row in self.jobs.values() {
             let there = |(_, task): &(usize, &TaskRow)| task.site == Some(site);
             for (index, task) in row.tasks.iter().enumerate().filter(there) {
-                let assigned = task.assigned.or(task.start).unwrap_or(row.wanted());
+                let assigned = task.assigned.or(task.start).unwrap_or(row.earliest_start());
                 stays.push(Stay {
                     row,
                     index,
@@ -293,7 +293,7 @@ impl SharedRun {
         let stints = task.stints.as_ref()?;
         let mut run = SharedRun::default();
         let mut used = 0.0;
-        for stint in stints.each(end, &task.cores) {
+        for stint in stints.all_stints(end, &task.cores) {
             let seconds = stint.to.since(stint.from).micros() as f64 / 1e6;
             run.on_cores += seconds;
             used += seconds * stint.share;
@@ -311,7 +311,7 @@ impl SharedRun {
 }
 
 /// The free cores of a site from the arrival of a job until it started. Cores that were down count as free.
-fn free(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
+fn free_cores(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
     let mut changes: Vec<(Time, i64)> = Vec::new();
     for stay in stays.iter().filter(|stay| !std::ptr::eq(*stay, own)) {
         let Some(start) = stay.start else { continue };
@@ -373,55 +373,62 @@ impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let moment = |seconds: f64| Time::from_micros((seconds * 1e6) as u64 / 1_000_000 * 1_000_000).to_string();
         let Why { job, user, site, of, cores, .. } = self;
-        let asked = counted((*cores).into(), "core");
+        let asked = format_counted((*cores).into(), "core");
         writeln!(
             f,
             "job {job} of {user}: {asked} of the {} of {site}, requested for {}",
-            count((*of).into()),
-            span(self.requested)
+            format_count((*of).into()),
+            format_span(self.requested)
         )?;
         let mut line = |label: &str, text: String| writeln!(f, "{label:<14}{text}");
         line("wanted", moment(self.wanted))?;
         if self.came > self.wanted {
-            line("at the site", format!("{}, {} later", moment(self.came), span(self.came - self.wanted)))?;
+            line("at the site", format!("{}, {} later", moment(self.came), format_span(self.came - self.wanted)))?;
         }
         let wait = self.until - self.came;
         if let Some(booked) = self.booked {
             line("booked", format!("from {} on, for which it waits", moment(booked)))?;
             return match self.started {
-                Some(started) => line("started", format!("{}, after {}", moment(started), span(started - self.came))),
+                Some(started) => {
+                    line("started", format!("{}, after {}", moment(started), format_span(started - self.came)))
+                }
                 None => line("started", "never".to_owned()),
             };
         }
         let share = |seconds: f64| {
-            if wait > 0.0 { format!(" ({} of the wait)", percent(seconds / wait)) } else { String::new() }
+            if wait > 0.0 { format!(" ({} of the wait)", format_percent(seconds / wait)) } else { String::new() }
         };
         let Amount { jobs, cores: of_ahead } = self.ahead;
         // Several tasks may be on one node that is shared.
         let (unit, for_, on) = if self.free.is_some() { ("core", "for", "on") } else { ("task", "with", "with") };
-        let running = format!("{} ran {on} {}", counted(self.running.jobs, "job"), counted(self.running.cores, unit));
+        let running = format!(
+            "{} ran {on} {}",
+            format_counted(self.running.jobs, "job"),
+            format_counted(self.running.cores, unit)
+        );
         match jobs {
             0 => line("ahead", format!("nothing waited when it came; {running}"))?,
-            _ => {
-                line("ahead", format!("{} waited {for_} {}; {running}", counted(jobs, "job"), counted(of_ahead, unit)))?
-            }
+            _ => line(
+                "ahead",
+                format!("{} waited {for_} {}; {running}", format_counted(jobs, "job"), format_counted(of_ahead, unit)),
+            )?,
         }
         if wait == 0.0 && self.started.is_some() {
             line("started", "at once".to_owned())?;
-            return self.afterwards(&mut line);
+            return self.afterwards_lines(&mut line);
         }
         for Before { job, cores, until } in self.waited.iter().take(NAMED_BEFORE) {
-            let cores = counted((*cores).into(), unit);
+            let cores = format_counted((*cores).into(), unit);
             line("", format!("job {job} waited {for_} {cores} until {}", moment(*until)))?;
         }
         for Before { job, cores, until } in self.ran.iter().take(NAMED_BEFORE) {
-            let cores = counted((*cores).into(), unit);
+            let cores = format_counted((*cores).into(), unit);
             line("", format!("job {job} ran {on} {cores} until {}", moment(*until)))?;
         }
         match self.first_from {
             Some(from) => line(
                 "first from",
-                format!("{}, after {}{}", moment(from), span(from - self.came), share(from - self.came)),
+                format!("{}, after {}{}", moment(from), format_span(from - self.came), share(from - self.came)),
             )?,
             None if jobs > 0 => line("first from", "never: some that were ahead still waited".to_owned())?,
             None => {}
@@ -429,23 +436,26 @@ impl fmt::Display for Why {
         if let Some(Free { most, enough_for }) = self.free {
             let enough = match enough_for {
                 0.0 => "never enough at a time".to_owned(),
-                some => format!("enough for {}{}", span(some), share(some)),
+                some => format!("enough for {}{}", format_span(some), share(some)),
             };
-            line("free cores", format!("{} at most; {enough}", count(most)))?;
+            line("free cores", format!("{} at most; {enough}", format_count(most)))?;
             if enough_for > 0.0 && jobs > 0 {
                 line("", "but the policy kept them for jobs ahead, or they were reserved or down".to_owned())?;
             }
         }
         match self.overtaken_by.len() {
             0 => line("overtaken by", "no later job".to_owned())?,
-            all => line("overtaken by", counted(all as u64, "later job"))?,
+            all => line("overtaken by", format_counted(all as u64, "later job"))?,
         }
         for Later { job, cores, started, held } in self.overtaken_by.iter().take(NAMED) {
-            let on = counted((*cores).into(), "core");
-            line("", format!("job {job} on {on} from {}, for {} of the wait", moment(*started), span(*held)))?;
+            let on = format_counted((*cores).into(), "core");
+            line("", format!("job {job} on {on} from {}, for {} of the wait", moment(*started), format_span(*held)))?;
         }
         if self.overtaken_by.len() > NAMED {
-            line("", format!("and {} more, with less core time", count((self.overtaken_by.len() - NAMED) as u64)))?;
+            line(
+                "",
+                format!("and {} more, with less core time", format_count((self.overtaken_by.len() - NAMED) as u64)),
+            )?;
         }
         if let Some(free) = self.free_without_later {
             let text = match self.until - free {
@@ -456,10 +466,10 @@ impl fmt::Display for Why {
                         "without these, enough cores would have been free {} from {} on, {} sooner{}",
                         if self.started.is_some() { "for its whole run" } else { "for its requested time" },
                         moment(free),
-                        span(sooner),
+                        format_span(sooner),
                         match waiting {
                             0 => String::new(),
-                            ahead => format!(", while {} ahead of it still waited", counted(ahead, "job")),
+                            ahead => format!(", while {} ahead of it still waited", format_counted(ahead, "job")),
                         }
                     )
                 }
@@ -467,34 +477,37 @@ impl fmt::Display for Why {
             line("", text)?;
         }
         let Some(started) = self.started else {
-            return line("started", format!("never; until {} it had waited {}", moment(self.until), span(wait)));
+            return line("started", format!("never; until {} it had waited {}", moment(self.until), format_span(wait)));
         };
-        let mut end = format!("{}, after {}", moment(started), span(started - self.came));
+        let mut end = format!("{}, after {}", moment(started), format_span(started - self.came));
         if let [first, rest @ ..] = &self.freed_by[..] {
             let _ = write!(end, ", when job {first} left its cores");
             if !rest.is_empty() {
-                let _ = write!(end, " (and {})", counted(rest.len() as u64, "other"));
+                let _ = write!(end, " (and {})", format_counted(rest.len() as u64, "other"));
             }
         }
         line("started", end)?;
-        self.afterwards(&mut line)
+        self.afterwards_lines(&mut line)
     }
 }
 
 impl Why {
     /// Lines on a run with breaks, moves or shares of cores.
-    fn afterwards(&self, line: &mut dyn FnMut(&str, String) -> fmt::Result) -> fmt::Result {
+    fn afterwards_lines(&self, line: &mut dyn FnMut(&str, String) -> fmt::Result) -> fmt::Result {
         let Some(SharedRun { pauses, moves, losses, on_cores, paused, share }) = self.shared else { return Ok(()) };
         let lost = match losses {
             0 => String::new(),
             1 => ", 1 loss by a failure".to_owned(),
-            many => format!(", {} losses by failures", count(many)),
+            many => format!(", {} losses by failures", format_count(many)),
         };
-        let pauses = counted(pauses, "pause");
-        let moves = counted(moves, "move");
-        let breaks = format!("{pauses}, {moves}{lost}; {} off its cores", span(paused));
+        let pauses = format_counted(pauses, "pause");
+        let moves = format_counted(moves, "move");
+        let breaks = format!("{pauses}, {moves}{lost}; {} off its cores", format_span(paused));
         line("then", breaks)?;
-        line("on its cores", format!("{}, with {} of their processors in the mean", span(on_cores), percent(share)))
+        line(
+            "on its cores",
+            format!("{}, with {} of their processors in the mean", format_span(on_cores), format_percent(share)),
+        )
     }
 }
 
@@ -572,7 +585,7 @@ mod tests {
 
     #[test]
     fn a_wait_is_explained_by_what_was_ahead_what_was_free_and_what_went_first() {
-        let why = tally().why("1").unwrap();
+        let why = tally().explain_wait("1").unwrap();
         assert_eq!((why.came, why.started, why.ahead), (10.0, Some(100.0), Amount::default()));
         assert_eq!(why.running, Amount { jobs: 1, cores: 6 });
         // 2 cores are free from 10 s to 20 s and from 60 s on.
@@ -583,7 +596,7 @@ mod tests {
         assert_eq!(why.ran, [Before { job: "0".to_owned(), cores: 6, until: 100.0 }]);
         let text = why.to_string();
         assert!(text.ends_with("started       00:01:40, after 1 min 30 s, when job 0 left its cores\n"), "{text}");
-        assert!(tally().why("2").unwrap().to_string().ends_with("started       at once\n"));
+        assert!(tally().explain_wait("2").unwrap().to_string().ends_with("started       at once\n"));
     }
 
     /// Job 1 waits for the 6 cores of job 0 until 50 s, and for those of the later job 2 until 90 s.
@@ -592,21 +605,21 @@ mod tests {
         let jobs = |end| {
             [(0, 0, 6, Some(0), 50), (1, 10, 8, Some(end), 150), (2, 20, 2, Some(20), end), (3, 30, 1, Some(50), 60)]
         };
-        let why = tally_of(&jobs(90)).why("1").unwrap();
+        let why = tally_of(&jobs(90)).explain_wait("1").unwrap();
         assert_eq!((why.free_without_later, why.until), (Some(50.0), 90.0));
         let text = why.to_string();
         let line = "without these, enough cores would have been free for its whole run from 00:00:50 on, 40 s sooner\n";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("job 0 ran on 6 cores until 00:00:50\n"), "{text}");
         // Job 3 has nothing ahead of it but job 1, which leaves the queue after it: it went first.
-        let first = tally_of(&jobs(90)).why("3").unwrap();
+        let first = tally_of(&jobs(90)).explain_wait("3").unwrap();
         assert_eq!(
             (first.free_without_later, &first.waited[..]),
             (None, &[Before { job: "1".to_owned(), cores: 8, until: 90.0 }][..])
         );
         let mut in_time = jobs(50);
         in_time[3] = (3, 30, 1, Some(150), 160);
-        let text = tally_of(&in_time).why("1").unwrap().to_string();
+        let text = tally_of(&in_time).explain_wait("1").unwrap().to_string();
         assert!(text.contains("without these, enough cores would have been free no sooner\n"), "{text}");
     }
 
@@ -615,14 +628,14 @@ mod tests {
     fn room_that_ends_before_the_start_counts_if_the_job_fits_into_it() {
         let jobs =
             |end| [(0, 0, 6, Some(0), 40), (1, 1, 8, Some(93), 103), (2, 2, 8, Some(103), end), (3, 3, 2, Some(3), 93)];
-        let why = tally_of(&jobs(113)).why("2").unwrap();
+        let why = tally_of(&jobs(113)).explain_wait("2").unwrap();
         assert_eq!(why.free_without_later, Some(40.0));
         let text = why.to_string();
         let line = "without these, enough cores would have been free for its whole run from 00:00:40 on, 1 min 03 s \
                     sooner, while 1 job ahead of it still waited\n";
         assert!(text.contains(line), "{text}");
-        assert_eq!(tally_of(&jobs(156)).why("2").unwrap().free_without_later, Some(40.0));
-        let text = tally_of(&jobs(157)).why("2").unwrap().to_string();
+        assert_eq!(tally_of(&jobs(156)).explain_wait("2").unwrap().free_without_later, Some(40.0));
+        let text = tally_of(&jobs(157)).explain_wait("2").unwrap().to_string();
         assert!(text.contains("without these, enough cores would have been free no sooner\n"), "{text}");
     }
 
@@ -678,7 +691,7 @@ mod tests {
             let played = play_at_random(&jobs, &chances);
             let tally = tally_of(&played);
             for own in &played {
-                let why = tally.why(&own.0.to_string()).unwrap();
+                let why = tally.explain_wait(&own.0.to_string()).unwrap();
                 let until = own.3.unwrap_or(why.until as u64);
                 let is_overtaken = !why.overtaken_by.is_empty();
                 let tried = is_overtaken.then(|| first_room_by_trying(&played, own, until) as f64);
@@ -691,20 +704,20 @@ mod tests {
     /// and has them to itself for the last 10 s.
     #[test]
     fn what_became_of_a_shared_start_is_said() {
-        let nodes = NodeSet::run(0, 1);
+        let nodes = NodeSet::from_run(0, 1);
         let mut task = TaskRow { start: Some(at(10)), cores: nodes.clone(), ..TaskRow::default() };
         let stints = Stints::of(&mut task.stints, at(10));
-        stints.share(at(10), &nodes, 0.5);
-        stints.leave(at(50), &nodes, StintEnd::Suspended);
+        stints.set_share(at(10), &nodes, 0.5);
+        stints.leave_nodes(at(50), &nodes, StintEnd::Suspended);
         stints.begin(at(80));
-        stints.share(at(80), &nodes, 0.5);
-        stints.leave(at(100), &nodes, StintEnd::Moved);
+        stints.set_share(at(80), &nodes, 0.5);
+        stints.leave_nodes(at(100), &nodes, StintEnd::Moved);
         stints.begin(at(100));
         let run = SharedRun::of(&task, at(110)).unwrap();
         assert_eq!((run.pauses, run.moves, run.on_cores, run.paused), (1, 1, 70.0, 30.0));
         assert!((run.share - 40.0 / 70.0).abs() < 1e-12, "{run:?}");
         assert_eq!(SharedRun::of(&TaskRow { start: Some(at(10)), ..TaskRow::default() }, at(20)), None);
-        let mut why = tally().why("2").unwrap();
+        let mut why = tally().explain_wait("2").unwrap();
         why.shared = Some(run);
         let text = why.to_string();
         let lines = "started       at once\n\
@@ -715,7 +728,7 @@ mod tests {
 
     #[test]
     fn a_job_that_never_started_waits_to_the_end() {
-        let why = tally().why("3").unwrap();
+        let why = tally().explain_wait("3").unwrap();
         assert_eq!((why.started, why.until, why.ahead), (None, 150.0, Amount { jobs: 1, cores: 8 }));
         // All cores but those of job 1: none from 100 s on.
         assert_eq!((why.first_from, why.free), (Some(100.0), Some(Free { most: 2, enough_for: 0.0 })));
@@ -724,7 +737,7 @@ mod tests {
 
     #[test]
     fn a_booked_job_waits_for_its_booking() {
-        let why = reservations::tally().why("0").unwrap();
+        let why = reservations::tally().explain_wait("0").unwrap();
         assert_eq!((why.booked, why.started), (Some(600.0), Some(600.0)));
         let text = why.to_string();
         assert!(text.contains("booked        from 00:10:00 on, for which it waits\n"), "{text}");
@@ -733,7 +746,7 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said() {
-        let told = |job| tally().why(job).unwrap_err();
+        let told = |job| tally().explain_wait(job).unwrap_err();
         assert_eq!(told("9"), "there is no job 9; numbers go from 0 to 3");
         assert_eq!(told("x"), "there is no job x; numbers go from 0 to 3");
         assert_eq!(told("1.4"), "there is no task 1.4; those of job 1 go from 0 to 0");

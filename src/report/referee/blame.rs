@@ -11,7 +11,7 @@ use hansa_sim::topology::Owned;
 
 impl Tally {
     /// `site york`, as people know it.
-    pub fn who(&self, actor: ActorId) -> String {
+    pub fn describe_actor(&self, actor: ActorId) -> String {
         let name = self.names.of_actor(actor);
         let first_site = self.site_of.keys().next().copied();
         match self.site_index(actor) {
@@ -26,9 +26,18 @@ impl Tally {
     /// run`. They are its author, or the source of what the router wrote. The router does not take part in negotiations
     /// of users and sites, so where one reports what the other denies, and neither records nor the messages that the
     /// router has relayed decide it, both are named alike.
-    pub fn blame(&self, entry: &Entry<Record>, wrong: &Inconsistent, owners: &BTreeMap<JobId, Owned>) -> String {
+    pub fn blame_members(
+        &self,
+        entry: &Entry<Record>,
+        wrong: &Inconsistent,
+        owners: &BTreeMap<JobId, Owned>,
+    ) -> String {
         if let Some(other) = self.denied_by(entry, wrong) {
-            return format!("{} and {} contradict each other", self.who(entry.actor), self.who(other));
+            return format!(
+                "{} and {} contradict each other",
+                self.describe_actor(entry.actor),
+                self.describe_actor(other)
+            );
         }
         let first_site = self.site_of.keys().next().copied();
         let told = match &entry.record {
@@ -54,7 +63,7 @@ impl Tally {
         };
         let told = if told.is_empty() { vec![entry.actor] } else { told };
         let contradict = if told.len() == 1 { "contradicts" } else { "contradict" };
-        let who = told.into_iter().map(|actor| self.who(actor)).collect::<Vec<_>>().join(" and ");
+        let who = told.into_iter().map(|actor| self.describe_actor(actor)).collect::<Vec<_>>().join(" and ");
         format!("{who} {contradict} the records of the run")
     }
 
@@ -86,7 +95,7 @@ impl Tally {
     /// True if the messages that the router has relayed prove an accusation right, false if they prove it wrong.
     fn is_right(&self, entry: &Entry<Record>) -> Option<bool> {
         let Record::Accused { site, fault } = entry.record else { return None };
-        self.witness.as_ref()?.confirms(entry.actor, site, fault, entry.stamp.time)
+        self.witness.as_ref()?.confirms_fault(entry.actor, site, fault, entry.stamp.time)
     }
 
     /// The sites and users that hold jobs which are still open though nothing is left to do: sites that have not
@@ -106,10 +115,10 @@ impl Tally {
             }
             let withheld = ended.into_iter().filter(|site| !held.contains(site) && self.withholds_ends(*site));
             let mut at_fault = self.running_sites(row);
-            at_fault.extend(self.actors(withheld.collect()));
+            at_fault.extend(self.site_actors(withheld.collect()));
             let (place, who) = match (at_fault.is_empty(), held.is_empty()) {
                 (false, _) => (&mut kept, at_fault),
-                (true, false) => (&mut unstarted, self.actors(held)),
+                (true, false) => (&mut unstarted, self.site_actors(held)),
                 // A job that its user took back from a queue, and has not submitted again.
                 _ if self.has_queues(row.system) && self.silent_sites(row).is_empty() => (&mut kept, vec![row.user]),
                 _ => (&mut waiting, self.silent_sites(row)),
@@ -126,7 +135,7 @@ impl Tally {
         // Sites that have reported all ends wait for others, unless there are no others.
         let kept = [kept, unstarted, waiting].into_iter().find(|jobs| !jobs.is_empty()).unwrap_or_default();
         let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
-            let who = actors.iter().map(|actor| self.who(*actor)).collect::<Vec<_>>().join(" or ");
+            let who = actors.iter().map(|actor| self.describe_actor(*actor)).collect::<Vec<_>>().join(" or ");
             let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
             match &actors[..] {
                 [actor]
@@ -152,7 +161,7 @@ impl Tally {
         let withholds = |site: &&u32| self.withholds_ends_of(row.user, **site) == Some(true);
         let withheld: Vec<u32> = ended.iter().filter(withholds).copied().collect();
         if !withheld.is_empty() {
-            return one_by_one(self.actors(withheld));
+            return one_by_one(self.site_actors(withheld));
         }
         let held = self.task_sites(row, false);
         if held.iter().any(|site| self.withholds_tasks(row.user, *site)) {
@@ -160,7 +169,7 @@ impl Tally {
         }
         let unknown = ended.into_iter().filter(|site| self.withholds_ends_of(row.user, *site).is_none());
         let sites = if held.is_empty() { unknown.collect() } else { held };
-        vec![[row.user].into_iter().chain(self.actors(sites)).collect()]
+        vec![[row.user].into_iter().chain(self.site_actors(sites)).collect()]
     }
 
     /// True if a task of one of these jobs has started and its end was not reported.
@@ -173,17 +182,17 @@ impl Tally {
     /// not heard of it.
     fn silent_sites(&self, row: &JobRow) -> Vec<ActorId> {
         let held = self.task_sites(row, false);
-        self.actors(if held.is_empty() { self.task_sites(row, true) } else { held })
+        self.site_actors(if held.is_empty() { self.task_sites(row, true) } else { held })
     }
 
     /// The sites of a job's tasks that have ended, or of those that have not.
     fn task_sites(&self, row: &JobRow, ended: bool) -> Vec<u32> {
-        sites(row.tasks.iter().filter(|task| task.end.is_some() == ended))
+        distinct_sites(row.tasks.iter().filter(|task| task.end.is_some() == ended))
     }
 
     /// The sites where tasks of a job have started, have not ended and are not lost.
     fn running_sites(&self, row: &JobRow) -> Vec<ActorId> {
-        self.actors(sites(
+        self.site_actors(distinct_sites(
             row.tasks.iter().filter(|task| task.start.is_some() && task.end.is_none() && !task.is_lost()),
         ))
     }
@@ -196,16 +205,16 @@ impl Tally {
 
     fn started_at(&self, task: TaskId) -> Vec<ActorId> {
         let row = self.jobs.get(&task.job).and_then(|row| row.tasks.get(task.index as usize));
-        self.actors(row.and_then(|row| row.site).into_iter().collect())
+        self.site_actors(row.and_then(|row| row.site).into_iter().collect())
     }
 
-    fn actors(&self, sites: Vec<u32>) -> Vec<ActorId> {
+    fn site_actors(&self, sites: Vec<u32>) -> Vec<ActorId> {
         sites.into_iter().map(|site| self.sites[site as usize].actor).collect()
     }
 }
 
 /// The sites of tasks, each once, ascending.
-fn sites<'a>(tasks: impl Iterator<Item = &'a TaskRow>) -> Vec<u32> {
+fn distinct_sites<'a>(tasks: impl Iterator<Item = &'a TaskRow>) -> Vec<u32> {
     let mut sites: Vec<_> = tasks.filter_map(|task| task.site).collect();
     sites.sort_unstable();
     sites.dedup();

@@ -81,7 +81,7 @@ impl CountedJobs {
     }
 
     /// The part of the interval from the first submission to the last one in which jobs that count are submitted.
-    pub fn within(&self, arrivals: (Time, Time)) -> (Time, Time) {
+    pub fn counted_interval(&self, arrivals: (Time, Time)) -> (Time, Time) {
         if self.has_whole || self.parts.is_empty() {
             return arrivals;
         }

@@ -74,14 +74,14 @@ impl Ledger {
     }
 
     /// Sets a job aside, which must not be here already.
-    pub fn put(&mut self, row: JobRow) -> io::Result<()> {
+    pub fn put_row(&mut self, row: JobRow) -> io::Result<()> {
         self.seen.add(row.job.id);
         self.tasks += JOB + row.tasks_and_stints();
         self.gathered.push(row);
-        if self.tasks >= self.run { self.store() } else { Ok(()) }
+        if self.tasks >= self.run { self.store_run() } else { Ok(()) }
     }
 
-    fn store(&mut self) -> io::Result<()> {
+    fn store_run(&mut self) -> io::Result<()> {
         self.gathered.sort_unstable_by_key(|row| row.job.id);
         let begin = self.stored;
         let mut written = Vec::with_capacity(WINDOW);
@@ -89,7 +89,7 @@ impl Ledger {
             let head = written.len();
             written.extend_from_slice(&row.job.id.0.to_le_bytes());
             written.extend_from_slice(&[0; 4]);
-            codec::pack(&row, &mut written).map_err(io::Error::other)?;
+            codec::pack_value(&row, &mut written).map_err(io::Error::other)?;
             let length = u32::try_from(written.len() - head - HEAD).map_err(io::Error::other)?;
             written[head + 4..head + HEAD].copy_from_slice(&length.to_le_bytes());
             if written.len() >= WINDOW {
@@ -107,7 +107,7 @@ impl Ledger {
 
     /// The row of one job, at the cost of reading all.
     pub fn find(&self, job: JobId) -> io::Result<Option<JobRow>> {
-        let mut rows = self.read()?;
+        let mut rows = self.read_rows()?;
         while let Some(row) = rows.next()? {
             if row.job.id == job {
                 return Ok(Some(row.clone()));
@@ -117,7 +117,7 @@ impl Ledger {
     }
 
     /// All jobs here, by number.
-    pub fn read(&self) -> io::Result<Merged<'_>> {
+    pub fn read_rows(&self) -> io::Result<Merged<'_>> {
         let mut here: Vec<&JobRow> = self.gathered.iter().collect();
         here.sort_unstable_by_key(|row| Reverse(row.job.id));
         let mut merged = Merged { ledger: self, runs: Vec::new(), here, heads: BinaryHeap::new(), unpacked: None };
@@ -164,7 +164,7 @@ impl Merged<'_> {
         }
         let Some(Reverse((_, index))) = self.heads.pop() else { return Ok(None) };
         let run = &mut self.runs[index];
-        self.unpacked = Some(codec::unpack(run.take(self.ledger)?).map_err(io::Error::other)?);
+        self.unpacked = Some(codec::unpack_value(run.take_row(self.ledger)?).map_err(io::Error::other)?);
         if let Some(next) = run.head(self.ledger)? {
             self.heads.push(Reverse((next, index)));
         }
@@ -187,24 +187,24 @@ impl SortedRun {
         if self.at == self.window.len() && self.next == self.end {
             return Ok(None);
         }
-        self.need(HEAD, ledger)?;
-        Ok(Some(JobId(self.word(self.at))))
+        self.fill_window(HEAD, ledger)?;
+        Ok(Some(JobId(self.read_word(self.at))))
     }
 
     /// The bytes of the next job, whose head has been read.
-    fn take(&mut self, ledger: &Ledger) -> io::Result<&[u8]> {
-        let length = self.word(self.at + 4) as usize;
-        self.need(HEAD + length, ledger)?;
+    fn take_row(&mut self, ledger: &Ledger) -> io::Result<&[u8]> {
+        let length = self.read_word(self.at + 4) as usize;
+        self.fill_window(HEAD + length, ledger)?;
         let from = self.at + HEAD;
         self.at = from + length;
         Ok(&self.window[from..self.at])
     }
 
-    fn word(&self, at: usize) -> u32 {
+    fn read_word(&self, at: usize) -> u32 {
         u32::from_le_bytes(self.window[at..at + 4].try_into().expect("four bytes"))
     }
 
-    fn need(&mut self, bytes: usize, ledger: &Ledger) -> io::Result<()> {
+    fn fill_window(&mut self, bytes: usize, ledger: &Ledger) -> io::Result<()> {
         if self.window.len() - self.at >= bytes {
             return Ok(());
         }
@@ -276,7 +276,7 @@ mod tests {
 
     fn ledger(jobs: &[u32], shelf: &Shelf, run: usize) -> Ledger {
         let mut ledger = Ledger::new(Box::new(shelf.clone())).with_runs_of(run);
-        jobs.iter().for_each(|job| ledger.put(row(*job, 1 + job % 7)).unwrap());
+        jobs.iter().for_each(|job| ledger.put_row(row(*job, 1 + job % 7)).unwrap());
         ledger
     }
 
@@ -288,7 +288,7 @@ mod tests {
         ) {
             let shelf = Shelf::default();
             let ledger = ledger(&jobs, &shelf, run);
-            let mut merged = ledger.read().unwrap();
+            let mut merged = ledger.read_rows().unwrap();
             let mut found = Vec::new();
             while let Some(back) = merged.next().unwrap() {
                 let job = back.job.id.0;
@@ -310,7 +310,7 @@ mod tests {
         let ledger = ledger(&jobs, &shelf, 9_000);
         assert!(ledger.tasks < 9_000 && ledger.runs.len() > 3, "{ledger:?}");
         shelf.0.lock().unwrap().truncate(150_000);
-        let read = ledger.read().and_then(|mut merged| {
+        let read = ledger.read_rows().and_then(|mut merged| {
             while merged.next()?.is_some() {}
             Ok(())
         });
@@ -324,9 +324,9 @@ mod tests {
         let stints = often.tasks[0].stints.as_mut().expect("it was suspended once");
         for second in 1..=1_000 {
             let share = if second % 2 == 0 { 0.5 } else { 1.0 };
-            stints.share(Time::ZERO + Span::from_secs(second), &NodeSet::all(1), share);
+            stints.set_share(Time::ZERO + Span::from_secs(second), &NodeSet::all(1), share);
         }
-        ledger.put(often).unwrap();
+        ledger.put_row(often).unwrap();
         assert_eq!((ledger.tasks, ledger.runs.len()), (0, 1));
     }
 }

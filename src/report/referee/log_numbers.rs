@@ -40,7 +40,7 @@ struct Numbered {
 impl LogNumbers {
     pub fn of(topology: &Topology) -> LogNumbers {
         let mut numbers = LogNumbers::default();
-        if !topology.systems.iter().any(|system| system.row().traits.is_rigid) {
+        if !topology.systems.iter().any(|system| system.system_row().traits.is_rigid) {
             return numbers;
         }
         let mut next = 0;
@@ -62,7 +62,7 @@ impl LogNumbers {
     }
 
     /// The job as its log has it.
-    pub fn rigid(&self, job: JobId) -> Option<Rigid> {
+    pub fn rigid_job(&self, job: JobId) -> Option<Rigid> {
         let (log, place) = self.log_of(job)?;
         log.jobs.get(place)
     }
@@ -72,7 +72,7 @@ impl LogNumbers {
     }
 
     /// Name of a job's profile, if its log has profiles.
-    pub fn profile(&self, job: JobId) -> Option<&str> {
+    pub fn profile_name(&self, job: JobId) -> Option<&str> {
         let (log, place) = self.log_of(job)?;
         // Most have none, and finding a job takes a while.
         if log.profiles.is_empty() {
@@ -87,7 +87,7 @@ impl LogNumbers {
     }
 
     /// Takes numbers and names from a result's table of jobs instead.
-    pub fn tell(&mut self, jobs: impl Iterator<Item = (JobId, u64, Option<String>)>) {
+    pub fn take_numbers(&mut self, jobs: impl Iterator<Item = (JobId, u64, Option<String>)>) {
         for (job, number, name) in jobs {
             if self.is_logged(job) {
                 self.read.push((job, number));
@@ -117,9 +117,9 @@ impl LogNumbers {
     }
 
     /// Number of a job in its log, or else in the run.
-    pub fn number(&self, job: JobId) -> u64 {
+    pub fn log_number(&self, job: JobId) -> u64 {
         let told = self.read.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.read[place].1);
-        told.or_else(|| Some(self.rigid(job)?.number)).unwrap_or(job.0.into())
+        told.or_else(|| Some(self.rigid_job(job)?.number)).unwrap_or(job.0.into())
     }
 
     pub fn is_logged(&self, job: JobId) -> bool {
@@ -128,7 +128,7 @@ impl LogNumbers {
     }
 
     /// Number of a job's workload, if there are several.
-    pub fn workload(&self, job: JobId) -> Option<usize> {
+    pub fn workload_number(&self, job: JobId) -> Option<usize> {
         (self.first.len() > 1).then(|| self.first.partition_point(|first| *first <= job.0))
     }
 }

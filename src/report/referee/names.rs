@@ -21,7 +21,7 @@ impl Names {
     /// The names of a topology: the actors at the hub come first, then the sites, then the users. A service that is
     /// alone at the hub speaks for the router.
     pub fn of(topology: &Topology) -> Names {
-        let Roster { names: mut actors, roles, .. } = Roster::of(topology);
+        let Roster { names: mut actors, roles, .. } = Roster::of_topology(topology);
         let services = roles.iter().filter(|role| matches!(role, Role::Hub(_))).count();
         if services == 1 && topology.systems.len() == 1 {
             actors[0] = "router".to_owned();
@@ -33,7 +33,7 @@ impl Names {
     }
 
     #[cfg(test)]
-    pub fn actor(&self, name: &str) -> Option<ActorId> {
+    pub fn find_actor(&self, name: &str) -> Option<ActorId> {
         self.actors.iter().position(|actor| actor == name).map(|index| ActorId(index as u32))
     }
 

@@ -65,7 +65,7 @@ macro_rules! records {
             put: |writer, record, line| match record {
                 $(hansa_sim::protocol::Record::$kind { $($field,)* $($job, $user)? } => {
                     line.extend_from_slice(concat!(",\"event\":\"", $word, "\"").as_bytes());
-                    $($crate::referee::events::Field::put(
+                    $($crate::referee::events::Field::put_field(
                         $field, $crate::referee::record_table::key!($field $($key)?), writer, line);)*
                     $(writer.put_job(line, $job, *$user);)?
                     true
@@ -74,7 +74,7 @@ macro_rules! records {
             },
             read: |reader, word, at| match word {
                 $($word => {
-                    $(let $field = $crate::referee::events::Field::read(
+                    $(let $field = $crate::referee::events::Field::read_field(
                         $crate::referee::record_table::key!($field $($key)?), reader, at)?;)*
                     $(let ($job, $user) = reader.job(at)?;)?
                     Ok(Some(hansa_sim::protocol::Record::$kind { $($field,)* $($job, $user)? }))

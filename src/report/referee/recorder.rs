@@ -39,7 +39,7 @@ impl Recorder {
     /// Takes the next entry. One that contradicts those before it leaves no trace.
     pub fn record(&mut self, entry: &Entry<Record>) -> Result<(), EntryError> {
         let before = self.encoded.len();
-        codec::pack(entry, &mut self.encoded)?;
+        codec::pack_value(entry, &mut self.encoded)?;
         if let Err(untaken) = self.tally.add(entry) {
             self.encoded.truncate(before);
             return Err(untaken.into());
@@ -55,7 +55,7 @@ impl Recorder {
     }
 
     /// The lines that have come up since they were last cleared.
-    pub fn lines(&mut self) -> &mut Vec<u8> {
+    pub fn pending_lines(&mut self) -> &mut Vec<u8> {
         &mut self.text
     }
 

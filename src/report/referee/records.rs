@@ -6,7 +6,7 @@ use super::record_table::{RecordTable, records};
 use super::tally::JobBook;
 use crate::{Names, subjects};
 use hansa_sim::protocol::Record;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 /// All tables of records: that of every run, which has the most frequent records, and those of subjects.
 fn tables() -> impl Iterator<Item = &'static RecordTable> {
@@ -41,7 +41,7 @@ pub(crate) fn record_sentence(record: &Record, names: &Names) -> String {
 
 records! { JobBook (), (names)
     "arrived" Arrived {} + job of user => arrived, format!(
-        "accepts job {} of {}, submitted at {}, {}", job.id, names.of_actor(*user), job.arrive, counted(job.tasks.len() as u64, "task"));
+        "accepts job {} of {}, submitted at {}, {}", job.id, names.of_actor(*user), job.arrive, format_counted(job.tasks.len() as u64, "task"));
     "refused" Refused { task as "because" } + job of user => refused,
         format!("refuses job {} of {}: task {task} fits no site", job.id, names.of_actor(*user));
     "not_admitted" NotAdmitted {} + job of user => not_admitted,

@@ -19,7 +19,11 @@ pub enum Unreplayable {
 
 /// Reads a log to its end, one line at a time: what stays in memory is the tally, which now owns the jobs. For the
 /// 45,000 tasks of `market-paper` that is some 15 megabytes.
-pub fn replay(topology: &Topology, names: &Names, mut events: impl BufRead) -> Result<(Tally, String), Unreplayable> {
+pub fn replay_log(
+    topology: &Topology,
+    names: &Names,
+    mut events: impl BufRead,
+) -> Result<(Tally, String), Unreplayable> {
     let reader = EventReader::new(names);
     let mut recorder = Recorder::new(Tally::new(topology, names));
     let mut text = Vec::new();

@@ -11,7 +11,7 @@ use crate::tables::csv::put_ends;
 use hansa_sim::grid::{CableId, EdgeId, FailureTarget, JobId};
 use hansa_sim::network::{Link, LinkId, Paths};
 use hansa_sim::time::Time;
-use hansa_sim::topology::{Cables, Topology, paths};
+use hansa_sim::topology::{Cables, Topology, network_paths};
 
 /// A flow over the links that has ended, or the part of it over these links until one of them failed.
 pub(crate) struct Crossing<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Crossing<'a> {
 
 impl Crossing<'_> {
     /// True if no later leg of the flow uses this link, so that the flow counts there.
-    pub fn leaves(&self, link: LinkId) -> bool {
+    pub fn leaves_link(&self, link: LinkId) -> bool {
         self.later.iter().all(|leg| !leg.links.as_deref().unwrap_or(self.own).contains(&link))
     }
 }
@@ -108,7 +108,7 @@ impl LinkTrouble {
     }
 
     /// A stretch of the way is over, with so much left.
-    fn pause(&mut self, now: Time, left: u64) {
+    fn pause_flow(&mut self, now: Time, left: u64) {
         let links = self.links.clone();
         let active = self.active.min(now);
         let ended = now;
@@ -132,7 +132,7 @@ struct FlowSums {
 impl RunFlows {
     pub fn of(topology: &Topology) -> RunFlows {
         RunFlows {
-            paths: topology.cables.is_some().then(|| paths(topology)),
+            paths: topology.cables.is_some().then(|| network_paths(topology)),
             cables: topology.cables.clone(),
             comes_again: topology.failures.iter().any(|failure| matches!(failure.what, FailureTarget::Nodes { .. })),
             rows: VecDeque::new(),
@@ -140,7 +140,7 @@ impl RunFlows {
             lets_go: false,
             numbers: BTreeMap::new(),
             sums: FlowSums::default(),
-            text: TRANSFERS.header(&[]),
+            text: TRANSFERS.header_line(&[]),
         }
     }
 
@@ -149,7 +149,7 @@ impl RunFlows {
         self.lets_go = true;
     }
 
-    pub fn sent(
+    pub fn record_sent(
         &mut self,
         edge: EdgeId,
         (from, to): (u32, u32),
@@ -167,7 +167,7 @@ impl RunFlows {
     }
 
     /// Records that a link of the route is down, with the bytes left.
-    pub fn stalled(&mut self, edge: EdgeId, left: u64, now: Time) -> Result<(), Inconsistent> {
+    pub fn record_stalled(&mut self, edge: EdgeId, left: u64, now: Time) -> Result<(), Inconsistent> {
         let row = self.under_way(edge)?;
         let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(LinkTrouble::of(row)));
         let fits = trouble.stalled.is_none() && left <= trouble.left;
@@ -175,19 +175,25 @@ impl RunFlows {
             trouble.done.flows = 1;
             trouble.done.times += 1;
             trouble.stalled = Some(now);
-            trouble.pause(now, left);
+            trouble.pause_flow(now, left);
         }
         row.trouble = Some(trouble);
         if fits { Ok(()) } else { Err(Inconsistent::NotHeldUp(edge)) }
     }
 
     /// Records that it continues, or begins over other links than its own.
-    pub fn continued(&mut self, edge: EdgeId, left: u64, via: &[CableId], active: Time) -> Result<(), Inconsistent> {
+    pub fn record_continued(
+        &mut self,
+        edge: EdgeId,
+        left: u64,
+        via: &[CableId],
+        active: Time,
+    ) -> Result<(), Inconsistent> {
         let from = self.under_way(edge)?.from as usize;
         let to = self.under_way(edge)?.to as usize;
         let links = match via {
             [] => None,
-            via => Some(self.way((from, to), via).ok_or(Inconsistent::NotHeldUp(edge))?),
+            via => Some(self.route_links((from, to), via).ok_or(Inconsistent::NotHeldUp(edge))?),
         };
         let row = self.under_way(edge)?;
         let mut trouble = row.trouble.take().unwrap_or_else(|| Box::new(LinkTrouble::of(row)));
@@ -208,7 +214,7 @@ impl RunFlows {
     }
 
     /// The links of the route over some cables.
-    fn way(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
+    fn route_links(&self, (from, to): (usize, usize), via: &[CableId]) -> Option<Vec<LinkId>> {
         let cables = self.cables.as_ref()?;
         let own = self.paths.as_ref()?.listed(from, to);
         let of = cables.by_link();
@@ -227,11 +233,11 @@ impl RunFlows {
     }
 
     /// Records an arrival. `known` is true if its job may still send the data again.
-    pub fn delivered(&mut self, edge: EdgeId, now: Time, known: bool) -> Result<(), Inconsistent> {
+    pub fn record_delivered(&mut self, edge: EdgeId, now: Time, known: bool) -> Result<(), Inconsistent> {
         let row = self.under_way(edge)?;
         match &mut row.trouble {
             Some(trouble) if trouble.stalled.is_some() => return Err(Inconsistent::NotHeldUp(edge)),
-            Some(trouble) => trouble.pause(now, 0),
+            Some(trouble) => trouble.pause_flow(now, 0),
             None => {}
         }
         row.ended = Some(now);
@@ -252,7 +258,7 @@ impl RunFlows {
             && let Some(row) = self.rows.pop_front_if(|row| row.ended.is_some())
         {
             self.gone += 1;
-            self.sums = self.plus(self.sums, &row);
+            self.sums = self.add_flow(self.sums, &row);
             let mut text = std::mem::take(&mut self.text);
             self.write(&row, sites, &mut text);
             self.text = text;
@@ -260,7 +266,7 @@ impl RunFlows {
     }
 
     /// Forgets the edges of a finished job, except active transfers, which continue.
-    pub fn forget(&mut self, job: JobId) {
+    pub fn forget_job(&mut self, job: JobId) {
         let end = |number| EdgeId { job, from: number, to: number };
         let all: Vec<EdgeId> = self.numbers.range(end(0)..=end(u32::MAX)).map(|(edge, _)| *edge).collect();
         for edge in all {
@@ -270,20 +276,20 @@ impl RunFlows {
         }
     }
 
-    pub fn carried(&self) -> Option<Carried> {
+    pub fn carried_summary(&self) -> Option<Carried> {
         self.paths.as_ref()?;
         let FlowSums { flows, unfinished, bytes, rate, stretch, .. } =
-            self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row));
+            self.rows.iter().fold(self.sums, |sums, row| self.add_flow(sums, row));
         let mean = |(count, sum): (f64, f64)| (count > 0.0).then_some(sum / count);
         Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
     }
 
     /// Effects of failed links on flows.
     pub fn held_up(&self) -> HeldUp {
-        self.rows.iter().fold(self.sums, |sums, row| self.plus(sums, row)).held_up
+        self.rows.iter().fold(self.sums, |sums, row| self.add_flow(sums, row)).held_up
     }
 
-    fn plus(&self, mut sums: FlowSums, row: &FlowRow) -> FlowSums {
+    fn add_flow(&self, mut sums: FlowSums, row: &FlowRow) -> FlowSums {
         if let Some(trouble) = &row.trouble {
             let HeldUp { flows, times, micros, reroutes, bytes_again } = trouble.done;
             let all = &mut sums.held_up;
@@ -298,13 +304,13 @@ impl RunFlows {
         let add = |(count, sum): (f64, f64), one: Option<f64>| one.map_or((count, sum), |one| (count + 1.0, sum + one));
         sums.flows += 1;
         sums.bytes += row.bytes;
-        sums.rate = add(sums.rate, row.rate());
-        sums.stretch = add(sums.stretch, self.stretch(row));
+        sums.rate = add(sums.rate, row.mean_rate());
+        sums.stretch = add(sums.stretch, self.stretch_factor(row));
         sums
     }
 
     /// The links, and the crossings in order of release; none without links.
-    pub fn crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
+    pub fn link_crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
         let own = move |row: &FlowRow| paths.listed(row.from as usize, row.to as usize);
         let whole = move |row: &FlowRow| {
@@ -327,13 +333,13 @@ impl RunFlows {
     }
 
     /// Number of inputs sent to a site for some of the jobs, and the sum of their durations in seconds.
-    pub fn brought(&self, which: impl Fn(JobId) -> bool) -> (u64, f64) {
+    pub fn input_totals(&self, which: impl Fn(JobId) -> bool) -> (u64, f64) {
         let inputs = self.rows.iter().filter(|row| row.edge.from == EdgeId::HOME && which(row.edge.job));
-        inputs.filter_map(FlowRow::seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
+        inputs.filter_map(FlowRow::duration_seconds).fold((0, 0.0), |(count, sum), seconds| (count + 1, sum + seconds))
     }
 
     /// Duration of the flow had it been alone, in seconds.
-    fn alone(&self, row: &FlowRow) -> Option<f64> {
+    fn time_alone(&self, row: &FlowRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;
         let from = row.from as usize;
         let to = row.to as usize;
@@ -342,8 +348,8 @@ impl RunFlows {
         (row.bytes > 0 && seconds > 0.0).then_some(seconds)
     }
 
-    fn stretch(&self, row: &FlowRow) -> Option<f64> {
-        Some(row.seconds()? / self.alone(row)?)
+    fn stretch_factor(&self, row: &FlowRow) -> Option<f64> {
+        Some(row.duration_seconds()? / self.time_alone(row)?)
     }
 
     pub fn write(&self, row: &FlowRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
@@ -354,8 +360,8 @@ impl RunFlows {
         put_ends(line.text, edge);
         line.close().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
         line.maybe(*ended, |line, ended| line.time(ended));
-        let lone = self.alone(row).map(|alone| *bytes as f64 / alone);
-        for number in [row.rate(), lone, self.stretch(row)] {
+        let lone = self.time_alone(row).map(|alone| *bytes as f64 / alone);
+        for number in [row.mean_rate(), lone, self.stretch_factor(row)] {
             line.maybe(number, |line, number| {
                 write!(line.text, "{number:.3}").expect("writing to memory does not fail");
                 line.close()
@@ -366,12 +372,12 @@ impl RunFlows {
 }
 
 impl FlowRow {
-    pub fn seconds(&self) -> Option<f64> {
+    pub fn duration_seconds(&self) -> Option<f64> {
         Some(self.ended?.since(self.released).micros() as f64 / 1e6)
     }
 
-    fn rate(&self) -> Option<f64> {
-        let seconds = self.seconds()?;
+    fn mean_rate(&self) -> Option<f64> {
+        let seconds = self.duration_seconds()?;
         (self.bytes > 0 && seconds > 0.0).then(|| self.bytes as f64 / seconds)
     }
 }

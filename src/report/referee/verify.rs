@@ -13,7 +13,7 @@ use crate::referee::records::record_sentence;
 use crate::{EventReader, Input, Manifest, Names, Status, SummaryFile, Unreadable};
 use hansa_sim::kernel::{Digest, Entry};
 use hansa_sim::protocol::{Record, codec};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 /// One of the two results.
 pub struct Side<R> {
@@ -60,10 +60,10 @@ pub struct Difference {
 
 impl Comparison {
     /// True if the two are the same run, and both are complete.
-    pub fn same(&self) -> bool {
+    pub fn is_same_run(&self) -> bool {
         self.difference.is_none()
             && self.a.claimed == self.b.claimed
-            && [&self.a, &self.b].into_iter().all(|side| side.intact() && side.status == Status::Complete)
+            && [&self.a, &self.b].into_iter().all(|side| side.is_intact() && side.status == Status::Complete)
     }
 
     /// JSON for programs, with the files that are damaged.
@@ -80,7 +80,7 @@ impl Comparison {
             .as_ref()
             .map(|Difference { line, a, b, what }| json!({ "line": line, "what": what, "a": a, "b": b }));
         json!({
-            "same": self.same() && damaged.is_empty(), "a": side(a), "b": side(b), "causes": causes,
+            "same": self.is_same_run() && damaged.is_empty(), "a": side(a), "b": side(b), "causes": causes,
             "difference": difference, "damaged": damaged,
         })
     }
@@ -88,14 +88,14 @@ impl Comparison {
 
 impl Found {
     /// True if the log is the one of the summary.
-    pub fn intact(&self) -> bool {
+    pub fn is_intact(&self) -> bool {
         self.computed.as_ref() == Some(&self.claimed)
     }
 }
 
 /// Reads both logs to their ends; fails only if reading fails.
-pub fn compare<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Comparison> {
-    let causes = causes(&a, &b);
+pub fn compare_logs<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Comparison> {
+    let causes = list_causes(&a, &b);
     let mut left = LogReader::new(&a.manifest.names, a.events);
     let mut right = LogReader::new(&b.manifest.names, b.events);
 
@@ -103,15 +103,15 @@ pub fn compare<A: BufRead, B: BufRead>(a: Side<A>, b: Side<B>) -> io::Result<Com
     loop {
         let more = (left.advance()?, right.advance()?);
         if difference.is_none() && left.line != right.line {
-            difference = Some(describe(&left, &right));
+            difference = Some(describe_difference(&left, &right));
         }
         if more == (false, false) {
             break;
         }
     }
 
-    let a = left.found(a.name, a.manifest.status, a.summary.results.digest);
-    let b = right.found(b.name, b.manifest.status, b.summary.results.digest);
+    let a = left.into_found(a.name, a.manifest.status, a.summary.results.digest);
+    let b = right.into_found(b.name, b.manifest.status, b.summary.results.digest);
     Ok(Comparison { a, b, causes, difference })
 }
 
@@ -125,7 +125,7 @@ pub fn first_difference<A: BufRead, B: BufRead>(
     loop {
         let more = (left.advance()?, right.advance()?);
         if left.line != right.line {
-            return Ok(Some(describe(&left, &right)));
+            return Ok(Some(describe_difference(&left, &right)));
         }
         if more == (false, false) {
             return Ok(None);
@@ -170,7 +170,7 @@ impl<'a, R: BufRead> LogReader<'a, R> {
         match self.reader.read_line(&self.line) {
             Ok(entry) => {
                 self.encoded.clear();
-                codec::pack(&entry, &mut self.encoded).map_err(io::Error::other)?;
+                codec::pack_value(&entry, &mut self.encoded).map_err(io::Error::other)?;
                 self.digest.update(&self.encoded);
                 self.entry = Some(entry);
             }
@@ -180,27 +180,27 @@ impl<'a, R: BufRead> LogReader<'a, R> {
         Ok(true)
     }
 
-    fn found(self, name: String, status: Status, claimed: String) -> Found {
+    fn into_found(self, name: String, status: Status, claimed: String) -> Found {
         let computed = self.unreadable.is_none().then(|| self.digest.finish());
         Found { name, status, claimed, computed, events: self.number, unreadable: self.unreadable }
     }
 
-    fn words(&self) -> Option<String> {
+    fn entry_words(&self) -> Option<String> {
         match &self.entry {
-            Some(entry) => Some(words(entry, self.names)),
+            Some(entry) => Some(entry_sentence(entry, self.names)),
             None if self.line.is_empty() => None,
             None => Some("a line that cannot be read".to_owned()),
         }
     }
 }
 
-fn describe<A: BufRead, B: BufRead>(a: &LogReader<'_, A>, b: &LogReader<'_, B>) -> Difference {
+fn describe_difference<A: BufRead, B: BufRead>(a: &LogReader<'_, A>, b: &LogReader<'_, B>) -> Difference {
     let what = match (&a.entry, &b.entry) {
         _ if a.line.is_empty() || b.line.is_empty() => "one log ends before the other".to_owned(),
         (Some(left), Some(right)) => what_differs((left, a.names), (right, b.names)),
         _ => "a line that is damaged".to_owned(),
     };
-    Difference { line: a.number.max(b.number), a: a.words(), b: b.words(), what }
+    Difference { line: a.number.max(b.number), a: a.entry_words(), b: b.entry_words(), what }
 }
 
 fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Record>, &Names)) -> String {
@@ -233,17 +233,17 @@ fn what_differs((a, a_names): (&Entry<Record>, &Names), (b, b_names): (&Entry<Re
 }
 
 /// An entry as a sentence.
-fn words(entry: &Entry<Record>, names: &Names) -> String {
+fn entry_sentence(entry: &Entry<Record>, names: &Names) -> String {
     format!("{}: {} {}", entry.stamp, names.of_actor(entry.actor), record_sentence(&entry.record, names))
 }
 
-fn causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
+fn list_causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
     let left = &a.manifest;
     let right = &b.manifest;
     let mut causes = Vec::new();
     if left.topology_hash != right.topology_hash {
         let names = [&a.summary.results.topology, &b.summary.results.topology];
-        let mut lines = left.topology.lines().map(setting).zip(right.topology.lines().map(setting));
+        let mut lines = left.topology.lines().map(strip_setting).zip(right.topology.lines().map(strip_setting));
         let line = lines.find(|(left, right)| left != right);
         let how = match line {
             _ if names[0] != names[1] => format!("{} and {}", names[0], names[1]),
@@ -282,7 +282,7 @@ fn other_causes((a, left): (&str, &Manifest), (b, right): (&str, &Manifest)) -> 
 }
 
 /// A line of TOML without its comment and without spaces that align it.
-fn setting(line: &str) -> String {
+fn strip_setting(line: &str) -> String {
     let mut in_text = false;
     let mut escaped = false;
     let end = line.find(|letter: char| {
@@ -304,8 +304,8 @@ fn setting(line: &str) -> String {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.same() {
-            return writeln!(f, "The same run: {}, digest {}.", counted(self.a.events, "event"), self.a.claimed);
+        if self.is_same_run() {
+            return writeln!(f, "The same run: {}, digest {}.", format_counted(self.a.events, "event"), self.a.claimed);
         }
         for cause in &self.causes {
             writeln!(f, "Note: {cause}.")?;
@@ -333,8 +333,9 @@ impl fmt::Display for Comparison {
                 write!(f, "{difference}")?;
                 let width = self.a.name.chars().count().max(self.b.name.chars().count());
                 for (side, words) in [(&self.a, &difference.a), (&self.b, &difference.b)] {
-                    let words =
-                        words.clone().unwrap_or_else(|| format!("(ends after {})", counted(side.events, "event")));
+                    let words = words
+                        .clone()
+                        .unwrap_or_else(|| format!("(ends after {})", format_counted(side.events, "event")));
                     writeln!(f, "  {:<width$}  {words}", side.name)?;
                 }
                 Ok(())
@@ -359,8 +360,8 @@ mod tests {
 
     #[test]
     fn settings_are_told_without_comments_and_padding() {
-        assert_eq!(setting("  cores       = 64     # of the site"), "cores = 64");
-        assert_eq!(setting(r##"about = "a \" # b"   # why"##), r##"about = "a \" # b""##);
-        assert_eq!(setting("[[site]]   # a cluster"), "[[site]]");
+        assert_eq!(strip_setting("  cores       = 64     # of the site"), "cores = 64");
+        assert_eq!(strip_setting(r##"about = "a \" # b"   # why"##), r##"about = "a \" # b""##);
+        assert_eq!(strip_setting("[[site]]   # a cluster"), "[[site]]");
     }
 }

@@ -64,7 +64,7 @@ impl Witness {
     }
 
     /// Notes a message that a leaf has sent. The hub has checked that its sender and receiver exist.
-    pub fn see(&self, envelope: &Envelope<Message>) {
+    pub fn record_message(&self, envelope: &Envelope<Message>) {
         let Ok(mut seen) = self.0.lock() else { return };
         let &Envelope { arrival, from, to, ref message, .. } = envelope;
         let latency = seen.latencies[from.index()] + seen.latencies[to.index()];
@@ -86,7 +86,7 @@ impl Witness {
             let due = arrival.time + latency;
             seen.open.entry((from, to, key)).or_default().push_back(due);
         } else if let Some(key) = ReplyKey::of_answer(message) {
-            seen.answer((to, from), key, arrival.time);
+            seen.close_request((to, from), key, arrival.time);
         }
     }
 
@@ -109,16 +109,16 @@ impl Witness {
 
     /// Ends of tasks that a site has sent to a user, or tasks that a user has sent to a site; None if the two share a
     /// process.
-    pub fn relayed(&self, from: ActorId, to: ActorId) -> Option<u64> {
+    pub fn relayed_count(&self, from: ActorId, to: ActorId) -> Option<u64> {
         let seen = self.0.lock().ok()?;
-        (!seen.share(from, to)).then(|| seen.between.get(&(from, to)).copied().unwrap_or(0))
+        (!seen.share_process(from, to)).then(|| seen.between.get(&(from, to)).copied().unwrap_or(0))
     }
 
     /// True if a user's accusation of a site, of this fault at this time, is right, false if it is wrong; None if the
     /// messages do not decide it.
-    pub fn confirms(&self, user: ActorId, site: ActorId, fault: Fault, now: Time) -> Option<bool> {
+    pub fn confirms_fault(&self, user: ActorId, site: ActorId, fault: Fault, now: Time) -> Option<bool> {
         let seen = self.0.lock().ok()?;
-        if seen.share(user, site) {
+        if seen.share_process(user, site) {
             return None;
         }
         match fault {
@@ -139,12 +139,12 @@ impl Witness {
 
 impl SeenMessages {
     /// True if two actors share a process.
-    fn share(&self, one: ActorId, other: ActorId) -> bool {
+    fn share_process(&self, one: ActorId, other: ActorId) -> bool {
         let home = |actor: ActorId| self.homes.get(actor.index()).copied().flatten();
         home(one) == home(other)
     }
 
-    fn answer(&mut self, (user, site): (ActorId, ActorId), key: ReplyKey, arrival: Time) {
+    fn close_request(&mut self, (user, site): (ActorId, ActorId), key: ReplyKey, arrival: Time) {
         let open = self.open.get_mut(&(user, site, key));
         let due = open.and_then(|open| open.pop_front());
         if self.open.get(&(user, site, key)).is_some_and(VecDeque::is_empty) {

@@ -11,9 +11,9 @@ pub(crate) trait Account: Send {
 
     /// Takes the next job if it is in the warm-up or the cool-down of its workload: it counts in no mean, but tables
     /// and sums of work and costs include it.
-    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]);
+    fn add_uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]);
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         Vec::new()
     }
 

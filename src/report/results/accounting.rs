@@ -45,7 +45,7 @@ impl Tally {
             if has_tasks { Box::new(TaskSheet::new(self)) } else { Box::new(JobSheet::new(self)) };
         let others = || {
             let jobs = has_tasks.then(|| Box::new(JobSheet::new(self)) as Box<dyn Account + '_>);
-            jobs.into_iter().chain(self.accounts(true)).collect()
+            jobs.into_iter().chain(self.open_accounts(true)).collect()
         };
         thread::scope(|scope| {
             let (pieces, made) = sync_channel::<(&'static str, Vec<u8>)>(WAITING);
@@ -57,12 +57,12 @@ impl Tally {
                 self.count(others(), summary, Some(&mut put))
             });
 
-            self.look::<E>(&mut |row, ready| {
-                self.show(&mut *sheet, row, ready);
-                hand_over(sheet.tables(), PIECE, &mut put)?;
+            self.show_jobs::<E>(&mut |row, ready| {
+                self.show_job(&mut *sheet, row, ready);
+                hand_over(sheet.open_tables(), PIECE, &mut put)?;
                 made.try_iter().try_for_each(|(name, rows)| put(name, &rows))
             })?;
-            hand_over(sheet.tables(), 0, &mut put)?;
+            hand_over(sheet.open_tables(), 0, &mut put)?;
             made.iter().try_for_each(|(name, rows)| put(name, &rows))?;
             match counted {
                 Ok(counted) => Ok(counted.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?),
@@ -75,14 +75,14 @@ impl Tally {
     /// The summary of a tally that is all in memory.
     pub fn summary(&self, seed: u64, status: Status, digest: String) -> Summary {
         let begun = Summary::begin(self, seed, status, digest);
-        let summary = self.count::<RecordError>(self.accounts(false).collect(), begun, None);
+        let summary = self.count::<RecordError>(self.open_accounts(false).collect(), begun, None);
         summary.expect("what is in memory can be read")
     }
 
     /// The accounts of a summary, with or without their tables.
-    fn accounts(&self, tables: bool) -> impl Iterator<Item = Box<dyn Account + '_>> {
+    fn open_accounts(&self, tables: bool) -> impl Iterator<Item = Box<dyn Account + '_>> {
         let core = Box::new(Core::new(self)) as Box<dyn Account + '_>;
-        iter::once(core).chain(self.subjects.iter().map(move |present| present.report.account(self, tables)))
+        iter::once(core).chain(self.subjects.iter().map(move |present| present.report.open_account(self, tables)))
     }
 
     /// Shows all jobs to some accounts, and hands over their tables if there is a receiver.
@@ -92,11 +92,11 @@ impl Tally {
         mut summary: Summary,
         mut put: Option<&mut Put<'_, E>>,
     ) -> Result<Summary, E> {
-        self.look::<E>(&mut |row, ready| {
+        self.show_jobs::<E>(&mut |row, ready| {
             for account in &mut accounts {
-                self.show(&mut **account, row, ready);
+                self.show_job(&mut **account, row, ready);
                 if let Some(put) = &mut put {
-                    hand_over(account.tables(), PIECE, put)?;
+                    hand_over(account.open_tables(), PIECE, put)?;
                 }
             }
             Ok(())
@@ -105,23 +105,23 @@ impl Tally {
             account.close(&mut summary);
             if let Some(put) = &mut put {
                 while account.goes_on() {
-                    hand_over(account.tables(), PIECE, put)?;
+                    hand_over(account.open_tables(), PIECE, put)?;
                 }
-                hand_over(account.tables(), 0, put)?;
+                hand_over(account.open_tables(), 0, put)?;
             }
         }
         Ok(summary)
     }
 
-    fn show(&self, account: &mut (dyn Account + '_), row: &JobRow, ready: &[Option<Time>]) {
+    fn show_job(&self, account: &mut (dyn Account + '_), row: &JobRow, ready: &[Option<Time>]) {
         match self.counted.counts(row) {
             true => account.job(row, ready),
-            false => account.uncounted(row, ready),
+            false => account.add_uncounted(row, ready),
         }
     }
 
     /// Shows every job, by number.
-    fn look<E: From<RecordError>>(&self, show: &mut Show<'_, E>) -> Result<(), E> {
+    fn show_jobs<E: From<RecordError>>(&self, show: &mut Show<'_, E>) -> Result<(), E> {
         let mut ready = Vec::new();
         let mut rows = self.rows().map_err(RecordError::from)?;
         while let Some(row) = rows.next().map_err(RecordError::from)? {
@@ -169,21 +169,21 @@ impl Summary {
             slr_by_size: Vec::new(),
             slr_by_runtime: Vec::new(),
             slr_by_critical_path: Vec::new(),
-            first_arrival: arrivals.map(|(first, _)| seconds(first)),
-            last_arrival: arrivals.map(|(_, last)| seconds(last)),
-            end: end.map(seconds),
+            first_arrival: arrivals.map(|(first, _)| to_seconds(first)),
+            last_arrival: arrivals.map(|(_, last)| to_seconds(last)),
+            end: end.map(to_seconds),
             makespan: whole.map(|whole| whole.micros() as f64 / 1e6),
             utilisation: Utilisation::default(),
             useful: None,
             view: None,
             parts: BTreeMap::new(),
-            transfers: tally.transfers.carried(),
+            transfers: tally.transfers.carried_summary(),
             mixed: tally.is_mixed(),
             idle_users: Vec::new(),
         }
     }
 }
 
-fn seconds(time: Time) -> f64 {
+fn to_seconds(time: Time) -> f64 {
     time.micros() as f64 / 1e6
 }

@@ -82,7 +82,7 @@ impl SizeColumns {
         self.slr.push(slr.unwrap_or(f64::NAN));
     }
 
-    pub fn groups(self) -> SizeGroups {
+    pub fn into_groups(self) -> SizeGroups {
         let by_length = |length: fn(&Lengths) -> &[Span]| match &self.lengths {
             Some(lengths) => self.groups_by(length(lengths)),
             None => Vec::new(),
@@ -100,26 +100,26 @@ impl SizeColumns {
         // Equal jobs are left in the order of numbers.
         order.sort_unstable_by_key(|job| (sizes[*job as usize], *job));
         let groups = (0..GROUPS).map(|group| &order[group * count / GROUPS..(group + 1) * count / GROUPS]);
-        groups.filter(|group| !group.is_empty()).map(|group| self.group(group)).collect()
+        groups.filter(|group| !group.is_empty()).map(|group| self.group_means(group)).collect()
     }
 
-    fn group(&self, jobs: &[u32]) -> SizeGroup {
+    fn group_means(&self, jobs: &[u32]) -> SizeGroup {
         let mean = |what: &dyn Fn(usize) -> Option<f64>| {
             let mut mean = Mean::default();
             jobs.iter().filter_map(|job| what(*job as usize)).for_each(|number| mean.add(number));
             mean.get()
         };
         let slr = |job: usize| Some(self.slr[job]).filter(|slr| !slr.is_nan());
-        let starved = |job: usize| self.deadline(job).map(|(starved, _)| f64::from(u8::from(starved)));
+        let starved = |job: usize| self.deadline_of(job).map(|(starved, _)| f64::from(u8::from(starved)));
         SizeGroup {
             jobs: jobs.len() as u64,
             slr: mean(&slr),
-            slr_censored: mean(&|job| self.deadline(job)?.1),
+            slr_censored: mean(&|job| self.deadline_of(job)?.1),
             starved: mean(&starved),
         }
     }
 
-    fn deadline(&self, job: usize) -> Deadline {
+    fn deadline_of(&self, job: usize) -> Deadline {
         let deadlines = self.deadlines.as_ref()?;
         *deadlines.each.get(job.checked_sub(deadlines.first)?)?
     }
@@ -176,7 +176,7 @@ mod tests {
                     sizes.add(size, slr, deadline);
                     jobs.push((size, slr, deadline));
                 }
-                let groups = sizes.groups();
+                let groups = sizes.into_groups();
                 let by_length = |length: fn(&JobSize) -> Span| match has_workflows {
                     true => plainly(&jobs, length),
                     false => Vec::new(),

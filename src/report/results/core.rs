@@ -6,7 +6,7 @@ use crate::results::account::Account;
 use crate::results::by_size::{JobSize, SizeColumns, SizeGroups};
 use crate::results::counted::CountedSummary;
 use crate::results::staleness::StalenessSums;
-use crate::results::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work};
+use crate::results::summary::{Counts, Spread, Stretch, Summary, Use, Utilisation, Value, work_micros};
 use hansa_sim::time::{Span, Time};
 
 pub(crate) struct Core<'a> {
@@ -44,7 +44,7 @@ struct Waits {
 
 impl Waits {
     /// Spreads of jobs and of tasks.
-    fn spreads(self) -> (Option<Spread>, Option<Spread>) {
+    fn into_spreads(self) -> (Option<Spread>, Option<Spread>) {
         let Waits { mut same, jobs, tasks } = self;
         if jobs.is_empty() && tasks.is_empty() {
             let spread = Spread::of(same);
@@ -111,13 +111,13 @@ impl<'a> Core<'a> {
             sites: vec![Busy::default(); tally.sites.len()],
             useful: Useful::default(),
             views: StalenessSums::default(),
-            arrivals: arrivals.map(|arrivals| tally.counted.within(arrivals)),
+            arrivals: arrivals.map(|arrivals| tally.counted.counted_interval(arrivals)),
             whole: arrivals.zip(tally.end_of_work()).map(|((first, _), end)| (first, end)),
         }
     }
 
     /// Counts a job and its tasks, and the time that these had cores. Returns the core microseconds of work.
-    fn work(&mut self, row: &JobRow) -> u128 {
+    fn count_work(&mut self, row: &JobRow) -> u128 {
         let mut done = 0;
         self.jobs.add(row.standing());
         self.counted.add(self.tally.counted.part_of(row), row.standing());
@@ -140,7 +140,7 @@ impl<'a> Core<'a> {
         done
     }
 
-    fn waits(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn count_waits(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         if row.tasks.len() != 1 {
             self.waits.jobs.extend(row.wait());
         }
@@ -150,7 +150,7 @@ impl<'a> Core<'a> {
         }
     }
 
-    fn worth(&mut self, row: &JobRow, done: u128) {
+    fn count_worth(&mut self, row: &JobRow, done: u128) {
         let Some((value, worth)) = row.value().zip(row.job.worth.as_ref()) else { return };
         self.useful.all += done;
         let (obtained, max) = self.value.unwrap_or((0.0, 0.0));
@@ -160,13 +160,13 @@ impl<'a> Core<'a> {
         }
     }
 
-    fn utilisation(&mut self) -> Utilisation {
+    fn close_utilisation(&mut self) -> Utilisation {
         let tally = self.tally;
         for (busy, site) in self.sites.iter_mut().zip(&tally.sites) {
             busy.cores = site.cores.into();
         }
         let sites = &self.sites;
-        let usage = |name: &str, busy: &Busy| busy.usage(name, self.arrivals, self.whole);
+        let usage = |name: &str, busy: &Busy| busy.usage_shares(name, self.arrivals, self.whole);
         let sum = |kind: Option<usize>| {
             let of_kind = |site: usize| kind.is_none_or(|kind| usize::from(tally.sites[site].kind.0) == kind);
             (0..sites.len()).filter(|&site| of_kind(site)).map(|site| &sites[site]).fold(Busy::default(), Busy::plus)
@@ -181,16 +181,16 @@ impl<'a> Core<'a> {
 
 impl Account for Core<'_> {
     fn job(&mut self, row: &JobRow, ready: &[Option<Time>]) {
-        let done = self.work(row);
-        self.waits(row, ready);
-        self.stretches.extend(row.stretch());
+        let done = self.count_work(row);
+        self.count_waits(row, ready);
+        self.stretches.extend(row.stretch_factor());
         if let Some(turnaround) = self.tally.turnaround(row) {
             self.turnaround.add(turnaround.micros() as f64 / 1e6);
         }
-        self.worth(row, done);
+        self.count_worth(row, done);
         let slr_counts = self.tally.slr_counts(row);
         let slr = row.slr().filter(|_| slr_counts);
-        let starved = row.starved();
+        let starved = row.has_starved();
         if let Some(slr) = slr {
             self.slr.add(slr);
         }
@@ -206,7 +206,7 @@ impl Account for Core<'_> {
         if slr_counts {
             let runtimes = row.job.tasks.iter().map(|task| task.runtime.micros());
             let size = JobSize {
-                work: work(row),
+                work: work_micros(row),
                 runtime: Span::from_micros(runtimes.fold(0, u64::saturating_add)),
                 critical_path: row.critical_path,
             };
@@ -214,8 +214,8 @@ impl Account for Core<'_> {
         }
     }
 
-    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
-        self.work(row);
+    fn add_uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+        self.count_work(row);
     }
 
     fn close(&mut self, summary: &mut Summary) {
@@ -231,14 +231,14 @@ impl Account for Core<'_> {
             let proportion = (max > 0.0).then(|| obtained / max);
             Value { obtained, max, proportion }
         });
-        (summary.job_wait, summary.task_wait) = std::mem::take(&mut self.waits).spreads();
+        (summary.job_wait, summary.task_wait) = std::mem::take(&mut self.waits).into_spreads();
         summary.stretch = Stretch::of(std::mem::take(&mut self.stretches));
         summary.slr = self.slr.get();
-        let SizeGroups { by_work, by_runtime, by_critical_path } = std::mem::take(&mut self.sizes).groups();
+        let SizeGroups { by_work, by_runtime, by_critical_path } = std::mem::take(&mut self.sizes).into_groups();
         summary.slr_by_size = by_work;
         summary.slr_by_runtime = by_runtime;
         summary.slr_by_critical_path = by_critical_path;
-        summary.utilisation = self.utilisation();
+        summary.utilisation = self.close_utilisation();
         let Useful { all, paid } = self.useful;
         summary.useful = (all > 0).then(|| paid as f64 / all as f64);
         summary.view = self.views.of(self.tally);
@@ -263,10 +263,10 @@ impl Busy {
         arrivals: Option<(Time, Time)>,
         whole: Option<(Time, Time)>,
     ) -> u128 {
-        let all = used.over(held.1.since(held.0).micros().into());
+        let all = used.core_micros(held.1.since(held.0).micros().into());
         self.total += all;
-        self.arrivals += used.over(overlap(held, arrivals));
-        self.whole += used.over(overlap(held, whole));
+        self.arrivals += used.core_micros(overlap_micros(held, arrivals));
+        self.whole += used.core_micros(overlap_micros(held, whole));
         all
     }
 
@@ -280,7 +280,7 @@ impl Busy {
         }
     }
 
-    fn usage(&self, name: &str, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Use {
+    fn usage_shares(&self, name: &str, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Use {
         let share = |busy: u128, window: Option<(Time, Time)>| {
             let available = window.map_or(0, |(from, to)| u128::from(to.since(from).micros()) * u128::from(self.cores));
             (available > 0).then(|| busy as f64 / available as f64)
@@ -296,6 +296,6 @@ impl Busy {
     }
 }
 
-fn overlap(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
+fn overlap_micros(held: (Time, Time), window: Option<(Time, Time)>) -> u128 {
     window.map_or(0, |(from, to)| held.1.min(to).since(held.0.max(from)).micros().into())
 }

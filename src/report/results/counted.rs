@@ -25,10 +25,10 @@ impl CountedSummary {
     }
 
     /// Sentence about the jobs that count in no mean; None if there are none.
-    pub fn note(&self) -> Option<String> {
+    pub fn left_out_note(&self) -> Option<String> {
         let left_out = self.warm_up + self.cool_down;
         let numbers = [self.jobs.submitted, self.jobs.submitted + left_out, self.warm_up, self.cool_down];
-        let [counted, all, warm_up, cool_down] = numbers.map(hansa_sim::numerals::count);
+        let [counted, all, warm_up, cool_down] = numbers.map(hansa_sim::numerals::format_count);
         let parts = match (self.warm_up, self.cool_down) {
             (0, 0) => return None,
             (_, 0) => format!("{warm_up} in the warm-up do not"),

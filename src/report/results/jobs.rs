@@ -126,11 +126,11 @@ impl Account for JobSheet<'_> {
         if self.tally.is_one_task(row) { self.rigid_row(row) } else { self.row(row) }
     }
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![(JOBS.file, &mut self.text)]
     }
 
-    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         self.job(row, ready);
     }
 }
@@ -140,11 +140,11 @@ impl Account for TaskSheet<'_> {
         ready.iter().enumerate().for_each(|(index, ready)| self.row(row, index, *ready));
     }
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         vec![(TASKS.file, &mut self.text)]
     }
 
-    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         self.job(row, ready);
     }
 }
@@ -186,7 +186,7 @@ impl FieldNames {
     }
 
     /// Adds the field that says if a job counts, if a workload has a warm-up or a cool-down.
-    fn counted(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
+    fn put_counted(&self, line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
         if self.counts {
             line.number(u64::from(tally.counted.counts(row)));
         }
@@ -205,7 +205,7 @@ impl<'a> JobSheet<'a> {
     pub fn new(tally: &'a Tally) -> JobSheet<'a> {
         let words = FieldNames::of(tally);
         let absent = words.absent(&JOBS);
-        JobSheet { tally, text: JOBS.header(&absent), absent: absent.len(), words }
+        JobSheet { tally, text: JOBS.header_line(&absent), absent: absent.len(), words }
     }
 
     /// The row of a job that is its one task.
@@ -220,21 +220,21 @@ impl<'a> JobSheet<'a> {
             None => line.text(&words.topology),
             Some(workload) => line.text(&field(&format!("{}.{workload}", tally.topology))),
         };
-        let profile = tally.log_numbers.profile(row.job.id);
+        let profile = tally.log_numbers.profile_name(row.job.id);
         line.text(profile.map(field).as_deref().unwrap_or("rigid"));
-        asks(&mut line, row, Some(task));
-        stands(&mut line, row.standing(), ran.start.is_some());
-        times(&mut line, row.job.arrive, ran.start, ran.end);
-        allocated(&mut line, tally, ran);
+        put_request(&mut line, row, Some(task));
+        put_standing(&mut line, row.standing(), ran.start.is_some());
+        put_times(&mut line, row.job.arrive, ran.start, ran.end);
+        put_allocated(&mut line, tally, ran);
         line.number(row.job.id.0).text(words.actors.get(row.user.index()).map_or("", String::as_str));
         words.place(&mut line, row, 0);
         line.time(ready).maybe(ran.end, CsvRow::time);
         match row.job.worth {
-            Some(_) => worth(&mut line, row),
+            Some(_) => put_worth(&mut line, row),
             None => _ = line.until("name"),
         }
-        name(&mut line, tally.job_name(row.job.id));
-        words.counted(&mut line, tally, row);
+        put_name(&mut line, tally.job_name(row.job.id));
+        words.put_counted(&mut line, tally, row);
         words.end(line, row);
     }
 
@@ -246,16 +246,16 @@ impl<'a> JobSheet<'a> {
         let start = row.start();
         let mut line = JOBS.row_without(self.absent, &mut self.text);
         line.number(row.job.id.0).text(&self.words.topology).text("dag");
-        asks(&mut line, row, None);
-        stands(&mut line, row.standing(), start.is_some());
-        times(&mut line, row.job.arrive, start, finish);
-        used(&mut line, self.tally, row);
+        put_request(&mut line, row, None);
+        put_standing(&mut line, row.standing(), start.is_some());
+        put_times(&mut line, row.job.arrive, start, finish);
+        put_used(&mut line, self.tally, row);
         line.until("job").number(row.job.id.0);
         self.words.user(&mut line, row);
         line.until("last_end").maybe(row.last_end(), CsvRow::time);
-        worth(&mut line, row);
-        name(&mut line, self.tally.job_name(row.job.id));
-        self.words.counted(&mut line, self.tally, row);
+        put_worth(&mut line, row);
+        put_name(&mut line, self.tally.job_name(row.job.id));
+        self.words.put_counted(&mut line, self.tally, row);
         self.words.end(line, row);
     }
 }
@@ -264,34 +264,34 @@ impl<'a> TaskSheet<'a> {
     pub fn new(tally: &'a Tally) -> TaskSheet<'a> {
         let words = FieldNames::of(tally);
         let absent = words.absent(&TASKS);
-        TaskSheet { tally, text: TASKS.header(&absent), absent: absent.len(), words }
+        TaskSheet { tally, text: TASKS.header_line(&absent), absent: absent.len(), words }
     }
 
     fn row(&mut self, row: &JobRow, index: usize, ready: Option<Time>) {
-        let ready = row.answered.as_ref().map(|_| row.wanted()).or(ready);
+        let ready = row.answered.as_ref().map(|_| row.earliest_start()).or(ready);
         let ran = &row.tasks[index];
         let mut line = TASKS.row_without(self.absent, &mut self.text);
         line.number(u64::from(row.job.first_task) + index as u64).text(&self.words.topology).text("rigid");
-        asks(&mut line, row, Some(&row.job.tasks[index]));
-        stands(&mut line, row.task_standing(index), ran.start.is_some());
-        times(&mut line, row.job.arrive, ran.start, ran.end);
-        allocated(&mut line, self.tally, ran);
+        put_request(&mut line, row, Some(&row.job.tasks[index]));
+        put_standing(&mut line, row.task_standing(index), ran.start.is_some());
+        put_times(&mut line, row.job.arrive, ran.start, ran.end);
+        put_allocated(&mut line, self.tally, ran);
         line.number(row.job.id.0).number(index as u64);
         self.words.user(&mut line, row);
         self.words.place(&mut line, row, index);
         line.maybe(ready, CsvRow::time);
         let of_job = || self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row));
-        name(&mut line, self.tally.job_names.task(row.job.id, index).or_else(of_job));
+        put_name(&mut line, self.tally.job_names.task(row.job.id, index).or_else(of_job));
         self.words.end(line, row);
     }
 }
 
 /// Fields from `submission_time` to `requested_time`.
-fn asks(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
+fn put_request(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
     line.time(row.job.arrive);
     match task {
         Some(task) => {
-            let (cores, time) = row.requested(task);
+            let (cores, time) = row.requested_size(task);
             line.number(cores).span(time)
         }
         None => line.until("success"),
@@ -299,7 +299,7 @@ fn asks(line: &mut CsvRow<'_>, row: &JobRow, task: Option<&Task>) {
 }
 
 /// `success` and `final_state`.
-fn stands(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
+fn put_standing(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
     line.number(standing == Standing::Finished).text(match standing {
         Standing::Finished => "COMPLETED_SUCCESSFULLY",
         Standing::Killed => "COMPLETED_WALLTIME_REACHED",
@@ -311,7 +311,7 @@ fn stands(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
 }
 
 /// Fields from `starting_time` to `stretch`.
-fn times(line: &mut CsvRow<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
+fn put_times(line: &mut CsvRow<'_>, submitted: Time, start: Option<Time>, finish: Option<Time>) {
     if start.is_none() && finish.is_none() {
         line.until("allocated_resources");
         return;
@@ -326,14 +326,14 @@ fn times(line: &mut CsvRow<'_>, submitted: Time, start: Option<Time>, finish: Op
 }
 
 /// Fields from `starved` to `slr`.
-fn worth(line: &mut CsvRow<'_>, row: &JobRow) {
-    line.maybe(row.starved(), |line, starved| line.number(starved)).maybe(row.value(), CsvRow::float);
+fn put_worth(line: &mut CsvRow<'_>, row: &JobRow) {
+    line.maybe(row.has_starved(), |line, starved| line.number(starved)).maybe(row.value(), CsvRow::float);
     let slr = row.slr().filter(|_| row.standing() == Standing::Finished);
     line.maybe(row.job.worth.as_ref(), |line, worth| line.float(worth.max)).maybe(slr, CsvRow::float);
 }
 
 /// Its name in tables, traces and pages.
-fn name(line: &mut CsvRow<'_>, name: Option<&str>) {
+fn put_name(line: &mut CsvRow<'_>, name: Option<&str>) {
     match name {
         Some(name) => line.text(&field(name)),
         None => line.close(),
@@ -341,7 +341,7 @@ fn name(line: &mut CsvRow<'_>, name: Option<&str>) {
 }
 
 /// Its cores by their numbers in the whole grid, and two fields that are always empty.
-fn allocated(line: &mut CsvRow<'_>, tally: &Tally, ran: &TaskRow) {
+fn put_allocated(line: &mut CsvRow<'_>, tally: &Tally, ran: &TaskRow) {
     if let Some(site) = ran.site {
         line.cores(&ran.cores, tally.sites[site as usize].first_core);
     }
@@ -349,7 +349,7 @@ fn allocated(line: &mut CsvRow<'_>, tally: &Tally, ran: &TaskRow) {
 }
 
 /// All cores that its tasks were on, by their numbers in the whole grid.
-fn used(line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
+fn put_used(line: &mut CsvRow<'_>, tally: &Tally, row: &JobRow) {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for task in &row.tasks {
         let Some(site) = task.site else { continue };

@@ -66,8 +66,9 @@ impl LiveFlows {
         LiveFlows { speed, rows: tally.timed().filter_map(row).collect() }
     }
 
-    pub fn facts(&self) -> LiveFacts {
-        let mut errors: Vec<f64> = self.rows.iter().filter_map(MeasuredTransfer::error).map(f64::abs).collect();
+    pub fn summary_facts(&self) -> LiveFacts {
+        let mut errors: Vec<f64> =
+            self.rows.iter().filter_map(MeasuredTransfer::relative_error).map(f64::abs).collect();
         errors.sort_by(f64::total_cmp);
         let count = errors.len();
         let sum = |what: fn(&MeasuredTransfer) -> f64| self.rows.iter().map(what).sum::<f64>();
@@ -85,10 +86,10 @@ impl LiveFlows {
 
     /// `live.csv`: one row per flow; seconds of virtual time.
     pub fn csv(&self) -> String {
-        let mut text = String::from_utf8(LIVE.header(&[])).expect("names are text");
+        let mut text = String::from_utf8(LIVE.header_line(&[])).expect("names are text");
         for row in &self.rows {
             let MeasuredTransfer { edge, from, to, bytes, released, model, measured } = row;
-            let error = row.error().map_or(String::new(), |error| format!("{error:.6}"));
+            let error = row.relative_error().map_or(String::new(), |error| format!("{error:.6}"));
             let mut ends = Vec::new();
             put_ends(&mut ends, edge);
             let job = edge.job;
@@ -100,10 +101,10 @@ impl LiveFlows {
     }
 
     /// `live.svg`: one point per flow, the model's time to the right and the measured one upwards.
-    pub fn svg(&self) -> Html {
+    pub fn to_svg(&self) -> Html {
         let most = self.rows.iter().map(|row| row.model.max(row.measured)).fold(0.0, f64::max).max(1e-3);
         let axis = Axis::around(0.0, most, 5.0);
-        let ticks = axis.ticks(shortly);
+        let ticks = axis.tick_labels(format_seconds);
         let PlotArea { left, right, top, bottom } = SQUARE;
         let mut svg = html!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" \
@@ -141,12 +142,12 @@ impl LiveFlows {
 const SQUARE: PlotArea = PlotArea { left: 64.0, right: 484.0, top: 16.0, bottom: 436.0 };
 
 impl MeasuredTransfer {
-    fn error(&self) -> Option<f64> {
+    fn relative_error(&self) -> Option<f64> {
         (self.model > 0.0).then(|| self.measured / self.model - 1.0)
     }
 }
 
-fn shortly(seconds: f64) -> String {
+fn format_seconds(seconds: f64) -> String {
     let text = format!("{seconds:.3}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

@@ -65,7 +65,7 @@ pub enum Status {
 
 impl Manifest {
     pub fn json(&self) -> Vec<u8> {
-        pretty(self)
+        pretty_json(self)
     }
 }
 
@@ -75,7 +75,7 @@ pub fn hash(bytes: &[u8]) -> String {
 }
 
 /// JSON for people: indented, with a newline at the end.
-pub fn pretty(value: &impl Serialize) -> Vec<u8> {
+pub fn pretty_json(value: &impl Serialize) -> Vec<u8> {
     let mut json = serde_json::to_vec_pretty(value).expect("reports hold nothing that is not JSON");
     json.push(b'\n');
     json

@@ -83,18 +83,18 @@ impl From<Standing> for JobEnd {
 
 impl JobOutcome {
     /// Seconds from submission to end; None unless it finished or was killed.
-    pub fn turnaround(&self) -> Option<f64> {
-        Some(seconds(self.ended?.saturating_sub(self.submitted)))
+    pub fn turnaround_seconds(&self) -> Option<f64> {
+        Some(to_seconds(self.ended?.saturating_sub(self.submitted)))
     }
 
     /// Seconds from submission to the first start.
     pub fn wait(&self) -> Option<f64> {
-        Some(seconds(self.started?.saturating_sub(self.submitted)))
+        Some(to_seconds(self.started?.saturating_sub(self.submitted)))
     }
 
     /// Seconds from the first start to the end.
-    pub fn execution(&self) -> Option<f64> {
-        Some(seconds(self.ended?.saturating_sub(self.started?)))
+    pub fn execution_seconds(&self) -> Option<f64> {
+        Some(to_seconds(self.ended?.saturating_sub(self.started?)))
     }
 
     /// True if it ended in the same way as in another run.
@@ -103,25 +103,25 @@ impl JobOutcome {
     }
 }
 
-fn seconds(micros: u64) -> f64 {
+fn to_seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
 impl Tally {
     /// Outcomes of all jobs, by number. O(jobs).
-    pub fn outcomes(&self, topology: &Topology) -> io::Result<RunOutcomes> {
+    pub fn job_outcomes(&self, topology: &Topology) -> io::Result<RunOutcomes> {
         let mut outcomes = RunOutcomes { time_of_day: time_of_day(topology), ..RunOutcomes::default() };
         outcomes.users = topology.users.iter().map(|user| user.name.clone()).collect();
         let mut rows = self.rows()?;
         while let Some(row) = rows.next()? {
-            outcomes.jobs.push(self.outcome(row));
+            outcomes.jobs.push(self.job_outcome(row));
         }
         Ok(outcomes)
     }
 
-    fn outcome(&self, row: &JobRow) -> JobOutcome {
-        let logged = self.log_numbers.rigid(row.job.id).filter(|_| self.log_numbers.is_logged(row.job.id));
-        let one = self.is_one_task(row).then(|| row.requested(&row.job.tasks[0]).0);
+    fn job_outcome(&self, row: &JobRow) -> JobOutcome {
+        let logged = self.log_numbers.rigid_job(row.job.id).filter(|_| self.log_numbers.is_logged(row.job.id));
+        let one = self.is_one_task(row).then(|| row.requested_size(&row.job.tasks[0]).0);
         let ended = self.turnaround(row).map(|turnaround| (row.job.arrive + turnaround).micros());
         JobOutcome {
             log: (self.workload(row.job.id).unwrap_or(1) as u32, self.number(row.job.id)),

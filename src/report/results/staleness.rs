@@ -17,7 +17,7 @@ pub(crate) struct StalenessSums {
 
 impl StalenessSums {
     pub fn add(&mut self, site: &SiteFacts, end: Time, cores: u32) {
-        let lag = site.told(end).since(end).micros();
+        let lag = site.known_at(end).since(end).micros();
         self.count += 1;
         self.sum += u128::from(lag);
         self.max = self.max.max(lag);
@@ -37,7 +37,7 @@ impl StalenessSums {
 
 impl SiteFacts {
     /// Time at which the router learns that the cores of an ended task are free.
-    fn told(&self, end: Time) -> Time {
+    fn known_at(&self, end: Time) -> Time {
         end.round_up(self.report_period()) + self.latency
     }
 

@@ -89,12 +89,12 @@ impl Summary {
     /// True if jobs arrived for most of the run, so that the utilisation in that time has a meaning: a workflow
     /// submitted at once has nearly all of its run after that.
     pub fn arrivals_tell(&self) -> bool {
-        let share = self.arriving().zip(self.makespan);
+        let share = self.arrival_span().zip(self.makespan);
         share.is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
     }
 
     /// Duration from the first arrival to the last.
-    pub(crate) fn arriving(&self) -> Option<f64> {
+    pub(crate) fn arrival_span(&self) -> Option<f64> {
         self.first_arrival.zip(self.last_arrival).map(|(first, last)| last - first)
     }
 
@@ -265,7 +265,7 @@ const DOUBTFUL: f64 = 0.05;
 
 impl LiveFacts {
     /// A warning before conclusions from the measurement, if it is far off.
-    pub fn doubt(&self) -> Option<String> {
+    pub fn doubt_warning(&self) -> Option<String> {
         let (median, overall) = self.median_error.zip(self.overall)?;
         (median > DOUBTFUL).then(|| {
             format!("flows took {overall:.2} times as long as in the model: is this machine too slow for them?")
@@ -315,11 +315,11 @@ pub struct RunFacts {
 
 impl Summary {
     /// The part of a subject, if the run has it.
-    pub fn part<P: SummaryPart>(&self) -> Option<P> {
+    pub fn read_part<P: SummaryPart>(&self) -> Option<P> {
         P::deserialize(self.parts.get(P::NAME)?).ok()
     }
 
-    pub(crate) fn put<P: SummaryPart>(&mut self, part: &P) {
+    pub(crate) fn put_part<P: SummaryPart>(&mut self, part: &P) {
         let value = serde_json::to_value(part).expect("a part of a summary is always JSON");
         self.parts.insert(P::NAME.to_owned(), value);
     }
@@ -366,6 +366,6 @@ impl Counts {
     }
 }
 
-pub(crate) fn work(row: &JobRow) -> u128 {
+pub(crate) fn work_micros(row: &JobRow) -> u128 {
     row.job.tasks.iter().map(|task| u128::from(task.runtime.micros()) * u128::from(task.cores)).sum()
 }

@@ -110,13 +110,13 @@ type OpenReport = fn(&Topology, Vec<u32>) -> Option<Box<dyn SubjectReport>>;
 
 /// A subject of a run.
 pub(super) trait SubjectReport: fmt::Debug + Send + Sync {
-    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
+    fn open_account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a>;
 
     /// The section's text; empty if there is none.
-    fn section(&self, page: &Page<'_>) -> Html;
+    fn page_section(&self, page: &Page<'_>) -> Html;
 
     /// Strategy of a user, by its number. None if users of this subject have none.
-    fn strategy(&self, _user: usize) -> Option<&str> {
+    fn user_strategy(&self, _user: usize) -> Option<&str> {
         None
     }
 }
@@ -151,19 +151,19 @@ fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
 
 impl Summary {
     /// The subjects that have a part in it.
-    pub(crate) fn subjects(&self) -> impl Iterator<Item = &'static Subject> {
+    pub(crate) fn present_subjects(&self) -> impl Iterator<Item = &'static Subject> {
         ALL.iter().filter(|subject| self.parts.contains_key(subject.part))
     }
 
     /// True if each job is a single task that keeps its nodes: SLR is then a mere slowdown, of which there are better
     /// ones.
     pub(crate) fn has_only_single_tasks(&self) -> bool {
-        !self.mixed && self.subjects().any(|subject| subject.one_task)
+        !self.mixed && self.present_subjects().any(|subject| subject.one_task)
     }
 
     /// Numbers of its jobs or tasks that did not finish, with the words for people.
-    pub(crate) fn others(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
-        let words = self.subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
+    pub(crate) fn unfinished_counts(&self, counts: Counts) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+        let words = self.present_subjects().find_map(|subject| subject.words).filter(|_| !self.mixed);
         let removed = words.unwrap_or(USUAL).removed;
         let others = [
             (counts.killed, "killed at the walltime"),
@@ -187,7 +187,7 @@ pub(super) struct ActiveSubject {
 pub(super) fn of(topology: &Topology) -> Vec<ActiveSubject> {
     let present = |subject: &'static Subject| {
         let is_its = |(_, key): &(u32, &str)| subject.systems.contains(key);
-        let keys = (0..).zip(topology.systems.iter().map(|system| system.row().key));
+        let keys = (0..).zip(topology.systems.iter().map(|system| system.system_row().key));
         let systems: Vec<u32> = keys.filter(is_its).map(|(system, _)| system).collect();
         let report = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
         report.map(|report| ActiveSubject { subject, report, systems })
@@ -206,7 +206,7 @@ mod tests {
     fn every_row_is_about_systems_that_there_are_and_has_names_of_its_own() {
         let of = |what: fn(&Subject) -> &'static str| ALL.iter().map(what).collect::<BTreeSet<_>>().len();
         assert_eq!((of(|subject| subject.part), of(|subject| subject.section.0)), (ALL.len(), ALL.len()));
-        assert!(ALL.iter().flat_map(|subject| subject.systems).all(|key| systems::find(key).is_some()));
+        assert!(ALL.iter().flat_map(|subject| subject.systems).all(|key| systems::find_system(key).is_some()));
         assert_eq!(metrics().map(|metric| metric.name).collect::<BTreeSet<_>>().len(), metrics().count());
     }
 }

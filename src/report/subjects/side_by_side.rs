@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{EVERY, PLAIN, Subject, SubjectReport};
 use crate::SummaryPart;
 use crate::present::page::Page;
-use crate::present::page::html::{count, percent, span, table};
+use crate::present::page::html::{format_count, table_html, unbroken_percent, unbroken_span};
 use crate::referee::tally::{JobRow, Standing};
 use crate::results::account::Account;
 use crate::results::core::Mean;
@@ -20,7 +20,7 @@ pub const SUBJECT: Subject = Subject {
     part: Systems::NAME,
     section: ("systems", "Systems"),
     open: |topology, _| if topology.systems.len() < 2 { None } else { Some(Box::new(SharedGrid::of(topology))) },
-    lines,
+    lines: summary_lines,
     metrics: &[],
     ..PLAIN
 };
@@ -63,18 +63,18 @@ struct SharedGrid {
 
 impl SharedGrid {
     fn of(topology: &Topology) -> SharedGrid {
-        SharedGrid { keys: topology.systems.iter().map(|system| system.row().key).collect() }
+        SharedGrid { keys: topology.systems.iter().map(|system| system.system_row().key).collect() }
     }
 }
 
 impl SubjectReport for SharedGrid {
-    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         let one = || SystemSum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
         Box::new(SystemSums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        page.results.part::<Systems>().map_or_else(Html::default, |systems| section(&systems))
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        page.results.read_part::<Systems>().map_or_else(Html::default, |systems| systems_section(&systems))
     }
 }
 
@@ -96,10 +96,10 @@ impl Account for SystemSums<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
         row.wait().into_iter().for_each(|wait| sum.wait.add(wait.micros() as f64 / 1e6));
-        self.uncounted(row, &[]);
+        self.add_uncounted(row, &[]);
     }
 
-    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let tally = self.tally;
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
         sum.jobs += 1;
@@ -109,7 +109,7 @@ impl Account for SystemSums<'_> {
             for stint in task.stints(tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
                 let used = tally.sites[site].used(row, wish.cores, &stint);
-                sum.busy[site] += used.over(stint.to.since(stint.from).micros().into());
+                sum.busy[site] += used.core_micros(stint.to.since(stint.from).micros().into());
             }
         }
     }
@@ -130,25 +130,25 @@ impl Account for SystemSums<'_> {
                 sites: sites.map(|(site, busy)| AtSite { name: site.name.clone(), busy: seconds(*busy) }).collect(),
             }
         };
-        summary.put(&Systems(self.all.iter().zip(self.keys).map(one).collect()));
+        summary.put_part(&Systems(self.all.iter().zip(self.keys).map(one).collect()));
     }
 }
 
-fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(Systems(all)) = summary.part::<Systems>() else { return Vec::new() };
+fn summary_lines(summary: &Summary) -> Vec<(&'static str, String)> {
+    let Some(Systems(all)) = summary.read_part::<Systems>() else { return Vec::new() };
     let labels = std::iter::once("systems").chain(std::iter::repeat(""));
     let line = |one: &OneSystem| {
         if one.jobs == 0 {
             return format!("{}: no jobs", one.name);
         }
-        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::span(wait)));
-        let hours = numerals::number(one.busy / 3600.0);
-        let share = one.share.map_or("–".to_owned(), numerals::percent);
+        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::format_span(wait)));
+        let hours = numerals::format_number(one.busy / 3600.0);
+        let share = one.share.map_or("–".to_owned(), numerals::format_percent);
         format!(
             "{}: {} of {} jobs finished; {hours} core h = {share}{wait}",
             one.name,
-            count(one.finished),
-            count(one.jobs)
+            format_count(one.finished),
+            format_count(one.jobs)
         )
     };
     labels.zip(all.iter().map(line)).collect()
@@ -157,7 +157,7 @@ fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
 /// Largest number of sites with columns of their own.
 const SITES_MAX: usize = 12;
 
-fn section(Systems(all): &Systems) -> Html {
+fn systems_section(Systems(all): &Systems) -> Html {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mut sites: Vec<&str> = all.iter().flat_map(|one| &one.sites).map(|site| site.name.as_str()).collect();
     sites.sort_unstable();
@@ -169,19 +169,19 @@ fn section(Systems(all): &Systems) -> Html {
         .map(str::to_owned)
         .chain(heads)
         .collect();
-    let hours = Digits::of(all.iter().map(|one| one.busy / 3600.0));
+    let hours = Digits::for_numbers(all.iter().map(|one| one.busy / 3600.0));
     let row = |one: &OneSystem| {
         let at = |site: &&str| {
             let there = one.sites.iter().find(|at| at.name == *site);
-            or_none(there.map(|at| hours.show(at.busy / 3600.0)))
+            or_none(there.map(|at| hours.show_number(at.busy / 3600.0)))
         };
         let own = cells![
             html!("<code>[{}]</code>", &one.name),
-            count(one.jobs),
-            count(one.finished),
-            or_none(one.wait.map(span)),
-            hours.show(one.busy / 3600.0),
-            or_none(one.share.map(percent)),
+            format_count(one.jobs),
+            format_count(one.finished),
+            or_none(one.wait.map(unbroken_span)),
+            hours.show_number(one.busy / 3600.0),
+            or_none(one.share.map(unbroken_percent)),
         ];
         own.into_iter().chain(shown.iter().map(at).map(Html::from)).collect()
     };
@@ -189,5 +189,5 @@ fn section(Systems(all): &Systems) -> Html {
         "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. \
                 The numbers at the top of the page are of all systems together.</p>\n"
     );
-    table(&columns, all.iter().map(row)) + note
+    table_html(&columns, all.iter().map(row)) + note
 }

@@ -24,7 +24,7 @@ pub struct ColumnForm {
 
 impl TableForm {
     /// The first line, without columns that this run does not have.
-    pub(crate) fn header(&self, without: &[&str]) -> Vec<u8> {
+    pub(crate) fn header_line(&self, without: &[&str]) -> Vec<u8> {
         let names = self.columns.iter().map(|column| column.name).filter(|name| !without.contains(name));
         let mut header = names.collect::<Vec<_>>().join(",");
         header.push('\n');

@@ -76,8 +76,8 @@ impl Writer {
     }
 
     /// Takes a cell of the present row, by its column; each column has one at most.
-    pub fn cell(&mut self, column: usize, cell: Cell<'_>) {
-        self.buffers[column].put(self.rows, self.columns[column].kind, cell);
+    pub fn put_cell(&mut self, column: usize, cell: Cell<'_>) {
+        self.buffers[column].put_cell(self.rows, self.columns[column].kind, cell);
     }
 
     /// Ends the present row. Columns without a cell in it are empty there, at no cost.
@@ -89,7 +89,7 @@ impl Writer {
     }
 
     /// The next bytes to write.
-    pub fn take(&mut self) -> Vec<u8> {
+    pub fn take_ready(&mut self) -> Vec<u8> {
         self.offset += self.ready.len();
         std::mem::take(&mut self.ready)
     }
@@ -99,7 +99,7 @@ impl Writer {
         if self.rows > 0 {
             self.close_group();
         }
-        let footer = self.footer();
+        let footer = self.encode_footer();
         self.ready.extend_from_slice(&footer);
         self.ready.extend_from_slice(&(footer.len() as u32).to_le_bytes());
         self.ready.extend_from_slice(MAGIC);
@@ -124,58 +124,58 @@ impl Writer {
         self.groups.push(Group { rows, chunks });
     }
 
-    fn footer(&self) -> Vec<u8> {
+    fn encode_footer(&self) -> Vec<u8> {
         let mut root = Thrift::default();
         root.text(4, "table");
-        root.int(5, I32, self.columns.len() as i64);
+        root.put_int(5, I32, self.columns.len() as i64);
         let leaf = |column: &Column| {
             let mut leaf = Thrift::default();
-            leaf.int(1, I32, column.kind.physical());
-            leaf.int(3, I32, OPTIONAL);
+            leaf.put_int(1, I32, column.kind.physical_type());
+            leaf.put_int(3, I32, OPTIONAL);
             leaf.text(4, &column.name);
             if column.kind == Kind::Text {
-                leaf.int(6, I32, UTF8);
+                leaf.put_int(6, I32, UTF8);
             }
             leaf
         };
         let schema = [root].into_iter().chain(self.columns.iter().map(leaf)).collect();
-        let groups: Vec<Thrift> = self.groups.iter().map(|group| self.group(group)).collect();
+        let groups: Vec<Thrift> = self.groups.iter().map(|group| self.encode_group(group)).collect();
 
         let mut footer = Thrift::default();
-        footer.int(1, I32, 1);
-        footer.structs(2, schema);
-        footer.int(3, I64, self.groups.iter().map(|group| group.rows as i64).sum());
-        footer.structs(4, groups);
+        footer.put_int(1, I32, 1);
+        footer.put_structs(2, schema);
+        footer.put_int(3, I64, self.groups.iter().map(|group| group.rows as i64).sum());
+        footer.put_structs(4, groups);
         footer.text(6, concat!("hansa ", env!("CARGO_PKG_VERSION")));
         footer.end()
     }
 
-    fn group(&self, group: &Group) -> Thrift {
+    fn encode_group(&self, group: &Group) -> Thrift {
         let chunk = |(column, chunk): (&Column, &Chunk)| {
             let mut data = Thrift::default();
-            data.int(1, I32, column.kind.physical());
-            data.ints(2, &[PLAIN, RLE]);
-            data.texts(3, &[&column.name]);
-            data.int(4, I32, self.packing.codec);
-            data.int(5, I64, group.rows as i64);
-            data.int(6, I64, chunk.unpacked as i64);
-            data.int(7, I64, chunk.packed as i64);
-            data.int(9, I64, chunk.offset as i64);
+            data.put_int(1, I32, column.kind.physical_type());
+            data.put_ints(2, &[PLAIN, RLE]);
+            data.put_texts(3, &[&column.name]);
+            data.put_int(4, I32, self.packing.codec);
+            data.put_int(5, I64, group.rows as i64);
+            data.put_int(6, I64, chunk.unpacked as i64);
+            data.put_int(7, I64, chunk.packed as i64);
+            data.put_int(9, I64, chunk.offset as i64);
             let mut whole = Thrift::default();
-            whole.int(2, I64, chunk.offset as i64);
-            whole.inner(3, data);
+            whole.put_int(2, I64, chunk.offset as i64);
+            whole.put_struct(3, data);
             whole
         };
         let mut told = Thrift::default();
-        told.structs(1, self.columns.iter().zip(&group.chunks).map(chunk).collect());
-        told.int(2, I64, group.chunks.iter().map(|chunk| chunk.unpacked as i64).sum());
-        told.int(3, I64, group.rows as i64);
+        told.put_structs(1, self.columns.iter().zip(&group.chunks).map(chunk).collect());
+        told.put_int(2, I64, group.chunks.iter().map(|chunk| chunk.unpacked as i64).sum());
+        told.put_int(3, I64, group.rows as i64);
         told
     }
 }
 
 impl Kind {
-    fn physical(self) -> i64 {
+    fn physical_type(self) -> i64 {
         match self {
             Kind::Int => 2,
             Kind::Float => 5,
@@ -185,7 +185,7 @@ impl Kind {
 }
 
 impl Buffer {
-    fn put(&mut self, row: usize, kind: Kind, cell: Cell<'_>) {
+    fn put_cell(&mut self, row: usize, kind: Kind, cell: Cell<'_>) {
         assert!(self.filled.len() <= row, "a column has one cell in a row");
         self.filled.resize(row, false);
         self.filled.push(true);
@@ -205,7 +205,7 @@ impl Buffer {
         self.filled.resize(rows, false);
         let mut levels = Vec::new();
         let bytes = self.filled.len().div_ceil(8);
-        varint(&mut levels, (bytes as u64) << 1 | 1);
+        put_varint(&mut levels, (bytes as u64) << 1 | 1);
         levels.extend(
             self.filled.chunks(8).map(|eight| {
                 eight.iter().enumerate().fold(0_u8, |byte, (bit, filled)| byte | u8::from(*filled) << bit)
@@ -225,15 +225,15 @@ const RLE: i64 = 3;
 
 fn page_header(rows: usize, unpacked: usize, packed: usize) -> Vec<u8> {
     let mut data = Thrift::default();
-    data.int(1, I32, rows as i64);
-    data.int(2, I32, PLAIN);
-    data.int(3, I32, RLE);
-    data.int(4, I32, RLE);
+    data.put_int(1, I32, rows as i64);
+    data.put_int(2, I32, PLAIN);
+    data.put_int(3, I32, RLE);
+    data.put_int(4, I32, RLE);
     let mut header = Thrift::default();
-    header.int(1, I32, 0);
-    header.int(2, I32, unpacked as i64);
-    header.int(3, I32, packed as i64);
-    header.inner(5, data);
+    header.put_int(1, I32, 0);
+    header.put_int(2, I32, unpacked as i64);
+    header.put_int(3, I32, packed as i64);
+    header.put_struct(5, data);
     header.end()
 }
 
@@ -252,51 +252,51 @@ struct Thrift {
 }
 
 impl Thrift {
-    fn field(&mut self, number: u8, kind: u8) {
+    fn put_field(&mut self, number: u8, kind: u8) {
         let ahead = number - self.last;
         assert!((1..16).contains(&ahead), "fields come in order, and not far apart");
         self.bytes.push(ahead << 4 | kind);
         self.last = number;
     }
 
-    fn int(&mut self, number: u8, kind: u8, value: i64) {
-        self.field(number, kind);
-        varint(&mut self.bytes, zigzag(value));
+    fn put_int(&mut self, number: u8, kind: u8, value: i64) {
+        self.put_field(number, kind);
+        put_varint(&mut self.bytes, zigzag_encode(value));
     }
 
     fn text(&mut self, number: u8, text: &str) {
-        self.field(number, BINARY);
+        self.put_field(number, BINARY);
         put_text(&mut self.bytes, text);
     }
 
-    fn inner(&mut self, number: u8, inner: Thrift) {
-        self.field(number, STRUCT);
+    fn put_struct(&mut self, number: u8, inner: Thrift) {
+        self.put_field(number, STRUCT);
         self.bytes.extend(inner.end());
     }
 
-    fn list(&mut self, number: u8, kind: u8, length: usize) {
-        self.field(number, LIST);
+    fn put_list(&mut self, number: u8, kind: u8, length: usize) {
+        self.put_field(number, LIST);
         match length {
             0..15 => self.bytes.push((length as u8) << 4 | kind),
             _ => {
                 self.bytes.push(0xf0 | kind);
-                varint(&mut self.bytes, length as u64);
+                put_varint(&mut self.bytes, length as u64);
             }
         }
     }
 
-    fn ints(&mut self, number: u8, values: &[i64]) {
-        self.list(number, I32, values.len());
-        values.iter().for_each(|value| varint(&mut self.bytes, zigzag(*value)));
+    fn put_ints(&mut self, number: u8, values: &[i64]) {
+        self.put_list(number, I32, values.len());
+        values.iter().for_each(|value| put_varint(&mut self.bytes, zigzag_encode(*value)));
     }
 
-    fn texts(&mut self, number: u8, texts: &[&str]) {
-        self.list(number, BINARY, texts.len());
+    fn put_texts(&mut self, number: u8, texts: &[&str]) {
+        self.put_list(number, BINARY, texts.len());
         texts.iter().for_each(|text| put_text(&mut self.bytes, text));
     }
 
-    fn structs(&mut self, number: u8, all: Vec<Thrift>) {
-        self.list(number, STRUCT, all.len());
+    fn put_structs(&mut self, number: u8, all: Vec<Thrift>) {
+        self.put_list(number, STRUCT, all.len());
         all.into_iter().for_each(|inner| self.bytes.extend(inner.end()));
     }
 
@@ -307,15 +307,15 @@ impl Thrift {
 }
 
 fn put_text(bytes: &mut Vec<u8>, text: &str) {
-    varint(bytes, text.len() as u64);
+    put_varint(bytes, text.len() as u64);
     bytes.extend_from_slice(text.as_bytes());
 }
 
-fn zigzag(value: i64) -> u64 {
+fn zigzag_encode(value: i64) -> u64 {
     (value << 1 ^ value >> 63) as u64
 }
 
-fn varint(bytes: &mut Vec<u8>, mut value: u64) {
+fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
         value >>= 7;
@@ -333,7 +333,7 @@ mod tests {
     fn numbers_are_written_as_thrift_has_them() {
         let written = |value| {
             let mut bytes = Vec::new();
-            varint(&mut bytes, zigzag(value));
+            put_varint(&mut bytes, zigzag_encode(value));
             bytes
         };
         assert_eq!(written(0), [0]);
@@ -347,7 +347,7 @@ mod tests {
     #[test]
     fn a_small_table_is_what_the_format_says() {
         let mut writer = Writer::new(vec![Column { name: "n".to_owned(), kind: Kind::Int }], UNPACKED);
-        writer.cell(0, Cell::Int(7));
+        writer.put_cell(0, Cell::Int(7));
         writer.end_row();
         writer.end_row();
         let file = writer.finish();
@@ -371,13 +371,13 @@ mod tests {
         for row in 0..GROUP + 5 {
             let text = row.to_string();
             for writer in [&mut whole, &mut pieces] {
-                writer.cell(0, Cell::Float(row as f64));
+                writer.put_cell(0, Cell::Float(row as f64));
                 if row % 3 > 0 {
-                    writer.cell(1, Cell::Text(&text));
+                    writer.put_cell(1, Cell::Text(&text));
                 }
                 writer.end_row();
             }
-            taken.extend(pieces.take());
+            taken.extend(pieces.take_ready());
         }
         assert!(taken.len() > GROUP * 8);
         taken.extend(pieces.finish());

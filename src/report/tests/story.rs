@@ -27,7 +27,7 @@ pub fn topology() -> Topology {
         latency: Span::ZERO,
         report_every: Span::ZERO,
         systems: vec![0],
-        ..Site::usual()
+        ..Site::with_defaults()
     };
     let user = |name: &str| User {
         name: name.to_owned(),
@@ -129,7 +129,7 @@ pub fn write_events(entries: &[Entry<Record>], mut put: impl FnMut(&[u8])) -> St
     for entry in entries {
         EventWriter::new(&names()).write(entry, &mut text);
         encoded.clear();
-        codec::encode(entry, &mut encoded).unwrap();
+        codec::encode_frame(entry, &mut encoded).unwrap();
         digest.update(&encoded);
     }
     put(&text);

@@ -6,7 +6,7 @@ use std::fmt::{self, Write as _};
 use serde::Serialize;
 
 use super::{Moment, PredictedRun, QueueRule, SeenJob, SiteLog, WantedJob};
-use hansa_sim::numerals::{count, counted, percent, span};
+use hansa_sim::numerals::{format_count, format_counted, format_percent, format_span};
 use hansa_sim::time::Time;
 
 /// Share of the repetitions beyond each end of an interval.
@@ -122,23 +122,23 @@ impl When {
         let JobCount { jobs, cores } = self.running;
         let mut text = format!(
             "{} for {} at {}, which has {}, from {} on: {} on {}, {} for {}\n",
-            counted(self.cores.into(), unit),
-            span(self.requested),
+            format_counted(self.cores.into(), unit),
+            format_span(self.requested),
             self.site,
-            count(self.of.into()),
+            format_count(self.of.into()),
             time(0.0),
             verb(jobs, "runs", "run"),
-            count(cores),
+            format_count(cores),
             verb(self.waiting.jobs, "waits", "wait"),
-            count(self.waiting.cores),
+            format_count(self.waiting.cores),
         );
         let heads = ["policy", "starts in", "90 % interval", "median start", "median end"].map(str::to_owned);
         let mut rows = vec![heads];
         for answer in &self.policies {
             let name = if answer.own { format!("{} (own)", answer.policy) } else { answer.policy.clone() };
             let cells = answer.start.zip(answer.end).map(|(start, end)| {
-                let interval = format!("{} to {}", span(start.low), span(start.high));
-                [span(start.median), interval, time(start.median), time(end.median)]
+                let interval = format!("{} to {}", format_span(start.low), format_span(start.high));
+                [format_span(start.median), interval, time(start.median), time(end.median)]
             });
             let [wait, interval, start, end] = cells.unwrap_or_else(|| ["never", "", "", ""].map(str::to_owned));
             rows.push([name, wait, interval, start, end]);
@@ -149,9 +149,9 @@ impl When {
             0 => "run times: no job has ended, so each is uniform up to the request\n".to_owned(),
             ratios => format!(
                 "run times: from {} of used to requested time; {} of the {} that run or wait mostly from their own users\n",
-                counted(ratios, "latest ratio"),
-                count(self.of_known_users),
-                counted(all, "job"),
+                format_counted(ratios, "latest ratio"),
+                format_count(self.of_known_users),
+                format_counted(all, "job"),
             ),
         });
         text.push_str(&match self.past_days {
@@ -159,11 +159,11 @@ impl When {
                 .to_owned(),
             days => format!(
                 "later jobs: as on the last {}, with {}, one at a time in random order\n",
-                counted(days, "day"),
-                counted(self.past_jobs, "submission"),
+                format_counted(days, "day"),
+                format_counted(self.past_jobs, "submission"),
             ),
         });
-        let _ = writeln!(text, "{} of each policy, seed {}", counted(self.runs, "repetition"), self.seed);
+        let _ = writeln!(text, "{} of each policy, seed {}", format_counted(self.runs, "repetition"), self.seed);
         text
     }
 }
@@ -251,32 +251,33 @@ impl Calibration {
 
 impl fmt::Display for Calibration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = |part: u64, all: u64| if all == 0 { "none".to_owned() } else { percent(part as f64 / all as f64) };
+        let share =
+            |part: u64, all: u64| if all == 0 { "none".to_owned() } else { format_percent(part as f64 / all as f64) };
         writeln!(
             f,
             "{} of the {} that started, under {}: {} ({}) started within the 90 % interval, {} before, {} after",
-            counted(self.jobs, "job"),
-            count(self.of),
+            format_counted(self.jobs, "job"),
+            format_count(self.of),
             self.policy,
-            count(self.within),
+            format_count(self.within),
             share(self.within, self.jobs),
-            count(self.before),
-            count(self.after),
+            format_count(self.before),
+            format_count(self.after),
         )?;
         if self.waited > 0 {
             writeln!(
                 f,
                 "the {} that waited: {} ({}) within, {} before, {} after; median width of an interval {}",
-                count(self.waited),
-                count(self.waited_within),
+                format_count(self.waited),
+                format_count(self.waited_within),
                 share(self.waited_within, self.waited),
-                count(self.waited_before),
-                count(self.waited_after),
-                span(self.width),
+                format_count(self.waited_before),
+                format_count(self.waited_after),
+                format_span(self.width),
             )?;
         }
         if (self.within as f64) < GOOD * self.jobs as f64 {
-            let good = percent(GOOD);
+            let good = format_percent(GOOD);
             writeln!(
                 f,
                 "fewer than {good}: intervals are too narrow here, or the jobs were started by another policy"
@@ -285,7 +286,7 @@ impl fmt::Display for Calibration {
         writeln!(
             f,
             "each from what was known at its submission; {} a job, seed {}",
-            counted(self.runs, "repetition"),
+            format_counted(self.runs, "repetition"),
             self.seed
         )
     }
@@ -293,7 +294,7 @@ impl fmt::Display for Calibration {
 
 /// A number of jobs with its verb.
 fn verb(jobs: u64, one: &str, several: &str) -> String {
-    format!("{} {}", counted(jobs, "job"), if jobs == 1 { one } else { several })
+    format!("{} {}", format_counted(jobs, "job"), if jobs == 1 { one } else { several })
 }
 
 /// Appends rows with columns of equal width, two spaces apart.

@@ -2,7 +2,7 @@
 //!
 //! A [`SiteLog`] has the jobs of one site, past and present, from a run, a log or a listing of Slurm. A [`Moment`] is
 //! the part of it that a scheduler knows at one time: finished jobs with their run times, running and waiting jobs with
-//! their requests. Each repetition draws the unknown run times ([`ratios`]) and the jobs yet to come ([`later`]), and
+//! their requests. Each repetition draws the unknown run times (`ratios`) and the jobs yet to come (`later`), and
 //! lets a policy go on from there until the job starts.
 
 mod answer;

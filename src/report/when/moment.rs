@@ -1,7 +1,7 @@
 //! A moment of a log as a scheduler sees it, and the ways in which it may go on.
 
 use hansa_sim::grid::{NodeSet, QueueOrder, Reserved};
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::roles::queue::{QueuePolicyRow, QueueState, RankedPart, Rigid, RunningRigid, first_start};
 use hansa_sim::time::{Span, Time};
 
@@ -109,7 +109,7 @@ impl<'a> Moment<'a> {
     /// One repetition: the run of the wanted job if it arrives now and a policy goes on with drawn run times and
     /// arrivals. None if it never starts. Equal seeds and numbers give equal draws under every policy.
     pub fn draw(&self, rule: QueueRule<'_>, wanted: WantedJob, seed: u64, number: u64) -> Option<PredictedRun> {
-        let run = mix(seed ^ mix(number));
+        let run = mix_bits(seed ^ mix_bits(number));
         let reserved: Vec<Reserved> = rule.reserved.iter().filter(|booked| booked.until > self.now).cloned().collect();
         let running: Vec<RunningRigid> = self.running.iter().map(|place| self.rest(run, *place, &reserved)).collect();
         let waiting: Vec<Rigid> = self.waiting.iter().map(|place| self.drawn(run, *place, self.now)).collect();
@@ -121,7 +121,7 @@ impl<'a> Moment<'a> {
         let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order);
         // Where only the first of the queue may start, no later job overtakes it.
         let is_overtaken = rule.policy.ranks != RankedPart::Head || rule.order != QueueOrder::Arrival;
-        let arrivals = self.past.arrivals(&self.log.jobs[..self.arrived], self.now, SplitMix64::new(mix(run)));
+        let arrivals = self.past.arrivals(&self.log.jobs[..self.arrived], self.now, SplitMix64::new(mix_bits(run)));
         let later = arrivals.map(|(place, submit)| self.drawn(run, place, submit));
         let start = first_start(&mut *policy, &state, job, later.take_while(|_| is_overtaken))?;
         Some(PredictedRun { start, end: start + runtime.min(wanted.walltime) })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hansa_sim::random::{SplitMix64, mix};
+use hansa_sim::random::{SplitMix64, mix_bits};
 use hansa_sim::time::Span;
 
 use super::SeenJob;
@@ -41,7 +41,7 @@ pub(super) struct UserLuck {
 
 impl UserLuck {
     pub fn of(run: u64, user: u32) -> UserLuck {
-        let mut stream = SplitMix64::new(mix(run ^ mix(user.into())));
+        let mut stream = SplitMix64::new(mix_bits(run ^ mix_bits(user.into())));
         let chances = [stream.unit(), stream.unit()];
         UserLuck { rank: stream.unit(), chances }
     }

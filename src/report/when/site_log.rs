@@ -68,9 +68,10 @@ impl Tally {
         let mut users = self.names.actors.clone();
         let first_of_log = users.len() as u32;
         let mut jobs = Vec::new();
-        for stay in self.stays(site as u32) {
+        for stay in self.site_stays(site as u32) {
             let id = stay.row.job.id;
-            let rigid = logs.as_ref().and_then(|logs| logs.rigid(id)).filter(|rigid| rigid.number == self.number(id));
+            let rigid =
+                logs.as_ref().and_then(|logs| logs.rigid_job(id)).filter(|rigid| rigid.number == self.number(id));
             let of_log = rigid.and_then(|rigid| rigid.user).map(|user| first_of_log.saturating_add(user));
             let is_over = stay.row.tasks[stay.index].end.is_some() || stay.row.given_up().is_some();
             jobs.push(SeenJob {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use hansa_sim::grid::NodeSet;
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::time::{Span, Time};
 
 use super::{SeenJob, SiteLog};
@@ -51,7 +51,7 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
     partitions.sort_unstable();
     partitions.dedup();
     if let Some(wanted) = partition.filter(|wanted| !partitions.iter().any(|other| other == wanted)) {
-        let near = nearest(wanted, partitions.iter().map(String::as_str));
+        let near = nearest_name(wanted, partitions.iter().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(format!("no job is in partition {wanted}; partitions: {}{near}", partitions.join(", ")));
     }

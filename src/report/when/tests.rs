@@ -11,7 +11,7 @@ fn at(seconds: u64) -> Time {
 }
 
 fn rule(name: &str) -> QueueRule<'static> {
-    QueueRule { policy: queue::find(name).unwrap(), order: QueueOrder::Arrival, reserved: &[] }
+    QueueRule { policy: queue::find_policy(name).unwrap(), order: QueueOrder::Arrival, reserved: &[] }
 }
 
 /// A job of user 0: its arrival, start and end in seconds, its cores and its request.
@@ -215,7 +215,7 @@ const LOG: &str = "\
 
 #[test]
 fn a_log_says_what_runs_and_waits() {
-    let trace = swf::read(LOG.as_bytes()).unwrap();
+    let trace = swf::read_log(LOG.as_bytes()).unwrap();
     let (log, now) = SiteLog::of_trace(&trace, 10).unwrap();
     assert_eq!((now, log.too_large, &log.users[..]), (at(140), 1, &["7".to_owned(), "9".to_owned()][..]));
     let mut cancelled = seen(20, None, Some(50), 6, 300);
@@ -223,7 +223,7 @@ fn a_log_says_what_runs_and_waits() {
     let mut running = seen(10, Some(15), None, 6, 300);
     running.user = 1;
     assert_eq!(log.jobs, [seen(0, Some(0), Some(100), 4, 200), running, cancelled, seen(140, None, None, 8, 300)]);
-    let trace = swf::read(LOG.replace("1 0 0 100", "1 0 -1 100").as_bytes()).unwrap();
+    let trace = swf::read_log(LOG.replace("1 0 0 100", "1 0 -1 100").as_bytes()).unwrap();
     let wrong = SiteLog::of_trace(&trace, 10).unwrap_err();
     assert!(wrong.starts_with("1 job has a run time but no wait time (field 3)"), "{wrong}");
 }
@@ -293,7 +293,7 @@ fn running_jobs_keep_their_cores() {
     // Cores 0 to 3 are free. The first in the queue needs 5 cores, and gets 0 to 4 at 1,100: a job that lasts longer
     // starts after it, if it needs more than core 5 then.
     let mut running = seen(900, Some(900), None, 2, 200);
-    running.nodes = NodeSet::run(4, 5);
+    running.nodes = NodeSet::from_run(4, 5);
     let mut log = site(6, exact_past().into_iter().chain([running, seen(950, None, None, 5, 50)]).collect());
     for policy in ["easy", "conservative"] {
         assert_eq!(waits(&log, 1_000, policy, wanted(4, 100)), [0; 40], "{policy}");
@@ -301,6 +301,6 @@ fn running_jobs_keep_their_cores() {
     }
     assert_eq!(waits(&log, 1_000, "easy", wanted(1, 500)), [100; 40]);
     // If cores 0 and 1 are busy instead, core 5 is free now and afterwards.
-    log.jobs[6].nodes = NodeSet::run(0, 1);
+    log.jobs[6].nodes = NodeSet::from_run(0, 1);
     assert_eq!(waits(&log, 1_000, "easy", wanted(1, 500)), [0; 40]);
 }

@@ -1,7 +1,7 @@
 //! Jobs of a log in the Standard Workload Format that says when jobs started, at one site.
 
 use hansa_sim::grid::NodeSet;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::{Rigid, Trace};
 
@@ -81,7 +81,7 @@ impl SiteLog {
             return Err(format!(
                 "{} a run time but no wait time (field 3), so the log does not say what ran when: run it under a \
                  [batch] table, and ask for a moment of the result",
-                counted(without_start, "job") + if without_start == 1 { " has" } else { " have" }
+                format_counted(without_start, "job") + if without_start == 1 { " has" } else { " have" }
             ));
         }
         users.sort_unstable();

@@ -57,7 +57,7 @@ impl Model {
         let tick = market.tick.micros();
         for (number, job) in all.iter().enumerate() {
             let graph = Graph::new(job.tasks.len(), &job.edges);
-            let figures = Figures::of(job, &graph, market, None, false).expect("nothing is weighed");
+            let figures = Figures::of_job(job, &graph, market, None, false).expect("nothing is weighed");
             let final_ = job.worth.as_ref().map_or(f64::INFINITY, |worth| worth.curve.final_());
             let patience = (final_ * (figures.critical_path.micros() / tick) as f64).ceil() as u64;
             let first = model.tasks.len() as u32;

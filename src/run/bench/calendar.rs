@@ -61,7 +61,7 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
             nodes: random.int(1, widest.into()) as u32,
         }
     };
-    let mut book = ClusterBook::new(NODES, fit::find("ff").expect("it is listed"), RectEnd::Clip);
+    let mut book = ClusterBook::new(NODES, fit::find_fit("ff").expect("it is listed"), RectEnd::Clip);
     let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
     while booked.len() < standing {
         let request = request();
@@ -76,7 +76,7 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
 
     let few = 1 + samples / 100;
     let find = POLICIES.map(|policy| {
-        book.go_by(fit::find(policy).expect("it is listed"));
+        book.go_by(fit::find_fit(policy).expect("it is listed"));
         // If hundreds stand at any time, a policy that weighs all starts has thousands of them to weigh.
         let many = policy == "ff" || standing_at_once(lie, standing) <= 20;
         let asked = requests.iter().take(if many { samples } else { few });
@@ -87,8 +87,8 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
     let add = median_time(picks().map(|(start, end, nodes)| time_step(|| book.add(*start, *end, nodes))));
 
     let list = (records.len() as u64 * standing_at_once(lie, standing) < TOO_MUCH).then(|| {
-        let mut list = AvailRectList::of(NODES, records.clone());
-        let first = fit::find("ff").expect("it is listed");
+        let mut list = AvailRectList::from_records(NODES, records.clone());
+        let first = fit::find_fit("ff").expect("it is listed");
         let find = requests
             .iter()
             .take(few)

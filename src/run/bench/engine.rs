@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hansa_sim::kernel::{Actor, ActorId, BoxedActor, Cause, Event, Latencies, Message, Outbox, Place, Reaction};
-use hansa_sim::random::mix;
+use hansa_sim::random::mix_bits;
 use hansa_sim::time::{Span, Stamp, Time};
 
 /// Events per second.
@@ -54,12 +54,12 @@ struct Relay {
 
 /// Receiver of a token, its delay, and the next token.
 fn next(token: u64, everybody: u32) -> (ActorId, Span, u64) {
-    let drawn = mix(token);
+    let drawn = mix_bits(token);
     (ActorId((drawn % u64::from(everybody)) as u32), Span::from_micros(drawn >> 54), drawn)
 }
 
 impl Actor<Token, ()> for Relay {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Token>>, out: &mut Outbox<Token, ()>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Token>>, out: &mut Outbox<Token, ()>) {
         for event in batch.drain(..) {
             let token = match event.cause {
                 Cause::Message(Token(token)) => token,

@@ -73,7 +73,8 @@ fn by_hand(topology: &Topology, rounds: u32) -> Result<ByHand, Failure> {
     let mut best = ByHand { tasks: 0, seconds: f64::INFINITY, before: f64::INFINITY };
     for _ in 0..rounds {
         let begun = cpu_time();
-        let jobs = topology.workloads[0].source.jobs(&platform, topology.systems[0].tick(), &mut Default::default());
+        let jobs =
+            topology.workloads[0].source.jobs(&platform, topology.systems[0].time_unit(), &mut Default::default());
         let jobs = jobs.map_err(|error| Failure::Internal(error.to_string()))?;
         let model = Model::of_topology(topology, &jobs);
         best.before = best.before.min((cpu_time() - begun).as_secs_f64());
@@ -113,8 +114,9 @@ fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
 }
 
 fn open_place(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
-    let roster = Roster::of(topology);
-    let actors = topology::build(topology, &roster.all()).map_err(|error| Failure::Internal(error.to_string()))?;
+    let roster = Roster::of_topology(topology);
+    let actors =
+        topology::build_actors(topology, &roster.all()).map_err(|error| Failure::Internal(error.to_string()))?;
     Ok(Place::new(actors, roster.latencies))
 }
 
@@ -159,7 +161,7 @@ fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
     let blocker = |core| {
         let task = Task { runtime: minutes(FILLING + core), ..first };
-        table::ListedJob::of(Time::ZERO, vec![task], Vec::new())
+        table::ListedJob::with_tasks(Time::ZERO, vec![task], Vec::new())
     };
     let mut random = SplitMix64::new(1);
     let job = |arrive: u64| {
@@ -171,13 +173,13 @@ fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
         let worth = Some(Worth { max: 1.0 + 1e6 * random.unit(), curve });
         table::ListedJob {
             worth,
-            ..table::ListedJob::of(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
+            ..table::ListedJob::with_tasks(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
         }
     };
     let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
     let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(job);
     let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
-    market_topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of(jobs)))
+    market_topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of_jobs(jobs)))
 }
 
 fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
@@ -190,7 +192,7 @@ fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topolo
         latency: Span::ZERO,
         report_every: Span::ZERO,
         systems: vec![0],
-        ..Site::usual()
+        ..Site::with_defaults()
     };
     Topology {
         name: "bench".to_owned(),

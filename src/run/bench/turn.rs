@@ -202,7 +202,7 @@ struct TurnAsker {
 }
 
 impl Actor<Message, Record> for TurnAsker {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if matches!(event.cause, Cause::Message(_)) {
                 self.waiting -= 1;
@@ -234,7 +234,7 @@ impl Actor<Message, Record> for TurnAsker {
 struct Echo;
 
 impl Actor<Message, Record> for Echo {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if let Cause::Message(Message::Run(run)) = event.cause {
                 let next = Time::from_micros(now.time.micros() + 1);

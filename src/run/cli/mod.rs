@@ -39,7 +39,7 @@ use hansa_papers::{dfrs, heft, market, provisioning, reservation};
 use hansa_report::catalog;
 use hansa_report::reference;
 use hansa_sim::protocol::handshake::Party;
-use hansa_sim::settings::count;
+use hansa_sim::settings::format_count;
 use hansa_sim::topology;
 
 /// JSON Schema of the messages to and from external programs.
@@ -224,9 +224,9 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
         Command::Validate { topology, strict, json } => {
             validate::validate_file(&topology.topology, &topology.overrides.parse()?, strict, json)
         }
-        Command::Show { keys: true, .. } => out::always(&catalog::keys()),
-        Command::Show { columns: true, .. } => out::always(&reference::columns()),
-        Command::Show { topology: None, .. } => out::always(&catalog::listing()),
+        Command::Show { keys: true, .. } => out::always(&catalog::keys_reference()),
+        Command::Show { columns: true, .. } => out::always(&reference::columns_reference()),
+        Command::Show { topology: None, .. } => out::always(&catalog::catalogue_text()),
         Command::Show { topology: Some(topology), overrides, .. } => {
             let loaded = load_topology(&topology, &overrides.parse()?)?;
             let confs = outside::slurm_confs(&loaded.topology, loaded.path())?;
@@ -360,8 +360,8 @@ fn run_topology(args: RunArgs) -> Result<(), Failure> {
     let topology = &loaded.topology;
     let members = topology.sites.len() + topology.users.len();
     if let Some(processes) = args.processes.map(|processes| processes as usize).filter(|many| *many > members) {
-        let processes = count(processes as u64);
-        let members = count(members as u64);
+        let processes = format_count(processes as u64);
+        let members = format_count(members as u64);
         err::note(&format!("note: --processes {processes}: all {members} sites and users get a process of their own"));
     }
     let grouping = match (args.processes, args.per_process) {
@@ -372,8 +372,8 @@ fn run_topology(args: RunArgs) -> Result<(), Failure> {
         (None, None) => usual_grouping(topology),
     };
     if let (Grouping::Processes(processes), None) = (&grouping, args.processes) {
-        let processes = count(*processes as u64);
-        let members = count(members as u64);
+        let processes = format_count(*processes as u64);
+        let members = format_count(members as u64);
         err::note(&format!(
             "note: {members} sites and users share {processes} processes (--per-process 1 gives each its own)"
         ));

@@ -10,7 +10,7 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 
 use crate::disk::io_reason;
 use crate::flag_values::some_time;
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 
 #[derive(Args, Debug)]
 pub struct ClockArgs {
@@ -79,7 +79,7 @@ pub fn not_run(program: &OsStr, error: &io::Error) -> String {
             let flags = command.get_arguments().filter(|flag| !flag.is_hide_set()).filter_map(|flag| flag.get_long());
             let flags: Vec<String> = flags.map(|flag| format!("--{flag}")).collect();
             let typed = text.split('=').next().unwrap_or_default();
-            let near = nearest(typed, flags.iter().map(String::as_str));
+            let near = nearest_name(typed, flags.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             format!("there is no such option: expected one of {}, or a command{near}", flags.join(", "))
         }

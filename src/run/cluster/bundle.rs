@@ -65,7 +65,7 @@ impl FileBundle {
     /// Compares the topology there with the one here: files with absolute paths would not be found.
     pub fn holds_topology(&self, path: &str, overrides: &[Override], here: &Topology) -> Result<(), Failure> {
         let mut files = self.as_read()?;
-        let there = topology::load(&self.path_inside(path)?, overrides, &mut |path| files.read_file(path));
+        let there = topology::read_topology(&self.path_inside(path)?, overrides, &mut |path| files.read_file(path));
         match there.is_ok_and(|there| there.topology.hash() == here.hash()) {
             true => Ok(()),
             false => Err(stray_failure(path)),

@@ -69,7 +69,7 @@ pub fn kubernetes_spread(spread: &MachineSpread<'_>, pods: &Pods, bundle: &FileB
     let authority = Authority::new(&topology.name).map_err(system)?;
     let mut objects = around.bundle_objects(false);
     objects.push(around.router_service());
-    for party in [Party::Router].into_iter().chain(Roster::of(topology).parties()) {
+    for party in [Party::Router].into_iter().chain(Roster::of_topology(topology).parties()) {
         let identity = authority.issue(std::slice::from_ref(&party), VALID_DAYS).map_err(system)?;
         objects.extend([around.identity_secret(&party, &identity), around.role_job(&party, spread)]);
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::super::quic::{Connection, FrameReceiver, FrameSender, Peer, WireError, encode_frame};
 use hansa_sim::kernel::{Down, Instruction, Up};
 use hansa_sim::protocol::codec::CodecError;
-use hansa_sim::protocol::handshake::{Party, label};
+use hansa_sim::protocol::handshake::{Party, parties_label};
 use hansa_sim::protocol::{Message, Record, codec};
 use hansa_sim::recovery::{Divergence, Repeats};
 use hansa_sim::time::Stamp;
@@ -73,7 +73,7 @@ impl LeafLink {
         let clocks = Arc::default();
         tokio::spawn(read_clocks(connection.clone(), Arc::clone(&clocks)));
         LeafLink {
-            label: label(&parties),
+            label: parties_label(&parties),
             parties,
             process,
             sender,
@@ -260,7 +260,7 @@ impl Unmoved {
     }
 
     fn take_frame(&mut self, frame: &[u8]) -> Result<Up<Message, Record>, LinkError> {
-        let up: Up<Message, Record> = codec::decode(frame)?;
+        let up: Up<Message, Record> = codec::decode_frame(frame)?;
         if up.done != self.done {
             (self.done, self.frames, self.bytes) = (up.done, 0, 0);
             while let Some(Reverse((until, size))) = self.waiting.peek().copied()
@@ -360,7 +360,7 @@ mod tests {
         let up: Up<Message, Record> =
             Up { acked: 1, floor: stamp(floor), done: stamp(done), finished: false, mail: Vec::new(), log };
         let mut bytes = Vec::new();
-        codec::encode(&up, &mut bytes).unwrap();
+        codec::encode_frame(&up, &mut bytes).unwrap();
         bytes
     }
 
@@ -441,7 +441,7 @@ mod tests {
                 let up: Up<Message, Record> =
                     Up { acked: 1, floor: later, done: stamp(frames), finished: false, mail, log };
                 let mut bytes = Vec::new();
-                codec::encode(&up, &mut bytes).unwrap();
+                codec::encode_frame(&up, &mut bytes).unwrap();
                 if let Err(error) = unmoved.take_frame(&bytes) {
                     break error.to_string();
                 }
@@ -463,7 +463,7 @@ mod tests {
                 log: Vec::new(),
             };
             let mut bytes = Vec::new();
-            codec::encode(&up, &mut bytes).unwrap();
+            codec::encode_frame(&up, &mut bytes).unwrap();
             unmoved.take_frame(&bytes).unwrap();
         }
     }
@@ -496,7 +496,7 @@ mod tests {
     fn lists_take_no_more_memory_than_is_counted() {
         fn costs<T: serde::Serialize>(element: T) {
             let mut bytes = Vec::new();
-            codec::encode(&element, &mut bytes).unwrap();
+            codec::encode_frame(&element, &mut bytes).unwrap();
             let memory = size_of::<T>();
             let encoded = bytes.len();
             assert!(memory <= LIST_FACTOR * encoded, "{}: {memory}, {encoded}", std::any::type_name::<T>());

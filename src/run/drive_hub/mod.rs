@@ -360,7 +360,7 @@ impl HubDriver<'_, '_, '_> {
     async fn request_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         self.send(hub, links, Turn::Ask).await?;
         for leaf in hub.asked() {
-            while hub.is_asked(leaf) {
+            while hub.awaits_records(leaf) {
                 match self.read_frames(hub, links, leaf).await {
                     Ok(_) => {}
                     Err(Halt::Failure(failure)) => {
@@ -383,7 +383,7 @@ impl HubDriver<'_, '_, '_> {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
             let hear = async {
-                while hub.is_asked(leaf)
+                while hub.awaits_records(leaf)
                     && let Ok(up) = links[leaf].read_frame().await
                     && hub.receive(leaf, up).is_ok()
                 {}

@@ -11,7 +11,7 @@ use super::super::sanitize::mark_reported;
 use super::leaf_link::{LeafLink, LinkError, Unmoved};
 use hansa_sim::kernel::{self, Hub};
 use hansa_sim::protocol::{Message, Record};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::time::Time;
 
 /// Bytes besides frames, beyond the overhead of packets.
@@ -170,8 +170,8 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
         let _ = write!(
             text,
             "\n    since its last progress report: {}, {}",
-            counted(frames, "frame"),
-            counted(bytes as u64, "byte")
+            format_counted(frames, "frame"),
+            format_counted(bytes as u64, "byte")
         );
         if let Some((come, announced)) = link.receiver.partial_frame() {
             let _ = write!(text, "\n    and {come} of the {announced} bytes of an incomplete frame");

@@ -20,7 +20,7 @@ use hansa_sim::kernel::Hub;
 use hansa_sim::protocol::{Message, Record};
 use hansa_sim::recovery::journal::Item;
 use hansa_sim::recovery::{Divergence, Rehearsal, Repeats};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 /// All that a run needs to let lost processes return.
 pub struct Returns<'w> {
@@ -176,7 +176,7 @@ impl HubDriver<'_, '_, '_> {
             hub.now().time,
             here.as_secs_f64(),
             since.elapsed().saturating_sub(here).as_secs_f64(),
-            counted(repeated.values().sum::<u64>(), "frame")
+            format_counted(repeated.values().sum::<u64>(), "frame")
         ));
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
         match lost.is_empty() {
@@ -202,7 +202,10 @@ impl HubDriver<'_, '_, '_> {
                 let seconds = since.elapsed().as_secs_f64();
                 let who = &links[*leaf].label;
                 let frames = repeated[leaf];
-                err::note(&format!("{who} is back after {seconds:.1} s: it has repeated {}", counted(frames, "frame")));
+                err::note(&format!(
+                    "{who} is back after {seconds:.1} s: it has repeated {}",
+                    format_counted(frames, "frame")
+                ));
             }
         }
         self.stall.as_mut().reset(tokio::time::Instant::now() + self.watch.stall_after);
@@ -285,8 +288,10 @@ impl HubDriver<'_, '_, '_> {
         *at = place;
         let text = failure.to_string();
         if *count > LOSSES_MAX {
-            let text =
-                format!("{text}\n  it was lost {} before the run made any progress", counted((*count).into(), "time"));
+            let text = format!(
+                "{text}\n  it was lost {} before the run made any progress",
+                format_counted((*count).into(), "time")
+            );
             return Err(Failure::LostPeer { label: link.label.clone(), text });
         }
         let first = text.lines().next().unwrap_or_default();

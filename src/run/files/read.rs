@@ -25,9 +25,9 @@ pub fn verify_results(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     }
     let mut damage = changed_files(a, &sides.0.manifest)?;
     damage.extend(changed_files(b, &sides.1.manifest)?);
-    let comparison = hansa_report::compare(sides.0, sides.1)
+    let comparison = hansa_report::compare_logs(sides.0, sides.1)
         .map_err(|error| Failure::System(format!("cannot read the events: {}", io_reason(&error))))?;
-    let same = comparison.same() && damage.is_empty();
+    let same = comparison.is_same_run() && damage.is_empty();
     if json {
         out::always(&format!("{:#}\n", comparison.json(&damage)))?;
         return if same { Ok(()) } else { Err(Failure::Told(Failure::DIFFERENT)) };

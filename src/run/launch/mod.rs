@@ -30,7 +30,7 @@ use super::signals::{Interrupts, PANICKED};
 use super::terminal::ItemCounter;
 use super::{Failure, Verbosity, current_verbosity, err, pin, typed_words};
 use hansa_report::Input;
-use hansa_sim::protocol::handshake::{Party, TopologyHash, label};
+use hansa_sim::protocol::handshake::{Party, TopologyHash, parties_label};
 use hansa_sim::topology::Topology;
 use router::{NoRouter, Router, RouterEnd, Routers, look_at};
 
@@ -507,7 +507,7 @@ async fn start_member(
     let mut lifeline = process.stdin.take().expect("standard input is a pipe");
     hand_over(&meeting.authority.issue(&parties, 30).map_err(system_failure)?, &mut lifeline).await;
     let lifeline = Some(lifeline);
-    let label = label(&parties);
+    let label = parties_label(&parties);
     let told = label.clone();
     tokio::spawn(async move {
         if let Ok(status) = process.wait().await {

@@ -38,7 +38,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     let written_in = loaded.path();
     let mut absent = Absent::default();
     let mut missed = BTreeSet::new();
-    for (_, wanted) in wanted_programs(topology, &Roster::of(topology)) {
+    for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
             absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));
             continue;
@@ -75,9 +75,11 @@ pub fn look_for(loaded: &Loaded) -> Absent {
 /// The key of a topology that names the program.
 fn program_key(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
-        Wanted::Hub(system, HubProgram::Bidder, _) => format!("{}.bidder.command", topology.systems[system].row().key),
+        Wanted::Hub(system, HubProgram::Bidder, _) => {
+            format!("{}.bidder.command", topology.systems[system].system_row().key)
+        }
         Wanted::Hub(system, HubProgram::Allocator, _) => {
-            format!("{}.allocator.command", topology.systems[system].row().key)
+            format!("{}.allocator.command", topology.systems[system].system_row().key)
         }
         Wanted::Manager(site, _) => format!("site.{}.command", topology.sites[site].name),
         Wanted::Planner(user) => format!("user.{}.command", topology.users[user].name),

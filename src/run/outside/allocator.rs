@@ -7,7 +7,7 @@ use hansa_sim::grid::Site;
 use hansa_sim::protocol::outside::allocator::{
     Allocation, AllocationQuery, AllocatorAnswer, AllocatorFacts, AllocatorQuestion, AllocatorSite,
 };
-use hansa_sim::protocol::outside::seconds;
+use hansa_sim::protocol::outside::to_seconds;
 use hansa_sim::roles::outside::CheckedProgram;
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::reservation::{Allocates, Reservation};
@@ -32,7 +32,7 @@ pub fn greet_allocator(around: &RunContext<'_>, talk: Talk, system: usize) -> Re
 
 fn describe_site(site: &Site) -> AllocatorSite<'_> {
     // Millionths, like the microseconds of a second.
-    AllocatorSite { name: &site.name, nodes: site.cores, speed: seconds(site.speed_millionths) }
+    AllocatorSite { name: &site.name, nodes: site.cores, speed: to_seconds(site.speed_millionths) }
 }
 
 struct AllocatorProgram {
@@ -42,14 +42,14 @@ struct AllocatorProgram {
 }
 
 impl Allocates for AllocatorProgram {
-    fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
+    fn choose_candidate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
         self.program.request_answer(now, AllocatorQuestion::new(query, &self.sites), AllocatorAnswer::allocation)
     }
 }
 
 impl CheckedProgram for AllocatorProgram {
-    fn refuse(&mut self, now: Time, why: &str) {
-        self.program.refuse(now, why);
+    fn refuse_answer(&mut self, now: Time, why: &str) {
+        self.program.refuse_answer(now, why);
     }
 
     fn has_failed(&self) -> bool {

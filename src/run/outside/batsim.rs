@@ -12,7 +12,7 @@ use super::talk::{Talk, Trouble};
 use super::{ProgramFault, RunContext};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Endpoint;
-use hansa_sim::protocol::outside::batsim::{BatsimReply, begins, ends, happens};
+use hansa_sim::protocol::outside::batsim::{BatsimReply, begin_message, end_message, events_message};
 use hansa_sim::protocol::outside::{Advice, SiteEvent};
 use hansa_sim::roles::outside::{CheckedProgram, Decides};
 use hansa_sim::systems::ExternalDecider;
@@ -58,7 +58,7 @@ pub fn greet_batsim(around: &RunContext<'_>, begun: BegunBatsim) -> Result<Exter
     let site = &around.topology.sites[site];
     let fault = around.fault.clone();
     let mut program = BatsimProgram { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
-    program.begun = Some(program.request_decision(Time::ZERO, &begins(&site.name, site.cores))?);
+    program.begun = Some(program.request_decision(Time::ZERO, &begin_message(&site.name, site.cores))?);
     program.ends_well = true;
     let decider: Box<dyn Decides> = Box::new(program);
     Ok(Box::new(decider))
@@ -85,25 +85,25 @@ impl BatsimProgram {
 }
 
 impl Decides for BatsimProgram {
-    fn begin(&mut self) -> Advice {
+    fn initial_actions(&mut self) -> Advice {
         self.begun.take().unwrap_or_default()
     }
 
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
-        self.request_decision(now, &happens(now, happened)).unwrap_or_else(|trouble| {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+        self.request_decision(now, &events_message(now, happened)).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);
             Advice::default()
         })
     }
 
     /// Batsim never takes a job back.
-    fn hears_of_recalls(&self) -> bool {
+    fn accepts_recalls(&self) -> bool {
         false
     }
 }
 
 impl CheckedProgram for BatsimProgram {
-    fn refuse(&mut self, now: Time, why: &str) {
+    fn refuse_answer(&mut self, now: Time, why: &str) {
         self.fault.record_trouble(self.talk.fault_text(why).into(), now);
     }
 
@@ -117,7 +117,7 @@ impl Drop for BatsimProgram {
     fn drop(&mut self) {
         if self.ends_well && !self.fault.is_set() {
             self.talk.limit_wait(GOODBYE_WITHIN);
-            let _: Result<Value, Trouble> = self.talk.request_json(&ends(self.last), EXPECTED);
+            let _: Result<Value, Trouble> = self.talk.request_json(&end_message(self.last), EXPECTED);
         }
     }
 }

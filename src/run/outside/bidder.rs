@@ -8,9 +8,9 @@ use super::lines::LineProgram;
 use super::talk::{Talk, Trouble};
 use hansa_sim::grid::{JobId, Site, TaskId};
 use hansa_sim::protocol::outside::bidder::{BidderAnswer, BidderFacts, BidderQuestion, ClusterLine, TaskLine};
-use hansa_sim::protocol::outside::seconds;
+use hansa_sim::protocol::outside::to_seconds;
 use hansa_sim::roles::outside::CheckedProgram;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use hansa_sim::systems::market::{AskWhen, BestBid, Market};
@@ -25,7 +25,7 @@ pub fn greet_bidder(around: &RunContext<'_>, talk: Talk, system: usize) -> Resul
     let sites = topology.sites.iter().map(|site| cluster_line(site, &topology.kinds)).collect();
     let ask = foreign.ask.word();
     let winner = foreign.winner.word();
-    let facts = BidderFacts { ask, winner, tick: seconds(market.tick.micros()), sites };
+    let facts = BidderFacts { ask, winner, tick: to_seconds(market.tick.micros()), sites };
     let bidder = BidderProgram {
         winner: match foreign.winner {
             BestBid::Smallest => Winner::Smallest,
@@ -58,23 +58,23 @@ struct BidderProgram {
 }
 
 impl BidPolicy for BidderProgram {
-    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
         self.known.borrow().get(&id_of(bidder)).copied().unwrap_or(0.0)
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         self.winner
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         self.trend
     }
 
-    fn is_asked_together(&self) -> bool {
+    fn needs_announcement(&self) -> bool {
         true
     }
 
-    fn ask_together(&self, bidders: &[Bidder<'_>], at: &Instant) {
+    fn announce_bidders(&self, bidders: &[Bidder<'_>], at: &Instant) {
         if bidders.is_empty() || self.has_failed() {
             return;
         }
@@ -87,7 +87,8 @@ impl BidPolicy for BidderProgram {
         };
         let bids = self.program.borrow_mut().request_answer(at.now, question, |answer: BidderAnswer| {
             if answer.bids.len() != bidders.len() {
-                let counts = (counted(answer.bids.len() as u64, "bid"), counted(bidders.len() as u64, "task"));
+                let counts =
+                    (format_counted(answer.bids.len() as u64, "bid"), format_counted(bidders.len() as u64, "task"));
                 return Err(format!("gives {} for {} (question {})", counts.0, counts.1, answer.ask));
             }
             Ok(answer.bids)
@@ -96,7 +97,7 @@ impl BidPolicy for BidderProgram {
         known.extend(bidders.iter().map(id_of).zip(bids));
     }
 
-    fn forget(&mut self, job: JobId) {
+    fn forget_job(&mut self, job: JobId) {
         let tasks = TaskId { job, index: 0 }..=TaskId { job, index: u32::MAX };
         self.over.get_mut().extend(self.known.get_mut().extract_if(tasks, |_, _| true).map(|(task, _)| task));
     }
@@ -115,12 +116,12 @@ fn task_line<'a>(bidder: &Bidder<'a>, kinds: &'a [String]) -> TaskLine<'a> {
     TaskLine {
         task: id_of(bidder).to_string(),
         job: bidder.job.id,
-        submitted: seconds(bidder.job.arrive.micros()),
-        runtime: seconds(task.runtime.micros()),
+        submitted: to_seconds(bidder.job.arrive.micros()),
+        runtime: to_seconds(task.runtime.micros()),
         cores: task.cores,
         kind: kinds.get(usize::from(task.kind.0)).map_or("", String::as_str),
-        rank: seconds(bidder.rank.micros()),
-        critical_path: seconds(bidder.critical_path.micros()),
+        rank: to_seconds(bidder.rank.micros()),
+        critical_path: to_seconds(bidder.critical_path.micros()),
         worth: &bidder.job.worth,
     }
 }

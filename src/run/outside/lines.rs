@@ -66,7 +66,7 @@ impl LineProgram {
     fn read_answer<A: Answer>(&mut self, now: Time, content: impl Serialize) -> Result<A, Trouble> {
         self.asked += 1;
         let answer: A = self.talk.request_json(&Question::new(A::KIND, self.asked, now, content), A::EXAMPLE)?;
-        match answer.ask() {
+        match answer.question_number() {
             same if same == self.asked => Ok(answer),
             other => Err(self
                 .talk
@@ -77,7 +77,7 @@ impl LineProgram {
 }
 
 impl CheckedProgram for LineProgram {
-    fn refuse(&mut self, now: Time, why: &str) {
+    fn refuse_answer(&mut self, now: Time, why: &str) {
         self.fault.record_trouble(self.talk.fault_text(why).into(), now);
     }
 

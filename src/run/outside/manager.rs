@@ -18,7 +18,7 @@ pub fn greet_manager(around: &RunContext<'_>, talk: Talk, site: usize) -> Result
 }
 
 impl Decides for LineProgram {
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.request_answer(now, ManagerQuestion::new(happened), |answer: ManagerAnswer| answer.advice(now))
     }
 }

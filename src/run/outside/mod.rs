@@ -33,7 +33,7 @@ use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::{self, Tongue};
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, beside};
+use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, path_beside};
 use talk::{Talk, Trouble};
 
 pub use absent::look_for;
@@ -141,7 +141,7 @@ fn wanted_programs<'a>(topology: &'a Topology, roster: &Roster) -> Vec<(ActorId,
             let (conversation, program) = topology.systems[index].hub_program()?;
             Some(Wanted::Hub(index, conversation, program))
         }
-        Role::Site(site) => Some(Wanted::Manager(site, managers::tongue(&topology.sites[site].scheduler)?)),
+        Role::Site(site) => Some(Wanted::Manager(site, managers::program_protocol(&topology.sites[site].scheduler)?)),
         Role::User(user) => (topology.users[user].behaviour == Behaviour::External).then_some(Wanted::Planner(user)),
         Role::Exchange => None,
     };
@@ -155,12 +155,12 @@ pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> boo
 
 /// True if a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
-    !wanted_programs(topology, &Roster::of(topology)).is_empty()
+    !wanted_programs(topology, &Roster::of_topology(topology)).is_empty()
 }
 
 /// The external program that decides for an actor, in words: "site york's manager `python3 manager.py`".
 pub fn describe_programs(topology: &Topology) -> BTreeMap<ActorId, String> {
-    wanted_programs(topology, &Roster::of(topology))
+    wanted_programs(topology, &Roster::of_topology(topology))
         .into_iter()
         .map(|(id, wanted)| (id, describe_program(topology, wanted)))
         .collect()
@@ -169,7 +169,7 @@ pub fn describe_programs(topology: &Topology) -> BTreeMap<ActorId, String> {
 /// The files that commands name, on which the results of a run depend.
 pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
-    for (_, wanted) in wanted_programs(topology, &Roster::of(topology)) {
+    for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
         let conf = match wanted {
             Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
             _ => None,
@@ -181,7 +181,7 @@ pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
                 && !files.iter().any(|file| file.path == path)
                 && let Ok(bytes) = std::fs::read(&path)
             {
-                files.push(Input::of(&path, &bytes));
+                files.push(Input::of_file(&path, &bytes));
             }
         }
     }
@@ -234,13 +234,13 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
 
 /// The `slurm.conf` of each site that a Slurm manages, as comments below the topology.
 pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
-    let sites = topology.sites.iter().filter(|site| managers::tongue(&site.scheduler) == Some(Tongue::Slurm));
+    let sites = topology.sites.iter().filter(|site| managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm));
     sites.map(|site| slurm::conf_comment(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
 }
 
 /// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
 fn resolve_word(word: &str, written_in: &str) -> String {
-    let path = beside(written_in, word);
+    let path = path_beside(written_in, word);
     match Path::new(&path).is_file() {
         // Without a folder it would be looked for among the system's programs.
         true if !path.contains('/') => format!("./{path}"),
@@ -282,7 +282,7 @@ pub fn start_programs(
 ) -> Result<(ExternalDeciders, ProgramFault), Failure> {
     let fault = ProgramFault::new(stop);
     let around = RunContext { topology, written_in, stop, clocks, fault: &fault };
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let mut begun = Vec::new();
     for (id, wanted) in wanted_programs(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
         let who = describe_program(topology, wanted);

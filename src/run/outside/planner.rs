@@ -20,7 +20,7 @@ pub fn greet_planner(around: &RunContext<'_>, talk: Talk, user: usize) -> Result
 }
 
 impl Plans for LineProgram {
-    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
+    fn plan_actions(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
         self.request_answer(now, PlannerQuestion::new(heard), PlannerAnswer::advice)
     }
 }

@@ -15,7 +15,7 @@ use super::starting::cannot_start;
 use super::zmtp::{Caller, Requester};
 use crate::spawn_thread;
 use hansa_sim::grid::Endpoint;
-use hansa_sim::protocol::outside::brief;
+use hansa_sim::protocol::outside::shorten_output;
 
 /// Time limit for a program to leave when the run is over.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -102,7 +102,7 @@ impl Talk {
         serde_json::from_str(&answer).map_err(|error| {
             let text = format!(
                 "answers `{}`, which is not a valid answer (expected one like {expected}): {error}",
-                brief(&answer)
+                shorten_output(&answer)
             );
             self.fault_text(&text).into()
         })
@@ -112,7 +112,9 @@ impl Talk {
         let began = Instant::now();
         match self.answers.try_recv() {
             Ok(Ok(early)) => {
-                return Err(self.fault_text(&format!("writes `{}` without having been asked", brief(&early))).into());
+                return Err(self
+                    .fault_text(&format!("writes `{}` without having been asked", shorten_output(&early)))
+                    .into());
             }
             Ok(Err(fault)) => return Err(self.ended_or(&fault).into()),
             Err(_) => {}
@@ -182,8 +184,11 @@ impl Talk {
             let Some(running) = &mut self.running else { break };
             if let Some(status) = running.exit_status() {
                 let last = running.last_words();
-                let last =
-                    if last.is_empty() { last } else { format!("; the last line that it printed: `{}`", brief(&last)) };
+                let last = if last.is_empty() {
+                    last
+                } else {
+                    format!("; the last line that it printed: `{}`", shorten_output(&last))
+                };
                 return self.fault_text(&format!("has ended before the run was over ({status}){last}"));
             }
             std::thread::sleep(Duration::from_millis(10));

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::program::ANSWER_MAX;
 use hansa_sim::grid::Endpoint;
-use hansa_sim::protocol::outside::brief;
+use hansa_sim::protocol::outside::shorten_output;
 
 /// A connection for questions.
 pub struct Requester<S> {
@@ -73,7 +73,7 @@ impl<S: Read + Write> Requester<S> {
         let mechanism = &theirs[12..32];
         if !mechanism.starts_with(b"NULL\0") {
             let name = String::from_utf8_lossy(mechanism).trim_end_matches('\0').to_owned();
-            return Err(format!("uses ZeroMQ's security mechanism {}, where NULL was expected", brief(&name)));
+            return Err(format!("uses ZeroMQ's security mechanism {}, where NULL was expected", shorten_output(&name)));
         }
         let mut requester = Requester { stream };
         let Frame { flags, body } = requester.read_frame(ANSWER_MAX)?;
@@ -83,7 +83,7 @@ impl<S: Read + Write> Requester<S> {
         match socket_type(&body[6..]).as_deref() {
             Some("REP" | "ROUTER") => Ok(requester),
             other => {
-                let other = brief(other.unwrap_or("none"));
+                let other = shorten_output(other.unwrap_or("none"));
                 Err(format!("has a ZeroMQ socket of type {other}, where REP was expected"))
             }
         }
@@ -172,7 +172,7 @@ fn write_frame(out: &mut Vec<u8>, flags: u8, body: &[u8]) {
 /// The other side's reason for a refusal.
 fn refusal_reason(command: &[u8]) -> Option<String> {
     let reason = command.strip_prefix(b"\x05ERROR")?;
-    let reason = brief(&String::from_utf8_lossy(reason.get(1..).unwrap_or_default()));
+    let reason = shorten_output(&String::from_utf8_lossy(reason.get(1..).unwrap_or_default()));
     Some(format!("refuses the connection: {reason}"))
 }
 

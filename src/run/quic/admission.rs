@@ -24,7 +24,7 @@ use super::{
 use crate::identity::{CertificateNames, Identity};
 use crate::sanitize::{mark_reported, sanitize_line_up_to};
 use hansa_sim::protocol::codec::{self, CodecError, FRAME_MAX};
-use hansa_sim::protocol::handshake::{Hello, NAMED, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, label};
+use hansa_sim::protocol::handshake::{Hello, NAMED, PROTOCOL, Party, RELEASE, TopologyHash, Welcome, parties_label};
 
 /// Number of concurrent handshakes from which a newcomer first has to prove that packets reach it at its address.
 const PROOF_FROM: usize = 32;
@@ -162,7 +162,7 @@ impl Listener {
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
                 Some(Obituary { label: who, process }) = self.gone.1.recv() => {
-                    let is_gone = |peer: &&Peer| peer.process == process && label(&peer.parties) == who;
+                    let is_gone = |peer: &&Peer| peer.process == process && parties_label(&peer.parties) == who;
                     let its = self.waiting.values().filter(is_gone);
                     its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));
                 }
@@ -170,7 +170,7 @@ impl Listener {
                     // None if another process has taken its place already.
                     let Some(peer) = self.waiting.remove(&id) else { continue };
                     if let WireError::Closed { close: Some(Close::Failed), reason } = why {
-                        return Err(mark_reported(&label(&peer.parties), &reason));
+                        return Err(mark_reported(&parties_label(&peer.parties), &reason));
                     }
                     tracing::warn!("{} left before the run began: {why}", list_parties(&peer.parties));
                     door.vacate_after(&peer.parties, &peer.connection);
@@ -398,7 +398,7 @@ fn gave_up(error: &quinn::ConnectionError) -> bool {
 async fn read_hello(connection: &Connection) -> Result<(Hello, FrameSender, FrameReceiver), Refusal> {
     let (send, receive) = connection.quic.accept_bi().await.map_err(WireError::from)?;
     let mut receiver = FrameReceiver::new(receive, HELLO_MAX);
-    let hello = codec::decode(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
+    let hello = codec::decode_frame(receiver.next().await?.ok_or(Refusal::Mute)?).map_err(Refusal::NoHello)?;
     Ok((hello, FrameSender::new(send, connection), receiver.with_frame_max(FRAME_MAX)))
 }
 

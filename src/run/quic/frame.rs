@@ -19,7 +19,7 @@ const BUFFER: usize = 16 << 10;
 pub fn encode_frame<T: Serialize>(value: &T, out: &mut Vec<u8>) -> Result<(), CodecError> {
     let start = out.len();
     out.extend_from_slice(&[0; HEADER]);
-    if let Err(error) = codec::encode(value, out) {
+    if let Err(error) = codec::encode_frame(value, out) {
         out.truncate(start);
         return Err(error);
     }
@@ -267,24 +267,24 @@ mod tests {
             let room = (factor * FRAME_MAX).checked_add_signed(beyond).unwrap();
             let up = |mail, log| Up { acked: 9, floor: Stamp::NEVER, done: Stamp::ZERO, finished: true, mail, log };
             let probe = mail(small, 2_000);
-            let each = codec::length(&probe).unwrap().div_ceil(2_000) + 1;
+            let each = codec::encoded_length(&probe).unwrap().div_ceil(2_000) + 1;
             let letters = if by_log { 10 } else { room / each };
             let mail = mail(small, letters as u32);
             // Records that fill the rest as well as they can.
-            let mut left = room.saturating_sub(codec::length(&up(mail.clone(), Vec::new())).unwrap());
+            let mut left = room.saturating_sub(codec::encoded_length(&up(mail.clone(), Vec::new())).unwrap());
             let mut log = Vec::new();
             while left >= 20 {
                 let record = record((left / 11).clamp(1, 100_000) as u32);
-                left = left.saturating_sub(codec::length(&record).unwrap());
+                left = left.saturating_sub(codec::encoded_length(&record).unwrap());
                 log.push(record);
             }
             let whole = up(mail, log);
             let before = Promise::default();
             let mut out = Vec::new();
             let frames = encode_in_pieces(whole.clone(), |up| up.cut(before), &mut out).unwrap();
-            let pieces: Vec<Up<Message, Record>> = frame_contents(&out).map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Up<Message, Record>> = frame_contents(&out).map(|f| codec::decode_frame(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
-            prop_assert_eq!(frames > 1, codec::length(&whole).unwrap() > FRAME_MAX);
+            prop_assert_eq!(frames > 1, codec::encoded_length(&whole).unwrap() > FRAME_MAX);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| !piece.finished && piece.floor == before.floor));
             prop_assert!(pieces.iter().flat_map(|piece| &piece.mail).eq(&whole.mail));
             prop_assert!(pieces.iter().flat_map(|piece| &piece.log).eq(&whole.log));
@@ -292,7 +292,7 @@ mod tests {
             let whole = Down { grant: Stamp::NEVER, then: Instruction::Finish, mail: whole.mail };
             out.clear();
             let frames = encode_in_pieces(whole.clone(), Down::cut, &mut out).unwrap();
-            let pieces: Vec<Down<Message>> = frame_contents(&out).map(|f| codec::decode(f).unwrap()).collect();
+            let pieces: Vec<Down<Message>> = frame_contents(&out).map(|f| codec::decode_frame(f).unwrap()).collect();
             prop_assert_eq!(pieces.len() as u64, frames);
             prop_assert!(pieces.iter().rev().skip(1).all(|piece| piece.then == Instruction::Wait));
             prop_assert_eq!(pieces.last().unwrap().then, Instruction::Finish);

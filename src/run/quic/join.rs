@@ -230,7 +230,7 @@ async fn greet_router(connection: Connection, hello: &[u8]) -> Result<Joined, Gr
         welcome = answer => welcome?.ok_or(WireError::Truncated)?,
         () = is_unconfirmed(&connection) => return Err(Greeting::Wire(WireError::Silent)),
     };
-    let Welcome { missing, awaited } = codec::decode(welcome).map_err(Greeting::Decode)?;
+    let Welcome { missing, awaited } = codec::decode_frame(welcome).map_err(Greeting::Decode)?;
     Ok(Joined { missing, awaited, sender, receiver, connection })
 }
 

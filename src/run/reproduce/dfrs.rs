@@ -11,7 +11,7 @@ use super::super::{Failure, logs, out};
 use super::{Making, PAGE, PaperProgram, publish_files};
 use hansa_papers::dfrs;
 use hansa_sim::grid::{JobId, TaskId};
-use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, bound, run};
+use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, compute_bound, run_alone};
 use hansa_sim::time::Time;
 
 /// Usual CPU time of a trace or a week under all algorithms.
@@ -31,7 +31,7 @@ pub fn reproduce_dfrs(
     let pieces = extent.pieces(weeks.len());
     let program =
         PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces, seconds: &|_| SECONDS_PER_TRACE, key };
-    let work = |settings: &dfrs::Settings, piece: &dfrs::Piece| dfrs::rows(*settings, *piece, &weeks);
+    let work = |settings: &dfrs::Settings, piece: &dfrs::Piece| dfrs::run_piece(*settings, *piece, &weeks);
     let Some(variants) = program.run(choosing, making, |settings, _| *settings, work)? else { return Ok(()) };
     let mut judged = Vec::new();
     let mut outcomes = Vec::new();
@@ -43,7 +43,7 @@ pub fn reproduce_dfrs(
     let report = ChoiceReport::of_variants(&file.choices, &judged);
     let outcome = &outcomes[0];
     let tables = outcome.tables_text();
-    let verdicts = outcome.verdicts();
+    let verdicts = outcome.verdicts_text();
     let shown = format!("{tables}\n{}", report.for_terminal(&verdicts));
     let files = [
         ("runs.csv", outcome.runs_csv()),
@@ -52,7 +52,7 @@ pub fn reproduce_dfrs(
         (PAGE, outcome.page(&report.html)),
     ];
     report.publish(&making.out)?;
-    publish_files(&making.out, &files, &dfrs::figures::figures(outcome), &shown)
+    publish_files(&making.out, &files, &dfrs::figures::draw_figures(outcome), &shown)
 }
 
 /// The weeks of the longest log of HPC2N in a folder.
@@ -78,7 +78,7 @@ fn read_weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
             folder.display()
         )));
     };
-    let weeks = dfrs::weeks(&trace);
+    let weeks = dfrs::split_weeks(&trace);
     let left_out: usize = weeks.iter().map(|week| week.left_out).sum();
     out::unless_quiet(&format!(
         "{}: {} weeks, {} jobs; {left_out} without run time or size, or too large, were left out\n",
@@ -91,15 +91,15 @@ fn read_weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
 
 /// Speed of this machine at sharing nodes, in CPU seconds, for the paper's claim of speed.
 fn measure_speed() -> dfrs::Speed {
-    let (trace, crowd) = dfrs::timed();
+    let (trace, crowd) = dfrs::speed_inputs();
     let rules =
         |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");
     let best = rules(dfrs::BEST);
     let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
     let all = Events { come, ..Events::default() };
     dfrs::Speed {
-        run: cpu_seconds(|| drop(run(best, dfrs::NODES, &trace, |_, _, _| {}))),
-        bound: cpu_seconds(|| _ = bound(dfrs::NODES, &trace)),
+        run: cpu_seconds(|| drop(run_alone(best, dfrs::NODES, &trace, |_, _, _| {}))),
+        bound: cpu_seconds(|| _ = compute_bound(dfrs::NODES, &trace)),
         mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &all))),
     }
 }

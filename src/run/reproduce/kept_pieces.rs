@@ -107,7 +107,7 @@ fn head_line(fingerprint: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hansa_report::{Status, pretty};
+    use hansa_report::{Status, pretty_json};
 
     /// Numbers that are kept for an experiment.
     fn kept(folder: &Path, fingerprint: &str, fresh: bool) -> BTreeMap<usize, f64> {
@@ -133,7 +133,7 @@ mod tests {
                 status: Status::Complete,
                 repeats: Vec::new(),
             };
-            std::fs::write(folder.join(STATE), pretty(&state)).unwrap();
+            std::fs::write(folder.join(STATE), pretty_json(&state)).unwrap();
         };
         state("two");
         kept(folder, "one", false);

@@ -4,8 +4,8 @@ use super::super::choosing::{ChoiceReport, Choosing, judge_variants, rows_of};
 use super::super::sweep::{FileCache, Sweeping, Swept, run_experiment};
 use super::super::{Failure, out};
 use super::{PAGE, publish_files};
-use hansa_papers::market::{Extent, Outcome, TOPOLOGY, figures};
-use hansa_report::experiment::{Experiment, Findings, RunRow, Variant, verdicts};
+use hansa_papers::market::{Extent, Outcome, TOPOLOGY, draw_figures};
+use hansa_report::experiment::{Experiment, Findings, RunRow, Variant, judge_experiment};
 
 /// Files beside the results, for `hansa sweep`.
 const EXPERIMENT_FILE: &str = "experiment.toml";
@@ -13,7 +13,7 @@ const TOPOLOGY_FILE: &str = "topology.toml";
 
 /// Runs the market paper's experiment.
 pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failure> {
-    let experiment = extent.experiment(TOPOLOGY_FILE);
+    let experiment = extent.experiment_text(TOPOLOGY_FILE);
     let mut files = FileCache::default();
     files.add_file(EXPERIMENT_FILE, experiment.as_str());
     files.add_file(TOPOLOGY_FILE, TOPOLOGY);
@@ -27,7 +27,7 @@ pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failu
     let report = ChoiceReport::of_variants(&swept.experiment.choices, &judged);
     let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone()).ok_or_else(lacking)?;
     let summary = outcome.summary_text();
-    let verdicts = outcome.verdicts();
+    let verdicts = outcome.verdicts_text();
     let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));
     report.publish(&swept.out)?;
     let files = [
@@ -38,7 +38,7 @@ pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failu
         ("verdicts.txt", verdicts),
         (PAGE, outcome.page()),
     ];
-    publish_files(&swept.out, &files, &figures(&outcome), &shown)
+    publish_files(&swept.out, &files, &draw_figures(&outcome), &shown)
 }
 
 /// The experiment of the variant that the figures show, its rows, and the verdicts of all variants.
@@ -49,7 +49,7 @@ fn usual_variant(swept: &Swept, choosing: &Choosing) -> Result<JudgedVariants, F
         return Ok((one, rows_of(&judged[0].0, &swept.rows), judged));
     }
     let variant = choosing.selected_variants(&swept.experiment.choices)?.swap_remove(0);
-    let findings = verdicts(&swept.experiment, &swept.rows).unwrap_or_default();
+    let findings = judge_experiment(&swept.experiment, &swept.rows).unwrap_or_default();
     Ok((swept.experiment.clone(), swept.rows.clone(), vec![(variant, findings)]))
 }
 

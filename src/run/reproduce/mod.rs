@@ -26,7 +26,7 @@ use super::sweep::{Label, SweepPart, SweepShare, SweepState, await_shares};
 use super::terminal::ItemCounter;
 use super::{Failure, err, out};
 use hansa_report::experiment::{Figure, ProgramFile, Variant};
-use hansa_report::{Status, pretty};
+use hansa_report::{Status, pretty_json};
 use kept_pieces::{KeptPieces, MadePieces};
 
 pub use dfrs::reproduce_dfrs;
@@ -242,7 +242,7 @@ fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize)
         status: Status::Complete,
         repeats: Vec::new(),
     };
-    replace_file(&folder.join(STATE), pretty(&state))
+    replace_file(&folder.join(STATE), pretty_json(&state))
 }
 
 /// Name of the page in the results.

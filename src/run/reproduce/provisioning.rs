@@ -35,7 +35,7 @@ pub fn reproduce_provisioning(
     }
     let report = ChoiceReport::of_variants(&file.choices, &judged);
     let (outcome, rows) = &outcomes[0];
-    let verdicts = outcome.verdicts();
+    let verdicts = outcome.verdicts_text();
     let shown = report.for_terminal(&verdicts).to_owned();
     let files = [
         ("runs.csv", runs_csv(rows)),
@@ -45,7 +45,7 @@ pub fn reproduce_provisioning(
         (PAGE, outcome.page(&report.html)),
     ];
     report.publish(&making.out)?;
-    publish_files(&making.out, &files, &figures::figures(outcome), &shown)
+    publish_files(&making.out, &files, &figures::draw_figures(outcome), &shown)
 }
 
 /// Searches for the queue of virtual reservations whose chances are those that the thesis prints.
@@ -54,10 +54,12 @@ pub fn calibrate_queue(extent: Extent, choosing: &Choosing, making: &Making) -> 
     let variant = choosing.selected_variants(&file.choices)?.swap_remove(0);
     let settings = file.settings(&variant.selection);
     let key = format!("search {extent:?} {settings:?}");
-    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all(), key };
-    let Some(fits) = make_all(pieces, making, |queue| Fit::of(&extent, &settings, *queue))? else { return Ok(()) };
-    let text = calibration::text(&extent, &fits);
-    replace_file(&making.out.join("calibration.csv"), calibration::csv(&fits))?;
+    let pieces = Pieces { paper: "provisioning", what: "queues", all: Queue::all_queues(), key };
+    let Some(fits) = make_all(pieces, making, |queue| Fit::fit_queue(&extent, &settings, *queue))? else {
+        return Ok(());
+    };
+    let text = calibration::calibration_text(&extent, &fits);
+    replace_file(&making.out.join("calibration.csv"), calibration::calibration_csv(&fits))?;
     replace_file(&making.out.join("calibration.txt"), text.as_str())?;
     out::unless_quiet(&format!("{text}\nall queues in {}\n", making.out.join("calibration.csv").display()))
 }

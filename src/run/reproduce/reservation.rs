@@ -3,14 +3,14 @@
 use super::super::Failure;
 use super::super::choosing::{ChoiceReport, Choosing};
 use super::{Making, PAGE, PaperProgram, publish_files};
-use hansa_papers::reservation::{Extent, Outcome, Piece, choices, figures, runs_csv};
+use hansa_papers::reservation::{Extent, Outcome, Piece, figures, read_choices, runs_csv};
 
 /// Usual CPU time of a request under all policies.
 const SECONDS_PER_REQUEST: f64 = 0.000_012;
 
 /// Runs the reservation paper's experiment.
 pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
-    let file = choices();
+    let file = read_choices();
     let key = format!("{extent:?}");
     let seconds = |_: &Piece| SECONDS_PER_REQUEST * f64::from(extent.requests);
     let program = PaperProgram {
@@ -31,13 +31,13 @@ pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Makin
     for one in variants {
         let rows: Vec<_> = one.results.into_iter().flatten().collect();
         let outcome = Outcome::of(extent, one.settings, &rows);
-        judged.push((one.variant, outcome.findings()));
+        judged.push((one.variant, outcome.judge_claims()));
         outcomes.push((outcome, rows));
     }
     let report = ChoiceReport::of_variants(&file.choices, &judged);
     let (outcome, rows) = &outcomes[0];
     let summary = outcome.summary_text();
-    let verdicts = outcome.verdicts();
+    let verdicts = outcome.verdicts_text();
     let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));
     let files = [
         ("runs.csv", runs_csv(rows)),
@@ -47,5 +47,5 @@ pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Makin
         (PAGE, outcome.page(&report.html)),
     ];
     report.publish(&making.out)?;
-    publish_files(&making.out, &files, &figures::figures(outcome), &shown)
+    publish_files(&making.out, &files, &figures::draw_figures(outcome), &shown)
 }

@@ -16,8 +16,8 @@ use super::job_store::{JobStore, KEPT_JOBS};
 use super::made::{MADE, MadeRun, MadeRuns};
 use super::part::SweepPart;
 use hansa_report::experiment::{Experiment, Run, RunRow, Table};
-use hansa_report::{RunOutcomes, Status, pretty};
-use hansa_sim::settings::counted;
+use hansa_report::{RunOutcomes, Status, pretty_json};
+use hansa_sim::settings::format_counted;
 
 pub const RUNS: &str = "runs.csv";
 
@@ -150,7 +150,7 @@ impl<'a> SweepBook<'a> {
             let left_out = if left_out.is_empty() { left_out } else { format!("; {left_out}") };
             err::note(&format!(
                 "note: the experiment has changed: {there} of {} are in {} already{left_out}",
-                counted(work.count() as u64, "run"),
+                format_counted(work.count() as u64, "run"),
                 out.display()
             ));
         }
@@ -167,7 +167,7 @@ impl<'a> SweepBook<'a> {
             status: Status::Partial("not finished yet".to_owned()),
             repeats: work.experiment.repeated_keys(),
         };
-        replace_file(&out.join(STATE), pretty(&state))?;
+        replace_file(&out.join(STATE), pretty_json(&state))?;
         let table = Table::of(work.experiment);
         let append = |name: &str| {
             let path = out.join(name);
@@ -201,7 +201,7 @@ impl<'a> SweepBook<'a> {
     pub fn add(&mut self, run: &Run, made: &MadeRun, jobs: Option<&RunOutcomes>) -> Result<(), Failure> {
         jobs.map_or(Ok(()), |jobs| self.jobs.add(&made.inputs, jobs))?;
         let row = made.row(self.work.experiment, run).expect("a run has all metrics");
-        let line = self.table.line(&row);
+        let line = self.table.row_line(&row);
         self.rows.insert(row.run, row);
         self.write_made(made)?;
         self.file.write_all(line.as_bytes()).map_err(|error| operation_failure("write", &self.out.join(RUNS), &error))
@@ -238,7 +238,7 @@ impl<'a> SweepBook<'a> {
             Err(failure) => Status::Partial(failure.to_string()),
         };
         replace_file(&self.out.join(RUNS), rows_text(&self.table, &self.rows))?;
-        replace_file(&self.out.join(STATE), pretty(&self.state))?;
+        replace_file(&self.out.join(STATE), pretty_json(&self.state))?;
         Ok(self.rows.into_values().collect())
     }
 }
@@ -306,7 +306,7 @@ fn check_empty(out: &Path) -> Result<(), Failure> {
 pub fn changed_failure(out: &Path, work: &SweepWork<'_>, state: &SweepState) -> Failure {
     let of_ours = state.experiment == work.experiment.name && state.part == work.part.map(|part| part.to_string());
     let now = match of_ours && state.runs != work.count() {
-        true => format!(", which now has {}", counted(work.count() as u64, "run")),
+        true => format!(", which now has {}", format_counted(work.count() as u64, "run")),
         false => String::new(),
     };
     Failure::Input(format!(
@@ -330,10 +330,10 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
     let runs: BTreeMap<usize, Run> = work.runs().map(|run| (run.number, run)).collect();
     let mut rows = BTreeMap::new();
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        let row = table.parse(line).filter(|row| runs.get(&row.run).is_some_and(|run| run.values == row.values));
+        let row = table.parse_row(line).filter(|row| runs.get(&row.run).is_some_and(|run| run.values == row.values));
         match row {
             Some(row) => drop(rows.insert(row.run, row)),
-            None if number == 0 && line == table.header() => {}
+            None if number == 0 && line == table.header_line() => {}
             None if !line.ends_with('\n') => {}
             None => {
                 let path = path.display();
@@ -348,5 +348,5 @@ pub fn read_rows(out: &Path, work: &SweepWork<'_>) -> Result<BTreeMap<usize, Run
 }
 
 fn rows_text(table: &Table, rows: &BTreeMap<usize, RunRow>) -> String {
-    [table.header()].into_iter().chain(rows.values().map(|row| table.line(row))).collect()
+    [table.header_line()].into_iter().chain(rows.values().map(|row| table.row_line(row))).collect()
 }

@@ -13,8 +13,8 @@ use super::book::{SweepWork, find_made};
 use super::made::MadeRuns;
 use super::{CheckedExperiment, FileCache, Sweeping, make_run, read_checked, settings_of};
 use hansa_report::experiment::{Run, RunRow, idle_seeds};
-use hansa_sim::numerals::span;
-use hansa_sim::settings::counted;
+use hansa_sim::numerals::format_span;
+use hansa_sim::settings::format_counted;
 
 /// Most runs that are listed.
 const LISTED_MAX: usize = 12;
@@ -38,7 +38,7 @@ pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result
     let axes = experiment.axes.iter().map(|axis| format!("{} of {}", axis.values.len(), axis.key));
     let mut text = format!(
         "{share}{} ({}) in {}: {} there already, {} to make\n",
-        counted(work.count() as u64, "run"),
+        format_counted(work.count() as u64, "run"),
         axes.collect::<Vec<_>>().join(", "),
         out.display(),
         made.rows.len(),
@@ -69,12 +69,12 @@ pub fn dry_run(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result
 }
 
 fn times_text(runs: usize) -> String {
-    format!("the times of {}", counted(runs as u64, "run"))
+    format!("the times of {}", format_counted(runs as u64, "run"))
 }
 
 fn estimate_text(seconds: f64, threads: usize, from: &str) -> String {
-    let threads_told = counted(threads as u64, "thread");
-    format!("about {} on {threads_told}, {from}\n", span(seconds / threads as f64))
+    let threads_told = format_counted(threads as u64, "thread");
+    format!("about {} on {threads_told}, {from}\n", format_span(seconds / threads as f64))
 }
 
 /// Sum of the times of the missing runs: each takes the mean of those that differ from it in seeds only, or of all if
@@ -129,9 +129,9 @@ fn time_trial(work: &SweepWork<'_>, missing: &[Run], files: &FileCache, threads:
         }
         None => {
             let limit = TRIAL_MAX.as_secs_f64();
-            let least = span(limit * missing.len() as f64 / threads as f64);
-            let threads = counted(threads as u64, "thread");
-            format!("more than {least} on {threads}: {which} was stopped after {}\n", span(limit))
+            let least = format_span(limit * missing.len() as f64 / threads as f64);
+            let threads = format_counted(threads as u64, "thread");
+            format!("more than {least} on {threads}: {which} was stopped after {}\n", format_span(limit))
         }
     })
 }

@@ -57,7 +57,7 @@ impl JobStore {
 
 fn frame_of(inputs: &str, outcomes: &RunOutcomes) -> io::Result<Vec<u8>> {
     let mut packed = Vec::new();
-    codec::pack(outcomes, &mut packed).map_err(io::Error::other)?;
+    codec::pack_value(outcomes, &mut packed).map_err(io::Error::other)?;
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(&packed)?;
     let content = encoder.finish()?;
@@ -90,7 +90,7 @@ pub fn read_kept_jobs(out: &Path) -> Result<KeptJobs, Failure> {
     let unpacked = |content: &[u8]| {
         let mut packed = Vec::new();
         GzDecoder::new(content).take(CONTENT_MAX).read_to_end(&mut packed).ok()?;
-        codec::unpack::<RunOutcomes>(&packed).ok()
+        codec::unpack_value::<RunOutcomes>(&packed).ok()
     };
     Ok(complete_frames(&bytes).filter_map(|(inputs, content)| Some((inputs.to_owned(), unpacked(content)?))).collect())
 }

@@ -16,7 +16,7 @@ use super::super::input::read_plain;
 use super::book::{RUNS, SweepState, SweepWork, changed_failure, read_rows};
 use hansa_report::WorkDone;
 use hansa_report::experiment::{DIGEST, Experiment, Run, RunRow};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 pub const MADE: &str = "runs.jsonl";
 
@@ -163,7 +163,7 @@ impl MadeRuns {
             0 => String::new(),
             others => format!(
                 "{} no longer belong{} to the experiment: left out of rows and means, kept in {MADE}",
-                counted(others as u64, "earlier run"),
+                format_counted(others as u64, "earlier run"),
                 if others == 1 { "s" } else { "" }
             ),
         }

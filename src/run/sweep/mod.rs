@@ -39,10 +39,10 @@ use super::outside::{self, Stop};
 use super::pool::in_parallel;
 use super::terminal::ItemCounter;
 use hansa_report::experiment::answer::{Answers, ContestRun, NoAnswer, answer_panels, find_metric};
-use hansa_report::experiment::means::{csv, means, page};
-use hansa_report::experiment::{self, Experiment, Findings, Run, RunRow, Table, verdicts};
-use hansa_report::{RunOutcomes, Summary, WorkDone, pretty};
-use hansa_sim::settings::counted;
+use hansa_report::experiment::means::{compute_means, means_csv, means_page};
+use hansa_report::experiment::{self, Experiment, Findings, Run, RunRow, Table, judge_experiment};
+use hansa_report::{RunOutcomes, Summary, WorkDone, pretty_json};
+use hansa_sim::settings::format_counted;
 use hansa_sim::topology::{self, InvalidInput, Loaded};
 
 /// Options of a sweep.
@@ -88,7 +88,7 @@ pub struct Swept {
 impl Swept {
     /// The number of runs and their place, in words.
     pub fn describe_runs(&self) -> String {
-        let runs = counted(self.rows.len() as u64, "run");
+        let runs = format_counted(self.rows.len() as u64, "run");
         let path = self.out.join(RUNS);
         match self.part {
             Some(part) => format!("share {part}: {runs} in {}\n", path.display()),
@@ -108,12 +108,12 @@ impl Swept {
                 ChoiceReport::of_variants(&self.experiment.choices, judged).publish(&self.out)?;
                 judged.first().map(|(_, findings)| findings.clone())
             }
-            None => verdicts(&self.experiment, &self.rows),
+            None => judge_experiment(&self.experiment, &self.rows),
         };
         match &findings {
             Some(findings) => {
-                let runs = counted(self.rows.len() as u64, "run");
-                let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.counts());
+                let runs = format_counted(self.rows.len() as u64, "run");
+                let head = format!("The claims of {path}, judged by {runs}: {}.\n", findings.verdict_counts());
                 replace_file(&file, head + &findings.text())?;
             }
             // Verdicts of an earlier version of the file would look like its own.
@@ -135,7 +135,7 @@ impl Swept {
         };
         match answer_panels(&self.experiment, &self.rows, against, by, &find) {
             Ok(answers) => {
-                replace_file(&self.out.join(ANSWER), pretty(&answers.json()))?;
+                replace_file(&self.out.join(ANSWER), pretty_json(&answers.json()))?;
                 Ok(Some(answers))
             }
             Err(NoAnswer::Nothing) => Ok(None),
@@ -145,7 +145,7 @@ impl Swept {
 
     /// Facts on a page: its origin, and the file with its numbers.
     pub fn page_facts(&self, path: &str, numbers: &str) -> [String; 2] {
-        let runs = counted(self.rows.len() as u64, "run");
+        let runs = format_counted(self.rows.len() as u64, "run");
         [
             format!("Of {path} on {}: {runs}.", self.experiment.topology),
             format!("{RUNS} has one row per run, with its digest; {numbers} has all numbers of this page."),
@@ -155,7 +155,7 @@ impl Swept {
 
 /// Verdicts for the terminal.
 pub fn verdict_list(findings: Option<&Findings>) -> String {
-    let told = |findings: &Findings| format!("claims: {}\n{}", findings.counts(), findings.list());
+    let told = |findings: &Findings| format!("claims: {}\n{}", findings.verdict_counts(), findings.verdict_list());
     findings.map_or(String::new(), told)
 }
 
@@ -172,13 +172,13 @@ pub fn run_sweep(path: &str, by: Option<&str>, sweeping: &Sweeping) -> Result<()
         // Means need all rows.
         return super::out::unless_quiet(&swept.describe_runs());
     }
-    let means = means(&swept.experiment, &swept.rows);
+    let means = compute_means(&swept.experiment, &swept.rows);
     let findings = swept.judge_claims(path)?;
-    replace_file(&swept.out.join(MEANS), csv(&means))?;
+    replace_file(&swept.out.join(MEANS), means_csv(&means))?;
     let answers = swept.answer_question(0, by)?;
     let facts = swept.page_facts(path, MEANS);
-    replace_file(&swept.out.join(MEANS_PAGE), page(&means, answers.as_ref(), findings.as_ref(), &facts))?;
-    let note = means.note().map_or(String::new(), |note| format!("{note}\n"));
+    replace_file(&swept.out.join(MEANS_PAGE), means_page(&means, answers.as_ref(), findings.as_ref(), &facts))?;
+    let note = means.repeats_note().map_or(String::new(), |note| format!("{note}\n"));
     super::out::unless_quiet(&format!(
         "{}{}{note}{}{}: the page of their means\n",
         answers.map_or(String::new(), |answers| answers.text()),
@@ -309,7 +309,7 @@ fn read_checked(
     files: &mut FileCache,
     choosing: &Choosing,
 ) -> Result<(Experiment, CheckedExperiment), Failure> {
-    let experiment = experiment::read(path, &mut |path| files.read_file(path)).map_err(|diagnostics| {
+    let experiment = experiment::read_experiment(path, &mut |path| files.read_file(path)).map_err(|diagnostics| {
         let is_topology = input::has_key(path, &["site", "user"]) && !input::has_key(path, &["vary"]);
         let is_program = input::has_key(path, &["program"]) && !input::has_key(path, &["topology"]);
         match (is_topology, is_program) {
@@ -326,12 +326,12 @@ fn read_checked(
 /// Reads the topology of every run, so that a sweep begins only if it can be finished.
 fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
     let version = env!("CARGO_PKG_VERSION");
-    let mut all = format!("{version}\n{}", Table::of(experiment).header());
+    let mut all = format!("{version}\n{}", Table::of(experiment).header_line());
     let (mut wrong, mut inputs): (Vec<String>, Vec<String>) = Default::default();
     let mut told = experiment.remarks.clone();
     let mut jobs = 0;
     for run in experiment.runs() {
-        match topology::load(&experiment.topology, &run.overrides, &mut |path| files.read_file(path)) {
+        match topology::read_topology(&experiment.topology, &run.overrides, &mut |path| files.read_file(path)) {
             Ok(loaded) => {
                 let programs = outside::program_files(&loaded.topology, &experiment.topology);
                 let programs = programs.iter().map(|file| format!("{} {}\n", file.path, file.hash));
@@ -413,7 +413,8 @@ fn run_missing(
 
 /// The topology of a run, from files that have been read with the experiment.
 pub fn load_run(experiment: &Experiment, run: &Run, files: &FileCache) -> Result<Loaded, Failure> {
-    topology::load(&experiment.topology, &run.overrides, &mut |path| files.reread_file(path)).map_err(input_failure)
+    topology::read_topology(&experiment.topology, &run.overrides, &mut |path| files.reread_file(path))
+        .map_err(input_failure)
 }
 
 /// A run with the outcomes of its jobs, if these are kept.

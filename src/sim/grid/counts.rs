@@ -40,7 +40,7 @@ struct StepIndex {
 
 impl Counts {
     /// Builds from `(start, end, count)` in any order, in O(n log n).
-    pub fn of(busy: impl IntoIterator<Item = (Time, Time, u32)>) -> Counts {
+    pub fn from_bookings(busy: impl IntoIterator<Item = (Time, Time, u32)>) -> Counts {
         let mut changes: Vec<(Time, i64)> = Vec::new();
         for (start, end, count) in busy {
             changes.extend([(start, i64::from(count)), (end, -i64::from(count))]);
@@ -419,7 +419,7 @@ mod tests {
         counts.insert(second(1), second(2), 1);
         counts.remove(second(1), second(2), 1);
         assert!(counts.blocks.is_empty());
-        counts = Counts::of(listed.iter().map(|(from, until)| (*from, *until, 1)));
+        counts = Counts::from_bookings(listed.iter().map(|(from, until)| (*from, *until, 1)));
         rest.iter().for_each(|(from, until)| counts.insert(*from, *until, 1));
         while !placed.is_empty() {
             let (from, until) = placed.swap_remove(stream.int(0, placed.len() as u64 - 1) as usize);
@@ -470,7 +470,9 @@ mod tests {
                 blocks = blocks.max(counts.blocks.len());
                 agrees(&counts, &table, now, &mut stream);
             }
-            let again = Counts::of(placed.iter().map(|(from, until, count)| (second(*from), second(*until), *count)));
+            let again = Counts::from_bookings(
+                placed.iter().map(|(from, until, count)| (second(*from), second(*until), *count)),
+            );
             again.check(second(0));
             agrees(&again, &table, now, &mut stream);
         }

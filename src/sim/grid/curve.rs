@@ -47,7 +47,7 @@ pub enum CurvePart {
 impl Curve {
     /// A curve that is 1 until `initial`, goes through the points `(slr, value)` and is 0 from `final_` on.
     pub fn new(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<Curve, CurveError> {
-        check(initial, final_, points)?;
+        check_points(initial, final_, points)?;
 
         // Adding a zero turns the negative one into the other.
         let inner = points.iter().map(|&(slr, value)| (slr, value + 0.0));
@@ -123,7 +123,7 @@ impl Curve {
     }
 }
 
-fn check(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<(), CurveError> {
+fn check_points(initial: f64, final_: f64, points: &[(f64, f64)]) -> Result<(), CurveError> {
     for (number, part) in [(initial, CurvePart::Initial), (final_, CurvePart::Final)] {
         // Areas are sums of two heights times a width, so twice the curve's width must be a number too.
         if !(2.0 * number).is_finite() {
@@ -254,12 +254,12 @@ mod tests {
     fn deserialised_curves_are_checked() {
         let curve = Curve::new(2.0, 6.0, &[(3.0, 0.8)]).unwrap();
         let mut bytes = Vec::new();
-        codec::encode(&curve, &mut bytes).unwrap();
-        assert_eq!(codec::decode::<Curve>(&bytes).unwrap(), curve);
+        codec::encode_frame(&curve, &mut bytes).unwrap();
+        assert_eq!(codec::decode_frame::<Curve>(&bytes).unwrap(), curve);
 
         let mut bytes = Vec::new();
-        codec::encode(&PlainCurve { initial: 6.0, final_: 2.0, points: vec![] }, &mut bytes).unwrap();
-        assert!(codec::decode::<Curve>(&bytes).is_err());
+        codec::encode_frame(&PlainCurve { initial: 6.0, final_: 2.0, points: vec![] }, &mut bytes).unwrap();
+        assert!(codec::decode_frame::<Curve>(&bytes).is_err());
         assert_eq!(
             serde_json::from_str::<Curve>(r#"{"initial": 2, "final": 6, "points": [[3, 0.8]]}"#).unwrap(),
             curve

@@ -123,7 +123,9 @@ impl Failure {
         let width = f64::from(task) * f64::from(nodes.len()) / f64::from(site.max(1));
         match drawn.per {
             Per::Node => often * width,
-            Per::Site => often * (1.0 - spared(nodes.len().into(), drawn.struck(nodes.len().into()), width)),
+            Per::Site => {
+                often * (1.0 - spared_probability(nodes.len().into(), drawn.struck(nodes.len().into()), width))
+            }
         }
     }
 }
@@ -137,7 +139,7 @@ impl Drawn {
 
 /// Probability that none of `width` nodes is among the `struck` ones of all; a fraction of a node counts
 /// proportionally. O(min(struck, width)), and at most about six times the root of all.
-fn spared(all: u64, struck: u64, width: f64) -> f64 {
+fn spared_probability(all: u64, struck: u64, width: f64) -> f64 {
     let whole = width.floor() as u64;
     let part = width.fract();
     let of = |width: u64| {
@@ -173,12 +175,12 @@ mod tests {
                 let its = (1_u32 << width) - 1;
                 let count = choices.len() as f64;
                 let expected = choices.into_iter().filter(|bits| bits & its == 0).count() as f64 / count;
-                let found = spared(all.into(), struck.into(), width.into());
+                let found = spared_probability(all.into(), struck.into(), width.into());
                 assert!((found - expected).abs() < 1e-12, "{width} of {all}, {struck}: {found} {expected}");
             }
         }
         // A fraction of a node counts proportionally.
-        assert_eq!(spared(4, 1, 0.5), 3.5 / 4.0);
-        assert_eq!(spared(1_000_000, 500_000, 500_000.0), 0.0);
+        assert_eq!(spared_probability(4, 1, 0.5), 3.5 / 4.0);
+        assert_eq!(spared_probability(1_000_000, 500_000, 500_000.0), 0.0);
     }
 }

@@ -18,8 +18,8 @@ impl Graph {
     pub fn new(tasks: usize, edges: &[Edge]) -> Graph {
         let mut lists = vec![0; 2 * (tasks + 1 + edges.len())].into_boxed_slice();
         let (successors, predecessors) = lists.split_at_mut(tasks + 1 + edges.len());
-        fill(successors, tasks, edges.iter().map(|edge| (edge.from, edge.to)));
-        fill(predecessors, tasks, edges.iter().map(|edge| (edge.to, edge.from)));
+        write_lists(successors, tasks, edges.iter().map(|edge| (edge.from, edge.to)));
+        write_lists(predecessors, tasks, edges.iter().map(|edge| (edge.to, edge.from)));
         Graph { tasks, lists }
     }
 
@@ -57,7 +57,7 @@ impl Graph {
 }
 
 /// Writes the lists of one direction, from pairs of a list and an item.
-fn fill(lists: &mut [u32], count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) {
+fn write_lists(lists: &mut [u32], count: usize, pairs: impl Iterator<Item = (u32, u32)> + Clone) {
     let (starts, items) = lists.split_at_mut(count + 1);
     for (list, _) in pairs.clone() {
         starts[list as usize + 1] += 1;

@@ -96,12 +96,12 @@ impl EdgeId {
     pub const HOME: u32 = u32::MAX;
 
     /// Transfer of a job's input to its one task.
-    pub fn input(job: JobId) -> EdgeId {
+    pub fn for_input(job: JobId) -> EdgeId {
         EdgeId { job, from: EdgeId::HOME, to: 0 }
     }
 
     /// Transfer of the output of a job's one task back to its user.
-    pub fn output(job: JobId) -> EdgeId {
+    pub fn for_output(job: JobId) -> EdgeId {
         EdgeId { job, from: 0, to: EdgeId::HOME }
     }
 }

@@ -13,7 +13,7 @@ pub struct Layers {
 
 impl Layers {
     /// Builds from ascending `(node, tasks)`.
-    pub fn of(counts: &[(u32, u32)]) -> Layers {
+    pub fn from_counts(counts: &[(u32, u32)]) -> Layers {
         let highest = counts.iter().map(|count| count.1).max().unwrap_or(0);
         let mut layers = (0..highest).map(|layer| {
             let mut nodes = NodeSet::default();
@@ -41,10 +41,10 @@ mod tests {
 
     #[test]
     fn a_node_is_in_as_many_layers_as_it_has_tasks() {
-        let layers = Layers::of(&[(0, 1), (1, 3), (2, 2), (7, 1)]);
+        let layers = Layers::from_counts(&[(0, 1), (1, 3), (2, 2), (7, 1)]);
         let told: Vec<String> = layers.each().map(NodeSet::to_string).collect();
         assert_eq!(told, ["0-2 7", "1-2", "1"]);
-        assert_eq!(Layers::of(&[(3, 1), (4, 1)]), NodeSet::run(3, 4).into());
-        assert_eq!(Layers::of(&[]), Layers::default());
+        assert_eq!(Layers::from_counts(&[(3, 1), (4, 1)]), NodeSet::from_run(3, 4).into());
+        assert_eq!(Layers::from_counts(&[]), Layers::default());
     }
 }

@@ -114,7 +114,7 @@ impl NodeSet {
 /// Operations on sets that may overlap.
 impl NodeSet {
     /// The nodes `first..=last`.
-    pub fn run(first: u32, last: u32) -> NodeSet {
+    pub fn from_run(first: u32, last: u32) -> NodeSet {
         assert!(first <= last, "a run goes from its first node to its last");
         NodeSet { runs: SmallVec::from_slice(&[(first, last)]) }
     }
@@ -165,7 +165,7 @@ impl NodeSet {
         let (few, many) = if self.runs.len() <= other.runs.len() { (self, other) } else { (other, self) };
         let mut rest = &many.runs[..];
         few.runs.iter().any(|&(first, last)| {
-            rest = &rest[before(rest, first)..];
+            rest = &rest[runs_before(rest, first)..];
             rest.first().is_some_and(|run| run.0 <= last)
         })
     }
@@ -173,7 +173,7 @@ impl NodeSet {
     pub fn contains(&self, other: &NodeSet) -> bool {
         let mut rest = &self.runs[..];
         other.runs.iter().all(|&(first, last)| {
-            rest = &rest[before(rest, first)..];
+            rest = &rest[runs_before(rest, first)..];
             rest.first().is_some_and(|run| run.0 <= first && last <= run.1)
         })
     }
@@ -183,7 +183,7 @@ impl NodeSet {
         let mut common = NodeSet::default();
         let mut rest = &many.runs[..];
         for &(first, last) in &few.runs {
-            rest = &rest[before(rest, first)..];
+            rest = &rest[runs_before(rest, first)..];
             let within = rest.iter().take_while(|run| run.0 <= last);
             common.runs.extend(within.map(|run| (run.0.max(first), run.1.min(last))));
         }
@@ -231,7 +231,7 @@ impl NodeSet {
     /// Removes the nodes of `other` that are present.
     pub fn subtract(&mut self, other: &NodeSet) {
         for &(first, last) in &other.runs {
-            let from = before(&self.runs, first);
+            let from = runs_before(&self.runs, first);
             let to = from + self.runs[from..].partition_point(|run| run.0 <= last);
             if from == to {
                 continue;
@@ -262,7 +262,7 @@ impl NodeSet {
 const FEW: usize = 8;
 
 /// Number of runs before a node.
-fn before(runs: &[(u32, u32)], node: u32) -> usize {
+fn runs_before(runs: &[(u32, u32)], node: u32) -> usize {
     runs.partition_point(|run| run.1 < node)
 }
 

@@ -104,7 +104,7 @@ impl Invalid {
 
 impl Request {
     /// Request for a job of one task: nodes for its walltime.
-    pub fn of(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
+    pub fn from_job(job: &Job, ready: Time, deadline: Time) -> Result<Request, Invalid> {
         let [task] = job.tasks.as_slice() else { return Err(Invalid::NotOneTask) };
         Ok(Request { arrive: job.arrive, ready, duration: task.walltime, deadline, nodes: task.cores })
     }

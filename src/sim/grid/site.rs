@@ -38,7 +38,7 @@ impl Site {
     pub const USUAL_MEMORY: u64 = 8_000_000;
 
     /// A site without a name and cores: what its other keys are unless they are given.
-    pub fn usual() -> Site {
+    pub fn with_defaults() -> Site {
         Site {
             name: String::new(),
             cores: 0,
@@ -73,7 +73,7 @@ impl Reserved {
     }
 
     /// Nodes that any of these reserve at any time between the two.
-    pub fn over<'a>(all: impl Iterator<Item = &'a Reserved>, from: Time, until: Time) -> NodeSet {
+    pub fn nodes_within<'a>(all: impl Iterator<Item = &'a Reserved>, from: Time, until: Time) -> NodeSet {
         let mut nodes = NodeSet::default();
         all.filter(|one| one.from < until && from < one.until).for_each(|one| nodes.unite(&one.nodes));
         nodes

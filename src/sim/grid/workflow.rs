@@ -64,8 +64,8 @@ impl Workflow {
     /// Sorts the tasks topologically, which keeps an order that is topological already. The edges number the tasks in
     /// the order of the input.
     pub fn new(name: String, tasks: Vec<Step>, edges: Vec<Edge>) -> Result<Workflow, WorkflowError> {
-        check(&tasks, &edges)?;
-        let order = topological(&tasks, &edges)?;
+        check_workflow(&tasks, &edges)?;
+        let order = topological_order(&tasks, &edges)?;
 
         let mut number = vec![0u32; tasks.len()];
         for (place, &task) in order.iter().enumerate() {
@@ -128,7 +128,7 @@ impl Workflow {
     }
 }
 
-fn check(tasks: &[Step], edges: &[Edge]) -> Result<(), WorkflowError> {
+fn check_workflow(tasks: &[Step], edges: &[Edge]) -> Result<(), WorkflowError> {
     if tasks.is_empty() {
         return Err(WorkflowError::Empty);
     }
@@ -154,7 +154,7 @@ fn check(tasks: &[Step], edges: &[Edge]) -> Result<(), WorkflowError> {
 }
 
 /// Kahn's algorithm; among ready tasks, the first of the input goes first.
-fn topological(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError> {
+fn topological_order(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError> {
     let mut by_from: Vec<Edge> = edges.to_vec();
     by_from.sort_unstable();
     let mut waits = vec![0u32; tasks.len()];
@@ -174,12 +174,12 @@ fn topological(tasks: &[Step], edges: &[Edge]) -> Result<Vec<u32>, WorkflowError
             }
         }
     }
-    if order.len() == tasks.len() { Ok(order) } else { Err(cycle(tasks, edges, &waits)) }
+    if order.len() == tasks.len() { Ok(order) } else { Err(find_cycle(tasks, edges, &waits)) }
 }
 
 /// Finds a cycle among the tasks that still wait: each of them waits for another one of them, so following predecessors
 /// leads into a cycle.
-fn cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
+fn find_cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
     let mut before: Vec<Option<u32>> = vec![None; tasks.len()];
     for edge in edges.iter().filter(|edge| waits[edge.from as usize] > 0) {
         before[edge.to as usize].get_or_insert(edge.from);

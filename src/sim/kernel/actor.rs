@@ -10,7 +10,7 @@ use crate::time::{Span, Stamp, Time};
 pub trait Actor<M, R> {
     /// Handles all events of one stamp for this actor, ordered by (sender, sender's sequence number). The first batch
     /// of every actor holds [`Cause::Start`], at stamp zero.
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<M>>, out: &mut Outbox<M, R>);
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<M>>, out: &mut Outbox<M, R>);
 }
 
 /// Index of an actor in the topology's order; identical in every layout.

@@ -431,11 +431,11 @@ impl<M: Message, R> Hub<M, R> {
 
     /// Leaves with outstanding requests for records.
     pub fn asked(&self) -> Vec<usize> {
-        (0..self.leaves.len()).filter(|leaf| self.is_asked(*leaf)).collect()
+        (0..self.leaves.len()).filter(|leaf| self.awaits_records(*leaf)).collect()
     }
 
-    pub fn is_asked(&self, leaf: usize) -> bool {
-        self.leaves[leaf].is_asked()
+    pub fn awaits_records(&self, leaf: usize) -> bool {
+        self.leaves[leaf].awaits_records()
     }
 
     /// Nothing unsent can reach the leaf before this.
@@ -474,8 +474,8 @@ impl<M: Message, R> Hub<M, R> {
             unanswered: peer.unacked.len(),
             last_down: peer.last_down,
             last_up: peer.last_up,
-            blocks: peer.is_asked() || self.holds_up(leaf),
-            asked: peer.is_asked().then_some((peer.done, peer.asked)),
+            blocks: peer.awaits_records() || self.holds_up(leaf),
+            asked: peer.awaits_records().then_some((peer.done, peer.asked)),
             finished: peer.finished,
             messages_down: peer.messages_down,
             messages_up: peer.messages_up,
@@ -667,7 +667,7 @@ impl<M> LeafState<M> {
     }
 
     /// True if requested records are missing. Its last frame carries all of them.
-    fn is_asked(&self) -> bool {
+    fn awaits_records(&self) -> bool {
         self.done < self.asked && !self.finished
     }
 

@@ -12,7 +12,7 @@ use crate::time::{Span, Stamp};
 /// # Panics
 ///
 /// If an actor breaks a promise, or sends to an actor that does not exist.
-pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencies: &[Span]) -> Vec<Entry<R>> {
+pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencies: &[Span]) -> Vec<Entry<R>> {
     assert_eq!(actors.len(), latencies.len(), "every actor has one link");
     let mut due: BTreeMap<Key, Due<M>> = BTreeMap::new();
     let mut sent = vec![0; actors.len()];
@@ -34,7 +34,7 @@ pub fn run<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, latencie
 
         let mut out = Outbox::new();
         out.begin(now);
-        actors[actor].handle(now, &mut batch, &mut out);
+        actors[actor].handle_batch(now, &mut batch, &mut out);
 
         for action in out.actions {
             sent[actor] += 1;

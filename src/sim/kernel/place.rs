@@ -251,7 +251,7 @@ impl<M: Message, R> Place<M, R> {
         let resident = self.residents[to.index()].as_mut().expect("only actors that live here have anything pending");
         self.outbox.begin(now);
         self.activity.begin(to, now);
-        resident.actor.handle(now, &mut self.batch, &mut self.outbox);
+        resident.actor.handle_batch(now, &mut self.batch, &mut self.outbox);
         self.activity.end();
         self.batch.clear();
         let track = &mut self.tracks[track as usize];

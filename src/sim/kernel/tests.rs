@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::*;
-use crate::random::mix;
+use crate::random::mix_bits;
 use crate::time::{Span, Stamp, Time};
 
 type Cast = Vec<(ActorId, BoxedActor<Word, u64>)>;
@@ -39,7 +39,7 @@ impl Message for Word {
     fn foretold(&self, arrival: Stamp) -> Option<(Stamp, Word)> {
         let Reaction::After(least) = self.reaction() else { return None };
         let Word { life, patience, content } = *self;
-        let answer = Word { life: life.saturating_sub(1), patience: (content % 8) as u8, content: mix(content) };
+        let answer = Word { life: life.saturating_sub(1), patience: (content % 8) as u8, content: mix_bits(content) };
         let sent = Stamp::at(arrival.time + least + Span::from_micros(content % 3));
         (patience >= ORDER).then_some((sent, answer))
     }
@@ -59,7 +59,7 @@ const QUIET: u64 = 1 << 32;
 
 impl Gossip {
     fn draw(&mut self, below: u64) -> u64 {
-        self.state = mix(self.state);
+        self.state = mix_bits(self.state);
         self.state % below
     }
 
@@ -92,15 +92,17 @@ impl Gossip {
 }
 
 impl Actor<Word, u64> for Gossip {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         for event in batch.drain(..) {
-            self.state = mix(self.state ^ mix(now.time.micros()) ^ u64::from(now.step) << 32 ^ u64::from(event.from.0));
+            self.state = mix_bits(
+                self.state ^ mix_bits(now.time.micros()) ^ u64::from(now.step) << 32 ^ u64::from(event.from.0),
+            );
             match event.cause {
                 Cause::Start => self.talk(now.time, self.life, out),
                 Cause::Timer(QUIET) => {}
                 Cause::Timer(token) => self.talk(now.time + Span::from_micros(token >> 8), token as u8, out),
                 Cause::Message(word) => {
-                    self.state ^= mix(word.content);
+                    self.state ^= mix_bits(word.content);
                     match word.reaction() {
                         Reaction::Now => self.talk(now.time, word.life, out),
                         Reaction::After(span) => self.talk(now.time + span, word.life, out),
@@ -115,7 +117,7 @@ impl Actor<Word, u64> for Gossip {
 
 fn gossips(seed: u64, everybody: u32, life: u8) -> Cast {
     let gossip = |id| -> BoxedActor<Word, u64> {
-        Box::new(Gossip { id: ActorId(id), everybody, life, state: mix(seed ^ mix(id.into())) })
+        Box::new(Gossip { id: ActorId(id), everybody, life, state: mix_bits(seed ^ mix_bits(id.into())) })
     };
     (0..everybody).map(|id| (ActorId(id), gossip(id))).collect()
 }
@@ -178,7 +180,7 @@ impl Wires {
     }
 
     fn draw(&mut self, below: usize) -> usize {
-        self.chance = mix(self.chance);
+        self.chance = mix_bits(self.chance);
         (self.chance % below as u64) as usize
     }
 
@@ -299,7 +301,7 @@ impl Wires {
 
 /// Splits a frame at random, as if it were too long.
 fn pieces<F: Clone>(frame: F, chance: &mut u64, cut: &dyn Fn(F) -> Option<(F, F)>) -> Vec<F> {
-    *chance = mix(*chance);
+    *chance = mix_bits(*chance);
     match chance.is_multiple_of(3).then(|| cut(frame.clone())).flatten() {
         None => vec![frame],
         Some((first, rest)) => {
@@ -340,7 +342,7 @@ proptest! {
         let (homes, latencies) = lay_out(nodes, count);
         let everybody = homes.len() as u32;
 
-        let judged = judge::run(gossips(seed, everybody, life).into_iter().map(|(_, actor)| actor).collect(), &latencies);
+        let judged = judge::run_actors(gossips(seed, everybody, life).into_iter().map(|(_, actor)| actor).collect(), &latencies);
         let expected = inline(gossips(seed, everybody, life), latencies.clone());
         prop_assert_eq!(&expected, &judged);
         let mut wires = Wires::new(&homes, count, gossips(seed, everybody, life), latencies);
@@ -387,7 +389,7 @@ struct Hasty {
 }
 
 impl Actor<Word, u64> for Hasty {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         for event in batch.drain(..) {
             match (event.cause, self.floor) {
                 (Cause::Start, _) => {}
@@ -402,7 +404,7 @@ impl Actor<Word, u64> for Hasty {
 struct Opener(u8);
 
 impl Actor<Word, u64> for Opener {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         if batch[0].cause == Cause::Start {
             out.send(ActorId(1), Word { life: 0, patience: self.0, content: 0 });
         }
@@ -535,7 +537,7 @@ fn the_hub_names_the_leaf_that_blocks_it() {
 struct Late(u64);
 
 impl Actor<Word, u64> for Late {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         if batch[0].cause == Cause::Start {
             out.wake_at(Time::from_micros(Time::LATEST.micros() - self.0), 0);
         }
@@ -558,7 +560,7 @@ fn a_leaf_with_an_unlimited_grant_still_receives_the_end() {
 struct Planning(Time, bool);
 
 impl Actor<Word, u64> for Planning {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         out.log(1);
         match (&batch[0].cause, self.1) {
             (Cause::Start, false) => out.wake_at(self.0, 0),
@@ -636,7 +638,7 @@ fn a_frame_can_be_split_down_to_single_entries() {
 struct Echo;
 
 impl Actor<Word, u64> for Echo {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         for _ in batch.drain(..) {
             out.send(ActorId(0), Word { life: 0, patience: 0, content: 0 });
         }
@@ -656,7 +658,7 @@ fn an_endless_exchange_without_latency_is_an_error() {
 struct Does<F>(F);
 
 impl<F: FnMut(Cause<Word>, &mut Outbox<Word, u64>)> Actor<Word, u64> for Does<F> {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         batch.drain(..).for_each(|event| (self.0)(event.cause, out));
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::faults::Notice;
 use super::flows::{FlowId, RouteId};
-use super::transfers::after;
+use super::transfers::time_after;
 use super::{Faults, Paths, Transfers};
 use crate::grid::EdgeId;
 use crate::kernel::{ActorId, Outbox};
@@ -38,7 +38,7 @@ pub struct Network {
 impl Network {
     pub fn carrier<T>(self) -> Carrier<T> {
         match self.shared {
-            Some((exchange, sites)) => Carrier::over(exchange, sites, self.paths),
+            Some((exchange, sites)) => Carrier::over_network(exchange, sites, self.paths),
             None => Carrier::new(self.paths, self.faults),
         }
     }
@@ -89,7 +89,7 @@ impl<T> Carrier<T> {
     }
 
     /// Creates a carrier on a shared network; `sites` are the exchange's numbers of the owner's sites.
-    fn over(exchange: ActorId, sites: Vec<u32>, paths: Paths) -> Carrier<T> {
+    fn over_network(exchange: ActorId, sites: Vec<u32>, paths: Paths) -> Carrier<T> {
         let flows = Whereabouts::There { exchange, sites, free: Vec::new(), landed: Vec::new() };
         Carrier { paths, notes: Vec::new(), flows }
     }
@@ -126,7 +126,7 @@ impl<T> Carrier<T> {
                     *exchange,
                     Message::Ship(Ship { load, from: ends[0], to: ends[1], bytes, edge, on_behalf: false }),
                 );
-                (load as usize, after(now, paths.latency(from as usize, to as usize)))
+                (load as usize, time_after(now, paths.latency(from as usize, to as usize)))
             }
         };
         if self.notes.len() <= load {
@@ -191,7 +191,7 @@ impl Local {
         let way = || paths.route(ends.0 as usize, ends.1 as usize);
         let route = *route.or_insert_with(|| transfers.flows().route(&way()));
         match &mut self.faults {
-            None => (transfers.start(now, route, bytes), after(now, transfers.flows().latency(route))),
+            None => (transfers.start(now, route, bytes), time_after(now, transfers.flows().latency(route))),
             Some(faults) => faults.start(now, route, ends, bytes, transfers),
         }
     }
@@ -207,7 +207,7 @@ impl Local {
     fn catch_up(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Some(faults) = &mut self.faults {
             // No flow was under way, so there are no notes.
-            tell::<()>(faults.catch_up(now, self.transfers.flows()), &[], out);
+            log_notices::<()>(faults.catch_up(now, self.transfers.flows()), &[], out);
         }
     }
 
@@ -220,7 +220,7 @@ impl Local {
 
     fn tell<T>(&mut self, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
         if let Some(faults) = &mut self.faults {
-            tell(faults.take_notices(), notes, out);
+            log_notices(faults.take_notices(), notes, out);
         }
     }
 
@@ -239,7 +239,7 @@ impl Local {
 }
 
 /// Logs the effects of link failures.
-fn tell<T>(notices: Vec<Notice>, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
+fn log_notices<T>(notices: Vec<Notice>, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
     let edge = |flow: FlowId| notes[flow.index()].as_ref().expect("what is told of is under way").0;
     for notice in notices {
         out.log(match notice {

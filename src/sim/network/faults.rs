@@ -17,7 +17,7 @@ use super::Transfers;
 use super::flows::{FlowId, FlowMoment, Flows, RouteId};
 use super::link::LinkId;
 use super::map::{AdjacencyMap, PathTree};
-use super::transfers::after;
+use super::transfers::time_after;
 use crate::grid::{CableId, Interrupted, Outages};
 use crate::time::Time;
 
@@ -146,7 +146,7 @@ impl Faults {
     ) -> (FlowId, Time) {
         let flows = transfers.flows();
         let route = if bytes > 0 { self.open_way(ends, own, flows).unwrap_or(own) } else { own };
-        let active = after(now, flows.latency(route));
+        let active = time_after(now, flows.latency(route));
         let via = if route == own { Vec::new() } else { self.cables(route, flows) };
         let flow = transfers.start(now, route, bytes);
         if self.trips.len() <= flow.index() {
@@ -183,12 +183,12 @@ impl Faults {
         for flow in flows.take_held() {
             let trip = self.trips[flow.index()].as_mut().expect("what is stopped is on a trip");
             trip.left = flows.left(flow);
-            if cut(trip.route, flows).is_none() {
+            if broken_link(trip.route, flows).is_none() {
                 // It became active in the instant in which the link came up.
                 flows.go_on(flow, trip.route, trip.left, now.into());
                 continue;
             }
-            self.notices.push(Notice::Stalled { flow, left: whole(trip.left, trip.bytes) });
+            self.notices.push(Notice::Stalled { flow, left: whole_bytes(trip.left, trip.bytes) });
             open.push(flow);
         }
         if !back.is_empty() && self.rule == Interrupted::Reroute {
@@ -203,27 +203,27 @@ impl Faults {
         let mut trip = self.trips[flow.index()].expect("what is stopped is on a trip");
         let whole_way = match self.rule {
             Interrupted::Reroute => self.open_way(trip.ends, trip.own, flows),
-            Interrupted::Wait | Interrupted::Restart => cut(trip.route, flows).is_none().then_some(trip.route),
+            Interrupted::Wait | Interrupted::Restart => broken_link(trip.route, flows).is_none().then_some(trip.route),
         };
         let Some(route) = whole_way else {
-            let link = cut(trip.route, flows).expect("the way that it was on is one that there could be");
+            let link = broken_link(trip.route, flows).expect("the way that it was on is one that there could be");
             return self.waiting.entry(link).or_default().push(flow);
         };
         let (left, active, via) = match self.rule {
-            Interrupted::Restart => (trip.bytes as f64, after(now, flows.latency(route)), Vec::new()),
+            Interrupted::Restart => (trip.bytes as f64, time_after(now, flows.latency(route)), Vec::new()),
             _ if route == trip.route => (trip.left, now, Vec::new()),
-            _ => (trip.left, after(now, flows.latency(route)), self.cables(route, flows)),
+            _ => (trip.left, time_after(now, flows.latency(route)), self.cables(route, flows)),
         };
         trip.route = route;
         self.trips[flow.index()] = Some(trip);
         flows.go_on(flow, trip.route, left, active.into());
-        self.notices.push(Notice::Continued { flow, left: whole(left, trip.bytes), via, active });
+        self.notices.push(Notice::Continued { flow, left: whole_bytes(left, trip.bytes), via, active });
     }
 
     /// Route that is up: the own one if possible, else a detour if the rule allows it.
     fn open_way(&mut self, ends: (u32, u32), own: RouteId, flows: &mut Flows<FlowMoment>) -> Option<RouteId> {
-        if self.rule != Interrupted::Reroute || cut(own, flows).is_none() {
-            return cut(own, flows).is_none().then_some(own);
+        if self.rule != Interrupted::Reroute || broken_link(own, flows).is_none() {
+            return broken_link(own, flows).is_none().then_some(own);
         }
         let way = self.detours.way(ends, flows)?;
         Some(flows.route(&way))
@@ -257,12 +257,12 @@ impl Faults {
 }
 
 /// A link of a route that is down.
-fn cut(route: RouteId, flows: &Flows<FlowMoment>) -> Option<LinkId> {
+fn broken_link(route: RouteId, flows: &Flows<FlowMoment>) -> Option<LinkId> {
     flows.way(route).iter().copied().find(|link| flows.is_down(*link))
 }
 
 /// Rest in whole bytes: a started byte counts, an excess from rounding does not.
-fn whole(left: f64, bytes: u64) -> u64 {
+fn whole_bytes(left: f64, bytes: u64) -> u64 {
     if left >= bytes as f64 {
         return bytes;
     }

@@ -4,7 +4,7 @@ use super::{Link, Mode};
 use crate::grid::Interrupted;
 
 /// Rate of each flow, from the links of each.
-pub fn rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
+pub fn flow_rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
     // A link that flows do not share becomes one pipe for each of its flows.
     let mut pipes: Vec<(f64, Vec<usize>)> = Vec::new();
     for (id, link) in links.iter().enumerate() {
@@ -38,7 +38,7 @@ pub fn rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
 }
 
 /// End of each flow, from its release, its links and its volume.
-pub fn ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
+pub fn flow_ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
     let active_at =
         |flow: &(f64, Vec<usize>, f64)| flow.0 + flow.1.iter().map(|link| links[*link].latency).sum::<f64>();
     let mut left: Vec<f64> = flows.iter().map(|flow| flow.2).collect();
@@ -53,7 +53,7 @@ pub fn ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
         let active: Vec<usize> =
             (0..flows.len()).filter(|flow| ends[*flow].is_none() && active_at(&flows[*flow]) <= now).collect();
         let routes: Vec<&[usize]> = active.iter().map(|flow| &flows[*flow].1[..]).collect();
-        let rates = rates(links, &routes);
+        let rates = flow_rates(links, &routes);
         let waiting = flows.iter().map(active_at).filter(|at| *at > now);
         let ending = active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate);
         let Some(next) = waiting.chain(ending).reduce(f64::min) else { continue };
@@ -148,7 +148,7 @@ pub fn ends_among_outages(
 
         let active: Vec<usize> = (0..sent.len()).filter(|flow| stages[*flow] == Some(FlowState::Active)).collect();
         let routes: Vec<&[usize]> = active.iter().map(|flow| &ways[*flow][..]).collect();
-        let rates = rates(links, &routes);
+        let rates = flow_rates(links, &routes);
         let ending = active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate);
         let waiting = stages.iter().filter_map(|stage| match stage {
             Some(FlowState::Waiting(active)) => Some(*active),

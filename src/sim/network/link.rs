@@ -62,13 +62,13 @@ impl Efficiency {
     pub fn of(self, flows: u32) -> f64 {
         match self {
             Efficiency::None => 1.0,
-            Efficiency::Tcp => parallel(f64::from(flows)),
-            Efficiency::TcpSockets(sockets) => parallel(f64::from(flows) * f64::from(sockets)),
+            Efficiency::Tcp => parallel_share(f64::from(flows)),
+            Efficiency::TcpSockets(sockets) => parallel_share(f64::from(flows) * f64::from(sockets)),
         }
     }
 }
 
 /// Part of a link's capacity that this many parallel TCP flows obtain together.
-fn parallel(flows: f64) -> f64 {
+fn parallel_share(flows: f64) -> f64 {
     1.0 - 1.0 / (1.0 + 3.0 * flows)
 }

@@ -40,13 +40,13 @@ impl Stager {
     /// Starts the transfer of a job's input to its site. True if a transfer is needed.
     pub fn bring(&mut self, now: Time, job: JobId, staging: &Staging, site: ActorId, out: &mut Out) -> bool {
         let Staging { volumes, home } = *staging;
-        self.send(now, EdgeId::input(job), (home, self.number(site)), volumes.input, out)
+        self.send(now, EdgeId::for_input(job), (home, self.number(site)), volumes.input, out)
     }
 
     /// Starts the transfer of a job's output from its site to its home. True if a transfer is needed.
     pub fn bring_back(&mut self, now: Time, job: JobId, staging: &Staging, site: ActorId, out: &mut Out) -> bool {
         let Staging { volumes, home } = *staging;
-        self.send(now, EdgeId::output(job), (self.number(site), home), volumes.output, out)
+        self.send(now, EdgeId::for_output(job), (self.number(site), home), volumes.output, out)
     }
 
     /// True if a job at a site waits for a transfer of its input.

@@ -321,7 +321,7 @@ proptest! {
             let active: Vec<_> = started.iter().filter(under_way).collect();
             let routes: Vec<&[usize]> = active.iter().map(|flow| &flow.1[..]).collect();
             let rates: Vec<f64> = active.iter().map(|flow| flows.rate(flow.0)).collect();
-            for (rate, judged) in rates.iter().zip(judge::rates(&links, &routes)) {
+            for (rate, judged) in rates.iter().zip(judge::flow_rates(&links, &routes)) {
                 prop_assert!(close(*rate, judged), "{rate} is not {judged} at {next}");
             }
             check_fairness(&links, &routes, &rates)?;
@@ -340,7 +340,7 @@ proptest! {
         let mut ended = Vec::new();
         flows.advance(1e9, &mut ended);
         prop_assert!(ended.is_sorted_by(|a, b| a.at <= b.at));
-        for (flow, judged) in started.into_iter().zip(judge::ends(&links, &story)) {
+        for (flow, judged) in started.into_iter().zip(judge::flow_ends(&links, &story)) {
             let end = ended.iter().find(|ended| ended.flow == flow).expect("every flow ends").at;
             prop_assert!(close(end, judged), "{end} is not {judged}");
         }
@@ -360,7 +360,7 @@ proptest! {
         prop_assert_eq!(&whole_ends(&links, Time::from_micros(offset), &story), &ends);
 
         let exact: Vec<_> = story.iter().map(|(at, route, bytes)| (*at as f64, route.clone(), *bytes as f64)).collect();
-        for (end, judged) in ends.into_iter().zip(judge::ends(&links, &exact)) {
+        for (end, judged) in ends.into_iter().zip(judge::flow_ends(&links, &exact)) {
             let over = end as f64 - judged;
             prop_assert!((-1.001e-3..1.0 - 0.999e-3).contains(&over), "{end} is not {judged}, rounded up");
         }

@@ -55,6 +55,6 @@ impl Transfers {
 }
 
 /// Time at which a latency has elapsed; [`Time`] saturates if the latency exceeds it.
-pub(super) fn after(release: Time, latency: f64) -> Time {
+pub(super) fn time_after(release: Time, latency: f64) -> Time {
     release + Span::from_micros(latency as u64)
 }

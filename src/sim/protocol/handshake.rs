@@ -58,7 +58,7 @@ impl Party {
 }
 
 /// Label of the parties in one process: `site york`, `site york and durham`, `site york and 6 more`.
-pub fn label(parties: &[Party]) -> String {
+pub fn parties_label(parties: &[Party]) -> String {
     match parties {
         [] => "no member".to_owned(),
         [one] => one.to_string(),

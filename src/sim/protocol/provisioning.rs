@@ -186,7 +186,7 @@ pub enum HoldStep {
 
 impl HoldStep {
     /// The step that an order asks an answer for; None if it has none.
-    pub fn wanted(pledge: &Pledge) -> Option<HoldStep> {
+    pub fn of_pledge(pledge: &Pledge) -> Option<HoldStep> {
         match pledge {
             Pledge::Hold { .. } => Some(HoldStep::Hold),
             Pledge::Commit => Some(HoldStep::Commit),
@@ -195,7 +195,7 @@ impl HoldStep {
         }
     }
 
-    pub fn of(answer: &PledgeAnswer) -> HoldStep {
+    pub fn of_answer(answer: &PledgeAnswer) -> HoldStep {
         match answer {
             // Nothing runs in a hold that is not committed.
             PledgeAnswer::Refused(Denial::InUse) | PledgeAnswer::Cancelled => HoldStep::Cancel,
@@ -223,7 +223,7 @@ impl ReplyKey {
                 Some(ReplyKey::Number(*number))
             }
             Message::Coordinate(Coordinate { hold, pledge }) => {
-                HoldStep::wanted(pledge).map(|step| ReplyKey::Pledge(*hold, step))
+                HoldStep::of_pledge(pledge).map(|step| ReplyKey::Pledge(*hold, step))
             }
             Message::Return(Return { booking }) => Some(ReplyKey::Return(*booking)),
             Message::Recall(Recall { task }) => Some(ReplyKey::Recall(*task)),
@@ -237,7 +237,9 @@ impl ReplyKey {
             Message::Informed(Informed { number, .. }) | Message::Claimed(Claimed { number, .. }) => {
                 Some(ReplyKey::Number(*number))
             }
-            Message::Coordinated(Coordinated { hold, answer }) => Some(ReplyKey::Pledge(*hold, HoldStep::of(answer))),
+            Message::Coordinated(Coordinated { hold, answer }) => {
+                Some(ReplyKey::Pledge(*hold, HoldStep::of_answer(answer)))
+            }
             Message::Returned(Returned { booking, .. }) => Some(ReplyKey::Return(*booking)),
             Message::Recalled(Recalled { task, .. }) => Some(ReplyKey::Recall(*task)),
             _ => None,

@@ -71,17 +71,17 @@ impl JournalWriter {
                     Turn::Flush(Contact::Blockers) => FLUSH_BLOCKERS,
                     Turn::Ask => ASK,
                 });
-                number(after, out);
+                write_number(after, out);
             }
             Item::Down { leaf, frame } => {
                 out.push(DOWN);
-                number(leaf as u64, out);
+                write_number(leaf as u64, out);
                 out.extend_from_slice(frame);
             }
             Item::Up { after, leaf, frame } => {
                 out.push(UP);
-                number(after, out);
-                number(leaf as u64, out);
+                write_number(after, out);
+                write_number(leaf as u64, out);
                 out.extend_from_slice(frame);
             }
         }
@@ -121,7 +121,7 @@ impl JournalReader {
         }
         let Some(body) = rest.get(..length) else { return Next::More(HEADER + length) };
         let chain = xxh3_64_with_seed(body, self.chain);
-        if chain.to_le_bytes() != *check || item(body).is_none() {
+        if chain.to_le_bytes() != *check || parse_item(body).is_none() {
             return Next::Torn;
         }
         self.chain = chain;
@@ -136,10 +136,10 @@ impl JournalReader {
 
 /// Parses a record that a [`JournalReader`] has found.
 pub fn parse_record(record: &[u8]) -> Item<'_> {
-    item(&record[HEADER..]).expect("a reader finds only what tells something")
+    parse_item(&record[HEADER..]).expect("a reader finds only what tells something")
 }
 
-fn item(body: &[u8]) -> Option<Item<'_>> {
+fn parse_item(body: &[u8]) -> Option<Item<'_>> {
     let (what, mut rest) = body.split_first()?;
     let mut take = || {
         let (number, left) = take_number(rest)?;
@@ -171,7 +171,7 @@ fn item(body: &[u8]) -> Option<Item<'_>> {
 }
 
 /// Appends a number, seven bits a byte, the lowest first.
-fn number(mut value: u64, out: &mut Vec<u8>) {
+fn write_number(mut value: u64, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;

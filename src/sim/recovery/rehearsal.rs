@@ -60,7 +60,8 @@ impl Rehearsal {
             }
             Item::Up { after, leaf, frame } => {
                 self.run(hub, after)?;
-                let up = codec::decode(frame).map_err(|error| RehearsalError::Unreadable { item: number, error })?;
+                let up =
+                    codec::decode_frame(frame).map_err(|error| RehearsalError::Unreadable { item: number, error })?;
                 if leaf >= hub.leaves() {
                     return Err(other("has fewer processes than before"));
                 }
@@ -98,7 +99,7 @@ fn in_pieces(down: Down<Message>, leaf: usize, sent: &mut VecDeque<(usize, Vec<u
     let mut pieces = vec![down];
     while let Some(piece) = pieces.pop() {
         let mut frame = Vec::new();
-        match codec::encode(&piece, &mut frame) {
+        match codec::encode_frame(&piece, &mut frame) {
             Ok(()) => sent.push_back((leaf, frame)),
             Err(CodecError::TooLong(length)) => {
                 let (first, rest) = piece.cut().ok_or(CodecError::TooLong(length))?;

@@ -12,6 +12,6 @@ pub use user::{Follower, Followers, JobStore, Out, Planner, Resubmit, Script, Sp
 use crate::grid::Named;
 
 /// Schedulers that a site may name.
-pub fn schedulers() -> Vec<Named> {
+pub fn scheduler_names() -> Vec<Named> {
     scheduler::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect()
 }

@@ -135,7 +135,7 @@ impl Context<'_> {
     /// Form of a kind of core.
     pub fn kind(&self) -> impl Form<Kind> + '_ {
         OneOf { what: "a kind of core that a site offers", names: &self.kinds }
-            .meaning(|index: usize| Kind(index as u16), |kind: &Kind| usize::from(kind.0))
+            .map_values(|index: usize| Kind(index as u16), |kind: &Kind| usize::from(kind.0))
     }
 
     /// Form of a site.
@@ -146,7 +146,7 @@ impl Context<'_> {
     /// Walks the key `kind`, which means `what`. It may be left out if there is only one kind.
     pub fn walk_kind(&self, kind: &mut Kind, what: &'static str, w: &mut dyn Walk) {
         w.set(key("kind", "").means(what).usual("the only kind there is"), kind, self.kind());
-        if let Some(fields) = w.fields().filter(|fields| !fields.has("kind") && self.kinds.len() > 1) {
+        if let Some(fields) = w.written_fields().filter(|fields| !fields.has("kind") && self.kinds.len() > 1) {
             fields.missing("kind", &format!("{what}: {}", any_of(self.kinds.iter())));
         }
     }

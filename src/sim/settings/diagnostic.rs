@@ -71,11 +71,11 @@ const KEPT: usize = 1_000;
 const SHOWN: usize = 50;
 
 impl Location {
-    pub fn whole(source: usize) -> Location {
+    pub fn whole_source(source: usize) -> Location {
         Location { source: source as u32, span: None }
     }
 
-    pub fn of(source: usize, span: std::ops::Range<usize>) -> Location {
+    pub fn of_span(source: usize, span: std::ops::Range<usize>) -> Location {
         Location { source: source as u32, span: Some((span.start as u32, span.end as u32)) }
     }
 
@@ -119,7 +119,7 @@ impl Diagnostics {
 
     /// Adds a note that is not an error.
     pub fn note(&self, note: String) {
-        self.notes.borrow_mut().push(printable(&note));
+        self.notes.borrow_mut().push(make_printable(&note));
     }
 
     pub fn notes(&self) -> Vec<String> {
@@ -205,12 +205,12 @@ impl InvalidInput {
             at = start;
             let is_somewhere = path.is_some() && location.span.is_some();
             Rendered {
-                file: path.as_deref().map(printable),
+                file: path.as_deref().map(make_printable),
                 line: is_somewhere.then_some(line),
                 column: is_somewhere.then_some(column),
-                key: (!key.is_empty()).then(|| printable(key)),
-                message: printable(message),
-                hint: (!hints.is_empty()).then(|| printable(&hints.join("; "))),
+                key: (!key.is_empty()).then(|| make_printable(key)),
+                message: make_printable(message),
+                hint: (!hints.is_empty()).then(|| make_printable(&hints.join("; "))),
             }
         };
         list.values().map(tell).collect()
@@ -250,7 +250,7 @@ impl Diagnostics {
         let Paint { red, blue, bold, off } = paint;
         let Diagnostic { location, key, message, hints, related } = diagnostic;
         let colon = if key.is_empty() { "" } else { ": " };
-        writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", printable(key), printable(message))?;
+        writeln!(out, "{red}error{off}{bold}: {}{colon}{}{off}", make_printable(key), make_printable(message))?;
 
         let spot = self.spot(*location);
         let number = match &spot {
@@ -270,15 +270,15 @@ impl Diagnostics {
             writeln!(out, "{margin} {blue}={off} {what} at {}", self.locate(*location))?;
         }
         for hint in hints {
-            writeln!(out, "{margin} {blue}={off} {}", printable(hint))?;
+            writeln!(out, "{margin} {blue}={off} {}", make_printable(hint))?;
         }
         writeln!(out)
     }
 
     pub fn locate(&self, location: Location) -> String {
         match (&self.sources[location.source()].path, self.spot(location)) {
-            (Some(path), Some(spot)) => format!("{}:{}:{}", printable(path), spot.line, spot.column),
-            (Some(path), None) => printable(path),
+            (Some(path), Some(spot)) => format!("{}:{}:{}", make_printable(path), spot.line, spot.column),
+            (Some(path), None) => make_printable(path),
             (None, _) => "the command line".to_owned(),
         }
     }
@@ -309,7 +309,7 @@ impl Diagnostics {
         Some(Spot {
             line: self.sources[location.source()].line(line_start),
             column: before + 1,
-            shown: printable(&shown),
+            shown: make_printable(&shown),
             indent,
             width: width.min(WIDEST - (before - skipped).min(WIDEST - 1)),
         })
@@ -329,11 +329,11 @@ struct Spot {
 
 /// Replaces characters that would move the caret or control the terminal. Also used for text from other files, such as
 /// traces.
-pub fn printable(text: &str) -> String {
+pub fn make_printable(text: &str) -> String {
     text.chars()
         .map(|c| match c {
             '\t' => ' ',
-            c if steers(c) => char::REPLACEMENT_CHARACTER,
+            c if is_unprintable(c) => char::REPLACEMENT_CHARACTER,
             c => c,
         })
         .collect()
@@ -341,7 +341,7 @@ pub fn printable(text: &str) -> String {
 
 /// True if a character moves the cursor, changes the direction of text or breaks a line, so that the text around it
 /// would be displayed wrongly.
-pub fn steers(letter: char) -> bool {
+pub fn is_unprintable(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use super::diagnostic::{Diagnostic, Diagnostics, Location};
 use super::units::{self, CapacityError, CoreTimeError, Inexact, SpanError};
 use super::written::{Keyed, Path, Table, Value, WrittenNode};
-use crate::near::nearest;
+use crate::near::nearest_name;
 use crate::time::Span;
 
 /// A table that is being read.
@@ -30,10 +30,10 @@ pub struct Field<'a> {
 }
 
 impl<'a> Fields<'a> {
-    pub fn root(table: &'a Table, diagnostics: &'a Diagnostics) -> Fields<'a> {
+    pub fn at_root(table: &'a Table, diagnostics: &'a Diagnostics) -> Fields<'a> {
         Fields {
             table,
-            location: Location::whole(0),
+            location: Location::whole_source(0),
             path: None,
             asked: RefCell::default(),
             anything: Cell::new(false),
@@ -73,7 +73,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Allows unknown keys in this table.
-    pub fn ask_for_all(&self) {
+    pub fn allow_unknown_keys(&self) {
         self.anything.set(true);
     }
 
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
             if asked.binary_search(&key.as_str()).is_err() {
                 let message = format!("no such key: expected {}", any_of(asked.iter().copied()));
                 let diagnostic = Diagnostic::new(*key_location, self.path_to(key), message);
-                let meant = nearest(key, asked.iter().copied());
+                let meant = nearest_name(key, asked.iter().copied());
                 if let Some(meant) = meant.filter(|meant| !self.has(meant)) {
                     // A misspelt required key is reported once.
                     self.diagnostics.withdraw(self.location, &self.path_to(meant).to_string());
@@ -181,7 +181,7 @@ impl<'a> Field<'a> {
             Value::Lost => return None,
             Value::List(_) if !written.starts_with('[') => "a list".to_owned(),
             Value::Table(_) if !written.starts_with(['[', '{']) => "a table".to_owned(),
-            _ => shortened(written),
+            _ => shorten_text(written),
         };
         Some(self.diagnostic(format!("expected {expected}, found {found}")))
     }
@@ -233,8 +233,8 @@ impl<'a> Field<'a> {
     /// A fraction in millionths, exactly.
     pub fn millionths(&self, max: u64) -> Option<u64> {
         let read = match &self.node.value {
-            Value::Integer(number) => units::exact(&number.to_string(), units::MILLION),
-            Value::Float(text) => units::exact(text, units::MILLION),
+            Value::Integer(number) => units::parse_exact(&number.to_string(), units::MILLION),
+            Value::Float(text) => units::parse_exact(text, units::MILLION),
             _ => Err(Inexact::Malformed),
         };
         match read {
@@ -247,7 +247,7 @@ impl<'a> Field<'a> {
     /// A span; `usual` is the unit to suggest if there is none.
     pub fn span(&self, usual: &str) -> Option<Span> {
         let read = match &self.node.value {
-            Value::Text(text) => units::span(text),
+            Value::Text(text) => units::parse_span(text),
             Value::Integer(0) => Ok(Span::ZERO),
             Value::Integer(_) | Value::Float(_) => Err(SpanError::UnitMissing),
             _ => Err(SpanError::Malformed),
@@ -272,7 +272,7 @@ impl<'a> Field<'a> {
     /// A capacity in bits per second.
     pub fn capacity(&self) -> Option<u64> {
         let read = match &self.node.value {
-            Value::Text(text) => units::capacity(text),
+            Value::Text(text) => units::parse_capacity(text),
             Value::Integer(..=0) => Err(CapacityError::NotPositive),
             Value::Integer(_) | Value::Float(_) => Err(CapacityError::UnitMissing),
             _ => Err(CapacityError::Malformed),
@@ -323,7 +323,7 @@ impl<'a> Field<'a> {
         let Value::Text(text) = &self.node.value else {
             return self.whole_of("a number of bytes, or a text such as \"2 GB\",", 0..=most);
         };
-        match units::bytes(text) {
+        match units::parse_bytes(text) {
             Some(bytes) if bytes <= most => Some(bytes),
             _ => self.wrong(format_args!("a volume such as \"2 GB\", up to {most} bytes")),
         }
@@ -362,14 +362,14 @@ impl<'a> Field<'a> {
         if choice.is_none()
             && let Some(mismatch) = self.mismatch(&expected)
         {
-            self.diagnostics.add(mismatch.meant(nearest(text, words)).hints(hint(text)));
+            self.diagnostics.add(mismatch.meant(nearest_name(text, words)).hints(hint(text)));
         }
         choice
     }
 
     /// The expectation for errors, and the written text.
     fn text_among(&self, what: &str, words: &[&str]) -> Option<(String, &'a str)> {
-        let expected = if what.is_empty() { listed(words) } else { format!("{what}: {}", listed(words)) };
+        let expected = if what.is_empty() { list_words(words) } else { format!("{what}: {}", list_words(words)) };
         let text = self.text(&expected)?;
         Some((expected, text))
     }
@@ -488,10 +488,10 @@ pub fn is_name(text: &str) -> bool {
 
 /// `a, b or c`; a long list is cut and ends with the number of others.
 pub fn any_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    listed(&words.collect::<Vec<&str>>())
+    list_words(&words.collect::<Vec<&str>>())
 }
 
-fn listed(words: &[&str]) -> String {
+fn list_words(words: &[&str]) -> String {
     if words.len() > LISTED + FEW {
         return format!("{} or {} others", words[..LISTED].join(", "), words.len() - LISTED);
     }
@@ -506,7 +506,7 @@ const LISTED: usize = 16;
 const FEW: usize = 8;
 
 /// The beginning of a text, for error messages.
-pub(crate) fn shortened(text: &str) -> String {
+pub(crate) fn shorten_text(text: &str) -> String {
     let mut chars = text.chars();
     let start: String = chars.by_ref().take(60).take_while(|c| *c != '\n').collect();
     if start.len() < text.len() { format!("{}...", start.trim_end()) } else { start }

@@ -53,10 +53,10 @@ mod tests {
         let volumes = Volumes { input: u64::MAX, output: u64::MAX };
         let staging = Some(Staging { volumes, home: u32::MAX });
         let message = Message::Enqueue(Enqueue { job: job.into(), site, kind, think, needs, staging });
-        let length = codec::length(&message).unwrap();
+        let length = codec::encoded_length(&message).unwrap();
         assert!(length <= JOB_BYTES_MAX && length > JOB_BYTES_MAX - 256, "{length}");
         let envelope = Envelope { arrival: Stamp::NEVER, from: actor, to: actor, number: u64::MAX, message };
         let down = Down { grant: Stamp::NEVER, then: Instruction::Run, mail: vec![envelope] };
-        assert!(codec::length(&down).unwrap() < length + 100);
+        assert!(codec::encoded_length(&down).unwrap() < length + 100);
     }
 }

@@ -24,7 +24,7 @@ pub enum What {
 }
 
 /// All keys of a table; `walk` walks one with default values.
-pub fn list(walk: impl FnOnce(&mut dyn Walk)) -> Vec<Listed> {
+pub fn list_keys(walk: impl FnOnce(&mut dyn Walk)) -> Vec<Listed> {
     let mut lister = Lister { listed: Vec::new() };
     walk(&mut lister);
     lister.listed
@@ -35,26 +35,26 @@ struct Lister {
 }
 
 impl Walk for Lister {
-    fn purpose(&self) -> Purpose {
+    fn walk_purpose(&self) -> Purpose {
         Purpose::List
     }
 
-    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
+    fn walk_value(&mut self, key: &Key, slot: &mut dyn Slot) {
         let usual = match (&key.need, key.usual) {
             (Some(_), _) => None,
             (None, Some(usual)) => Some(usual.to_owned()),
-            (None, None) => slot.text().map(|text| format!("`{text}`")),
+            (None, None) => slot.slot_text().map(|text| format!("`{text}`")),
         };
-        self.listed.push(Listed { key: key.clone(), what: What::Value(slot.shape()), usual });
+        self.listed.push(Listed { key: key.clone(), what: What::Value(slot.slot_shape()), usual });
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
-        let listed = list(|w| rows.add(w));
+    fn walk_tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
+        let listed = list_keys(|w| rows.add_row(w));
         let usual = key.usual.filter(|_| key.need.is_none()).map(str::to_owned);
         self.listed.push(Listed { key: key.clone(), what: What::Table(layout, listed), usual });
     }
 
-    fn variants(
+    fn walk_variants(
         &mut self,
         key: &'static str,
         words: &[&'static str],
@@ -62,13 +62,13 @@ impl Walk for Lister {
         inner: &mut dyn FnMut(usize, &mut dyn Walk),
     ) {
         for (number, word) in words.iter().enumerate() {
-            let keys = list(|w| inner(number, w));
+            let keys = list_keys(|w| inner(number, w));
             let what = What::Variant { word, keys };
             self.listed.push(Listed { key: super::walk::key(key, ""), what, usual: None });
         }
     }
 
-    fn elsewhere(&mut self, key: &Key, shape: Shape) {
+    fn key_read_elsewhere(&mut self, key: &Key, shape: Shape) {
         let usual = key.usual.map(str::to_owned);
         self.listed.push(Listed { key: key.clone(), what: What::Value(shape), usual });
     }

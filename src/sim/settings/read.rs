@@ -36,23 +36,23 @@ impl<'a> Reader<'a> {
 }
 
 impl Walk for Reader<'_> {
-    fn purpose(&self) -> Purpose {
+    fn walk_purpose(&self) -> Purpose {
         Purpose::Read
     }
 
-    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
+    fn walk_value(&mut self, key: &Key, slot: &mut dyn Slot) {
         if let Some(field) = self.written(key) {
-            slot.read(&field);
+            slot.read_field(&field);
         }
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
+    fn walk_tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
         let Some(field) = self.written(key) else { return };
         match layout {
             Layout::Section(_) | Layout::Inline => {
-                let Some(fields) = field.table(expected(key, key.expects, layout)) else { return };
+                let Some(fields) = field.table(expected_table(key, key.expects, layout)) else { return };
                 rows.clear();
-                rows.add(&mut Reader::new(&fields));
+                rows.add_row(&mut Reader::new(&fields));
                 fields.finish();
             }
             Layout::Sections(path) => {
@@ -61,32 +61,32 @@ impl Walk for Reader<'_> {
                     field.complain(format!("expected at least one [[{path}]], found none"));
                 }
                 let section = Path::root(path);
-                let expected = expected(key, key.each, layout);
+                let expected = expected_table(key, key.each, layout);
                 rows.clear();
                 for field in &list {
                     let fields = if key.by_name { field.member(&section, &expected) } else { field.table(&expected) };
                     let Some(fields) = fields else { continue };
-                    rows.add(&mut Reader::new(&fields));
+                    rows.add_row(&mut Reader::new(&fields));
                     fields.finish();
                 }
             }
             Layout::Lines => {
                 let Some(list) = field.list(key.expects) else { return };
-                let expected = expected(key, key.each, layout);
+                let expected = expected_table(key, key.each, layout);
                 rows.clear();
                 for field in &list {
                     let Some(fields) = field.table(&expected) else {
-                        rows.fill();
+                        rows.add_placeholder();
                         continue;
                     };
-                    rows.add(&mut Reader::new(&fields));
+                    rows.add_row(&mut Reader::new(&fields));
                     fields.finish();
                 }
             }
         }
     }
 
-    fn variants(
+    fn walk_variants(
         &mut self,
         _: &'static str,
         _: &[&'static str],
@@ -98,16 +98,16 @@ impl Walk for Reader<'_> {
         }
     }
 
-    fn elsewhere(&mut self, key: &Key, _: Shape) {
+    fn key_read_elsewhere(&mut self, key: &Key, _: Shape) {
         self.fields.get(key.name);
     }
 
-    fn fields(&self) -> Option<&Fields<'_>> {
+    fn written_fields(&self) -> Option<&Fields<'_>> {
         Some(self.fields)
     }
 }
 
-fn expected(key: &Key, said: &str, layout: Layout) -> String {
+fn expected_table(key: &Key, said: &str, layout: Layout) -> String {
     match (said, layout) {
         ("", Layout::Section(path)) => format!("a [{path}] table"),
         ("", Layout::Sections(path)) => format!("a [[{path}]] table"),

@@ -14,7 +14,7 @@ pub struct Chapter {
 }
 
 /// The chapters in Markdown. Tables within tables get chapters of their own.
-pub fn reference(chapters: &[Chapter]) -> String {
+pub fn reference_page(chapters: &[Chapter]) -> String {
     let mut page = Reference { page: String::new(), listed: Vec::new() };
     for Chapter { heading, about, keys } in chapters {
         page.chapter(heading, about, keys);
@@ -38,7 +38,7 @@ impl Reference {
         let plain: Vec<&Listed> = keys.iter().filter(|listed| !matches!(listed.what, What::Variant { .. })).collect();
         if !plain.is_empty() {
             page.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
-            plain.iter().for_each(|listed| page.push_str(&row(listed)));
+            plain.iter().for_each(|listed| page.push_str(&key_row(listed)));
         }
         for listed in &plain {
             if let What::Value(shape) = &listed.what {
@@ -46,7 +46,7 @@ impl Reference {
             }
         }
         for listed in keys {
-            let about = sentence(listed.key.line());
+            let about = make_sentence(listed.key.line());
             match &listed.what {
                 What::Value(_) => {}
                 What::Table(layout, keys) => {
@@ -77,10 +77,10 @@ impl Reference {
             let [Word { name, about }, ..] = series else { continue };
             let to = series.last().filter(|last| last.name != *name);
             let to = to.map_or(String::new(), |last| format!(" to `{}`", last.name));
-            self.page.push_str(&format!("- `{name}`{to}: {}\n", escaped(about)));
+            self.page.push_str(&format!("- `{name}`{to}: {}\n", escape_bars(about)));
         }
         if let Shape::Grammar { rest, .. } = shape {
-            rest.iter().for_each(|line| self.page.push_str(&format!("\n{}\n", escaped(line.trim_start()))));
+            rest.iter().for_each(|line| self.page.push_str(&format!("\n{}\n", escape_bars(line.trim_start()))));
         }
         self.listed.push((words.clone(), heading.to_owned()));
     }
@@ -108,9 +108,9 @@ fn table_heading(layout: Layout, above: &str, key: &str) -> String {
     }
 }
 
-fn row(listed: &Listed) -> String {
+fn key_row(listed: &Listed) -> String {
     let form = match &listed.what {
-        What::Value(shape) => value(shape),
+        What::Value(shape) => shape_text(shape),
         What::Table(Layout::Section(_) | Layout::Inline, _) => "a table, see below".to_owned(),
         What::Table(..) | What::Variant { .. } => "a list of tables, see below".to_owned(),
     };
@@ -119,11 +119,11 @@ fn row(listed: &Listed) -> String {
         (None, Some(_)) => "required".to_owned(),
         (None, None) => "none".to_owned(),
     };
-    let line = escaped(listed.key.line());
-    format!("| `{}` | {} | {} | {line} |\n", listed.key.name, escaped(&form), escaped(&usual))
+    let line = escape_bars(listed.key.line());
+    format!("| `{}` | {} | {} | {line} |\n", listed.key.name, escape_bars(&form), escape_bars(&usual))
 }
 
-fn value(shape: &Shape) -> String {
+fn shape_text(shape: &Shape) -> String {
     match shape {
         Shape::Text { what, pattern: None, .. } => (*what).to_owned(),
         Shape::Text { what, example, .. } => format!("{what}, such as `\"{example}\"`"),
@@ -146,16 +146,16 @@ fn value(shape: &Shape) -> String {
         Shape::Volume { .. } => "a number of bytes, or a text such as `\"2 GB\"`".to_owned(),
         Shape::Words(_) | Shape::Grammar { .. } => "a word, see below".to_owned(),
         Shape::NameOf(what) => format!("the name of {what}"),
-        Shape::List { of, least: 2, most: 2 } => format!("a list of two: each {}", value(of)),
-        Shape::List { of, .. } => format!("a list: each {}", value(of)),
+        Shape::List { of, least: 2, most: 2 } => format!("a list of two: each {}", shape_text(of)),
+        Shape::List { of, .. } => format!("a list: each {}", shape_text(of)),
     }
 }
 
-fn sentence(line: &str) -> String {
+fn make_sentence(line: &str) -> String {
     let mut letters = line.chars();
     letters.next().map_or(String::new(), |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
 }
 
-fn escaped(text: &str) -> String {
+fn escape_bars(text: &str) -> String {
     text.replace('|', "\\|")
 }

@@ -13,14 +13,14 @@ use super::list::{Listed, What};
 use super::walk::Layout;
 
 /// Schema of a file with these keys.
-pub fn schema(title: &str, keys: &[Listed]) -> Value {
-    let Value::Object(mut root) = table(keys) else { unreachable!("a table is an object") };
+pub fn file_schema(title: &str, keys: &[Listed]) -> Value {
+    let Value::Object(mut root) = table_schema(keys) else { unreachable!("a table is an object") };
     root.insert("$schema".into(), json!("http://json-schema.org/draft-07/schema#"));
     root.insert("title".into(), json!(title));
     Value::Object(root)
 }
 
-fn table(keys: &[Listed]) -> Value {
+fn table_schema(keys: &[Listed]) -> Value {
     let plain: Vec<&Listed> = keys.iter().filter(|listed| !matches!(listed.what, What::Variant { .. })).collect();
     let variants: Vec<(&str, &str, &[Listed])> = keys
         .iter()
@@ -30,14 +30,14 @@ fn table(keys: &[Listed]) -> Value {
         })
         .collect();
     if variants.is_empty() {
-        return closed(&plain);
+        return closed_table(&plain);
     }
 
     // All forms of each key; the cases below restrict them by word.
     let mut all: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for listed in plain.iter().copied().chain(variants.iter().flat_map(|(.., keys)| keys.iter())) {
         let forms = all.entry(listed.key.name).or_default();
-        let form = property(listed);
+        let form = property_schema(listed);
         if !forms.contains(&form) {
             forms.push(form);
         }
@@ -51,26 +51,26 @@ fn table(keys: &[Listed]) -> Value {
         .iter()
         .map(|(key, word, keys)| {
             let fitting: Vec<&Listed> = plain.iter().copied().chain(keys.iter()).collect();
-            json!({ "if": { "properties": { *key: { "const": word } }, "required": [key] }, "then": closed(&fitting) })
+            json!({ "if": { "properties": { *key: { "const": word } }, "required": [key] }, "then": closed_table(&fitting) })
         })
         .collect();
     let mut whole =
         json!({ "type": "object", "properties": properties, "additionalProperties": false, "allOf": cases });
-    demand(&mut whole, &plain);
+    require_keys(&mut whole, &plain);
     whole
 }
 
 /// A table with these keys and no others.
-fn closed(keys: &[&Listed]) -> Value {
+fn closed_table(keys: &[&Listed]) -> Value {
     let mut properties = Map::new();
-    properties.extend(keys.iter().map(|listed| (listed.key.name.to_owned(), property(listed))));
+    properties.extend(keys.iter().map(|listed| (listed.key.name.to_owned(), property_schema(listed))));
     let mut closed = json!({ "type": "object", "properties": properties, "additionalProperties": false });
-    demand(&mut closed, keys);
+    require_keys(&mut closed, keys);
     closed
 }
 
 /// Adds the required keys, unless another key says where they are.
-fn demand(table: &mut Value, keys: &[&Listed]) {
+fn require_keys(table: &mut Value, keys: &[&Listed]) {
     let needed = keys.iter().filter(|listed| listed.key.need.is_some() && !listed.key.may_be_elsewhere);
     let needed: Vec<&str> = needed.map(|listed| listed.key.name).collect();
     let Some(rest) = keys.iter().find(|listed| listed.key.holds_the_rest) else {
@@ -80,13 +80,13 @@ fn demand(table: &mut Value, keys: &[&Listed]) {
     table["anyOf"] = json!([{ "required": [rest.key.name] }, { "required": needed }]);
 }
 
-fn property(listed: &Listed) -> Value {
+fn property_schema(listed: &Listed) -> Value {
     let mut form = match &listed.what {
-        What::Value(shape) => value(shape),
-        What::Table(Layout::Section(_) | Layout::Inline, keys) => table(keys),
+        What::Value(shape) => value_schema(shape),
+        What::Table(Layout::Section(_) | Layout::Inline, keys) => table_schema(keys),
         What::Table(Layout::Sections(_) | Layout::Lines, keys) => {
             let least = usize::from(listed.key.need.is_some());
-            json!({ "type": "array", "items": table(keys), "minItems": least })
+            json!({ "type": "array", "items": table_schema(keys), "minItems": least })
         }
         What::Variant { .. } => unreachable!("variants are no properties"),
     };
@@ -98,7 +98,7 @@ fn property(listed: &Listed) -> Value {
     form
 }
 
-fn value(shape: &Shape) -> Value {
+fn value_schema(shape: &Shape) -> Value {
     match shape {
         Shape::Text { pattern: Some(pattern), .. } => json!({ "type": "string", "pattern": pattern }),
         Shape::Text { pattern: None, .. } => json!({ "type": "string" }),
@@ -122,7 +122,7 @@ fn value(shape: &Shape) -> Value {
         }),
         Shape::Grammar { words, patterns, .. } => {
             let patterns = patterns.iter().map(|pattern| json!({ "type": "string", "pattern": pattern }));
-            let all: Vec<Value> = [value(&Shape::Words(words.clone()))].into_iter().chain(patterns).collect();
+            let all: Vec<Value> = [value_schema(&Shape::Words(words.clone()))].into_iter().chain(patterns).collect();
             if all.len() == 1 { all[0].clone() } else { json!({ "anyOf": all }) }
         }
         Shape::Words(words) => {
@@ -133,7 +133,7 @@ fn value(shape: &Shape) -> Value {
         }
         Shape::NameOf(_) => json!({ "type": "string", "minLength": 1 }),
         Shape::List { of, least, most } => {
-            let mut list = json!({ "type": "array", "items": value(of), "minItems": least });
+            let mut list = json!({ "type": "array", "items": value_schema(of), "minItems": least });
             if *most < usize::MAX {
                 list["maxItems"] = json!(most);
             }

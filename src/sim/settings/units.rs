@@ -27,12 +27,12 @@ pub enum SpanError {
 }
 
 /// Reads `5 ms`, `1.5h`, `0`.
-pub fn span(text: &str) -> Result<Span, SpanError> {
+pub fn parse_span(text: &str) -> Result<Span, SpanError> {
     let (number, unit) = number_and_unit(text);
     let size = match Span::UNITS.iter().find(|(name, _)| *name == unit) {
         Some((_, size)) => *size,
         None if !number.contains(|c: char| c.is_ascii_digit()) => return Err(SpanError::Malformed),
-        None if unit.is_empty() => match exact(number, 1) {
+        None if unit.is_empty() => match parse_exact(number, 1) {
             Ok(0) => return Ok(Span::ZERO),
             Err(Inexact::Malformed) => return Err(SpanError::Malformed),
             _ => return Err(SpanError::UnitMissing),
@@ -43,7 +43,7 @@ pub fn span(text: &str) -> Result<Span, SpanError> {
         }
         None => return Err(SpanError::UnitUnknown { meant: unit_meant_by(unit) }),
     };
-    match exact(number, size) {
+    match parse_exact(number, size) {
         Ok(micros) if micros > SPAN_MAX.micros() => Err(SpanError::TooLong),
         Ok(micros) => Ok(Span::from_micros(micros)),
         Err(Inexact::Malformed) => Err(SpanError::Malformed),
@@ -85,7 +85,7 @@ pub fn core_time(text: &str) -> Result<u64, CoreTimeError> {
         None if unit.is_empty() => return Err(CoreTimeError::UnitMissing),
         None => return Err(CoreTimeError::UnitUnknown),
     };
-    match exact(number, size) {
+    match parse_exact(number, size) {
         Ok(micros) if micros > CORE_TIME_MAX => Err(CoreTimeError::TooLarge),
         Ok(micros) => Ok(micros),
         Err(Inexact::Malformed) => Err(CoreTimeError::Malformed),
@@ -164,7 +164,7 @@ pub enum CapacityError {
 }
 
 /// Reads `1.5 Gbps` or `125 MB/s` in bits per second.
-pub fn capacity(text: &str) -> Result<u64, CapacityError> {
+pub fn parse_capacity(text: &str) -> Result<u64, CapacityError> {
     let (number, unit) = number_and_unit(text);
     if !number.contains(|c: char| c.is_ascii_digit()) {
         return Err(CapacityError::Malformed);
@@ -174,7 +174,7 @@ pub fn capacity(text: &str) -> Result<u64, CapacityError> {
         None if unit.is_empty() => return Err(CapacityError::UnitMissing),
         None => return Err(CapacityError::UnitUnknown { meant: capacity_meant_by(unit) }),
     };
-    match exact(number, size) {
+    match parse_exact(number, size) {
         Ok(0) | Err(Inexact::Negative) => Err(CapacityError::NotPositive),
         Ok(bits) if bits > CAPACITY_MAX => Err(CapacityError::TooLarge),
         Ok(bits) => Ok(bits),
@@ -212,12 +212,12 @@ const BYTES: [(&str, u64); 5] =
     [("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
 
 /// Reads `1.5 kB` as a whole number of bytes.
-pub fn bytes(text: &str) -> Option<u64> {
+pub fn parse_bytes(text: &str) -> Option<u64> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let number = &text[..split];
     let unit = text[split..].trim_start();
     let (_, size) = BYTES.iter().find(|(name, _)| *name == unit)?;
-    exact(number, *size).ok()
+    parse_exact(number, *size).ok()
 }
 
 /// Bytes in the largest unit of which they are a whole number.
@@ -236,7 +236,7 @@ pub enum Inexact {
 }
 
 /// A decimal number times `unit`; an error unless the product is whole.
-pub fn exact(text: &str, unit: u64) -> Result<u64, Inexact> {
+pub fn parse_exact(text: &str, unit: u64) -> Result<u64, Inexact> {
     let (negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn spans_are_read_exactly() {
-        let micros = |text| span(text).map(Span::micros);
+        let micros = |text| parse_span(text).map(Span::micros);
         assert_eq!(micros("5 ms"), Ok(5_000));
         assert_eq!(micros("5ms"), Ok(5_000));
         assert_eq!(micros(" 1 min "), Ok(60_000_000));
@@ -326,7 +326,7 @@ mod tests {
             ("365251 d", SpanError::TooLong),
             ("99999999999999999999999999999999 d", SpanError::TooLong),
         ] {
-            assert_eq!(span(text), Err(error), "{text}");
+            assert_eq!(parse_span(text), Err(error), "{text}");
         }
     }
 
@@ -363,16 +363,16 @@ mod tests {
 
     #[test]
     fn capacities_are_read_exactly_and_written_back() {
-        assert_eq!(capacity("1 Gbps"), Ok(1_000_000_000));
-        assert_eq!(capacity("1.5Mbps"), Ok(1_500_000));
-        assert_eq!(capacity("125 MB/s"), Ok(1_000_000_000));
-        assert_eq!(capacity("0.125 B/s"), Ok(1));
-        assert_eq!(capacity("1000000 Tbps"), Ok(CAPACITY_MAX));
+        assert_eq!(parse_capacity("1 Gbps"), Ok(1_000_000_000));
+        assert_eq!(parse_capacity("1.5Mbps"), Ok(1_500_000));
+        assert_eq!(parse_capacity("125 MB/s"), Ok(1_000_000_000));
+        assert_eq!(parse_capacity("0.125 B/s"), Ok(1));
+        assert_eq!(parse_capacity("1000000 Tbps"), Ok(CAPACITY_MAX));
         for (bits, text) in
             [(1, "1 bps"), (1_500_000, "1500 kbps"), (1_000_000_000, "1 Gbps"), (CAPACITY_MAX, "1000000 Tbps")]
         {
             assert_eq!(capacity_text(bits), text);
-            assert_eq!(capacity(text), Ok(bits));
+            assert_eq!(parse_capacity(text), Ok(bits));
         }
         for (text, error) in [
             ("", CapacityError::Malformed),
@@ -389,13 +389,13 @@ mod tests {
             ("1000001 Tbps", CapacityError::TooLarge),
             ("99999999999999999999999999 Tbps", CapacityError::TooLarge),
         ] {
-            assert_eq!(capacity(text), Err(error), "{text}");
+            assert_eq!(parse_capacity(text), Err(error), "{text}");
         }
     }
 
     #[test]
     fn fractions_are_read_exactly() {
-        let millionths = |text| exact(text, MILLION);
+        let millionths = |text| parse_exact(text, MILLION);
         assert_eq!(millionths("0.2"), Ok(200_000));
         assert_eq!(millionths("2e-1"), Ok(200_000));
         assert_eq!(millionths("20.0E-2"), Ok(200_000));

@@ -10,9 +10,9 @@ pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CA
 const KEY: &str = "hansa";
 
 /// Walks the key `hansa`, which is checked before all others.
-pub fn walk(w: &mut dyn Walk) {
+pub fn walk_version(w: &mut dyn Walk) {
     let about = "the version of Hansa that the file is written for; another one refuses it with one message";
-    w.elsewhere(
+    w.key_read_elsewhere(
         &key(KEY, "").means(about).usual("any"),
         Shape::Free { what: "the first two numbers of a version", example: EXAMPLE, json: JSON },
     );
@@ -23,7 +23,7 @@ const JSON: &str =
     concat!("{ \"const\": \"", env!("CARGO_PKG_VERSION_MAJOR"), ".", env!("CARGO_PKG_VERSION_MINOR"), "\" }");
 
 /// True if a file is for this version. Other errors of a file for another version are not reported.
-pub fn fits(root: &Table, diagnostics: &Diagnostics) -> bool {
+pub fn check_version(root: &Table, diagnostics: &Diagnostics) -> bool {
     let Some(node) = root.get(KEY) else { return true };
     if matches!(&node.value, Value::Text(version) if version == VERSION) {
         return true;

@@ -9,17 +9,17 @@ use super::forms::{Form, Shape};
 ///
 /// Descriptions call the methods of `impl dyn Walk`; the methods of the trait are for implementations of walks.
 pub trait Walk {
-    fn purpose(&self) -> Purpose;
+    fn walk_purpose(&self) -> Purpose;
 
     /// A value under a key.
-    fn value(&mut self, key: &Key, slot: &mut dyn Slot);
+    fn walk_value(&mut self, key: &Key, slot: &mut dyn Slot);
 
     /// One or several tables under a key.
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows);
+    fn walk_tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows);
 
     /// Settings that exist only if the word under `key` is one of `words`; `chosen` is the index of that word, if it is
     /// known.
-    fn variants(
+    fn walk_variants(
         &mut self,
         key: &'static str,
         words: &[&'static str],
@@ -28,13 +28,13 @@ pub trait Walk {
     );
 
     /// A key that other code reads, but that belongs to the table.
-    fn elsewhere(&mut self, key: &Key, shape: Shape);
+    fn key_read_elsewhere(&mut self, key: &Key, shape: Shape);
 
     /// A comment line for readers of the written text.
-    fn remark(&mut self, _text: &str) {}
+    fn write_remark(&mut self, _text: &str) {}
 
     /// The written table, while reading: for checks that need several settings at once.
-    fn fields(&self) -> Option<&Fields<'_>> {
+    fn written_fields(&self) -> Option<&Fields<'_>> {
         None
     }
 }
@@ -160,15 +160,15 @@ pub enum Layout {
 /// A value with its form, as walks see it.
 pub trait Slot {
     /// Reads the value from `field`; on an error reports it and keeps the value.
-    fn read(&mut self, field: &super::Field<'_>);
+    fn read_field(&mut self, field: &super::Field<'_>);
 
     /// The value in TOML; None if it is left out.
-    fn text(&self) -> Option<String>;
+    fn slot_text(&self) -> Option<String>;
 
     /// Meaning of the value, if it is a word with a description.
-    fn remark(&self) -> Option<String>;
+    fn slot_remark(&self) -> Option<String>;
 
-    fn shape(&self) -> Shape;
+    fn slot_shape(&self) -> Shape;
 }
 
 /// Tables of one kind, as walks see them.
@@ -177,25 +177,25 @@ pub trait TableRows {
     fn clear(&mut self);
 
     /// Adds a row with default settings, and walks it.
-    fn add(&mut self, w: &mut dyn Walk);
+    fn add_row(&mut self, w: &mut dyn Walk);
 
     /// Adds a row for one that cannot be read, so that later rows keep their numbers.
-    fn fill(&mut self) {}
+    fn add_placeholder(&mut self) {}
 
-    fn count(&self) -> usize;
+    fn row_count(&self) -> usize;
 
-    fn walk(&mut self, index: usize, w: &mut dyn Walk);
+    fn walk_row(&mut self, index: usize, w: &mut dyn Walk);
 }
 
 impl dyn Walk + '_ {
     /// A setting. Reading keeps the value if nothing is written, so the initial value is the default.
     pub fn set<T, F: Form<T>>(&mut self, key: Key, value: &mut T, form: F) {
-        self.value(&key, &mut Bound { value, form });
+        self.walk_value(&key, &mut Bound { value, form });
     }
 
     /// A table that always exists, if only with its defaults.
     pub fn table<T>(&mut self, key: Key, layout: Layout, value: &mut T, walk: impl FnMut(&mut T, &mut dyn Walk)) {
-        self.tables(&key, layout, &mut Always { value, walk });
+        self.walk_tables(&key, layout, &mut Always { value, walk });
     }
 
     /// An optional table.
@@ -207,7 +207,7 @@ impl dyn Walk + '_ {
         usual: impl Fn() -> T,
         walk: impl FnMut(&mut T, &mut dyn Walk),
     ) {
-        self.tables(&key, layout, &mut Sometimes { value, usual, walk });
+        self.walk_tables(&key, layout, &mut Sometimes { value, usual, walk });
     }
 
     /// A list of tables.
@@ -219,20 +219,20 @@ impl dyn Walk + '_ {
         usual: impl Fn() -> T,
         walk: impl FnMut(&mut T, &mut dyn Walk),
     ) {
-        self.tables(&key, layout, &mut Many { rows, usual, walk });
+        self.walk_tables(&key, layout, &mut Many { rows, usual, walk });
     }
 
     pub fn reads(&self) -> bool {
-        self.purpose() == Purpose::Read
+        self.walk_purpose() == Purpose::Read
     }
 
     pub fn writes(&self) -> bool {
-        self.purpose() == Purpose::Write
+        self.walk_purpose() == Purpose::Write
     }
 
     /// True if a key is being read and is missing.
     pub fn lacks(&self, key: &str) -> bool {
-        self.fields().is_some_and(|fields| !fields.has(key))
+        self.written_fields().is_some_and(|fields| !fields.has(key))
     }
 }
 
@@ -242,22 +242,22 @@ struct Bound<'v, T, F> {
 }
 
 impl<T, F: Form<T>> Slot for Bound<'_, T, F> {
-    fn read(&mut self, field: &super::Field<'_>) {
-        if let Some(value) = self.form.read(field) {
+    fn read_field(&mut self, field: &super::Field<'_>) {
+        if let Some(value) = self.form.read_value(field) {
             *self.value = value;
         }
     }
 
-    fn text(&self) -> Option<String> {
-        self.form.text(self.value)
+    fn slot_text(&self) -> Option<String> {
+        self.form.toml_text(self.value)
     }
 
-    fn remark(&self) -> Option<String> {
-        self.form.remark(self.value)
+    fn slot_remark(&self) -> Option<String> {
+        self.form.value_remark(self.value)
     }
 
-    fn shape(&self) -> Shape {
-        self.form.shape()
+    fn slot_shape(&self) -> Shape {
+        self.form.value_shape()
     }
 }
 
@@ -269,15 +269,15 @@ struct Always<'v, T, W> {
 impl<T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Always<'_, T, W> {
     fn clear(&mut self) {}
 
-    fn add(&mut self, w: &mut dyn Walk) {
+    fn add_row(&mut self, w: &mut dyn Walk) {
         (self.walk)(self.value, w);
     }
 
-    fn count(&self) -> usize {
+    fn row_count(&self) -> usize {
         1
     }
 
-    fn walk(&mut self, _: usize, w: &mut dyn Walk) {
+    fn walk_row(&mut self, _: usize, w: &mut dyn Walk) {
         (self.walk)(self.value, w);
     }
 }
@@ -293,17 +293,17 @@ impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Sometimes<'
         *self.value = None;
     }
 
-    fn add(&mut self, w: &mut dyn Walk) {
+    fn add_row(&mut self, w: &mut dyn Walk) {
         let mut value = (self.usual)();
         (self.walk)(&mut value, w);
         *self.value = Some(value);
     }
 
-    fn count(&self) -> usize {
+    fn row_count(&self) -> usize {
         usize::from(self.value.is_some())
     }
 
-    fn walk(&mut self, _: usize, w: &mut dyn Walk) {
+    fn walk_row(&mut self, _: usize, w: &mut dyn Walk) {
         if let Some(value) = self.value {
             (self.walk)(value, w);
         }
@@ -321,21 +321,21 @@ impl<T, U: Fn() -> T, W: FnMut(&mut T, &mut dyn Walk)> TableRows for Many<'_, T,
         self.rows.clear();
     }
 
-    fn add(&mut self, w: &mut dyn Walk) {
+    fn add_row(&mut self, w: &mut dyn Walk) {
         let mut row = (self.usual)();
         (self.walk)(&mut row, w);
         self.rows.push(row);
     }
 
-    fn fill(&mut self) {
+    fn add_placeholder(&mut self) {
         self.rows.push((self.usual)());
     }
 
-    fn count(&self) -> usize {
+    fn row_count(&self) -> usize {
         self.rows.len()
     }
 
-    fn walk(&mut self, index: usize, w: &mut dyn Walk) {
+    fn walk_row(&mut self, index: usize, w: &mut dyn Walk) {
         (self.walk)(&mut self.rows[index], w);
     }
 }

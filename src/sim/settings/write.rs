@@ -46,31 +46,31 @@ impl TomlPage {
 }
 
 impl Walk for TomlPage {
-    fn purpose(&self) -> Purpose {
+    fn walk_purpose(&self) -> Purpose {
         Purpose::Write
     }
 
-    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
-        if let Some(text) = slot.text().filter(|_| !self.leaves_out(key)) {
-            self.line(key, &text, slot.remark());
+    fn walk_value(&mut self, key: &Key, slot: &mut dyn Slot) {
+        if let Some(text) = slot.slot_text().filter(|_| !self.leaves_out(key)) {
+            self.line(key, &text, slot.slot_remark());
         }
     }
 
-    fn tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
-        if self.leaves_out(key) || rows.count() == 0 && key.need.is_none() {
+    fn walk_tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
+        if self.leaves_out(key) || rows.row_count() == 0 && key.need.is_none() {
             return;
         }
         match layout {
             Layout::Section(path) => {
-                for index in 0..rows.count() {
+                for index in 0..rows.row_count() {
                     self.text.push_str(&format!("\n[{path}]\n"));
-                    rows.walk(index, self);
+                    rows.walk_row(index, self);
                 }
             }
             Layout::Sections(path) => {
-                for index in 0..rows.count() {
+                for index in 0..rows.row_count() {
                     self.text.push_str(&format!("\n[[{path}]]\n"));
-                    rows.walk(index, self);
+                    rows.walk_row(index, self);
                 }
             }
             Layout::Inline => {
@@ -79,7 +79,7 @@ impl Walk for TomlPage {
             }
             Layout::Lines => {
                 self.text.push_str(&format!("{} = [\n", key.name));
-                for index in 0..rows.count() {
+                for index in 0..rows.row_count() {
                     self.text.push_str(&format!("    {},\n", in_line(rows, index)));
                 }
                 self.text.push_str("]\n");
@@ -87,7 +87,7 @@ impl Walk for TomlPage {
         }
     }
 
-    fn variants(
+    fn walk_variants(
         &mut self,
         _: &'static str,
         _: &[&'static str],
@@ -97,9 +97,9 @@ impl Walk for TomlPage {
         inner(chosen.expect("a written variant has been chosen"), self);
     }
 
-    fn elsewhere(&mut self, _: &Key, _: Shape) {}
+    fn key_read_elsewhere(&mut self, _: &Key, _: Shape) {}
 
-    fn remark(&mut self, text: &str) {
+    fn write_remark(&mut self, text: &str) {
         if self.said.is_some() {
             self.text.push_str(&format!("# {text}\n"));
         }
@@ -108,7 +108,7 @@ impl Walk for TomlPage {
 
 fn in_line(rows: &mut dyn TableRows, index: usize) -> String {
     let mut line = InlineTable { parts: Vec::new() };
-    rows.walk(index, &mut line);
+    rows.walk_row(index, &mut line);
     format!("{{ {} }}", line.parts.join(", "))
 }
 
@@ -118,24 +118,24 @@ struct InlineTable {
 }
 
 impl Walk for InlineTable {
-    fn purpose(&self) -> Purpose {
+    fn walk_purpose(&self) -> Purpose {
         Purpose::Write
     }
 
-    fn value(&mut self, key: &Key, slot: &mut dyn Slot) {
-        if let Some(text) = slot.text().filter(|_| key.unfit.is_none()) {
+    fn walk_value(&mut self, key: &Key, slot: &mut dyn Slot) {
+        if let Some(text) = slot.slot_text().filter(|_| key.unfit.is_none()) {
             self.parts.push(format!("{} = {text}", key.name));
         }
     }
 
-    fn tables(&mut self, key: &Key, _: Layout, rows: &mut dyn TableRows) {
-        for index in 0..rows.count() {
+    fn walk_tables(&mut self, key: &Key, _: Layout, rows: &mut dyn TableRows) {
+        for index in 0..rows.row_count() {
             let text = in_line(rows, index);
             self.parts.push(format!("{} = {text}", key.name));
         }
     }
 
-    fn variants(
+    fn walk_variants(
         &mut self,
         _: &'static str,
         _: &[&'static str],
@@ -145,5 +145,5 @@ impl Walk for InlineTable {
         inner(chosen.expect("a written variant has been chosen"), self);
     }
 
-    fn elsewhere(&mut self, _: &Key, _: Shape) {}
+    fn key_read_elsewhere(&mut self, _: &Key, _: Shape) {}
 }

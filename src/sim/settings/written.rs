@@ -83,31 +83,31 @@ impl Attached {
 pub type FileContent = Result<Arc<[u8]>, String>;
 
 /// Reads one value as TOML, with all of it at `location`; None if it is not TOML.
-pub fn value(text: &str, location: Location) -> Option<WrittenNode> {
+pub fn parse_value(text: &str, location: Location) -> Option<WrittenNode> {
     let value = DeValue::parse(text).ok()?;
-    Some(WrittenNode { location, value: convert(value.get_ref(), &|_| location) })
+    Some(WrittenNode { location, value: convert_value(value.get_ref(), &|_| location) })
 }
 
 pub fn convert_table(table: &DeTable<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Table {
     let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),
         key_location: location(key.span()),
-        node: WrittenNode { location: location(value.span()), value: convert(value.get_ref(), location) },
+        node: WrittenNode { location: location(value.span()), value: convert_value(value.get_ref(), location) },
     });
     Table { entries: entries.collect() }
 }
 
-fn convert(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Value {
+fn convert_value(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Value {
     match value {
         DeValue::String(text) => Value::Text(text.to_string()),
-        DeValue::Integer(number) => Value::Integer(integer(number.as_str(), number.radix())),
+        DeValue::Integer(number) => Value::Integer(parse_integer(number.as_str(), number.radix())),
         DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Date,
         DeValue::Array(items) => {
             let node = |item: &toml::Spanned<DeValue<'_>>| WrittenNode {
                 location: location(item.span()),
-                value: convert(item.get_ref(), location),
+                value: convert_value(item.get_ref(), location),
             };
             Value::List(items.iter().map(node).collect())
         }
@@ -115,7 +115,7 @@ fn convert(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>) -> Lo
     }
 }
 
-fn integer(text: &str, radix: u32) -> i128 {
+fn parse_integer(text: &str, radix: u32) -> i128 {
     let beyond = if text.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(text, radix).unwrap_or(beyond)
 }

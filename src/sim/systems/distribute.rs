@@ -57,7 +57,7 @@ impl Misfits {
 }
 
 impl Distribution {
-    pub fn to(users: usize, data: DataLimit) -> Distribution {
+    pub fn to_users(users: usize, data: DataLimit) -> Distribution {
         Distribution {
             next: Numbering::default(),
             data,
@@ -181,14 +181,14 @@ impl Grid<'_> {
 }
 
 impl JobStore for Rest {
-    fn message(&self, place: u32) -> (Time, Message) {
+    fn job_message(&self, place: u32) -> (Time, Message) {
         let job = Arc::new(self.job(place));
         (job.arrive, Message::Submit(Submit { job }))
     }
 }
 
 /// Distributes jobs that are submitted to a system's service, each checked.
-pub(super) fn submit(
+pub(super) fn distribute_submissions(
     workload: &Workload,
     grid: &Grid<'_>,
     tick: Span,

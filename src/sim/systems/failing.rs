@@ -78,7 +78,7 @@ pub(super) fn in_turn_under(
 ) -> Built {
     let manager: Box<dyn Manager> = match &fails {
         Some(fails) => Box::new(InTurn::new(fails.attempts(site.cores))),
-        None => match scheduler::find(&site.scheduler) {
+        None => match scheduler::find_scheduler(&site.scheduler) {
             Some(row) => (row.build)(),
             None => return Err(ActorError::unknown("site scheduler", &site.scheduler)),
         },

@@ -1,14 +1,14 @@
 //! External programs that decide at the hub: the policy that stands for them, and the keys of their tables.
 
 use crate::grid::Program;
-use crate::settings::{POSITIVE_SPAN, Walk, command, key};
+use crate::settings::{POSITIVE_SPAN, Walk, command_form, key};
 
 /// The policy that represents an external program.
 pub const EXTERNAL: &str = "external";
 
 /// Walks the key `command`; `expected` has an example.
 pub fn walk_command(program: &mut Program, about: &'static str, expected: &'static str, w: &mut dyn Walk) {
-    w.set(key("command", about).need(expected), &mut program.command, command(expected));
+    w.set(key("command", about).need(expected), &mut program.command, command_form(expected));
 }
 
 /// Walks the key `timeout`.
@@ -26,7 +26,7 @@ pub fn keep_if_external<T>(
     expected: &'static str,
     w: &mut dyn Walk,
 ) {
-    let Some(fields) = w.fields() else { return };
+    let Some(fields) = w.written_fields() else { return };
     if policy != EXTERNAL {
         *table = None;
     } else if !fields.has(name) {

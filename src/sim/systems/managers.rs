@@ -54,33 +54,33 @@ pub enum Tongue {
 pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM, outside::SLURM];
 
 /// The kind of manager of this name.
-pub fn find(name: &str) -> Option<&'static Kind> {
+pub fn find_kind(name: &str) -> Option<&'static Kind> {
     ALL.iter().find(|kind| matches!((kind.read)(name), Some(Ok(_))))
 }
 
 /// Checks a name: its printed form, or the fault in it; `None` if no kind has such names.
-pub fn read(name: &str) -> Option<Result<String, String>> {
+pub fn check_name(name: &str) -> Option<Result<String, String>> {
     ALL.iter().find_map(|kind| (kind.read)(name))
 }
 
 /// True if jobs share the nodes of a site with this manager.
 pub fn shares_nodes(name: &str) -> bool {
-    find(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+    find_kind(name).is_some_and(|kind| kind.runs == Runs::Sharing)
 }
 
 /// Share of the usable processors that all tasks of a job must get at an empty site with this manager.
 pub fn least_yield(name: &str) -> f64 {
-    find(name).map_or(0.0, |kind| (kind.least_yield)(name))
+    find_kind(name).map_or(0.0, |kind| (kind.least_yield)(name))
 }
 
 /// Cost of resuming or moving a job of a site.
 pub fn move_cost(site: &Site) -> MoveCost {
-    find(&site.scheduler).map_or(MoveCost::default(), |kind| (kind.move_cost)(site))
+    find_kind(&site.scheduler).map_or(MoveCost::default(), |kind| (kind.move_cost)(site))
 }
 
 /// Protocol of the external program that decides at a site with this manager, if one does.
-pub fn tongue(name: &str) -> Option<Tongue> {
-    match find(name)?.runs {
+pub fn program_protocol(name: &str) -> Option<Tongue> {
+    match find_kind(name)?.runs {
         Runs::Outside(tongue) => Some(tongue),
         Runs::Sharing => None,
     }

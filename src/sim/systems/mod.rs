@@ -148,12 +148,12 @@ pub struct Gives {
 }
 
 /// The system that runs a site for all systems that use it, if any does.
-pub fn host<'r>(mut rows: impl Iterator<Item = &'r SystemRow> + Clone) -> Option<&'r SystemRow> {
+pub fn find_host<'r>(mut rows: impl Iterator<Item = &'r SystemRow> + Clone) -> Option<&'r SystemRow> {
     let runs_its_own = rows.clone().find(|row| row.traits.runs_its_sites);
     runs_its_own.or_else(|| rows.find(|row| row.traits.shares_sites))
 }
 
-pub fn find(key: &str) -> Option<&'static SystemRow> {
+pub fn find_system(key: &str) -> Option<&'static SystemRow> {
     ALL.iter().find(|row| row.key == key)
 }
 
@@ -162,21 +162,21 @@ pub type Built = Result<BoxedActor<Message, Record>, ActorError>;
 
 /// A system with the settings of a topology.
 pub trait System: DynEq {
-    fn row(&self) -> &'static SystemRow;
+    fn system_row(&self) -> &'static SystemRow;
 
     /// Walks all its settings; `linked` is true if the topology has links.
-    fn walk(&mut self, w: &mut dyn Walk, linked: bool);
+    fn walk_settings(&mut self, w: &mut dyn Walk, linked: bool);
 
     /// Its main rule, by its name in topologies.
-    fn policy(&self) -> Policy<'_>;
+    fn main_policy(&self) -> Policy<'_>;
 
     /// The default policy for a plan without a run.
     fn plans_by(&self) -> &str {
-        self.policy().name
+        self.main_policy().name
     }
 
     /// The unit of run times and ages.
-    fn tick(&self) -> Span {
+    fn time_unit(&self) -> Span {
         Span::from_secs(1)
     }
 
@@ -211,8 +211,8 @@ pub trait System: DynEq {
     }
 
     /// The actor at the hub, if there is one; `decider` connects the external program.
-    fn hub(&self, _: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
-        Err(ActorError::NoService(self.row().key))
+    fn build_hub(&self, _: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
+        Err(ActorError::NoService(self.system_row().key))
     }
 
     /// True if its service decides by the messages of users alone: nothing that sites send makes it send anything, or
@@ -249,15 +249,21 @@ pub trait System: DynEq {
 
     /// The actor of a site of the grid, to which all of `senders` may send work, with the failures of its nodes.
     /// `decider` connects the external program that decides there, if one does.
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built;
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        decider: Option<ExternalDecider>,
+    ) -> Built;
 
     /// The planner of a user, if it does more than send the messages dealt to it.
-    fn user(&self, _user: &User, _grid: &Grid<'_>, _submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
+    fn build_user(&self, _user: &User, _grid: &Grid<'_>, _submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
         None
     }
 
     /// Deals a workload to its users.
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
@@ -341,7 +347,8 @@ impl Grid<'_> {
 
     /// Sites that may react to any message at once, as their queues may then start older jobs, which may be short.
     pub fn prompt_sites(&self) -> BTreeSet<ActorId> {
-        let starts_older = |site: &Site| queue::find(&site.scheduler).is_some_and(|row| row.starts_older(site.order));
+        let starts_older =
+            |site: &Site| queue::find_policy(&site.scheduler).is_some_and(|row| row.starts_older(site.order));
         self.sites.iter().filter(|(_, site)| starts_older(site)).map(|(id, _)| *id).collect()
     }
 
@@ -362,7 +369,7 @@ pub struct Senders {
 
 impl Senders {
     /// The senders of some systems' grids.
-    pub fn of<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Senders {
+    pub fn from_grids<'a>(grids: impl Iterator<Item = &'a Grid<'a>>) -> Senders {
         let mut senders = Senders::default();
         for grid in grids {
             match grid.service {
@@ -413,7 +420,7 @@ impl Service {
     }
 
     pub fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
-        self.0.walk(w, linked);
+        self.0.walk_settings(w, linked);
     }
 
     pub fn offer_at_once(&mut self) {
@@ -435,7 +442,7 @@ impl Deref for Service {
 
 impl Clone for Service {
     fn clone(&self) -> Service {
-        Service(self.0.copy())
+        Service(self.0.boxed_copy())
     }
 }
 
@@ -447,12 +454,12 @@ impl PartialEq for Service {
 
 /// Copies and comparisons, which every system supports because its settings do.
 pub trait DynEq: Any + Debug + Send + Sync {
-    fn copy(&self) -> Box<dyn System>;
+    fn boxed_copy(&self) -> Box<dyn System>;
     fn is_like(&self, other: &dyn System) -> bool;
 }
 
 impl<S: System + Clone + PartialEq> DynEq for S {
-    fn copy(&self) -> Box<dyn System> {
+    fn boxed_copy(&self) -> Box<dyn System> {
         Box::new(self.clone())
     }
 

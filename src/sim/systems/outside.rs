@@ -20,7 +20,7 @@ pub const LINES: Kind = Kind {
     runs: Runs::Outside(Tongue::Lines),
     least_yield: |_| 0.0,
     move_cost: |_| MoveCost::default(),
-    build,
+    build: build_manager,
 };
 
 pub const BATSIM: Kind = Kind {
@@ -33,7 +33,7 @@ pub const BATSIM: Kind = Kind {
     runs: Runs::Outside(Tongue::Batsim),
     least_yield: |_| 0.0,
     move_cost: |_| MoveCost::default(),
-    build,
+    build: build_manager,
 };
 
 pub const SLURM: Kind = Kind {
@@ -46,13 +46,17 @@ pub const SLURM: Kind = Kind {
     runs: Runs::Outside(Tongue::Slurm),
     least_yield: |_| 0.0,
     move_cost: |_| MoveCost::default(),
-    build,
+    build: build_manager,
 };
 
 const UNREPEATED: &str = "Slurm's daemons race with each other, so another run may start a job a second later or \
                           elsewhere, and then has another digest; hansa compare counts such jobs";
 
-fn build(site: &Site, fails: Option<&Fails>, decider: Option<ExternalDecider>) -> Result<Box<dyn Manager>, ActorError> {
+fn build_manager(
+    site: &Site,
+    fails: Option<&Fails>,
+    decider: Option<ExternalDecider>,
+) -> Result<Box<dyn Manager>, ActorError> {
     let decider = decider.and_then(|decider| decider.downcast::<Box<dyn Decides>>().ok());
     let decider = *decider.ok_or(ActorError::NoDecider)?;
     let attempts = fails.map(|fails| fails.attempts(site.cores));

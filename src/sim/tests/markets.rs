@@ -50,7 +50,7 @@ pub fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) 
         latency: Span::ZERO,
         report_every: Span::ZERO,
         systems: vec![0],
-        ..Site::usual()
+        ..Site::with_defaults()
     };
     Topology {
         name: "test".to_owned(),
@@ -76,9 +76,9 @@ pub fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) 
 }
 
 pub fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let actors = build(topology, &roster.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
+    let roster = Roster::of_topology(topology);
+    let actors = build_actors(topology, &roster.all()).unwrap();
+    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 pub fn task(runtime: u64, cores: u32, kind: u16) -> Task {
@@ -151,8 +151,8 @@ prop_compose! {
 }
 
 pub fn play_fast(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies.clone());
+    let roster = Roster::of_topology(topology);
+    let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     place.take_log()
 }

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::{Topology, faults, link_names, paths};
+use super::{Topology, link_faults, link_names, network_paths};
 use crate::grid::{self, Behaviour, Job, JobId, Site};
 use crate::kernel::{ActorId, BoxedActor, Contract, Latencies};
-use crate::near::nearest;
+use crate::near::nearest_name;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{PlannedUser, Plans};
 use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJobs, User};
-use crate::settings::counted;
+use crate::settings::format_counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
     self, ActorError, DataLimit, DistributeError, Distribution, ExternalDecider, Grid, Misfits, NegotiatedJob, Senders,
@@ -73,7 +73,7 @@ impl BuildError {
 }
 
 impl Roster {
-    pub fn of(topology: &Topology) -> Roster {
+    pub fn of_topology(topology: &Topology) -> Roster {
         let mut names = Vec::new();
         let mut roles = Vec::new();
         let mut latencies = Vec::new();
@@ -84,7 +84,7 @@ impl Roster {
         };
         let mut services = 0;
         for (index, system) in topology.systems.iter().enumerate() {
-            if let Some(service) = system.row().service {
+            if let Some(service) = system.system_row().service {
                 add(service, Role::Hub(index), Span::ZERO);
                 services += 1;
             }
@@ -133,7 +133,7 @@ impl Roster {
     pub fn near_name(&self, party: &Party) -> String {
         let parties = self.parties();
         let alike = parties.iter().filter(|other| other.role() == party.role()).map(Party::name);
-        nearest(party.name(), alike).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
+        nearest_name(party.name(), alike).map(|name| format!("; did you mean {name}?")).unwrap_or_default()
     }
 
     /// Checks that the role of an actor may write a record.
@@ -157,18 +157,18 @@ impl Roster {
 }
 
 /// The contract of a run, for its hub.
-pub fn contract(topology: &Topology, roster: &Roster) -> Contract {
-    let assembly = Assembly::of(topology, roster);
-    Contract { sources: sources(&assembly, roster), settled: settled(&assembly, roster) }
+pub fn run_contract(topology: &Topology, roster: &Roster) -> Contract {
+    let assembly = Assembly::of_topology(topology, roster);
+    Contract { sources: contract_sources(&assembly, roster), settled: settled_services(&assembly, roster) }
 }
 
 /// The part of the contract that concerns leaves; needs no workload.
 pub fn contract_of_leaves(topology: &Topology, roster: &Roster) -> Contract {
-    Contract { sources: Vec::new(), settled: settled(&Assembly::of(topology, roster), roster) }
+    Contract { sources: Vec::new(), settled: settled_services(&Assembly::of_topology(topology, roster), roster) }
 }
 
 /// The users, if all that is decided at the hub depends on them alone.
-fn sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
+fn contract_sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
     let topology = assembly.topology;
     let is_script = |user: &grid::User| user.behaviour == Behaviour::Script;
     let [system] = topology.systems.as_slice() else { return Vec::new() };
@@ -180,7 +180,7 @@ fn sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
 }
 
 /// The service whose messages a site answers as these foretell, by actor.
-fn settled(assembly: &Assembly<'_>, roster: &Roster) -> Vec<Option<ActorId>> {
+fn settled_services(assembly: &Assembly<'_>, roster: &Roster) -> Vec<Option<ActorId>> {
     let topology = assembly.topology;
     let service = |role: &Role| {
         let Role::Site(index) = *role else { return None };
@@ -194,19 +194,19 @@ fn settled(assembly: &Assembly<'_>, roster: &Roster) -> Vec<Option<ActorId>> {
 }
 
 /// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.
-pub fn build(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
+pub fn build_actors(topology: &Topology, ids: &[ActorId]) -> Result<Actors, BuildError> {
     build_with(topology, ids, ExternalDeciders::new())
 }
 
 /// Checks that the jobs of all users can be submitted, without building actors. Returns notes on the jobs that will be
 /// refused.
 pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
-    let roster = Roster::of(topology);
-    let assembly = Assembly::of(topology, &roster);
+    let roster = Roster::of_topology(topology);
+    let assembly = Assembly::of_topology(topology, &roster);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let told = |(workload, distributed): (usize, &Distributed)| {
         let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
-        let jobs = counted((*jobs).into(), "job");
+        let jobs = format_counted((*jobs).into(), "job");
         let will = if *misfits == 1 { "it is" } else { "they are" };
         first.map(|first| {
             format!(
@@ -226,9 +226,9 @@ pub struct Owned {
 }
 
 /// Owners of all jobs. Generates all workloads, so it is meant for error reports.
-pub fn owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
-    let roster = Roster::of(topology);
-    let assembly = Assembly::of(topology, &roster);
+pub fn job_owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildError> {
+    let roster = Roster::of_topology(topology);
+    let assembly = Assembly::of_topology(topology, &roster);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
     let users = roster.all().into_iter().filter(|id| matches!(roster.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
@@ -256,10 +256,10 @@ fn handed_in(message: &Message) -> Option<&Job> {
     }
 }
 
-/// Like [`build`], with connections to the external programs of the topology.
+/// Like [`build_actors`], with connections to the external programs of the topology.
 pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDeciders) -> Result<Actors, BuildError> {
-    let roster = Roster::of(topology);
-    let assembly = Assembly::of(topology, &roster);
+    let roster = Roster::of_topology(topology);
+    let assembly = Assembly::of_topology(topology, &roster);
     let role = |id: &ActorId| roster.roles[id.index()];
     let needs_jobs = |id: &ActorId| match role(id) {
         // Jobs that fit no site are refused before the run.
@@ -276,23 +276,23 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
         let actor: BoxedActor<Message, Record> = match role(id) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
-                system.hub(&grids[index], decider)?
+                system.build_hub(&grids[index], decider)?
             }
             Role::Site(index) => {
                 let site = &topology.sites[index];
-                let senders = Senders::of(site.systems.iter().map(|system| &grids[*system]));
-                host_of(topology, site).site(site, &senders, topology.failing().site(index), decider)?
+                let senders = Senders::from_grids(site.systems.iter().map(|system| &grids[*system]));
+                host_of(topology, site).build_site(site, &senders, topology.failing().site(index), decider)?
             }
             Role::User(index) => {
                 let mut submissions = std::mem::take(&mut submissions[index]);
                 let user = &topology.users[index];
                 let mut playing = topology.systems.iter().zip(&grids);
-                let negotiator = playing.find_map(|(system, grid)| system.user(user, grid, &mut submissions));
+                let negotiator = playing.find_map(|(system, grid)| system.build_user(user, grid, &mut submissions));
                 Box::new(user_of(&assembly, user, negotiator, submissions, decider)?)
             }
             Role::Exchange => {
-                let faults = faults(topology, (0..topology.sites.len()).collect());
-                Box::new(Exchange::new(paths(topology), faults, assembly.shippers(), assembly.sites.clone()))
+                let faults = link_faults(topology, (0..topology.sites.len()).collect());
+                Box::new(Exchange::new(network_paths(topology), faults, assembly.shippers(), assembly.sites.clone()))
             }
         };
         Ok((*id, actor))
@@ -310,7 +310,7 @@ fn user_of(
 ) -> Result<User, ActorError> {
     let Submissions { timed, streamed, followers, .. } = submissions;
     let has_rest = !(timed.is_empty() && streamed.is_empty() && followers.is_empty());
-    let script = |timed, streamed, followers| roles::Script::saying(timed).later(streamed).then(followers);
+    let script = |timed, streamed, followers| roles::Script::from_messages(timed).later(streamed).then(followers);
     let rest = || -> Result<Box<dyn Planner>, ActorError> {
         Ok(match user.behaviour {
             Behaviour::Script => Box::new(script(timed, streamed, followers)),
@@ -318,13 +318,13 @@ fn user_of(
                 Box::new(Resubmit::new(script(timed, streamed, followers), patience, most))
             }
             Behaviour::External => {
-                Box::new(planned(assembly.topology, decider, timed, streamed, followers, &assembly.sites)?)
+                Box::new(build_planned_user(assembly.topology, decider, timed, streamed, followers, &assembly.sites)?)
             }
         })
     };
     Ok(match negotiator {
-        None => User::with(rest()?),
-        Some(negotiator) if !has_rest => User::with(negotiator),
+        None => User::with_planner(rest()?),
+        Some(negotiator) if !has_rest => User::with_planner(negotiator),
         Some(negotiator) => {
             let services = assembly.services.iter().flatten().copied().collect();
             User::new(SplitPlanner::new(negotiator, rest()?, services))
@@ -333,7 +333,7 @@ fn user_of(
 }
 
 /// A user whose queued jobs an external program plans.
-fn planned(
+fn build_planned_user(
     topology: &Topology,
     decider: Option<ExternalDecider>,
     timed: Vec<(Time, ActorId, Message)>,
@@ -358,7 +358,7 @@ fn planned(
     let sites = for_planners(topology).map(|site| (topology.sites[site].name.clone(), site_ids[site]));
     Ok(PlannedUser::new(
         decider,
-        roles::Script::saying(rest).later(streamed),
+        roles::Script::from_messages(rest).later(streamed),
         jobs,
         followers,
         BTreeMap::from_iter(sites),
@@ -367,15 +367,15 @@ fn planned(
 
 /// Sites from which a user's external planner may choose: those of systems that have such planners.
 pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
-    let has_them = |system: &usize| topology.systems[*system].row().traits.has_planners;
+    let has_them = |system: &usize| topology.systems[*system].system_row().traits.has_planners;
     (0..topology.sites.len()).filter(move |site| topology.sites[*site].systems.iter().any(has_them))
 }
 
 /// The system that runs a site: of several that use the site, the one that shares it.
 fn host_of<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
-    let host = systems::host(used().map(|system| system.row()));
-    let is_host = |system: &&Service| host.is_none_or(|host| host.key == system.row().key);
+    let host = systems::find_host(used().map(|system| system.system_row()));
+    let is_host = |system: &&Service| host.is_none_or(|host| host.key == system.system_row().key);
     used().find(is_host).expect("every site is used by some system")
 }
 
@@ -398,16 +398,16 @@ pub fn with_planning_context<T>(
     with_load: bool,
     look: impl FnOnce(&PlanningContext<'_>) -> T,
 ) -> Result<T, BuildError> {
-    let roster = Roster::of(topology);
-    let assembly = Assembly::of(topology, &roster);
-    let own = topology.systems.iter().position(|system| system.row().key == row.key);
+    let roster = Roster::of_topology(topology);
+    let assembly = Assembly::of_topology(topology, &roster);
+    let own = topology.systems.iter().position(|system| system.system_row().key == row.key);
     let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
     let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
     let network = || {
         // No messages are sent, so the id of the exchange does not matter.
         let numbers = || (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect());
         let shared = topology.cables.is_some().then(numbers);
-        Network { paths: paths(topology).among(&its), faults: None, shared }
+        Network { paths: network_paths(topology).among(&its), faults: None, shared }
     };
     let load = match own {
         Some(_) if with_load => {
@@ -444,7 +444,7 @@ struct Assembly<'a> {
 }
 
 impl<'a> Assembly<'a> {
-    fn of(topology: &'a Topology, roster: &Roster) -> Assembly<'a> {
+    fn of_topology(topology: &'a Topology, roster: &Roster) -> Assembly<'a> {
         let who = |is: fn(&Role) -> bool| roster.all().into_iter().filter(|id| is(&roster.roles[id.index()])).collect();
         Assembly {
             topology,
@@ -500,19 +500,20 @@ impl<'a> Assembly<'a> {
     /// Network between some sites.
     fn network(&self, its: Vec<usize>) -> Network {
         let shared = self.exchange.map(|exchange| (exchange, its.iter().map(|site| *site as u32).collect()));
-        let paths = paths(self.topology).among(&its);
-        let faults = if shared.is_none() { faults(self.topology, its) } else { None };
+        let paths = network_paths(self.topology).among(&its);
+        let faults = if shared.is_none() { link_faults(self.topology, its) } else { None };
         Network { paths, faults, shared }
     }
 
     /// Submissions of each user, and size of each workload.
     fn distribute(&self, grids: &[Grid<'_>]) -> Result<(Vec<Submissions>, Vec<Distributed>), BuildError> {
         let Topology { workloads, users, systems, .. } = self.topology;
-        let mut distribution = Distribution::to(users.len(), data_limit(self.topology));
+        let mut distribution = Distribution::to_users(users.len(), data_limit(self.topology));
         let mut all = Vec::new();
         for (index, workload) in workloads.iter().enumerate() {
             let before = distribution.next.job;
-            let distributed = systems[workload.system].distribute(workload, &grids[workload.system], &mut distribution);
+            let distributed =
+                systems[workload.system].distribute_workload(workload, &grids[workload.system], &mut distribution);
             distributed.map_err(|error| BuildError::Workload { workload: index, error })?;
             all.push(Distributed {
                 jobs: distribution.next.job - before,

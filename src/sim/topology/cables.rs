@@ -268,7 +268,7 @@ impl Cable {
 }
 
 /// Network between the sites. Without links, data travels through the router and takes only the latencies of the sites.
-pub fn paths(topology: &Topology) -> Paths {
+pub fn network_paths(topology: &Topology) -> Paths {
     if let Some(cables) = &topology.cables {
         return cables.paths(&topology.sites).expect("a topology whose sites cannot reach each other is refused");
     }
@@ -282,7 +282,7 @@ pub fn paths(topology: &Topology) -> Paths {
 }
 
 /// Failures of the links that data between these sites may cross; None if no link fails.
-pub fn faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
+pub fn link_faults(topology: &Topology, sites: Vec<usize>) -> Option<Faults> {
     let cables = topology.cables.as_ref()?;
     let failing = topology.failing();
     let numbers = cables.numbers();
@@ -317,7 +317,7 @@ pub fn has_way_around(topology: &Topology) -> bool {
     })
 }
 
-/// Names of the links of [`paths`].
+/// Names of the links of [`network_paths`].
 pub fn link_names(topology: &Topology) -> Vec<String> {
     if let Some(cables) = &topology.cables {
         return cables.link_names(&topology.sites);

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::settings::{
     Attached, Diagnostic, Diagnostics, FileContent, Keyed, Location, Path, Table, Value, WrittenNode, convert_table,
-    count,
+    format_count,
 };
 
 /// Size of the largest file that is read.
@@ -28,7 +28,7 @@ pub struct Input {
 }
 
 impl Input {
-    pub fn of(path: &str, bytes: &[u8]) -> Input {
+    pub fn of_file(path: &str, bytes: &[u8]) -> Input {
         Input { path: path.to_owned(), hash: format!("{:032x}", xxh3_128(bytes)) }
     }
 }
@@ -62,18 +62,18 @@ impl<'r, 'x> Library<'r, 'x> {
             Ok(bytes) => bytes,
             Err(reason) => {
                 let (location, key) = from.unwrap_or_else(|| {
-                    (Location::whole(self.diagnostics.add_source(Some(path.to_owned()), String::new())), "")
+                    (Location::whole_source(self.diagnostics.add_source(Some(path.to_owned()), String::new())), "")
                 });
                 self.diagnostics.add(Diagnostic::new(location, key, format!("cannot read {path}: {reason}")));
                 return None;
             }
         };
-        self.inputs.push(Input::of(path, &bytes));
+        self.inputs.push(Input::of_file(path, &bytes));
         if bytes.len() > BYTES_MAX {
             let source = self.diagnostics.add_source(Some(path.to_owned()), String::new());
             let message = format!("expected a file of at most 64 MiB, found {} bytes", bytes.len());
             let begin = String::from_utf8_lossy(&bytes[..BEGIN]);
-            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
             self.diagnostics.add(match other_format(&begin) {
                 Some(what) => diagnostic.hint(what),
                 None => diagnostic,
@@ -93,7 +93,7 @@ impl<'r, 'x> Library<'r, 'x> {
         let mark = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
         let source = self.diagnostics.add_source(Some(path.to_owned()), text[mark..].to_owned());
         if let Some((at, byte)) = broken {
-            let location = Location::of(source, at - mark..at - mark + 1);
+            let location = Location::of_span(source, at - mark..at - mark + 1);
             let message = format!("expected text in UTF-8, found the byte 0x{byte:02x}");
             self.diagnostics.add(Diagnostic::new(location, "", message));
             return None;
@@ -101,12 +101,13 @@ impl<'r, 'x> Library<'r, 'x> {
         // Each key has one, and hardly anything else does.
         let keys = text.bytes().filter(|byte| *byte == b'=').count();
         if keys > KEYS_MAX {
-            let message = format!("expected at most {} keys, found {}", count(KEYS_MAX as u64), count(keys as u64));
-            let diagnostic = Diagnostic::new(Location::whole(source), "", message);
+            let message =
+                format!("expected at most {} keys, found {}", format_count(KEYS_MAX as u64), format_count(keys as u64));
+            let diagnostic = Diagnostic::new(Location::whole_source(source), "", message);
             self.diagnostics.add(diagnostic.hint("many jobs go into a file of their own, which a [[workload]] names"));
             return None;
         }
-        document(&self.diagnostics, source)
+        parse_document(&self.diagnostics, source)
     }
 
     /// Table of an included file; read once, however often it is included.
@@ -122,7 +123,7 @@ impl<'r, 'x> Library<'r, 'x> {
     fn open_attached(&mut self, path: &str) -> FileContent {
         if !self.attached.contains_key(path) {
             let content = (self.read)(path).map(Arc::from);
-            self.inputs.extend(content.iter().map(|bytes| Input::of(path, bytes)));
+            self.inputs.extend(content.iter().map(|bytes| Input::of_file(path, bytes)));
             self.attached.insert(path.to_owned(), content);
         }
         self.attached[path].clone()
@@ -174,11 +175,11 @@ fn is_of_numbers(line: &str) -> bool {
 /// Bytes at the beginning of a file that is too large, in which its format is looked for.
 const BEGIN: usize = 1 << 12;
 
-fn document(diagnostics: &Diagnostics, source: usize) -> Option<Table> {
+fn parse_document(diagnostics: &Diagnostics, source: usize) -> Option<Table> {
     let text = &diagnostics.source(source).text;
     if let Some(message) = other_format(text) {
         let first = first_line(text).map_or(0, |line| line.as_ptr().addr() - text.as_ptr().addr());
-        diagnostics.add(Diagnostic::new(Location::of(source, first..first + 1), "", message.to_owned()));
+        diagnostics.add(Diagnostic::new(Location::of_span(source, first..first + 1), "", message.to_owned()));
         return None;
     }
     let (table, errors) = DeTable::parse_recoverable(text);
@@ -196,22 +197,22 @@ fn document(diagnostics: &Diagnostics, source: usize) -> Option<Table> {
         if !is_twice {
             faulty_line = line;
         }
-        let location = error.span().map_or(Location::whole(source), |span| Location::of(source, span));
+        let location = error.span().map_or(Location::whole_source(source), |span| Location::of_span(source, span));
         let diagnostic = Diagnostic::new(location, "", format!("this is not TOML: {}", error.message()));
         match error.span().filter(|_| is_twice) {
             Some(span) if text[..span.start].ends_with('[') => {
                 again = Some(span.end);
-                diagnostics.add(twice(diagnostic, text, source, span));
+                diagnostics.add(add_first_location(diagnostic, text, source, span));
             }
             Some(span) if again.is_some_and(|begin| !text[begin..span.start].contains("\n[")) => {}
             _ => diagnostics.add(diagnostic),
         }
     }
-    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of(source, span)))
+    errors.is_empty().then(|| convert_table(table.get_ref(), &|span| Location::of_span(source, span)))
 }
 
 /// Adds to an error about a repeated table its first location and a hint on lists of tables.
-fn twice(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) -> Diagnostic {
+fn add_first_location(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) -> Diagnostic {
     let name = &text[span.clone()];
     let first = ["[", "[["].iter().filter_map(|brackets| {
         let header = format!("{brackets}{name}]");
@@ -219,19 +220,19 @@ fn twice(diagnostic: Diagnostic, text: &str, source: usize, span: Range<usize>) 
         Some(at + brackets.len())
     });
     let diagnostic = match first.min().filter(|&first| first < span.start) {
-        Some(first) => diagnostic.related("it is first here", Location::of(source, first..first + name.len())),
+        Some(first) => diagnostic.related("it is first here", Location::of_span(source, first..first + name.len())),
         None => diagnostic,
     };
     diagnostic.hint(format!("where there may be several, each begins with two brackets: [[{name}]]"))
 }
 
 /// Replaces `include` in workloads by the included keys; keys beside it take precedence.
-pub fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
+pub fn include_files(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
     let Some(WrittenNode { value: Value::List(workloads), .. }) = root.get_mut("workload") else { return };
     for (number, workload) in workloads.iter_mut().enumerate() {
         if let Value::Table(table) = &mut workload.value {
-            let chain = vec![normal(path)];
-            match included(std::mem::take(table), chain, &format!("workload.{number}.include"), library) {
+            let chain = vec![normalize_path(path)];
+            match resolve_includes(std::mem::take(table), chain, &format!("workload.{number}.include"), library) {
                 Some(whole) => *table = whole,
                 None => workload.value = Value::Lost,
             }
@@ -240,7 +241,12 @@ pub fn include(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
 }
 
 /// Resolves one table. `chain` holds the files that lead to it, the file of `table` last.
-fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut Library<'_, '_>) -> Option<Table> {
+fn resolve_includes(
+    mut table: Table,
+    mut chain: Vec<String>,
+    key: &str,
+    library: &mut Library<'_, '_>,
+) -> Option<Table> {
     let Some(WrittenNode { location, value }) = table.take("include") else { return Some(table) };
     let Value::Text(name) = value else {
         let found = library.diagnostics.written(location);
@@ -248,7 +254,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
         library.diagnostics.add(Diagnostic::new(location, key, message));
         return None;
     };
-    let path = beside(chain.last().expect("the chain begins with the topology's file"), &name);
+    let path = path_beside(chain.last().expect("the chain begins with the topology's file"), &name);
     if chain.contains(&path) {
         chain.push(path);
         let message = format!("files include each other in a cycle: {}", chain.join(" -> "));
@@ -263,7 +269,7 @@ fn included(mut table: Table, mut chain: Vec<String>, key: &str, library: &mut L
 
     let inner = library.open_included(&path, (location, key))?;
     chain.push(path);
-    let mut whole = included(inner, chain, key, library)?;
+    let mut whole = resolve_includes(inner, chain, key, library)?;
     table.entries.into_iter().for_each(|keyed| whole.set(keyed));
     Some(whole)
 }
@@ -272,7 +278,7 @@ const INCLUDES_MAX: usize = 16;
 
 /// Reads the files that workloads name under `file`, and failures under `trace`. Does not parse them. Files of
 /// workloads whose jobs are prepared are not read.
-pub fn attach(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &mut Library<'_, '_>) -> Attached {
+pub fn attach_files(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &mut Library<'_, '_>) -> Attached {
     let mut attached = Attached::NONE;
     let list = |name: &str| match root.get(name) {
         Some(WrittenNode { value: Value::List(tables), .. }) => &tables[..],
@@ -288,7 +294,7 @@ pub fn attach(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &
         let Value::Table(table) = value else { continue };
         let Some(WrittenNode { location, value: Value::Text(name) }) = table.get(key) else { continue };
         let base = library.diagnostics.source(location.source()).path.clone();
-        let path = beside(base.as_deref().unwrap_or(path), name);
+        let path = path_beside(base.as_deref().unwrap_or(path), name);
         let content = match attached.jobs.contains_key(place) {
             true => Err("its jobs are prepared".to_owned()),
             false => library.open_attached(&path),
@@ -299,8 +305,8 @@ pub fn attach(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], library: &
 }
 
 /// Locations of the commands of external programs, by key; `root` must be expanded.
-pub fn commands(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, String> {
-    fn table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
+pub fn command_locations(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, String> {
+    fn inner_table<'t>(table: &'t Table, key: &str) -> Option<&'t Table> {
         if let Value::Table(inner) = &table.get(key)?.value { Some(inner) } else { None }
     }
     let mut locations = BTreeMap::new();
@@ -316,7 +322,7 @@ pub fn commands(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, Str
     }
     let mut last = None;
     for section in ["site", "user"] {
-        let usual = table(root, "defaults").and_then(|defaults| table(defaults, section)?.get("command"));
+        let usual = inner_table(root, "defaults").and_then(|defaults| inner_table(defaults, section)?.get("command"));
         let Some(WrittenNode { value: Value::List(members), .. }) = root.get(section) else { continue };
         for member in members {
             let Value::Table(member) = &member.value else { continue };
@@ -334,15 +340,15 @@ pub fn commands(root: &Table, diagnostics: &Diagnostics) -> BTreeMap<String, Str
 }
 
 /// The path `name` relative to the folder of the file `base`.
-pub fn beside(base: &str, name: &str) -> String {
+pub fn path_beside(base: &str, name: &str) -> String {
     match base.rsplit_once('/') {
-        Some((folder, _)) if !name.starts_with('/') => normal(&format!("{folder}/{name}")),
-        _ => normal(name),
+        Some((folder, _)) if !name.starts_with('/') => normalize_path(&format!("{folder}/{name}")),
+        _ => normalize_path(name),
     }
 }
 
 /// Removes `.` and `..` as far as the text alone allows, so that one file has one name.
-fn normal(path: &str) -> String {
+fn normalize_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -359,7 +365,7 @@ fn normal(path: &str) -> String {
 }
 
 /// Replaces each site and user with a `count` by that many, numbered from 1.
-pub fn expand(root: &mut Table, diagnostics: &Diagnostics) {
+pub fn expand_counts(root: &mut Table, diagnostics: &Diagnostics) {
     for section in ["site", "user"] {
         let Some(WrittenNode { value: Value::List(members), .. }) = root.get_mut(section) else { continue };
         let mut expanded = Vec::with_capacity(members.len());

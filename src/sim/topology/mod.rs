@@ -11,16 +11,16 @@ mod tables;
 mod trace;
 mod write;
 
-pub use crate::near::nearest;
+pub use crate::near::nearest_name;
 pub use crate::settings::{InvalidInput, Rendered};
 pub use build::{
-    Actors, BuildError, ExternalDeciders, Owned, PlanningContext, Role, Roster, build, build_with, check_jobs,
-    contract, contract_of_leaves, data_limit, for_planners, owners, with_planning_context,
+    Actors, BuildError, ExternalDeciders, Owned, PlanningContext, Role, Roster, build_actors, build_with, check_jobs,
+    contract_of_leaves, data_limit, for_planners, job_owners, run_contract, with_planning_context,
 };
-pub use cables::{Cable, Cables, End, Payload, Way, faults, has_way_around, link_names, paths};
+pub use cables::{Cable, Cables, End, Payload, Way, has_way_around, link_faults, link_names, network_paths};
 pub use file::{BYTES_MAX, Input, KEYS_MAX, Read, other_format};
-pub use file::{Library, beside};
-pub use keys::keys;
+pub use file::{Library, path_beside};
+pub use keys::topology_keys;
 pub use overrides::OverrideFile;
 pub use overrides::{NoOverride, Override};
 
@@ -84,7 +84,7 @@ impl Topology {
     /// Warnings for the user about a valid topology.
     pub fn warnings(&self) -> Vec<String> {
         let warning = |site: &Site| {
-            let warning = (managers::find(&site.scheduler)?.warning)(site)?;
+            let warning = (managers::find_kind(&site.scheduler)?.warning)(site)?;
             Some(format!("site {}, {}: {warning}", site.name, site.scheduler))
         };
         let nowhere = self.recovery.data == Interrupted::Reroute && !has_way_around(self);
@@ -178,7 +178,7 @@ impl Loaded {
         self.inputs.first().map_or("", |input| &input.path)
     }
 
-    /// Text of an error of [`build()`], with its location.
+    /// Text of an error of [`build_actors()`], with its location.
     pub fn tell(&self, error: &BuildError) -> String {
         self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
@@ -194,17 +194,17 @@ impl Loaded {
 }
 
 /// Reads the topology at `path` through `read`; `overrides` take precedence over the file. Reports all errors at once.
-pub fn load(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
+pub fn read_topology(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
     load_as(path, overrides, read, &[], false)
 }
 
-/// Like [`load`], for callers that add jobs themselves: the topology may have no workload.
+/// Like [`read_topology`], for callers that add jobs themselves: the topology may have no workload.
 pub fn load_idle(path: &str, overrides: &[Override], read: &mut Read<'_>) -> Result<Loaded, InvalidInput> {
     load_as(path, overrides, read, &[], true)
 }
 
-/// Like [`load`], of a topology that [`Topology::to_toml`] has written; takes the [`Topology::prepared_jobs`] of its
-/// workloads instead of reading their logs or drawing their jobs again.
+/// Like [`read_topology`], of a topology that [`Topology::to_toml`] has written; takes the [`Topology::prepared_jobs`]
+/// of its workloads instead of reading their logs or drawing their jobs again.
 pub fn load_prepared(path: &str, read: &mut Read<'_>, jobs: &[Option<Vec<u8>>]) -> Result<Loaded, InvalidInput> {
     load_as(path, &[], read, jobs, false)
 }
@@ -218,25 +218,25 @@ fn load_as(
 ) -> Result<Loaded, InvalidInput> {
     let mut library = file::Library::new(read);
     let Some(mut root) = library.open(path, None) else { return library.diagnostics.verdict(None) };
-    if !version::fits(&root, &library.diagnostics) {
+    if !version::check_version(&root, &library.diagnostics) {
         return library.diagnostics.verdict(None);
     }
 
-    let settings = overrides::read(overrides, &mut library.diagnostics);
+    let settings = overrides::parse_overrides(overrides, &mut library.diagnostics);
     let settings = overrides::apply_to_written(&mut root, settings);
-    file::include(&mut root, path, &mut library);
-    file::expand(&mut root, &library.diagnostics);
+    file::include_files(&mut root, path, &mut library);
+    file::expand_counts(&mut root, &library.diagnostics);
     overrides::apply_to_complete(&mut root, settings, &library.diagnostics);
     overrides::note_vain(&root, overrides, &library.diagnostics);
     // The version may also be set on the command line.
-    if !version::fits(&root, &library.diagnostics) {
+    if !version::check_version(&root, &library.diagnostics) {
         return library.diagnostics.verdict(None);
     }
 
-    let attached = file::attach(&root, path, prepared, &mut library);
-    let (topology, locations) = check::check(&root, &attached, &library.diagnostics, idle);
+    let attached = file::attach_files(&root, path, prepared, &mut library);
+    let (topology, locations) = check::check_topology(&root, &attached, &library.diagnostics, idle);
     let workload_locations = locations.into_iter().map(|location| library.diagnostics.locate(location)).collect();
-    let command_places = file::commands(&root, &library.diagnostics);
+    let command_places = file::command_locations(&root, &library.diagnostics);
     let inputs = library.inputs;
     let notes = library.diagnostics.notes();
     library.diagnostics.verdict(Some(Loaded { topology, inputs, workload_locations, command_places, notes }))

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
-use crate::near::nearest;
+use crate::near::nearest_name;
 use crate::settings::{self, Keyed, Table, Value, WrittenNode};
 use crate::settings::{Diagnostic, Diagnostics, Location};
 use crate::settings::{Layout, Listed, What, any_of};
@@ -61,7 +61,7 @@ impl Override {
     }
 
     /// A setting that a file implies; its errors point to `value` there.
-    pub fn implied(
+    pub fn implied_by_file(
         origin: &Arc<OverrideFile>,
         path: &str,
         steps: Vec<Range<usize>>,
@@ -84,19 +84,19 @@ pub(super) struct Setting {
 }
 
 /// Parses overrides into steps and values with their locations.
-pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec<Setting> {
+pub(super) fn parse_overrides(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec<Setting> {
     let setting = |Override { text, equals, written }: &Override| {
         let path = &text[..*equals];
         let value = &text[equals + "=".len()..];
         if let Some(WrittenSetting { file, steps, value: span }) = written {
             let source = diagnostics.add_source(Some(file.path.clone()), file.text.clone());
-            let at = |span: &Range<usize>| Location::of(source, span.clone());
+            let at = |span: &Range<usize>| Location::of_span(source, span.clone());
             let whole = at(steps.last().expect("a path has a step"));
             let location = at(span);
             // A quoted step may contain several keys.
             let locations = steps.iter().map(at).chain(std::iter::repeat(whole));
             let path = path.split('.').map(str::to_owned).zip(locations).collect();
-            return Setting { path, whole, value: parsed(value, location) };
+            return Setting { path, whole, value: parse_override_value(value, location) };
         }
 
         let shown = format!("{FLAG}{text}");
@@ -105,22 +105,23 @@ pub(super) fn read(overrides: &[Override], diagnostics: &mut Diagnostics) -> Vec
         let source = diagnostics.add_source(None, shown);
         let mut at = start;
         let steps = path.split('.').map(|step| {
-            let location = Location::of(source, at..at + step.len());
+            let location = Location::of_span(source, at..at + step.len());
             at += step.len() + ".".len();
             (step.to_owned(), location)
         });
         let path = steps.collect();
 
         let split = start + equals;
-        let location = Location::of(source, split + "=".len()..end);
-        Setting { path, whole: Location::of(source, start..split), value: parsed(value, location) }
+        let location = Location::of_span(source, split + "=".len()..end);
+        Setting { path, whole: Location::of_span(source, start..split), value: parse_override_value(value, location) }
     };
     overrides.iter().map(setting).collect()
 }
 
 /// A value that is not TOML is a text, so that it needs no quotes in a shell.
-fn parsed(value: &str, location: Location) -> WrittenNode {
-    settings::value(value, location).unwrap_or_else(|| WrittenNode { location, value: Value::Text(value.to_owned()) })
+fn parse_override_value(value: &str, location: Location) -> WrittenNode {
+    settings::parse_value(value, location)
+        .unwrap_or_else(|| WrittenNode { location, value: Value::Text(value.to_owned()) })
 }
 
 const FLAG: &str = "--set ";
@@ -162,7 +163,7 @@ fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
     let (step, location) = &setting.path[at];
     match known {
         Alternatives::Names(names) => {
-            let meant = nearest(step, names.iter().map(String::as_str));
+            let meant = nearest_name(step, names.iter().map(String::as_str));
             Diagnostic::new(*location, key, format!("there is no {before} {step:?}")).meant(meant)
         }
         Alternatives::Count(0) => Diagnostic::new(*location, key, format!("there is no {before} at all")),
@@ -177,7 +178,7 @@ fn no_place(setting: &Setting, at: usize, known: Alternatives) -> Diagnostic {
             let tables = any_of(tables.iter().map(String::as_str));
             let message = format!("there is no [{table}] in this topology, which runs a {tables}");
             let diagnostic = Diagnostic::new(*location, key, message);
-            diagnostic.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest(step, there))
+            diagnostic.hint(format!("--set {table}={{}} adds one, with its defaults")).meant(nearest_name(step, there))
         }
         Alternatives::Elsewhere(paths) => {
             let meant = any_of(paths.iter().map(String::as_str));
@@ -207,8 +208,8 @@ enum Alternatives {
 }
 
 /// Paths of a key in the tables of a topology; None if it is a key of the topology itself, or unknown.
-fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
-    static KEYS: LazyLock<Vec<Listed>> = LazyLock::new(super::keys);
+fn paths_elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
+    static KEYS: LazyLock<Vec<Listed>> = LazyLock::new(super::topology_keys);
     if KEYS.iter().any(|listed| listed.key.name == step) {
         return None;
     }
@@ -219,7 +220,7 @@ fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
         let Some(node) = root.get(key.name).filter(|_| is_there) else { continue };
         match &node.value {
             Value::List(items) => paths.extend(items.iter().enumerate().map(|(index, item)| {
-                let name = name(item).map_or(index.to_string(), str::to_owned);
+                let name = item_name(item).map_or(index.to_string(), str::to_owned);
                 format!("`{}.{name}.{step}`", key.name)
             })),
             _ => paths.push(format!("`{}.{step}`", key.name)),
@@ -229,16 +230,16 @@ fn elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
 }
 
 /// Reason why a setting may not create its table: a new system or an incomplete link is not intended.
-fn absent(root: &Table, step: &str) -> Option<Alternatives> {
+fn absence_reason(root: &Table, step: &str) -> Option<Alternatives> {
     // The list of all keys is long and constant.
     static LISTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
         let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
-        super::keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
+        super::topology_keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
     });
     if let Some(name) = LISTS.iter().find(|name| **name == step) {
         return Some(Alternatives::Absent(name, Vec::new()));
     }
-    let row = systems::find(step)?;
+    let row = systems::find_system(step)?;
     let mut there: Vec<&'static str> =
         systems::ALL.iter().map(|row| row.key).filter(|key| root.get(key).is_some()).collect();
     if there.is_empty() {
@@ -257,7 +258,7 @@ fn put_in_table(
     let keyed = |node| Keyed { key: step.clone(), key_location: *location, node };
     if at + 1 == setting.path.len() {
         if at == 0
-            && let Some(paths) = elsewhere(table, step)
+            && let Some(paths) = paths_elsewhere(table, step)
         {
             return Err((at, Alternatives::Elsewhere(paths)));
         }
@@ -268,7 +269,7 @@ fn put_in_table(
         if stage == TableState::Written {
             return Err((at, Alternatives::Nothing));
         }
-        if let Some(absent) = absent(table, step).filter(|_| at == 0) {
+        if let Some(absent) = absence_reason(table, step).filter(|_| at == 0) {
             return Err((at, absent));
         }
         table.set(keyed(WrittenNode { location: *location, value: Value::Table(Table::default()) }));
@@ -290,7 +291,7 @@ fn put_in_node(
     };
     // Expansion of `count` renumbers sites and users, so after it only names are valid.
     let renumbered = stage == TableState::Complete && at == 1 && matches!(setting.path[0].0.as_str(), "site" | "user");
-    let Some(item) = pick(items, &setting.path[at].0, !renumbered) else { return Err((at, known(items))) };
+    let Some(item) = pick_item(items, &setting.path[at].0, !renumbered) else { return Err((at, known_items(items))) };
     if at + 1 == setting.path.len() {
         items[item] = setting.value.clone();
         return Ok(());
@@ -298,18 +299,18 @@ fn put_in_node(
     put_in_node(&mut items[item], setting, at + 1, stage)
 }
 
-fn pick(items: &[WrittenNode], step: &str, by_index: bool) -> Option<usize> {
-    let named = items.iter().position(|item| name(item) == Some(step));
+fn pick_item(items: &[WrittenNode], step: &str, by_index: bool) -> Option<usize> {
+    let named = items.iter().position(|item| item_name(item) == Some(step));
     let indexed = || step.parse().ok().filter(|index| by_index && *index < items.len());
     named.or_else(indexed)
 }
 
-fn known(items: &[WrittenNode]) -> Alternatives {
-    let names: Vec<String> = items.iter().filter_map(name).map(str::to_owned).collect();
+fn known_items(items: &[WrittenNode]) -> Alternatives {
+    let names: Vec<String> = items.iter().filter_map(item_name).map(str::to_owned).collect();
     if names.is_empty() { Alternatives::Count(items.len()) } else { Alternatives::Names(names) }
 }
 
-fn name(item: &WrittenNode) -> Option<&str> {
+fn item_name(item: &WrittenNode) -> Option<&str> {
     match &item.value {
         Value::Table(table) => match &table.get("name")?.value {
             Value::Text(name) => Some(name),

@@ -12,8 +12,8 @@
 use std::collections::BTreeMap;
 
 use crate::grid::Traced;
-use crate::settings::shortened;
-use crate::settings::units::{SPAN_MAX, exact};
+use crate::settings::shorten_text;
+use crate::settings::units::{SPAN_MAX, parse_exact};
 use crate::time::Time;
 use crate::workload::lines::LINE_MAX;
 
@@ -40,27 +40,27 @@ pub struct OutageTrace {
 type OutagesByComponent = BTreeMap<u32, Vec<(u64, u64, usize)>>;
 
 /// Parses a trace, or returns an error with its line.
-pub fn read(bytes: &[u8]) -> Result<OutageTrace, String> {
+pub fn parse_trace(bytes: &[u8]) -> Result<OutageTrace, String> {
     let text = std::str::from_utf8(bytes).map_err(|error| format!("expected text: {error}"))?;
-    let (columns, written) = parse(text)?;
+    let (columns, written) = parse_outages(text)?;
     let first = written.values().flatten().map(|outage| outage.0).min();
     let first = first.ok_or("expected at least one outage, found none")?;
-    Ok(merge(written, if columns.event.is_some() { first } else { 0 }))
+    Ok(merge_outages(written, if columns.event.is_some() { first } else { 0 }))
 }
 
-fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
+fn parse_outages(text: &str) -> Result<(Columns, OutagesByComponent), String> {
     let mut columns = Columns { component: 0, down: 1, up: 2, event: None };
     let mut is_first = true;
     let mut numbers: BTreeMap<&str, u32> = BTreeMap::new();
     let mut written = OutagesByComponent::new();
     for (line, number) in text.lines().zip(1..) {
-        let wrong = |expected: &str| format!("line {number}: expected {expected}, found {:?}", shortened(line));
+        let wrong = |expected: &str| format!("line {number}: expected {expected}, found {:?}", shorten_text(line));
         if line.len() > LINE_MAX {
             return Err(wrong(&format!("a line of at most {LINE_MAX} bytes")));
         }
         let is_comment = line.starts_with('#');
         let fields: Vec<&str> = line.trim_start_matches('#').split([',', '\t']).map(str::trim).collect();
-        if let Some(named) = Columns::named(&fields) {
+        if let Some(named) = Columns::from_heading(&fields) {
             (columns, is_first) = (named, false);
             continue;
         }
@@ -73,7 +73,7 @@ fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
         {
             continue;
         }
-        let times = [field(columns.down)?, field(columns.up)?].map(|text| exact(text, 1_000_000));
+        let times = [field(columns.down)?, field(columns.up)?].map(|text| parse_exact(text, 1_000_000));
         let is_heading = std::mem::take(&mut is_first) && times.iter().all(Result::is_err);
         if is_heading {
             continue;
@@ -93,7 +93,7 @@ fn parse(text: &str) -> Result<(Columns, OutagesByComponent), String> {
 }
 
 /// Shifts times by `from`, and merges overlapping outages.
-fn merge(mut written: OutagesByComponent, from: u64) -> OutageTrace {
+fn merge_outages(mut written: OutagesByComponent, from: u64) -> OutageTrace {
     let mut traced = Vec::new();
     let mut merged = 0;
     let mut first_merged = usize::MAX;
@@ -135,7 +135,7 @@ impl OutageTrace {
 
 impl Columns {
     /// Columns of a heading of the archive's form; None if it is none.
-    fn named(fields: &[&str]) -> Option<Columns> {
+    fn from_heading(fields: &[&str]) -> Option<Columns> {
         let place = |name: &str| fields.iter().position(|field| *field == name);
         Some(Columns {
             component: place("component_id").or_else(|| place("node_id"))?,
@@ -152,7 +152,7 @@ mod tests {
 
     fn told(text: &str) -> Result<Vec<String>, String> {
         let tell = |one: &Traced| format!("{}: {}-{}", one.component, one.down.seconds(), one.up.seconds());
-        read(text.as_bytes()).map(|all| all.outages.iter().map(tell).collect())
+        parse_trace(text.as_bytes()).map(|all| all.outages.iter().map(tell).collect())
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn outages_that_overlap_are_one_and_counted() {
-        let note = |text: &str| read(text.as_bytes()).unwrap().note();
+        let note = |text: &str| parse_trace(text.as_bytes()).unwrap().note();
         let text = "a,10,50\nb,0,5\na,40,60\na,60,70\na,20,30\n";
         assert_eq!(told(text).unwrap(), ["0: 10-70", "1: 0-5"]);
         let expected = "2 outages begin while the component is down already, the first on line 3: they count as one with what overlaps";

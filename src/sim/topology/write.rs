@@ -39,21 +39,21 @@ impl Topology {
 
     fn write(&self, mut page: TomlPage) -> String {
         let w: &mut dyn Walk = &mut page;
-        w.remark("A resolved topology: every default is written out, and includes and counts are expanded.");
-        w.remark(self.in_short().trim_end());
+        w.write_remark("A resolved topology: every default is written out, and includes and counts are expanded.");
+        w.write_remark(self.in_short().trim_end());
         TopologyKeys { name: self.name.clone(), about: self.about.clone(), seed: self.seed }.walk(w);
         walk_systems(&mut self.systems.clone(), self.cables.is_some(), w);
         self.write_sites(w);
         if let Some(cables) = &self.cables {
-            cables::walk(&mut cables.clone(), &self.sites, w);
+            cables::walk_cables(&mut cables.clone(), &self.sites, w);
         }
-        let rows: Vec<&'static SystemRow> = self.systems.iter().map(|system| system.row()).collect();
+        let rows: Vec<&'static SystemRow> = self.systems.iter().map(|system| system.system_row()).collect();
         self.write_failures(&rows, w);
         let sites = site_names(&self.sites);
         let names = names::TakenNames::default();
         let people = users::UserScope { systems: &rows, sites: &sites, names: Some(&names), idle: false };
-        users::walk(&mut self.users.clone(), &users::usual(), &people, w);
-        workload::write(&self.workloads, &workload::WorkloadScope::of(&self.parts()), w);
+        users::walk_users(&mut self.users.clone(), &users::default_user(), &people, w);
+        workload::write_workloads(&self.workloads, &workload::WorkloadScope::of_parts(&self.parts()), w);
         page.into_text()
     }
 
@@ -64,11 +64,11 @@ impl Topology {
         let names = &site_names(&self.sites);
         let attached = Context::unknown().attached;
         let known = failures::FailureScope { sites, names, links: &links, systems, attached };
-        failures::walk(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
+        failures::walk_failures(&mut self.failures.clone(), &mut self.recovery.clone(), &known, w);
     }
 
     fn write_sites(&self, w: &mut dyn Walk) {
-        let rows: Vec<&SystemRow> = self.systems.iter().map(|system| system.row()).collect();
+        let rows: Vec<&SystemRow> = self.systems.iter().map(|system| system.system_row()).collect();
         let names = names::TakenNames::default();
         let known = sites::SiteScope { systems: &rows, names: &names, some_kind: true, defaults: false };
         let described = |site: &Site| {
@@ -76,6 +76,6 @@ impl Topology {
             Described { site: site.clone(), kind, says_memory: true }
         };
         let mut sites = self.sites.iter().map(described).collect();
-        sites::walk(&mut sites, &Described::usual(), &known, w);
+        sites::walk_sites(&mut sites, &Described::with_defaults(), &known, w);
     }
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::workflow::parallel::{CYBERSHAKE_CORES, CYBERSHAKE_TASKS, cybershake};
+use super::workflow::parallel::{CYBERSHAKE_CORES, CYBERSHAKE_TASKS, cybershake_workflow};
 use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{Job, JobId, Kind};
 use crate::settings::{Context, Fields, Fit, Walk};
@@ -21,7 +21,7 @@ pub const ROW: SourceRow = SourceRow {
     about: "the CyberShake workflow of 8,039 tasks, some of which need 288 cores",
     read: |w, context| {
         let mut cybershake = Cybershake { train: Train::ONE, kind: Kind(0) };
-        cybershake.walk(w, context);
+        cybershake.walk_settings(w, context);
         Source::Cybershake(cybershake)
     },
 };
@@ -30,7 +30,7 @@ const WORKFLOWS_MAX: u32 = 10_000;
 
 impl Cybershake {
     fn check(&self, fields: &Fields<'_>, context: &Context<'_>) {
-        self.train.check(cybershake().work().micros().into(), fields);
+        self.train.check(cybershake_workflow().work().micros().into(), fields);
         // If tasks that are too wide are refused during a run, the whole workflow would be: these cores are always
         // missing.
         if let Some((name, largest)) = context.largest(self.kind).filter(|(_, largest)| CYBERSHAKE_CORES > *largest) {
@@ -49,14 +49,14 @@ impl Cybershake {
 }
 
 impl JobSource for Cybershake {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         ROW.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         self.train.walk(WORKFLOWS_MAX, context.seed, w, context);
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields, context);
         }
     }
@@ -69,8 +69,8 @@ impl JobSource for Cybershake {
         u64::from(self.train.workflows) * u64::from(CYBERSHAKE_TASKS)
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
-        let workflow = cybershake();
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+        let workflow = cybershake_workflow();
         let job = |(number, arrive)| Job {
             id: JobId(0),
             arrive,
@@ -83,7 +83,7 @@ impl JobSource for Cybershake {
         Ok(self.train.arrivals().map(job).collect())
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         ("workflow", "CyberShake".to_owned())
     }
 }

@@ -11,10 +11,10 @@ use super::workflow::CostTable;
 use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Step, Workflow, WorkflowError};
 use crate::math;
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    self, Context, Field, Fields, Form, Millionths, Number, POSITIVE_SPAN, Pair, Rate, Walk, counted, key,
+    self, Context, Field, Fields, Form, Millionths, Number, POSITIVE_SPAN, Pair, Rate, Walk, format_counted, key,
 };
 use crate::time::Span;
 
@@ -67,8 +67,8 @@ pub const ROW: SourceRow = SourceRow {
     name: "layered",
     about: "random layered workflows with the parameters of daggen",
     read: |w, context| {
-        let mut generator = Generator::usual(context);
-        generator.walk(w, context);
+        let mut generator = Generator::with_defaults(context);
+        generator.walk_settings(w, context);
         Source::Layered(generator)
     },
 };
@@ -78,7 +78,7 @@ const JUMP_MAX: u32 = 10_000;
 const RUNTIME: &str = "the shortest and the longest run time of a task, such as [\"10 s\", \"40 s\"]";
 
 impl Generator {
-    fn usual(context: &Context<'_>) -> Generator {
+    fn with_defaults(context: &Context<'_>) -> Generator {
         Generator {
             seed: context.seed,
             train: Train::ONE,
@@ -95,11 +95,11 @@ impl Generator {
 }
 
 impl JobSource for Generator {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         ROW.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         let Generator { seed, train, shape, costs, kind } = self;
         let share = Number::from(0.0, 1.0, "a number from 0 to 1");
         context.walk_seed(seed, w);
@@ -132,7 +132,7 @@ impl JobSource for Generator {
             Rate,
         );
         context.walk_kind(kind, "the kind of core that the tasks need", w);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields);
         }
     }
@@ -145,7 +145,7 @@ impl JobSource for Generator {
         u64::from(self.train.workflows) * u64::from(self.shape.tasks)
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number)?;
             let tasks = self.train.tasks(number, &workflow, self.kind);
@@ -155,8 +155,8 @@ impl JobSource for Generator {
         self.train.arrivals().map(job).collect()
     }
 
-    fn describe(&self) -> (&'static str, String) {
-        ("workflow", format!("generated, layered, of {}", counted(self.shape.tasks.into(), "task")))
+    fn describe_jobs(&self) -> (&'static str, String) {
+        ("workflow", format!("generated, layered, of {}", format_counted(self.shape.tasks.into(), "task")))
     }
 }
 
@@ -192,7 +192,7 @@ struct RunTimes {
 }
 
 impl Form<(Span, Span)> for RunTimes {
-    fn read(&self, field: &Field<'_>) -> Option<(Span, Span)> {
+    fn read_value(&self, field: &Field<'_>) -> Option<(Span, Span)> {
         let pair = field.pair(RUNTIME)?;
         let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| field.positive_span()) else { return None };
         if shortest > longest {
@@ -202,19 +202,19 @@ impl Form<(Span, Span)> for RunTimes {
         if all > u128::from(LONGEST.micros()) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
     }
 
-    fn text(&self, value: &(Span, Span)) -> Option<String> {
-        Pair(POSITIVE_SPAN, RUNTIME).text(value)
+    fn toml_text(&self, value: &(Span, Span)) -> Option<String> {
+        Pair(POSITIVE_SPAN, RUNTIME).toml_text(value)
     }
 
-    fn shape(&self) -> settings::Shape {
-        Form::<(Span, Span)>::shape(&Pair(POSITIVE_SPAN, RUNTIME))
+    fn value_shape(&self) -> settings::Shape {
+        Form::<(Span, Span)>::value_shape(&Pair(POSITIVE_SPAN, RUNTIME))
     }
 }
 
 impl Generator {
     /// The workflow of this number; its random stream depends only on the number and the seed.
     pub fn workflow(&self, number: u32) -> Result<Workflow, WorkflowError> {
-        let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
+        let mut stream = SplitMix64::new(mix_bits(mix_bits(self.seed).wrapping_add(u64::from(number))));
         let layered = self.shape.draw(&mut stream);
         let (shortest, longest) = self.costs.runtime;
         let mut time = || stream.int(shortest.micros(), longest.micros());
@@ -352,13 +352,13 @@ mod tests {
     #[test]
     fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
         let three = generator(3, SHAPE);
-        let jobs = three.jobs(&Platform::default(), Span::ZERO).unwrap();
+        let jobs = three.create_jobs(&Platform::default(), Span::ZERO).unwrap();
         let arrivals: Vec<u64> = jobs.iter().map(|job| job.arrive.micros()).collect();
         assert_eq!(arrivals, [7, 60_000_007, 120_000_007]);
         assert_ne!(jobs[0].edges, jobs[1].edges);
         assert_eq!(
             Generator { train: Train { workflows: 1, ..three.train }, ..three.clone() }
-                .jobs(&Platform::default(), Span::ZERO)
+                .create_jobs(&Platform::default(), Span::ZERO)
                 .unwrap()[..],
             jobs[..1]
         );

@@ -89,7 +89,7 @@ const GAMMA: Maybe<Pair<Number>> = Maybe(Pair(
 ));
 
 impl Lublin {
-    pub(super) fn usual(context: &Context<'_>) -> Lublin {
+    pub(super) fn with_defaults(context: &Context<'_>) -> Lublin {
         Lublin {
             seed: context.seed,
             jobs: 1,
@@ -109,7 +109,7 @@ impl Lublin {
         w.set(key("nodes", "the largest size of a job").usual("the nodes of the largest site"), nodes, 1..=CORES_MAX);
         w.set(key("types", "the kinds of job that the Lublin model generates"), types, Types::ALL);
         w.set(key("stream", "the random numbers that the Lublin model uses"), stream, Stream::ALL);
-        let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
+        let rate = Millionths::above_zero(1_000).with_condition("a number above 0, up to 1000", |rate: &u64| *rate > 0);
         w.set(key("arrival_factor", "the factor by which jobs arrive faster than in the model"), rate_millionths, rate);
         let Sizes { serial, pow2, low, med, high, prob, unit } = sizes;
         w.set(key("serial", "the share of jobs with one node").usual(OWN), serial, SHARE);
@@ -138,7 +138,7 @@ impl Times {
         );
         w.set(key("gap", "shape and scale of the logarithms of gaps between arrivals").usual(OWN), gap, GAMMA);
         w.set(key("day", "shape and scale of the daily cycle, in half hours").usual(OWN), day, GAMMA);
-        let Some(fields) = w.fields() else { return };
+        let Some(fields) = w.written_fields() else { return };
         // Longer values are drawn again, which must terminate.
         let bounded = [("short", *short, RUNTIME_MAX), ("long", *long, RUNTIME_MAX), ("gap", *gap, GAP_MAX)];
         for (key, gamma, most) in bounded {
@@ -256,7 +256,7 @@ impl Lublin {
             let submit = arrivals.clock;
             arrivals.step(&mut uniform);
             let size = self.size(habits, &mut uniform);
-            let runtime = runtime(habits, size, self.sizes.unit.unwrap_or(1), &mut uniform);
+            let runtime = draw_runtime(habits, size, self.sizes.unit.unwrap_or(1), &mut uniform);
             jobs.push(&Rigid {
                 number: u64::from(number) + 1,
                 submit: self.at(submit),
@@ -312,7 +312,7 @@ impl Lublin {
     }
 }
 
-fn runtime(habits: &Habits, size: u32, unit: u32, uniform: &mut Uniform) -> u64 {
+fn draw_runtime(habits: &Habits, size: u32, unit: u32, uniform: &mut Uniform) -> u64 {
     let short = habits.pa * f64::from(size) / f64::from(unit) + habits.pb;
     loop {
         let (shape, scale) = if uniform.draw() <= short { habits.short } else { habits.long };
@@ -336,7 +336,7 @@ struct Arrivals {
 
 impl Arrivals {
     fn new(habits: &Habits, uniform: &mut Uniform) -> Arrivals {
-        let weights = weights(habits.day);
+        let weights = hour_weights(habits.day);
         let mut arrivals = Arrivals { gap: habits.gap, weights, bucket: 0, points: 0.0, remainder: 0.0, clock: 0.0 };
         arrivals.step(uniform);
         arrivals
@@ -365,7 +365,7 @@ impl Arrivals {
 }
 
 /// Relative load of each half hour of the day; 1 on average.
-fn weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
+fn hour_weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
     let mut weights = [0.0; BUCKETS];
     for step in 0..BUCKETS {
         let middle = (FIRST_BUCKET + 1 + step) as f64;

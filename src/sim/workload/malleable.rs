@@ -35,7 +35,7 @@ impl Malleability {
         let serial = Millionths::to(1);
         w.set(key("serial_fraction", about).usual("`0.0`"), &mut self.serial_millionths, Unless(serial, 0));
         let is_alone = w.lacks("malleable");
-        if let Some(field) = w.fields().and_then(|fields| fields.get("serial_fraction")).filter(|_| is_alone) {
+        if let Some(field) = w.written_fields().and_then(|fields| fields.get("serial_fraction")).filter(|_| is_alone) {
             field.complain("leave serial_fraction out: without malleable, requests have one shape");
         }
         // A sweep may set the one and vary the other.

@@ -17,7 +17,8 @@ use crate::grid::{Curve, DATA_MAX, Edge, Job, JobId, Kind, LONGEST, Task, Worth}
 use crate::random::{LogUniform, SplitMix64};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{
-    Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key, remark,
+    Context, Field, Fields, Fit, Form, FormExt, Number, POSITIVE_SPAN, Pair, Rate, Shape, Unless, Walk, key,
+    remark_text,
 };
 use crate::time::{Span, Time};
 use crate::words::words;
@@ -62,8 +63,8 @@ pub const ROW: SourceRow = SourceRow {
     name: "market",
     about: "the market paper's generator: random jobs at a given load",
     read: |w, context| {
-        let mut generator = Generator::usual(context);
-        generator.walk(w, context);
+        let mut generator = Generator::with_defaults(context);
+        generator.walk_settings(w, context);
         Source::Market(generator)
     },
 };
@@ -75,7 +76,7 @@ const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
 const USUAL_CORES_MAX: u32 = 100;
 
 impl Generator {
-    fn usual(context: &Context<'_>) -> Generator {
+    fn with_defaults(context: &Context<'_>) -> Generator {
         Generator {
             seed: context.seed,
             jobs: 1,
@@ -95,18 +96,18 @@ impl Generator {
 }
 
 impl JobSource for Generator {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         ROW.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
         w.set(key("jobs", "").need("the number of jobs to generate"), &mut self.jobs, 1..=JOBS_MAX);
         let load = Number::above(0.0, 10.0, "a number above 0, up to 10");
         w.set(key("load", "the work offered, as a share of the capacity of the cores"), &mut self.load, load);
         w.set(key("load_basis", "the capacity that `load` is relative to"), &mut self.load_basis, LoadBasis::ALL);
         let tasks = Pair(1..=TASKS_MAX, "the fewest and the most tasks of a job, such as [5, 20]");
-        let tasks = tasks.that("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
+        let tasks = tasks.with_condition("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
         w.set(
             key("tasks", "fewest and most of a job").means("the fewest and the most tasks of a job"),
             &mut self.tasks,
@@ -132,7 +133,7 @@ impl JobSource for Generator {
         self.week.walk(w);
         let output = key("output", "the rate at which tasks write data for each of their edges while they run");
         w.set(output.only_if(context.linked, NEEDS_LINKS), &mut self.output, Unless(Rate, 0));
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields, context);
         }
     }
@@ -145,13 +146,13 @@ impl JobSource for Generator {
         u64::from(self.jobs) * u64::from(self.tasks.1)
     }
 
-    fn jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
         self.generate(platform, tick)
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         let basis = LoadBasis::ALL.iter().find(|(_, basis, _)| *basis == self.load_basis);
-        let basis = basis.map_or("the cores".to_owned(), |basis| remark(basis.2));
+        let basis = basis.map_or("the cores".to_owned(), |basis| remark_text(basis.2));
         ("job", format!("generated for a load of {:.1} % of {basis}", self.load * 100.0))
     }
 }
@@ -219,7 +220,7 @@ impl TotalRuntime {
 }
 
 impl Form<(u64, u64)> for TotalRuntime {
-    fn read(&self, field: &Field<'_>) -> Option<(u64, u64)> {
+    fn read_value(&self, field: &Field<'_>) -> Option<(u64, u64)> {
         let pair = field.pair(TOTAL_RUNTIME)?;
         let [Some(shortest), Some(longest)] = pair.each_ref().map(|field| self.ticks(field)) else { return None };
         if shortest > longest {
@@ -228,13 +229,13 @@ impl Form<(u64, u64)> for TotalRuntime {
         if self.is_too_long(longest) { pair[1].wrong(TOO_LONG_A_JOB) } else { Some((shortest, longest)) }
     }
 
-    fn text(&self, &(shortest, longest): &(u64, u64)) -> Option<String> {
+    fn toml_text(&self, &(shortest, longest): &(u64, u64)) -> Option<String> {
         let span = |ticks| Span::from_micros(self.tick.micros() * ticks);
-        Pair(POSITIVE_SPAN, TOTAL_RUNTIME).text(&(span(shortest), span(longest)))
+        Pair(POSITIVE_SPAN, TOTAL_RUNTIME).toml_text(&(span(shortest), span(longest)))
     }
 
-    fn shape(&self) -> Shape {
-        Form::<(Span, Span)>::shape(&Pair(POSITIVE_SPAN, TOTAL_RUNTIME))
+    fn value_shape(&self) -> Shape {
+        Form::<(Span, Span)>::value_shape(&Pair(POSITIVE_SPAN, TOTAL_RUNTIME))
     }
 }
 
@@ -281,8 +282,10 @@ impl Generator {
             }
         }
         let span = self.span(&offer, platform)?;
-        let arrivals =
-            gaps.iter().map(|gap| arrival(self.week.calendar(gap / elapsed * span), tick)).collect::<Option<Vec<_>>>();
+        let arrivals = gaps
+            .iter()
+            .map(|gap| arrival_time(self.week.calendar(gap / elapsed * span), tick))
+            .collect::<Option<Vec<_>>>();
         let mut arrivals = arrivals.ok_or(WorkloadError::TooSparse)?;
         wrong.map_or(Ok(()), Err)?;
         taken?;
@@ -449,7 +452,7 @@ impl DrawnJob {
         };
         Some(Job {
             id: JobId(0),
-            arrive: arrival(arrive, tick)?,
+            arrive: arrival_time(arrive, tick)?,
             first_task: 0,
             tasks: self.tasks.iter().map(task).collect::<Option<_>>()?,
             edges: self.edges,
@@ -459,7 +462,7 @@ impl DrawnJob {
     }
 }
 
-fn arrival(ticks: f64, tick: Span) -> Option<Time> {
+fn arrival_time(ticks: f64, tick: Span) -> Option<Time> {
     Some(Time::from_micros((ticks as u64).checked_mul(tick.micros())?))
 }
 

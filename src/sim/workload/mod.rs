@@ -110,10 +110,10 @@ sources! {
 /// A source of jobs, as a topology sees it.
 pub trait JobSource {
     /// Name in a topology.
-    fn name(&self) -> &'static str;
+    fn source_name(&self) -> &'static str;
 
     /// Walks all of its settings.
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>);
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>);
 
     /// Number of jobs.
     fn jobs_in_all(&self) -> u64;
@@ -122,21 +122,21 @@ pub trait JobSource {
     fn tasks_in_all(&self) -> u64;
 
     /// Its jobs in order of submission, not numbered yet.
-    fn jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError>;
+    fn create_jobs(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError>;
 
     /// Its requests for reservations in order of arrival, each with its job of one task, not numbered yet. The
     /// scheduler decides if they are valid.
-    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+    fn create_requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         Ok(Vec::new())
     }
 
     /// Needs per node of each task of the job at this index; `None` for whole nodes.
-    fn needs(&self, _place: usize) -> Option<Needs> {
+    fn job_needs(&self, _place: usize) -> Option<Needs> {
         None
     }
 
     /// Data of the job at this index; `None` if it has none.
-    fn staging(&self, _place: usize) -> Option<Staging> {
+    fn job_staging(&self, _place: usize) -> Option<Staging> {
         None
     }
 
@@ -146,7 +146,7 @@ pub trait JobSource {
     }
 
     /// Noun for one job, and a phrase about their origin that follows the number of jobs.
-    fn describe(&self) -> (&'static str, String);
+    fn describe_jobs(&self) -> (&'static str, String);
 }
 
 /// Cores of the grid by kind, for generators that aim at a load.
@@ -186,7 +186,7 @@ pub enum WorkloadError {
 impl Source {
     /// All jobs of this workload in order of submission, numbered from `next` on and checked.
     pub fn jobs(&self, platform: &Platform, tick: Span, next: &mut Numbering) -> Result<Vec<Job>, WorkloadError> {
-        let mut jobs = self.job_source().jobs(platform, tick)?;
+        let mut jobs = self.job_source().create_jobs(platform, tick)?;
         for job in &mut jobs {
             (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
             job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
@@ -223,7 +223,7 @@ impl Source {
 
     /// All reservation requests of this workload in order of arrival, each with its job, numbered from `next` on.
     pub fn requests(&self, next: &mut Numbering) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
-        let mut requests = self.job_source().requests()?;
+        let mut requests = self.job_source().create_requests()?;
         for (job, _) in &mut requests {
             (job.id, job.first_task) = next.give(1).ok_or(WorkloadError::TooMany)?;
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::settings::printable;
+use crate::settings::make_printable;
 
 /// Names of one column, with a number for each in order of appearance.
 #[derive(Default)]
@@ -29,7 +29,7 @@ impl NameNumbers {
         let mut names: Vec<(u32, &Vec<u8>)> = self.numbers.iter().map(|(name, number)| (*number, name)).collect();
         names.sort_unstable();
         let line = |(number, name): (u32, &Vec<u8>)| {
-            format!("{title}: {number} {}", printable(&String::from_utf8_lossy(name)))
+            format!("{title}: {number} {}", make_printable(&String::from_utf8_lossy(name)))
         };
         names.into_iter().map(line).collect()
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rigid::{Kilobytes, Rigid, Unrunnable};
 use crate::grid::Needs;
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::words::words;
 
 words! {
@@ -35,7 +35,7 @@ pub struct NeedsShape {
 pub const MEMORY_MIN: f64 = 0.10;
 
 /// Memory of a job per processor in kB, if its log states it.
-pub fn memory(job: &Rigid) -> Option<u64> {
+pub fn job_memory(job: &Rigid) -> Option<u64> {
     job.memory_used.max(job.memory_requested).map(Kilobytes::whole)
 }
 
@@ -45,7 +45,7 @@ pub fn memory(job: &Rigid) -> Option<u64> {
 /// with room to spare; otherwise tasks of one that need half of them. Without memory in the log, it is the minimum.
 pub fn dual_core(job: &Rigid, node_kilobytes: u64) -> Result<NeedsShape, Unrunnable> {
     let processors = job.nodes()?;
-    let kilobytes = memory(job).unwrap_or(0);
+    let kilobytes = job_memory(job).unwrap_or(0);
     let memory = (kilobytes as f64 / node_kilobytes as f64).clamp(MEMORY_MIN, 1.0);
     Ok(if processors.is_multiple_of(2) && memory < 0.5 {
         NeedsShape { tasks: processors / 2, needs: Needs { cpu: 1.0, memory: 2.0 * memory } }
@@ -59,7 +59,7 @@ const TENTH: f64 = 0.55;
 
 /// Needs of jobs with these numbers of tasks, in order: the memory is drawn from a separate stream.
 pub fn quad_core(seed: u64, tasks: impl IntoIterator<Item = u32>) -> impl Iterator<Item = Needs> {
-    let mut stream = SplitMix64::new(mix(seed ^ u64::from_be_bytes(*b"a memory")));
+    let mut stream = SplitMix64::new(mix_bits(seed ^ u64::from_be_bytes(*b"a memory")));
     tasks.into_iter().map(move |tasks| {
         let tenths = if stream.unit() < TENTH { 1 } else { stream.int(2, 10) };
         let cpu = if tasks == 1 { 0.25 } else { 1.0 };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::grid::{LONGEST, Task};
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::settings::limits::TOO_LONG_A_JOB;
 use crate::settings::units::MILLION;
 use crate::settings::{Context, Fields, FormExt, Maybe, Millionths, Pair, Walk, key};
@@ -20,11 +20,12 @@ pub struct Overestimate {
 
 impl Overestimate {
     /// Walks the setting; None if tasks request their run times.
-    pub(super) fn walk(its: &mut Option<Overestimate>, seed: u64, w: &mut dyn Walk, context: &Context<'_>) {
-        let factor = Millionths::from(1.0, 1_000).that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+    pub(super) fn walk_optional(its: &mut Option<Overestimate>, seed: u64, w: &mut dyn Walk, context: &Context<'_>) {
+        let factor =
+            Millionths::from(1.0, 1_000).with_condition("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let form = Pair(factor, "the least and the largest ratio, such as [1.0, 5.0]")
-            .that("the smaller factor first", |(least, most): &(u64, u64)| least <= most)
-            .meaning(
+            .with_condition("the smaller factor first", |(least, most): &(u64, u64)| least <= most)
+            .map_values(
                 move |(least_millionths, most_millionths)| Overestimate { seed, least_millionths, most_millionths },
                 |its: &Overestimate| (its.least_millionths, its.most_millionths),
             );
@@ -46,7 +47,7 @@ impl Overestimate {
 
     /// Draws the requested times of the tasks of a workflow. They depend on its number and the seed only.
     pub(super) fn apply(&self, workflow: u32, tasks: &mut [Task]) {
-        let mut stream = SplitMix64::new(mix(mix(self.seed ^ STREAM).wrapping_add(u64::from(workflow))));
+        let mut stream = SplitMix64::new(mix_bits(mix_bits(self.seed ^ STREAM).wrapping_add(u64::from(workflow))));
         for task in tasks {
             let factor = u128::from(stream.int(self.least_millionths, self.most_millionths));
             let micros = (u128::from(task.runtime.micros()) * factor).div_ceil(u128::from(MILLION));

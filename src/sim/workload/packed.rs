@@ -57,8 +57,8 @@ impl Packed {
             self.last = Base::default();
         }
         self.count += 1;
-        write(&mut self.bytes, self.last, job);
-        self.last = Base::of(job);
+        write_job(&mut self.bytes, self.last, job);
+        self.last = Base::of_job(job);
     }
 
     pub fn get(&self, place: usize) -> Option<Rigid> {
@@ -166,7 +166,7 @@ impl JobIter<'_> {
 }
 
 impl Base {
-    fn of(job: &Rigid) -> Base {
+    fn of_job(job: &Rigid) -> Base {
         Base { number: job.number, submit: job.submit.micros() }
     }
 }
@@ -198,7 +198,7 @@ const PROFILE_SIGN: u64 = 1 << (FIRST_SIGN + FIELDS as u32);
 
 const MILLION: u64 = 1_000_000;
 
-fn fields(job: &Rigid) -> [Option<u64>; FIELDS] {
+fn job_fields(job: &Rigid) -> [Option<u64>; FIELDS] {
     let span = |span: Option<Span>| span.map(Span::micros);
     let number = |number: Option<u32>| number.map(u64::from);
     let memory = |memory: Option<Kilobytes>| memory.map(Kilobytes::millionths);
@@ -222,8 +222,8 @@ fn fields(job: &Rigid) -> [Option<u64>; FIELDS] {
     ]
 }
 
-fn write(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
-    let fields = fields(job);
+fn write_job(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
+    let fields = job_fields(job);
     let step = job.submit.micros().wrapping_sub(last.submit).cast_signed();
     let is_submit_fine = step % MILLION.cast_signed() != 0;
     let of_time = fields.iter().zip(FINE).filter(|(_, fine)| *fine).filter_map(|(field, _)| *field);
@@ -234,15 +234,15 @@ fn write(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
         signs |= u64::from(field.is_some()) << (FIRST_SIGN + place as u32);
     }
     signs |= if job.profile.is_some() { PROFILE_SIGN } else { 0 };
-    put(bytes, signs);
-    put(bytes, zigzag(job.number.wrapping_sub(last.number).wrapping_sub(1).cast_signed()));
-    put(bytes, zigzag(if is_submit_fine { step } else { step / MILLION.cast_signed() }));
+    write_number(bytes, signs);
+    write_number(bytes, zigzag_encode(job.number.wrapping_sub(last.number).wrapping_sub(1).cast_signed()));
+    write_number(bytes, zigzag_encode(if is_submit_fine { step } else { step / MILLION.cast_signed() }));
     for (field, fine) in fields.iter().zip(FINE) {
         if let Some(value) = *field {
-            put(bytes, if fine && !is_rest_fine { value / MILLION } else { value });
+            write_number(bytes, if fine && !is_rest_fine { value / MILLION } else { value });
         }
     }
-    job.profile.into_iter().for_each(|profile| put(bytes, profile.into()));
+    job.profile.into_iter().for_each(|profile| write_number(bytes, profile.into()));
 }
 
 struct PackedReader<'a> {
@@ -254,8 +254,8 @@ impl PackedReader<'_> {
     /// Reads the flags of the fields, the number and the submission.
     fn head(&mut self, last: Base) -> (u64, Base) {
         let signs = self.number();
-        let number = unzigzag(self.number()).cast_unsigned().wrapping_add(last.number).wrapping_add(1);
-        let step = unzigzag(self.number());
+        let number = zigzag_decode(self.number()).cast_unsigned().wrapping_add(last.number).wrapping_add(1);
+        let step = zigzag_decode(self.number());
         let step = if signs & SUBMIT_IS_FINE > 0 { step } else { step * MILLION.cast_signed() };
         (signs, Base { number, submit: last.submit.wrapping_add_signed(step) })
     }
@@ -331,7 +331,7 @@ impl PackedReader<'_> {
 }
 
 /// Appends a number, seven bits per byte, the low ones first; all bytes but the last have their top bit set.
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
+fn write_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         bytes.push(number as u8 | 0x80);
         number >>= 7;
@@ -340,11 +340,11 @@ fn put(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Maps numbers near zero of either sign to small ones.
-fn zigzag(number: i64) -> u64 {
+fn zigzag_encode(number: i64) -> u64 {
     (number << 1 ^ number >> 63).cast_unsigned()
 }
 
-fn unzigzag(number: u64) -> i64 {
+fn zigzag_decode(number: u64) -> i64 {
     (number >> 1).cast_signed() ^ -(number & 1).cast_signed()
 }
 

@@ -9,9 +9,9 @@ use super::workflow::parallel::Parallel;
 use super::{JobSource, Platform, Source, SourceRow, Train, WorkloadError};
 use crate::grid::{DATA_MAX, Job, JobId, Kind, Workflow};
 use crate::math;
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::settings::limits::{CORES_MAX, TASKS_MAX};
-use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, counted, key};
+use crate::settings::{Context, Fields, Fit, Maybe, Volume, Walk, format_counted, key};
 use crate::time::Span;
 
 /// A series of workflows of one shape, each with its own graph.
@@ -33,8 +33,8 @@ pub const ROW: SourceRow = SourceRow {
     name: "parallel",
     about: "random layered workflows of parallel tasks, each of which depends on two of the layer before",
     read: |w, context| {
-        let mut generator = Generator::usual(context);
-        generator.walk(w, context);
+        let mut generator = Generator::with_defaults(context);
+        generator.walk_settings(w, context);
         Source::Parallel(generator)
     },
 };
@@ -44,7 +44,7 @@ const WORKFLOWS_MAX: u32 = 100_000;
 const MEAN_MAX: u32 = CORES_MAX / 2;
 
 impl Generator {
-    fn usual(context: &Context<'_>) -> Generator {
+    fn with_defaults(context: &Context<'_>) -> Generator {
         Generator { seed: context.seed, train: Train::ONE, tasks: 100, depth: None, cores: 6, data: 0, kind: Kind(0) }
     }
 
@@ -56,7 +56,7 @@ impl Generator {
 
     /// The workflow of this number; its random stream depends only on the number and the seed.
     pub fn workflow(&self, number: u32) -> Workflow {
-        let mut stream = SplitMix64::new(mix(mix(self.seed).wrapping_add(u64::from(number))));
+        let mut stream = SplitMix64::new(mix_bits(mix_bits(self.seed).wrapping_add(u64::from(number))));
         let mut workflow = self.shape().draw(&mut stream);
         workflow.name = format!("parallel-{}-{number}", self.seed);
         workflow
@@ -87,11 +87,11 @@ impl Generator {
 }
 
 impl JobSource for Generator {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         ROW.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
         self.train.walk(WORKFLOWS_MAX, self.seed, w, context);
         w.set(key("tasks", "of a workflow").means("the number of tasks of a workflow"), &mut self.tasks, 1..=TASKS_MAX);
@@ -101,7 +101,7 @@ impl JobSource for Generator {
         w.set(cores, &mut self.cores, 1..=MEAN_MAX);
         w.set(key("data", "the volume that each edge carries"), &mut self.data, Volume { most: DATA_MAX });
         context.walk_kind(&mut self.kind, "the kind of core that the tasks need", w);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields, context);
         }
     }
@@ -114,7 +114,7 @@ impl JobSource for Generator {
         u64::from(self.train.workflows) * u64::from(self.tasks)
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let job = |(number, arrive)| {
             let workflow = self.workflow(number);
             let tasks = self.train.tasks(number, &workflow, self.kind);
@@ -124,8 +124,8 @@ impl JobSource for Generator {
         Ok(self.train.arrivals().map(job).collect())
     }
 
-    fn describe(&self) -> (&'static str, String) {
-        ("workflow", format!("generated, of {}", counted(self.tasks.into(), "parallel task")))
+    fn describe_jobs(&self) -> (&'static str, String) {
+        ("workflow", format!("generated, of {}", format_counted(self.tasks.into(), "parallel task")))
     }
 }
 
@@ -135,17 +135,17 @@ mod tests {
 
     #[test]
     fn workflows_are_evenly_spaced_and_depend_on_their_number_only() {
-        let usual = Generator::usual(&Context::unknown());
+        let usual = Generator::with_defaults(&Context::unknown());
         let three = Generator {
             train: Train { workflows: 3, every: Span::from_secs(60), ..Train::ONE },
             tasks: 50,
             data: 9,
             ..usual
         };
-        let jobs = three.jobs(&Platform::default(), Span::ZERO).unwrap();
+        let jobs = three.create_jobs(&Platform::default(), Span::ZERO).unwrap();
         assert_eq!(jobs.iter().map(|job| job.arrive.micros()).collect::<Vec<_>>(), [0, 60_000_000, 120_000_000]);
         assert_ne!(jobs[0].tasks, jobs[1].tasks);
-        let one = Generator { train: Train::ONE, ..three.clone() }.jobs(&Platform::default(), Span::ZERO);
+        let one = Generator { train: Train::ONE, ..three.clone() }.create_jobs(&Platform::default(), Span::ZERO);
         assert_eq!(one.unwrap()[..], jobs[..1]);
         // Seven layers, the square root of fifty.
         let workflow = three.workflow(2);

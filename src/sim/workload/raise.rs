@@ -8,38 +8,38 @@ use crate::time::{Span, Time};
 
 /// Properties of a job that the load depends on.
 pub trait Bulk: Clone {
-    fn submit(&self) -> Time;
+    fn submit_time(&self) -> Time;
 
     /// Processors times run time in microseconds.
-    fn work(&self) -> u128;
+    fn cpu_work(&self) -> u128;
 
     /// A copy that is submitted later.
-    fn later(&self, by: Span) -> Self;
+    fn delayed_by(&self, by: Span) -> Self;
 }
 
 const WEEK: Span = Span::from_minutes(7 * 24 * 60);
 
 /// Jobs before `end` at about this utilisation of `procs` processors, or as near as two copies of the log get.
-pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64) -> Vec<J> {
+pub fn raise_load<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64) -> Vec<J> {
     // Fraction added, or left out if negative.
     let with = |more: f64| {
         let mut stream = SplitMix64::new(seed);
         let mut jobs = Vec::new();
-        for job in log.iter().filter(|job| job.submit() < end) {
+        for job in log.iter().filter(|job| job.submit_time() < end) {
             let kept = stream.unit() < 1.0 + more;
             let copied = stream.unit() < more;
             jobs.extend(kept.then(|| job.clone()));
-            jobs.extend(copied.then(|| job.later(WEEK)));
+            jobs.extend(copied.then(|| job.delayed_by(WEEK)));
         }
-        jobs.retain(|job| job.submit() < end);
-        jobs.sort_by_key(Bulk::submit);
+        jobs.retain(|job| job.submit_time() < end);
+        jobs.sort_by_key(Bulk::submit_time);
         jobs
     };
     let mut low = -1.0;
     let mut high = 1.0;
     for _ in 0..30 {
         let middle = 0.5 * (low + high);
-        if utilisation(&with(middle), procs) < target {
+        if log_utilisation(&with(middle), procs) < target {
             low = middle;
         } else {
             high = middle;
@@ -51,10 +51,10 @@ pub fn raised<J: Bulk>(log: &[J], procs: u64, target: f64, end: Time, seed: u64)
 }
 
 /// Fraction of `procs` processors that jobs use while they arrive.
-pub fn utilisation<J: Bulk>(jobs: &[J], procs: u64) -> f64 {
+pub fn log_utilisation<J: Bulk>(jobs: &[J], procs: u64) -> f64 {
     let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else { return 0.0 };
-    let work: u128 = jobs.iter().map(Bulk::work).sum();
-    work as f64 / (procs as f64 * (last.submit() - first.submit()).micros().max(1) as f64)
+    let work: u128 = jobs.iter().map(Bulk::cpu_work).sum();
+    work as f64 / (procs as f64 * (last.submit_time() - first.submit_time()).micros().max(1) as f64)
 }
 
 #[cfg(test)]
@@ -65,15 +65,15 @@ mod tests {
     struct One(Time);
 
     impl Bulk for One {
-        fn submit(&self) -> Time {
+        fn submit_time(&self) -> Time {
             self.0
         }
 
-        fn work(&self) -> u128 {
+        fn cpu_work(&self) -> u128 {
             3_600_000_000
         }
 
-        fn later(&self, by: Span) -> One {
+        fn delayed_by(&self, by: Span) -> One {
             One(self.0 + by)
         }
     }
@@ -84,20 +84,20 @@ mod tests {
         let hour = Span::from_minutes(60);
         let log: Vec<One> = (0..960).map(|at| One(Time::ZERO + Span::from_micros(hour.micros() * at))).collect();
         let end = log[959].0 + hour;
-        let own = utilisation(&log, 10);
+        let own = log_utilisation(&log, 10);
         assert!((own - 0.1).abs() < 0.001, "{own}");
         for target in [0.05, 0.1, 0.15] {
-            let jobs = raised(&log, 10, target, end, 5);
-            let used = utilisation(&jobs, 10);
+            let jobs = raise_load(&log, 10, target, end, 5);
+            let used = log_utilisation(&jobs, 10);
             assert!((used - target).abs() < 0.002, "{used} {target}");
             assert!(used >= target, "the target is reached: {used} {target}");
             assert!(jobs.is_sorted_by_key(|job| job.0) && jobs.iter().all(|job| job.0 < end));
-            assert_eq!(jobs, raised(&log, 10, target, end, 5));
+            assert_eq!(jobs, raise_load(&log, 10, target, end, 5));
         }
         // At its own load it is unchanged.
-        assert_eq!(raised(&log, 10, own, end, 5), log);
+        assert_eq!(raise_load(&log, 10, own, end, 5), log);
         // A copy that begins a week later adds at most 33 of 40 days.
-        let most = utilisation(&raised(&log, 10, 0.9, end, 5), 10);
+        let most = log_utilisation(&raise_load(&log, 10, 0.9, end, 5), 10);
         assert!((most - 0.1825).abs() < 0.002, "{most}");
     }
 }

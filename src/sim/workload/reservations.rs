@@ -8,7 +8,7 @@ use super::malleable::Malleability;
 use super::staging::{Data, walk_volumes};
 use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{Job, JobId, JobShape, Kind, Request, SHAPES_MAX, Staging, Task, Volumes};
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Context, FormExt, Key, Layout, Maybe, Millionths, Moment, Number, POSITIVE_SPAN, SPAN, Unless, Walk, key,
@@ -65,8 +65,8 @@ pub const GENERATED: SourceRow = SourceRow {
     name: "reservations",
     about: "the reservation paper's generator: requests with ready times and deadlines",
     read: |w, context| {
-        let mut demand = RequestGenerator::usual(context);
-        demand.walk(w, context);
+        let mut demand = RequestGenerator::with_defaults(context);
+        demand.walk_settings(w, context);
         Source::Reservations(demand)
     },
 };
@@ -76,7 +76,7 @@ pub const WRITTEN: SourceRow = SourceRow {
     about: "a list of requests for reservations",
     read: |w, context| {
         let mut asks = RequestList { data: Data::default(), asks: Vec::new() };
-        asks.walk(w, context);
+        asks.walk_settings(w, context);
         Source::Requests(asks)
     },
 };
@@ -87,7 +87,7 @@ const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
 impl RequestGenerator {
-    fn usual(context: &Context<'_>) -> RequestGenerator {
+    fn with_defaults(context: &Context<'_>) -> RequestGenerator {
         RequestGenerator {
             seed: context.seed,
             requests: 1,
@@ -106,11 +106,11 @@ impl RequestGenerator {
 }
 
 impl JobSource for RequestGenerator {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         GENERATED.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
         let requests = key("requests", "").need("the number of requests to generate");
         w.set(requests, &mut self.requests, 1..=REQUESTS_MAX);
@@ -128,7 +128,11 @@ impl JobSource for RequestGenerator {
             self.size = (self.size_max - 3.0).max(0.0);
         }
         let rate = key("arrival_factor", "the factor by which requests arrive faster than in the model");
-        w.set(rate, &mut self.rate_millionths, FACTOR.that("a number above 0, up to 1000", |rate: &u64| *rate > 0));
+        w.set(
+            rate,
+            &mut self.rate_millionths,
+            FACTOR.with_condition("a number above 0, up to 1000", |rate: &u64| *rate > 0),
+        );
         w.set(
             key("ahead", "the largest number of durations between arrival and ready time"),
             &mut self.ahead_millionths,
@@ -158,43 +162,49 @@ impl JobSource for RequestGenerator {
         self.requests.into()
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         Ok(self.listed().iter().map(ListedRequest::job).collect())
     }
 
-    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+    fn create_requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         Ok(self.listed().into_iter().map(|request| (request.job(), request)).collect())
     }
 
-    fn staging(&self, _: usize) -> Option<Staging> {
+    fn job_staging(&self, _: usize) -> Option<Staging> {
         self.data.of(self.data.each)
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         ("request", "generated".to_owned())
     }
 }
 
 impl JobSource for RequestList {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         WRITTEN.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         self.data.walk(w, context);
         let each = self.data.each;
         let request =
             key("request", "").means("a request, in order of arrival").need("at least one [[workload.request]]");
         let request = request.each("a table that describes a request");
         let mut before = Time::ZERO;
-        w.rows(request, Layout::Sections("workload.request"), &mut self.asks, ListedRequest::usual, |ask, w| {
-            ask.walk(w, before);
-            if w.reads() {
-                ask.volumes = each;
-            }
-            walk_volumes(&mut ask.volumes, Some(each), w, context);
-            before = before.max(ask.request.arrive);
-        });
+        w.rows(
+            request,
+            Layout::Sections("workload.request"),
+            &mut self.asks,
+            ListedRequest::with_defaults,
+            |ask, w| {
+                ask.walk(w, before);
+                if w.reads() {
+                    ask.volumes = each;
+                }
+                walk_volumes(&mut ask.volumes, Some(each), w, context);
+                before = before.max(ask.request.arrive);
+            },
+        );
         self.data.check(self.asks.iter().map(|ask| ask.volumes), w);
     }
 
@@ -206,25 +216,25 @@ impl JobSource for RequestList {
         self.asks.len() as u64
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         Ok(self.asks.iter().map(ListedRequest::job).collect())
     }
 
-    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+    fn create_requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         Ok(self.asks.iter().map(|request| (request.job(), request.clone())).collect())
     }
 
-    fn staging(&self, place: usize) -> Option<Staging> {
+    fn job_staging(&self, place: usize) -> Option<Staging> {
         self.data.of(self.asks.get(place)?.volumes)
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         ("request", "written out in the topology".to_owned())
     }
 }
 
 impl ListedRequest {
-    fn usual() -> ListedRequest {
+    fn with_defaults() -> ListedRequest {
         let arrive = Time::ZERO;
         let duration = Span::ZERO;
         let request = Request { arrive, ready: arrive, duration, deadline: arrive, nodes: 1 };
@@ -246,7 +256,7 @@ impl ListedRequest {
         if w.reads() {
             *arrive = before;
         }
-        let in_order = Moment.that("requests in order of arrival", |arrive: &Time| *arrive >= before);
+        let in_order = Moment.with_condition("requests in order of arrival", |arrive: &Time| *arrive >= before);
         w.set(
             key("arrive", "").means("the time of the request").usual("the arrival of the one before it"),
             arrive,
@@ -256,7 +266,7 @@ impl ListedRequest {
             *ready = *arrive;
         }
         w.set(key("ready", "the earliest start").usual("the arrival"), ready, Moment);
-        let has_shapes = w.fields().is_some_and(|fields| fields.has("shapes")) || !shapes.is_empty();
+        let has_shapes = w.written_fields().is_some_and(|fields| fields.has("shapes")) || !shapes.is_empty();
         let rigid = |key: Key| {
             let why = format!("leave {} out: shapes states it", key.name);
             key.only_if(!has_shapes, why)
@@ -266,14 +276,14 @@ impl ListedRequest {
         let about = "the shapes of a malleable request, from 2 to 16, in place of `duration`, `nodes` and `runtime`";
         let several = key("shapes", about).usual("one shape").expects("a list of shapes").each("a table of a shape");
         w.rows(several, Layout::Lines, shapes, usual_shape, walk_shape);
-        if let Some(field) = w.fields().and_then(|fields| fields.get("shapes"))
+        if let Some(field) = w.written_fields().and_then(|fields| fields.get("shapes"))
             && let Some(listed) = field.listed()
             && !(2..=SHAPES_MAX).contains(&listed.len())
         {
             field.complain(format!("expected from 2 to {SHAPES_MAX} shapes, found {}", listed.len()));
         }
-        if let Some(field) = w.fields().and_then(|fields| fields.get("shapes"))
-            && let Some((first, again)) = repeated(shapes)
+        if let Some(field) = w.written_fields().and_then(|fields| fields.get("shapes"))
+            && let Some((first, again)) = repeated_shape(shapes)
         {
             field.complain(format!("expected different shapes, but shapes.{first} and shapes.{again} are the same"));
         }
@@ -290,16 +300,17 @@ impl ListedRequest {
         w.set(rigid(nodes_key), nodes, 0..=CORES_MAX);
         let longest = *duration;
         let arrive = *arrive;
-        let within = POSITIVE_SPAN.that("a time within the requested duration", |time: &Span| *time <= longest);
+        let within =
+            POSITIVE_SPAN.with_condition("a time within the requested duration", |time: &Span| *time <= longest);
         let really = key("runtime", "the real run time of the job").usual("`duration`");
         w.set(rigid(really), runtime, Unless(within, Span::ZERO));
-        let later = Moment.that("a time that is not before the arrival", |time: &Time| *time >= arrive);
+        let later = Moment.with_condition("a time that is not before the arrival", |time: &Time| *time >= arrive);
         w.set(key("cancel", "the time at which its user cancels it"), cancel, Maybe(later));
     }
 }
 
 /// The first shape that occurs again, and its next place.
-fn repeated(shapes: &[JobShape]) -> Option<(usize, usize)> {
+fn repeated_shape(shapes: &[JobShape]) -> Option<(usize, usize)> {
     let next = |first: usize| (first + 1..shapes.len()).find(|other| shapes[*other] == shapes[first]);
     (0..shapes.len()).find_map(|first| Some((first, next(first)?)))
 }
@@ -316,7 +327,8 @@ fn walk_shape(shape: &mut JobShape, w: &mut dyn Walk) {
         *runtime = *duration;
     }
     let longest = *duration;
-    let within = POSITIVE_SPAN.that("a time within the duration of the shape", |time: &Span| *time <= longest);
+    let within =
+        POSITIVE_SPAN.with_condition("a time within the duration of the shape", |time: &Span| *time <= longest);
     let really = key("runtime", "the real run time of the job in this shape").usual("`duration`");
     w.set(really, runtime, Unless(within, longest));
 }
@@ -339,7 +351,7 @@ const USE_STREAM: u64 = 0x0_05ED;
 impl RequestGenerator {
     /// Requests in order of arrival, with real run times.
     pub fn listed(&self) -> Vec<ListedRequest> {
-        let mut random = SplitMix64::new(mix(self.seed ^ USE_STREAM));
+        let mut random = SplitMix64::new(mix_bits(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
         let mut ask = |request: Request| {
             let used = least + random.unit() * (1.0 - least);
@@ -371,7 +383,7 @@ impl RequestGenerator {
             times: self.times.clone(),
             rate_millionths: self.rate_millionths,
         };
-        let mut random = SplitMix64::new(mix(self.seed ^ SLACK_STREAM));
+        let mut random = SplitMix64::new(mix_bits(self.seed ^ SLACK_STREAM));
         let mut request = |submit: Time, runtime: Span, nodes| {
             let arrive = Time::from_micros(submit.micros() / SECOND * SECOND);
             let seconds = runtime.micros() / SECOND;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::packed::Packed;
 use crate::grid::LONGEST;
-use crate::settings::{counted, printable};
+use crate::settings::{format_counted, make_printable};
 use crate::time::{Span, Time};
 
 /// A job of a log: all fields of the Standard Workload Format. `None` is unknown.
@@ -128,7 +128,7 @@ pub struct LeftOut {
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = if self.count == 1 { "in" } else { "the first in" };
-        write!(f, "{}, {first} line {}: {}", counted(self.count, "record"), self.line, self.reason)
+        write!(f, "{}, {first} line {}: {}", format_counted(self.count, "record"), self.line, self.reason)
     }
 }
 
@@ -153,15 +153,15 @@ impl Allocations {
         let (have, their) = if jobs == 1 { ("has", "its") } else { ("have", "their") };
         let mut ignored = Vec::new();
         if with_gpus > 0 {
-            ignored.push(format!("GPUs (field 19, of {})", counted(with_gpus, "job")));
+            ignored.push(format!("GPUs (field 19, of {})", format_counted(with_gpus, "job")));
         }
         if with_soft_walltime > 0 {
-            ignored.push(format!("soft walltimes (field 20, of {})", counted(with_soft_walltime, "job")));
+            ignored.push(format!("soft walltimes (field 20, of {})", format_counted(with_soft_walltime, "job")));
         }
         let mut note = format!(
             "{} {have} the size that {their} field 21 describes, in nodes (such as frontier:excl:2500x112, 2,500 \
              nodes), instead of that of fields 5 and 8",
-            counted(jobs, "job")
+            format_counted(jobs, "job")
         );
         if !ignored.is_empty() {
             note.push_str(&format!("; {their} {} are ignored", ignored.join(" and ")));
@@ -234,19 +234,19 @@ impl Rigid {
 impl Faults {
     /// Notes that are not faults.
     pub fn note(&self) -> Option<String> {
-        let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "job")));
+        let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", format_counted(count, "job")));
         let renumbered = "jobs are numbered by position, because not every id has a number of its own";
         let extra = (!self.extra.is_none()).then(|| {
             let Extra { lines, most } = self.extra;
             let have = if lines == 1 { "has" } else { "have" };
-            let lines = counted(lines, "line");
-            format!("{lines} {have} more than 18 fields: up to {} a line ignored", counted(most, "extra field"))
+            let lines = format_counted(lines, "line");
+            format!("{lines} {have} more than 18 fields: up to {} a line ignored", format_counted(most, "extra field"))
         });
         let notes = [
             self.allocations.note(),
             extra,
             self.renumbered.then(|| renumbered.to_owned()),
-            (self.steps > 0).then(|| format!("{} of jobs left out", counted(self.steps, "step"))),
+            (self.steps > 0).then(|| format!("{} of jobs left out", format_counted(self.steps, "step"))),
             count(self.lengthened, "without run time counted as running for 1 s"),
             count(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
         ];
@@ -288,7 +288,7 @@ impl Faults {
 
     fn list(&mut self, place: impl fmt::Display, what: String) {
         if self.first.len() < LISTED {
-            self.first.push(Fault { place: place.to_string(), what: printable(&what) });
+            self.first.push(Fault { place: place.to_string(), what: make_printable(&what) });
         }
     }
 }
@@ -423,7 +423,7 @@ impl Collector {
             return trace;
         }
         let mut jobs: Vec<Rigid> = trace.jobs.iter().collect();
-        for place in misplaced(&jobs) {
+        for place in misplaced_jobs(&jobs) {
             let number = jobs[place].number;
             trace.faults.disordered += 1;
             trace.faults.list(format_args!("job {number}"), "it is out of order by its submit time".to_owned());
@@ -435,7 +435,7 @@ impl Collector {
 }
 
 /// Indices of the fewest jobs without which all others are in order of submission.
-fn misplaced(jobs: &[Rigid]) -> Vec<usize> {
+fn misplaced_jobs(jobs: &[Rigid]) -> Vec<usize> {
     if jobs.is_sorted_by_key(|job| job.submit) {
         return Vec::new();
     }
@@ -477,7 +477,7 @@ impl Numbers {
 }
 
 /// True for times that a simulation can count to.
-pub(super) fn bearable(micros: u64) -> bool {
+pub(super) fn is_bearable_time(micros: u64) -> bool {
     micros <= LONGEST.micros()
 }
 
@@ -500,11 +500,11 @@ mod tests {
     fn one_misplaced_job_is_found() {
         let mut submits: Vec<u64> = (0..800).collect();
         submits[0] = 10_000;
-        assert_eq!(misplaced(&jobs(&submits)), [0]);
+        assert_eq!(misplaced_jobs(&jobs(&submits)), [0]);
         submits[0] = 0;
         submits[799] = 0;
-        assert_eq!(misplaced(&jobs(&submits)), [799]);
-        assert_eq!(misplaced(&jobs(&[1, 1, 2, 2])), [0; 0]);
+        assert_eq!(misplaced_jobs(&jobs(&submits)), [799]);
+        assert_eq!(misplaced_jobs(&jobs(&[1, 1, 2, 2])), [0; 0]);
     }
 
     proptest! {
@@ -512,7 +512,7 @@ mod tests {
         #[test]
         fn the_fewest_jobs_are_misplaced(submits in prop::collection::vec(0u64..8, 0..9)) {
             let jobs = jobs(&submits);
-            let found = misplaced(&jobs);
+            let found = misplaced_jobs(&jobs);
             let kept = |drop: u32| (0..jobs.len()).filter(move |at| drop >> at & 1 == 0).map(|at| jobs[at].submit);
             let fewest = (0..1u32 << jobs.len()).filter(|drop| kept(*drop).is_sorted()).map(u32::count_ones).min();
             prop_assert_eq!(found.len() as u32, fewest.unwrap());

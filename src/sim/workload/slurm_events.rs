@@ -12,7 +12,7 @@ use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
 use super::name_numbers::NameNumbers;
-use super::rigid::{Collector, JOBS_MAX, NUMBER_MAX, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 use super::sacct::SizeIn;
 use crate::time::{Span, Time};
 
@@ -254,7 +254,7 @@ fn seconds(text: &str) -> Option<Span> {
     }
     let fraction: u64 = format!("{fraction:0<6}").get(..6)?.parse().ok()?;
     let micros = whole.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(fraction)?;
-    bearable(micros).then(|| Span::from_micros(micros))
+    is_bearable_time(micros).then(|| Span::from_micros(micros))
 }
 
 /// A time limit as `sbatch` takes it: minutes, `m:s`, `h:m:s`, `d-h`, `d-h:m` or `d-h:m:s`.
@@ -274,7 +274,7 @@ fn time_limit(text: &str) -> Option<Span> {
     };
     let hours = days.unwrap_or(0).checked_mul(24)?.checked_add(hours)?;
     let all = hours.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?.checked_add(seconds)?;
-    all.checked_mul(1_000_000).filter(|micros| bearable(*micros)).map(Span::from_micros)
+    all.checked_mul(1_000_000).filter(|micros| is_bearable_time(*micros)).map(Span::from_micros)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
-use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, bearable};
+use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, is_bearable_time};
 use crate::decimal::{put_number, put_seconds};
 use crate::time::{Span, Time};
 
@@ -46,7 +46,7 @@ const NAMES: [&str; FIELDS] = [
 const HEADER_MAX: usize = 1_000;
 
 /// Reads a whole log; memory is used for the jobs only.
-pub fn read(input: impl BufRead) -> io::Result<Trace> {
+pub fn read_log(input: impl BufRead) -> io::Result<Trace> {
     let mut lines = LineReader::new(input);
     let mut collector = Collector::default();
     let mut comments = 0;
@@ -80,7 +80,7 @@ pub fn read(input: impl BufRead) -> io::Result<Trace> {
                     collector.note_allocation(has_gpus, has_soft_walltime);
                     collector.job(place, job);
                 }
-                Err(what) => collector.leave_out(place, format!("{what}{}", lookalike(text))),
+                Err(what) => collector.leave_out(place, format!("{what}{}", lookalike_hint(text))),
             },
         }
     }
@@ -99,7 +99,7 @@ pub fn start_of_day(header: &[String]) -> Option<Span> {
 }
 
 /// A remark on a line that has the form of another format; empty if none is recognised.
-fn lookalike(text: &[u8]) -> &'static str {
+fn lookalike_hint(text: &[u8]) -> &'static str {
     let count = |sign: u8| text.iter().filter(|&&byte| byte == sign).count();
     if count(b'|') > 1 {
         "; it looks like output of `sacct`, which source = \"sacct\" reads"
@@ -164,7 +164,7 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
         None => Ok(None),
     };
     let time = |index: usize| match fields[index] {
-        Some(micros) if !bearable(micros) => Err(format!("the {} is too long", NAMES[index])),
+        Some(micros) if !is_bearable_time(micros) => Err(format!("the {} is too long", NAMES[index])),
         known => Ok(known.map(Span::from_micros)),
     };
     let need = |index: usize| format!("the {} is missing", NAMES[index]);
@@ -233,7 +233,7 @@ fn read_number(word: &[u8]) -> Result<Option<u64>, &'static str> {
 }
 
 /// Writes a log, in pieces of a few kilobytes.
-pub fn write<E>(header: &[String], jobs: &[Rigid], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
+pub fn write_log<E>(header: &[String], jobs: &[Rigid], mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
     let mut text = Vec::new();
     write_header(header, &mut text);
     for job in jobs {
@@ -255,7 +255,7 @@ pub fn write_header(header: &[String], text: &mut Vec<u8>) {
 }
 
 /// Header of a log written by Hansa.
-pub fn header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
+pub fn log_header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
     vec![
         "Version: 2.2".to_owned(),
         format!("Computer: {about}"),
@@ -268,36 +268,36 @@ pub fn header(about: &str, jobs: usize, nodes: u32) -> Vec<String> {
 }
 
 pub fn write_job(job: &Rigid, text: &mut Vec<u8>) {
-    fn number(text: &mut Vec<u8>, number: Option<impl Into<u64>>) {
-        known(text, number.map(Into::into), put_number);
+    fn write_number(text: &mut Vec<u8>, number: Option<impl Into<u64>>) {
+        write_field(text, number.map(Into::into), put_number);
     }
-    fn span(text: &mut Vec<u8>, span: Option<Span>) {
-        known(text, span.map(Span::micros), put_seconds);
+    fn write_span(text: &mut Vec<u8>, span: Option<Span>) {
+        write_field(text, span.map(Span::micros), put_seconds);
     }
-    fn memory(text: &mut Vec<u8>, memory: Option<Kilobytes>) {
-        known(text, memory.map(Kilobytes::millionths), put_seconds);
+    fn write_memory(text: &mut Vec<u8>, memory: Option<Kilobytes>) {
+        write_field(text, memory.map(Kilobytes::millionths), put_seconds);
     }
     put_number(text, job.number);
     text.push(b' ');
     put_seconds(text, job.submit.micros());
-    span(text, job.wait);
-    span(text, job.runtime);
-    number(text, job.allocated);
-    span(text, job.cpu_time);
-    memory(text, job.memory_used);
-    number(text, job.requested);
-    span(text, job.requested_time);
-    memory(text, job.memory_requested);
+    write_span(text, job.wait);
+    write_span(text, job.runtime);
+    write_number(text, job.allocated);
+    write_span(text, job.cpu_time);
+    write_memory(text, job.memory_used);
+    write_number(text, job.requested);
+    write_span(text, job.requested_time);
+    write_memory(text, job.memory_requested);
     for field in [job.status, job.user, job.group, job.executable, job.queue, job.partition] {
-        number(text, field);
+        write_number(text, field);
     }
-    number(text, job.preceding);
-    span(text, job.think);
+    write_number(text, job.preceding);
+    write_span(text, job.think);
     text.push(b'\n');
 }
 
 /// Appends the next field of a line.
-fn known(text: &mut Vec<u8>, field: Option<u64>, put: fn(&mut Vec<u8>, u64)) {
+fn write_field(text: &mut Vec<u8>, field: Option<u64>, put: fn(&mut Vec<u8>, u64)) {
     text.push(b' ');
     match field {
         Some(field) => put(text, field),
@@ -321,7 +321,7 @@ mod tests {
     fn rewritten(trace: &Trace) -> String {
         let mut bytes = Vec::new();
         let jobs: Vec<Rigid> = trace.jobs.iter().collect();
-        write(&trace.header, &jobs, |piece| {
+        write_log(&trace.header, &jobs, |piece| {
             bytes.extend_from_slice(piece);
             Ok::<(), ()>(())
         })
@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn a_log_is_read_and_written_back() {
-        let trace = read(LOG.as_bytes()).unwrap();
+        let trace = read_log(LOG.as_bytes()).unwrap();
         assert!(trace.faults.is_empty());
         assert_eq!(trace.header, ["Version: 2.2", "MaxProcs: 240"]);
         let jobs: Vec<Rigid> = trace.jobs.iter().collect();
@@ -364,7 +364,7 @@ mod tests {
 11 3 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
 12 2 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1
 ";
-        let trace = read(log.as_bytes()).unwrap();
+        let trace = read_log(log.as_bytes()).unwrap();
         assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11, 3]);
         let told: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
@@ -390,7 +390,7 @@ mod tests {
     #[test]
     fn fields_after_the_eighteenth_are_ignored_and_counted_once() {
         let line = "0 -1 10 4 -1 -1 4 10 -1 1 1 1 -1 -1 -1 -1 -1";
-        let trace = read(format!("1 {line} 7 8 9\n2 {line} x\n3 {line}\n").as_bytes()).unwrap();
+        let trace = read_log(format!("1 {line} 7 8 9\n2 {line} x\n3 {line}\n").as_bytes()).unwrap();
         assert_eq!(trace.jobs.len(), 3);
         assert!(trace.faults.is_empty());
         assert_eq!(
@@ -414,7 +414,7 @@ mod tests {
             // Fields that have no use need not be readable.
             format!("8 {}", line("9999999999", "-1 -1 frontier:excl:9x1")),
         ];
-        let trace = read(log.concat().as_bytes()).unwrap();
+        let trace = read_log(log.concat().as_bytes()).unwrap();
         let sizes: Vec<_> = trace.jobs.iter().map(|job| job.nodes().unwrap()).collect();
         assert_eq!(sizes, [2_500, 2, 4, 5, 6, 7, 8, 9]);
         assert!(trace.faults.is_empty());
@@ -425,19 +425,19 @@ mod tests {
              nodes), instead of that of fields 5 and 8; their GPUs (field 19, of 1 job) and soft walltimes (field 20, \
              of 1 job) are ignored; 5 lines have more than 18 fields: up to 3 extra fields a line ignored"
         );
-        let alone = read(log[7].as_bytes()).unwrap().faults.note().unwrap();
+        let alone = read_log(log[7].as_bytes()).unwrap().faults.note().unwrap();
         assert!(alone.starts_with("1 job has the size that its field 21") && !alone.contains("ignored"), "{alone}");
     }
 
     #[test]
     fn carriage_returns_alone_end_the_lines_of_a_log() {
-        let trace = read(LOG.replace('\n', "\r").as_bytes()).unwrap();
-        assert_eq!(trace, read(LOG.as_bytes()).unwrap());
+        let trace = read_log(LOG.replace('\n', "\r").as_bytes()).unwrap();
+        assert_eq!(trace, read_log(LOG.as_bytes()).unwrap());
     }
 
     #[test]
     fn other_formats_are_recognised() {
-        let told = |text: &str| read(text.as_bytes()).unwrap().faults.first[0].what.clone();
+        let told = |text: &str| read_log(text.as_bytes()).unwrap().faults.first[0].what.clone();
         assert_eq!(
             told("JobID|User|Submit|Start|End|NNodes\n"),
             "the job number is JobID|User|Submit|Start|End|NNodes, which is not a number; it looks like output of \
@@ -463,7 +463,7 @@ mod tests {
     fn jobs_that_cannot_run_have_a_reason() {
         let job = |fields: &str| {
             let line = format!("1 0 -1 {fields} 10 -1 1 1 1 -1 -1 -1 -1 -1");
-            read(line.as_bytes()).unwrap().jobs.get(0).unwrap().check().map_err(|why| why.to_string())
+            read_log(line.as_bytes()).unwrap().jobs.get(0).unwrap().check().map_err(|why| why.to_string())
         };
         assert_eq!(job("-1 4 -1 -1 4"), Err("its run time is unknown".to_owned()));
         assert_eq!(job("10 0 -1 -1 -1"), Err("its number of processors is unknown".to_owned()));
@@ -474,8 +474,8 @@ mod tests {
         /// Reading terminates for any text, and the jobs read survive writing and reading.
         #[test]
         fn reading_survives_anything(text in "[-0-9. \n;a\t]{0,200}") {
-            let trace = read(text.as_bytes()).unwrap();
-            let again = read(rewritten(&trace).as_bytes()).unwrap();
+            let trace = read_log(text.as_bytes()).unwrap();
+            let again = read_log(rewritten(&trace).as_bytes()).unwrap();
             prop_assert_eq!(&again.jobs, &trace.jobs);
             prop_assert!(again.faults.is_empty());
         }
@@ -490,7 +490,7 @@ mod tests {
                 jobs.push(Rigid { number: number as u64 + 1, submit, runtime, requested, ..Rigid::default() });
             }
             let trace = Trace { jobs: jobs.into_iter().collect(), ..Trace::default() };
-            prop_assert_eq!(read(rewritten(&trace).as_bytes()).unwrap(), trace);
+            prop_assert_eq!(read_log(rewritten(&trace).as_bytes()).unwrap(), trace);
         }
     }
 }

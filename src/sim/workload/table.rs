@@ -51,24 +51,24 @@ pub const ROW: SourceRow = SourceRow {
     name: "table",
     about: "a list of jobs",
     read: |w, context| {
-        let mut table = Table::of(Vec::new());
-        table.walk(w, context);
+        let mut table = Table::of_jobs(Vec::new());
+        table.walk_settings(w, context);
         Source::Table(table)
     },
 };
 
 impl JobSource for Table {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         ROW.name
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         self.data.walk(w, context);
         let each = self.data.each;
         let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
         let job = job.each("a table that describes a job");
         let mut before = Time::ZERO;
-        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, ListedJob::usual, |job, w| {
+        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, ListedJob::with_defaults, |job, w| {
             job.walk(before, w, context);
             if w.reads() {
                 job.volumes = each;
@@ -87,19 +87,19 @@ impl JobSource for Table {
         self.jobs.iter().map(|job| job.tasks.len() as u64).sum()
     }
 
-    fn jobs(&self, platform: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, platform: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         Ok(self.jobs.iter().map(|job| job.job(platform)).collect())
     }
 
-    fn needs(&self, place: usize) -> Option<Needs> {
+    fn job_needs(&self, place: usize) -> Option<Needs> {
         self.jobs.get(place)?.needs
     }
 
-    fn staging(&self, place: usize) -> Option<Staging> {
+    fn job_staging(&self, place: usize) -> Option<Staging> {
         self.data.of(self.jobs.get(place)?.volumes)
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         let from = match self.jobs.as_slice() {
             [ListedJob { name: Some(name), .. }] => format!("called {name}"),
             _ => "listed one by one".to_owned(),
@@ -110,14 +110,14 @@ impl JobSource for Table {
 
 impl Table {
     /// A table without data.
-    pub fn of(jobs: Vec<ListedJob>) -> Table {
+    pub fn of_jobs(jobs: Vec<ListedJob>) -> Table {
         Table { data: Data::default(), jobs }
     }
 }
 
 impl ListedJob {
     /// A job without name and value.
-    pub fn of(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> ListedJob {
+    pub fn with_tasks(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> ListedJob {
         ListedJob {
             name: None,
             task_names: Vec::new(),
@@ -131,15 +131,15 @@ impl ListedJob {
         }
     }
 
-    fn usual() -> ListedJob {
-        ListedJob::of(Time::ZERO, Vec::new(), Vec::new())
+    fn with_defaults() -> ListedJob {
+        ListedJob::with_tasks(Time::ZERO, Vec::new(), Vec::new())
     }
 
     fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {
         if w.reads() {
             self.arrive = before;
         }
-        let in_order = Moment.that("jobs in order of arrival", |arrive: &Time| *arrive >= before);
+        let in_order = Moment.with_condition("jobs in order of arrival", |arrive: &Time| *arrive >= before);
         let arrive = key("arrive", "").means("the time of its submission").usual("the arrival of the one before it");
         w.set(arrive, &mut self.arrive, in_order);
         let name = key("name", "").means("its name in tables, traces and pages").aside();
@@ -160,7 +160,7 @@ impl ListedJob {
         let mut written: Vec<ListedTask> = self.tasks.iter().enumerate().map(named).collect();
         let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
         let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
-        w.rows(tasks, Layout::Lines, &mut written, ListedTask::usual, |task, w| task.walk(w, context));
+        w.rows(tasks, Layout::Lines, &mut written, ListedTask::with_defaults, |task, w| task.walk(w, context));
         if w.reads() {
             (self.tasks, self.task_names, self.times) = (Vec::new(), Vec::new(), Vec::new());
             for ListedTask { task, name, times } in written {
@@ -175,7 +175,7 @@ impl ListedJob {
                 self.times.clear();
             }
         }
-        if let Some(field) = w.fields().and_then(|fields| fields.get("tasks")) {
+        if let Some(field) = w.written_fields().and_then(|fields| fields.get("tasks")) {
             check_tasks(&field, &self.tasks, &self.times);
         }
     }
@@ -197,7 +197,7 @@ impl ListedJob {
     fn walk_worth(&mut self, w: &mut dyn Walk) {
         let worth = key("worth", "").means("the value of its result to its user, and its decay with age");
         let worth = worth.expects("a table such as { max = 100.0, initial = 2.0, final = 6.0 }");
-        let mut written = self.worth.as_ref().map(WrittenWorth::of);
+        let mut written = self.worth.as_ref().map(WrittenWorth::of_worth);
         w.maybe(worth, Layout::Inline, &mut written, WrittenWorth::default, WrittenWorth::walk);
         if w.reads() {
             self.worth = written.and_then(|written| written.worth);
@@ -216,11 +216,11 @@ struct Edges {
 const EDGES: &str = "a list of pairs of tasks, such as [[0, 1]]";
 
 impl Form<Vec<Edge>> for Edges {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<Edge>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<Edge>> {
         read_edges(field, self.tasks)
     }
 
-    fn text(&self, edges: &Vec<Edge>) -> Option<String> {
+    fn toml_text(&self, edges: &Vec<Edge>) -> Option<String> {
         let edge = |Edge { from, to, data }: &Edge| match data {
             0 => format!("[{from}, {to}]"),
             data => format!("[{from}, {to}, {data}]"),
@@ -229,7 +229,7 @@ impl Form<Vec<Edge>> for Edges {
         (!edges.is_empty()).then(|| format!("[{}]", edges.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "a list of pairs of tasks, each with the bytes that go from one to the other if that matters",
             example: "[[0, 1, \"2 GB\"]]",
@@ -248,7 +248,7 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     let last = u32::try_from(tasks.saturating_sub(1)).unwrap_or(u32::MAX);
     let mut found: BTreeMap<Edge, usize> = BTreeMap::new();
     for (number, field) in list.iter().enumerate() {
-        let Some((ends, data)) = ends(field) else { continue };
+        let Some((ends, data)) = edge_ends(field) else { continue };
         let [from, to] = ends;
         let [Some(from), Some(to)] = [from, to].map(|end| end.whole_of("the number of a task,", 0..=last)) else {
             continue;
@@ -262,7 +262,7 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
     }
 
     let edges: Vec<Edge> = found.keys().copied().collect();
-    if let Some(circle) = circle(tasks, &edges) {
+    if let Some(circle) = find_cycle(tasks, &edges) {
         let circle: Vec<String> = circle.iter().map(u32::to_string).collect();
         field.complain(format!("tasks wait for each other in a cycle: {}", circle.join(" -> ")));
         return None;
@@ -274,7 +274,7 @@ fn read_edges(field: &Field<'_>, tasks: usize) -> Option<Vec<Edge>> {
 }
 
 /// Two tasks, and the bytes between them, if they are given.
-fn ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)> {
+fn edge_ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)> {
     const EXPECTED: &str = "a task and one that needs its output, such as [0, 1]";
     let mut list = field.list(EXPECTED)?;
     let data = if list.len() == 3 { list.pop() } else { None };
@@ -287,7 +287,7 @@ fn ends<'s>(field: &'s Field<'_>) -> Option<([Field<'s>; 2], Option<Field<'s>>)>
 }
 
 /// A cycle of tasks, with the first one repeated at the end.
-fn circle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
+fn find_cycle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
     let mut waits_for = vec![0u32; tasks];
     let mut next: Vec<Vec<u32>> = vec![Vec::new(); tasks];
     for Edge { from, to, .. } in edges {
@@ -338,7 +338,7 @@ struct WrittenWorth {
 const FINITE: Number = Number::from(f64::MIN, f64::MAX, "a number");
 
 impl WrittenWorth {
-    fn of(worth: &Worth) -> WrittenWorth {
+    fn of_worth(worth: &Worth) -> WrittenWorth {
         let Worth { max, curve } = worth;
         let points = curve.points().map(Some).collect();
         WrittenWorth {
@@ -359,7 +359,7 @@ impl WrittenWorth {
         w.set(last, &mut self.last, Maybe(CurveNumber));
         let points = key("points", "").means("for each bend between the two, an SLR and the share of the value there");
         w.set(points, &mut self.points, Points);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.worth = self.read(fields);
         }
     }
@@ -391,16 +391,16 @@ impl WrittenWorth {
 struct CurveNumber;
 
 impl Form<f64> for CurveNumber {
-    fn read(&self, field: &Field<'_>) -> Option<f64> {
-        FINITE.read(field)
+    fn read_value(&self, field: &Field<'_>) -> Option<f64> {
+        FINITE.read_value(field)
     }
 
-    fn text(&self, value: &f64) -> Option<String> {
+    fn toml_text(&self, value: &f64) -> Option<String> {
         Some(toml::Value::from(*value).to_string())
     }
 
-    fn shape(&self) -> Shape {
-        FINITE.shape()
+    fn value_shape(&self) -> Shape {
+        FINITE.value_shape()
     }
 }
 
@@ -410,10 +410,10 @@ struct Points;
 const POINTS: &str = "a list of points, such as [[3.0, 0.8]]";
 
 impl Form<Vec<Option<(f64, f64)>>> for Points {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<Option<(f64, f64)>>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<Option<(f64, f64)>>> {
         let point = |field: &Field<'_>| {
             let [slr, value] = field.pair("an SLR and the share of the value there, such as [3.0, 0.8]")?;
-            FINITE.read(&slr).zip(FINITE.read(&value))
+            FINITE.read_value(&slr).zip(FINITE.read_value(&value))
         };
         let list = field.list(POINTS)?;
         if list.len() > POINTS_MAX {
@@ -423,12 +423,12 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
         Some(list.iter().map(point).collect())
     }
 
-    fn text(&self, points: &Vec<Option<(f64, f64)>>) -> Option<String> {
+    fn toml_text(&self, points: &Vec<Option<(f64, f64)>>) -> Option<String> {
         let point = |(slr, value): (f64, f64)| toml::Value::from(vec![slr, value]);
         Some(toml::Value::Array(points.iter().flatten().copied().map(point).collect()).to_string())
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "a list of two numbers each",
             example: "[[3.0, 0.8]]",

@@ -9,7 +9,7 @@
 use serde::Serialize;
 
 use crate::grid::{Curve, Task, Worth};
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::settings::{Context, FormExt, Number, POSITIVE_SPAN, Pair, Walk, key};
 use crate::time::Span;
 
@@ -35,7 +35,7 @@ pub struct DrawnTerms {
 const FACTORS: &str = "the least and the most, such as [2.0, 6.0]";
 
 impl JobTerms {
-    pub fn usual(context: &Context<'_>) -> JobTerms {
+    pub fn with_defaults(context: &Context<'_>) -> JobTerms {
         JobTerms {
             seed: context.seed,
             deadline: (2.0, 8.0),
@@ -53,13 +53,14 @@ impl JobTerms {
             "the deadline of a job after its arrival, as a multiple of the time it requests: the smallest and \
              the largest",
         );
-        w.set(deadline, &mut self.deadline, factors.that("the smaller number first", rising));
-        let full = Number::above(0.0, 1.0, "a number between 0 and 1").that("a number below 1", |full| *full < 1.0);
+        w.set(deadline, &mut self.deadline, factors.with_condition("the smaller number first", rising));
+        let full =
+            Number::above(0.0, 1.0, "a number between 0 and 1").with_condition("a number below 1", |full| *full < 1.0);
         w.set(key("full", "the share of that time for which it has its full value"), &mut self.full, full);
         let prices = Pair(Number::above(0.0, 1e9, "a number above 0"), FACTORS);
         let value = key("value", "of a core hour that it asks for")
             .means("the value of a requested core hour: the smallest and the largest");
-        w.set(value, &mut self.value, prices.that("the smaller number first", rising));
+        w.set(value, &mut self.value, prices.with_condition("the smaller number first", rising));
         let at_least =
             key("at_least", "a job that requests less than this gets the deadline of one that requests this");
         w.set(at_least, &mut self.at_least, POSITIVE_SPAN);
@@ -67,7 +68,8 @@ impl JobTerms {
 
     /// Terms of the job at this index of its workload, independent of the other jobs.
     pub fn of(&self, place: usize, task: &Task) -> DrawnTerms {
-        let mut stream = SplitMix64::new(mix(self.seed ^ u64::from_be_bytes(*b"in terms"))).after(2 * place as u64);
+        let mut stream =
+            SplitMix64::new(mix_bits(self.seed ^ u64::from_be_bytes(*b"in terms"))).after(2 * place as u64);
         let (least, most) = self.deadline;
         let factor = least + stream.unit() * (most - least);
         let (cheapest, dearest) = self.value;

@@ -25,7 +25,7 @@ impl Train {
         w.set(key("workflows", "").means("the number of them"), &mut self.workflows, 1..=most);
         w.set(key("arrive", "the first").means("the arrival of the first one"), &mut self.arrive, Moment);
         w.set(key("every", "from one to the next").means("the time from one to the next"), &mut self.every, SPAN);
-        Overestimate::walk(&mut self.overestimate, seed, w, context);
+        Overestimate::walk_optional(&mut self.overestimate, seed, w, context);
     }
 
     /// Checks workflows whose tasks run for at most `work` microseconds together.

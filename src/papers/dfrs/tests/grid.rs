@@ -21,14 +21,15 @@ fn a_trace_runs_in_a_grid_as_it_runs_alone() {
     });
     let sites: String = sites.collect();
     let (summary, _) = run(&format!("name = \"table-2\"\n[batch]\n[[user]]\nname = \"alice\"\n{sites}"));
-    let sharing: Sharing = summary.part().expect("jobs of a site share nodes");
+    let sharing: Sharing = summary.read_part().expect("jobs of a site share nodes");
 
-    let jobs = traces::generated(Types::Two, 1);
-    let bound = bound(NODES, &jobs);
+    let jobs = traces::generate_trace(Types::Two, 1);
+    let bound = compute_bound(NODES, &jobs);
     let piece = Piece { set: Set::Unscaled, number: 1, all: false };
     assert_eq!(sharing.sites.len(), names.len());
     for (site, name) in sharing.sites.iter().zip(names) {
-        let alone = row(settings, piece, NODES, &jobs, bound, &Algorithm::parse(name).expect("a name of the paper"));
+        let alone =
+            run_algorithm(settings, piece, NODES, &jobs, bound, &Algorithm::parse(name).expect("a name of the paper"));
         assert_eq!(site.jobs, alone.jobs as u64);
         assert_eq!((site.max_stretch, site.bound), (Some(alone.stretch), Some((bound.lo, bound.hi))), "{name}");
         let Moves { preemptions, migrations, paused, migrated } = alone.moves;

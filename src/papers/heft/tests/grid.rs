@@ -73,7 +73,7 @@ fn makespan(text: &str) -> f64 {
 fn a_grid_plans_and_stretches_as_the_experiment_does() {
     let extent = Extent { graphs: 1, draws: 1 };
     let settings = Settings::default();
-    let (least, most) = settings.costs.range();
+    let (least, most) = settings.costs.cost_range();
     let graphs = extent.graphs();
     let shapes = [(10, 0.8, 0.2, 4), (20, 0.2, 0.8, 2), (50, 0.2, 0.8, 4), (50, 0.8, 0.8, 1)];
     for (tasks, fat, density, jump) in shapes {
@@ -81,7 +81,7 @@ fn a_grid_plans_and_stretches_as_the_experiment_does() {
         let graph = graphs.iter().find(|graph| is_it(&graph.shape)).expect("it is a shape of the paper");
         let mut stream = SplitMix64::new(graph.seed);
         let table = graph.shape.draw(&mut stream).costs(PROCESSORS, least, most, &mut stream);
-        for (found, (_, law)) in extent.runs(settings, graph).iter().zip(Law::ALL) {
+        for (found, (_, law)) in extent.run_graph(settings, graph).iter().zip(Law::ALL) {
             for (policy, expected) in [("heft", found.stretched), ("network-heft", found.best)] {
                 let took = makespan(&format!("{}{}", sites(law, policy), job(&table)));
                 // The experiment's clock is continuous; in a grid, data arrives at whole microseconds, the next ones.

@@ -45,7 +45,7 @@ fn judged(results: &Results) -> Findings {
         RunRow { run: run.number, digest: format!("{:032}", run.number), values: run.values, metrics }
     };
     let rows: Vec<RunRow> = experiment.runs().map(row).collect();
-    verdicts(&experiment, &rows).unwrap()
+    judge_experiment(&experiment, &rows).unwrap()
 }
 
 /// Value and starved jobs, by policy and load. A value that four digits would round to 1 is a little lower here.
@@ -124,7 +124,7 @@ fn reference() -> Results {
 }
 
 fn claim(number: u32, results: &Results) -> Finding {
-    judged(results).finding(number).clone()
+    judged(results).numbered_finding(number).clone()
 }
 
 const NUMBERS: std::ops::RangeInclusive<u32> = 1..=24;
@@ -133,7 +133,7 @@ const NUMBERS: std::ops::RangeInclusive<u32> = 1..=24;
 fn the_reference_supports_the_claims_that_it_can() {
     let findings = judged(&reference());
     for number in NUMBERS {
-        let finding = findings.finding(number);
+        let finding = findings.numbered_finding(number);
         let expected = match number {
             1 | 2 | 4 | 7 | 16 | 19 => Verdict::Holds,
             // PVD is less than .05 above FIFO at 1.1 and 1.2; EDF is first up to saturation, and its
@@ -146,7 +146,7 @@ fn the_reference_supports_the_claims_that_it_can() {
             21..=24 => Verdict::CannotBeTold,
             _ => Verdict::WithinTolerance,
         };
-        assert_eq!(finding.verdict, expected, "claim {number}: {:?}", finding.evidence());
+        assert_eq!(finding.verdict, expected, "claim {number}: {:?}", finding.decisive_comparisons());
     }
 }
 
@@ -154,7 +154,7 @@ fn the_reference_supports_the_claims_that_it_can() {
 #[test]
 fn the_papers_own_words_decide() {
     let finding = claim(3, &reference());
-    let against: Vec<&str> = finding.evidence().iter().map(|one| one.text.as_str()).collect();
+    let against: Vec<&str> = finding.decisive_comparisons().iter().map(|one| one.text.as_str()).collect();
     let near = "value(fifo, 1.20) = 0.7573 <= value(pvd, 1.20) - 0.05 = 0.7567";
     assert!(against.contains(&near), "{against:?}");
     assert!(against.iter().all(|text| !text.contains("(pv,")), "{against:?}");
@@ -167,7 +167,7 @@ fn the_papers_own_words_decide() {
         }
     }
     let finding = claim(3, &results);
-    assert_eq!(finding.verdict, Verdict::WithinTolerance, "{:?}", finding.evidence());
+    assert_eq!(finding.verdict, Verdict::WithinTolerance, "{:?}", finding.decisive_comparisons());
     // If the paper gives no number, a bound of ours cannot confirm its claim.
     let finding = claim(9, &reference());
     assert!(finding.comparisons.iter().all(|comparison| comparison.margin >= 0.0));
@@ -212,7 +212,7 @@ fn pvr_leads_beyond_saturation_only() {
         let beyond = comparison.text.contains("1.10)");
         assert!(!beyond || comparison.verdict() == Verdict::Holds, "{}", comparison.text);
     }
-    let against = finding.evidence();
+    let against = finding.decisive_comparisons();
     assert!(
         against.iter().any(|one| one.text == "value(edf, 1.00) = 0.9920 <= value(pvr, 1.00) = 0.9788"),
         "{against:?}"
@@ -254,7 +254,7 @@ fn claims_fail_of_results_that_contradict_them() {
     ] {
         let finding = claim(number, &swapped(a, b));
         assert_eq!(finding.verdict, Verdict::DoesNotHold, "claim {number} with {a} for {b}");
-        assert!(!finding.evidence().is_empty());
+        assert!(!finding.decisive_comparisons().is_empty());
     }
 
     let mut flat = reference();
@@ -266,7 +266,7 @@ fn claims_fail_of_results_that_contradict_them() {
 fn without_numbers_no_claim_can_be_told() {
     let none = Results::default();
     let findings = judged(&none);
-    assert!(NUMBERS.into_iter().all(|number| findings.finding(number).verdict == Verdict::CannotBeTold));
+    assert!(NUMBERS.into_iter().all(|number| findings.numbered_finding(number).verdict == Verdict::CannotBeTold));
     let mut some = reference();
     some = some.into_iter().filter(|((policy, _), _)| policy != "pvdsq").collect();
     let finding = claim(7, &some);

@@ -6,7 +6,7 @@ use hansa_sim::topology;
 
 fn read(path: &str, extent: Extent) -> Result<Vec<u8>, String> {
     match path {
-        "experiment.toml" => Ok(extent.experiment("topology.toml").into()),
+        "experiment.toml" => Ok(extent.experiment_text("topology.toml").into()),
         "topology.toml" => Ok(TOPOLOGY.into()),
         _ => Err("there is no such file".to_owned()),
     }
@@ -16,12 +16,12 @@ fn read(path: &str, extent: Extent) -> Result<Vec<u8>, String> {
 fn the_experiment_is_the_papers() {
     for (extent, runs) in [(FULL, 1500), (SMALL, 240)] {
         let read = &mut |path: &str| read(path, extent);
-        let experiment = experiment::read("experiment.toml", read).unwrap();
+        let experiment = experiment::read_experiment("experiment.toml", read).unwrap();
         assert_eq!(experiment.count(), runs);
         let first = experiment.runs().next().unwrap();
         assert_eq!(first.values, ["7919", "0.70", "random"]);
         let last = experiment.runs().last().unwrap();
-        let loaded = topology::load(&experiment.topology, &last.overrides, read).unwrap().topology;
+        let loaded = topology::read_topology(&experiment.topology, &last.overrides, read).unwrap().topology;
         assert_eq!(
             (loaded.settings::<hansa_sim::systems::market::Market>().unwrap().policy.as_str(), loaded.jobs()),
             ("pvr", 10_000)
@@ -34,7 +34,7 @@ fn the_experiment_is_the_papers() {
 fn the_small_form_is_the_shipped_file() {
     let experiments = [
         experiment_of(SMALL),
-        experiment::read("experiments/papers/market.toml", &mut |path| match path {
+        experiment::read_experiment("experiments/papers/market.toml", &mut |path| match path {
             "experiments/papers/market.toml" => Ok(PAPER.into()),
             "topologies/market-paper.toml" => Ok(TOPOLOGY.into()),
             _ => Err(format!("there is no {path}")),
@@ -44,7 +44,7 @@ fn the_small_form_is_the_shipped_file() {
     let [command, file] = experiments.map(|experiment| {
         let topology = |run: experiment::Run| {
             let read = &mut |_: &str| Ok(TOPOLOGY.into());
-            (run.values, topology::load(&experiment.topology, &run.overrides, read).unwrap().topology.hash())
+            (run.values, topology::read_topology(&experiment.topology, &run.overrides, read).unwrap().topology.hash())
         };
         let runs: Vec<_> = experiment.runs().step_by(37).map(topology).collect();
         (experiment.name.clone(), runs, experiment.claims.len())
@@ -62,7 +62,7 @@ fn variants_are_an_axis_of_their_own() {
     assert_eq!(experiment.count(), 3 * 240);
     let hash = |run: experiment::Run| {
         let read = &mut |_: &str| Ok(TOPOLOGY.into());
-        topology::load(&experiment.topology, &run.overrides, read).unwrap().topology.hash()
+        topology::read_topology(&experiment.topology, &run.overrides, read).unwrap().topology.hash()
     };
     let hashes: Vec<_> = [0, 240, 480].into_iter().map(|at| hash(experiment.runs().nth(at).unwrap())).collect();
     assert!(hashes[0] != hashes[1] && hashes[0] != hashes[2] && hashes[1] != hashes[2], "{hashes:?}");
@@ -72,13 +72,13 @@ fn variants_are_an_axis_of_their_own() {
 
 #[test]
 fn every_policy_of_the_paper_is_in_the_catalogue() {
-    let known = hansa_sim::systems::market::bid::policies();
+    let known = hansa_sim::systems::market::bid::policy_names();
     assert!(POLICIES.iter().all(|(name, _)| known.iter().any(|row| row.name == *name)));
 }
 
 /// The experiment in this size.
 fn experiment_of(extent: Extent) -> Experiment {
-    experiment::read("experiment.toml", &mut |path| read(path, extent)).unwrap()
+    experiment::read_experiment("experiment.toml", &mut |path| read(path, extent)).unwrap()
 }
 
 const TWO: Extent = Extent { workloads: 2, jobs: 10, ..SMALL };
@@ -107,7 +107,7 @@ fn means_are_over_workloads() {
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
     assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
     assert!(outcome.summary_csv().contains("\nfifo,1,value,0.81"), "{}", outcome.summary_csv());
-    assert!(outcome.verdicts().contains("22. "));
+    assert!(outcome.verdicts_text().contains("22. "));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn columns_of_the_summary_stay_apart() {
 #[test]
 fn figures_have_a_line_for_each_policy() {
     let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
-    let drawn = figures(&outcome);
+    let drawn = draw_figures(&outcome);
     assert_eq!(drawn.len(), 8);
     for figure in &drawn {
         for (_, label) in POLICIES {
@@ -136,6 +136,6 @@ fn figures_have_a_line_for_each_policy() {
         }
         assert!(!figure.svg.as_str().contains("NaN"));
     }
-    let nothing = figures(&Outcome::of(TWO, &experiment_of(TWO), &[], Html::default()).unwrap());
+    let nothing = draw_figures(&Outcome::of(TWO, &experiment_of(TWO), &[], Html::default()).unwrap());
     assert!(nothing[0].svg.as_str().contains("There is no data to show."));
 }

@@ -1,9 +1,9 @@
 //! Claims of figures 52 to 56: workflows bought at prices.
 
-use super::super::plans::widths;
+use super::super::plans::workflow_widths;
 use super::super::{Results, Site};
-use super::{ALPHAS, ProvisioningNumbers, SITES, TASKS, lines_by_width, loads, names, priced_widths};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+use super::{ALPHAS, ProvisioningNumbers, SITES, TASKS, lines_by_width, load_percents, priced_widths, site_names};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, exact_number};
 
 pub const MAKESPAN: Claim<Results> = Claim {
     number: 25,
@@ -18,26 +18,26 @@ pub const MAKESPAN: Claim<Results> = Claim {
          the queue leave gaps that only an unplanned task fits.",
     ),
     compare: |judge| {
-        for name in names() {
+        for name in site_names() {
             let both = |judge: &Judge<'_, Results>, figure, alpha| {
                 ["provisioned", "best effort"].map(|what| judge.mean(figure, &format!("{name} {what}"), alpha))
             };
             for alpha in ALPHAS {
                 let [provisioned, queued] = both(judge, "52 makespan", alpha);
-                judge.below(&provisioned, &queued);
+                judge.expect_below(&provisioned, &queued);
                 let [provisioned, queued] = ["provisioned", "best effort"]
-                    .map(|what| judge.deviation("52 makespan", &format!("{name} {what}"), alpha));
-                judge.bound("a deviation \"much below\" is read as half", |judge| {
-                    judge.at_most(&provisioned, &queued.times(0.5), 0.0);
+                    .map(|what| judge.deviation_number("52 makespan", &format!("{name} {what}"), alpha));
+                judge.with_bound("a deviation \"much below\" is read as half", |judge| {
+                    judge.expect_at_most(&provisioned, &queued.times(0.5), 0.0);
                 });
             }
-            judge.at_most(&judge.mean("52 fees", name, 1.0), &just(0.0), 0.0);
+            judge.expect_at_most(&judge.mean("52 fees", name, 1.0), &exact_number(0.0), 0.0);
             let [provisioned, queued] = both(judge, "52 cost", 1.0);
-            judge.at_most(&provisioned.distance(&queued), &just(1e-6), 0.0);
+            judge.expect_at_most(&provisioned.distance(&queued), &exact_number(1e-6), 0.0);
         }
         for alpha in &ALPHAS[..5] {
-            let [ctc, sdsc] = names().map(|name| judge.ratio("52 cost", name, *alpha));
-            judge.below(&ctc, &sdsc);
+            let [ctc, sdsc] = site_names().map(|name| judge.ratio_number("52 cost", name, *alpha));
+            judge.expect_below(&ctc, &sdsc);
         }
     },
     weaker: None,
@@ -56,10 +56,10 @@ pub const AGAINST_SLOTS: Claim<Results> = Claim {
     ),
     compare: |judge| {
         for [lower, higher] in [["52 makespan", "13 makespan"], ["13 cost", "52 cost"]] {
-            judge.generally(|judge| {
-                for (name, alpha) in names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
+            judge.compare_generally(|judge| {
+                for (name, alpha) in site_names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
                     let line = format!("{name} provisioned");
-                    judge.at_most(&judge.mean(lower, &line, alpha), &judge.mean(higher, &line, alpha), 0.0);
+                    judge.expect_at_most(&judge.mean(lower, &line, alpha), &judge.mean(higher, &line, alpha), 0.0);
                 }
             });
         }
@@ -81,22 +81,25 @@ pub const BY_TASKS: Claim<Results> = Claim {
          displaces hardly any job, so fees are low at any weight.",
     ),
     compare: |judge| {
-        for (name, tasks) in names().into_iter().flat_map(|name| TASKS.map(|tasks| (name, tasks))) {
+        for (name, tasks) in site_names().into_iter().flat_map(|name| TASKS.map(|tasks| (name, tasks))) {
             for alpha in [0, 1] {
-                judge.below(&judge.ratio("53 makespan", &format!("{name} alpha {alpha}"), tasks), &just(1.0));
+                judge.expect_below(
+                    &judge.ratio_number("53 makespan", &format!("{name} alpha {alpha}"), tasks),
+                    &exact_number(1.0),
+                );
             }
         }
-        judge.part(|judge| {
+        judge.separate_part(|judge| {
             for (quick, cheap, panel) in weights(judge, "53 makespan") {
                 judge.close(&quick, &cheap, &panel);
             }
         });
-        judge.part(|judge| {
+        judge.separate_part(|judge| {
             for (dear, free, panel) in weights(judge, "53 cost") {
-                judge.apart(&dear, &free, &panel);
+                judge.expect_apart(&dear, &free, &panel);
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for alpha in [0, 1] {
                 judge.ratio_falls("53 makespan", &format!("SDSC alpha {alpha}"), &TASKS);
             }
@@ -108,7 +111,7 @@ pub const BY_TASKS: Claim<Results> = Claim {
 /// Numbers at weights 0 and 1, each with all numbers of its site's panel in figure 53.
 fn weights(judge: &Judge<'_, Results>, figure: &'static str) -> Vec<(Number, Number, Vec<Number>)> {
     let mut pairs = Vec::new();
-    for name in names() {
+    for name in site_names() {
         let [quick, cheap, queued] = ["alpha 0 provisioned", "alpha 1 provisioned", "alpha 0 best effort"]
             .map(|line| TASKS.map(|tasks| judge.mean(figure, &format!("{name} {line}"), tasks)));
         let panel = [&quick[..], &cheap, &queued].concat();
@@ -145,30 +148,34 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
             ("54 cost", "CTC alpha 1", smallest[0], 1.0),
             ("54 cost", "SDSC alpha 0", smallest[1], 6.0),
         ] {
-            let ratio = judge.ratio(figure, line, at);
-            judge.show(&[(ratio, paper)]);
+            let ratio = judge.ratio_number(figure, line, at);
+            judge.show_numbers(&[(ratio, paper)]);
         }
         for (name, at, printed) in [("CTC", smallest[0], 2.0), ("SDSC", smallest[1], 6.0)] {
-            let dear = judge.ratio("54 cost", &format!("{name} alpha 0"), at);
-            judge.part(|judge| judge.about(&dear, printed));
+            let dear = judge.ratio_number("54 cost", &format!("{name} alpha 0"), at);
+            judge.separate_part(|judge| judge.expect_about(&dear, printed));
         }
         for (line, widths) in priced_lines(judge) {
-            widths.iter().for_each(|width| judge.below(&judge.ratio("54 makespan", &line, *width), &just(1.0)));
+            widths.iter().for_each(|width| {
+                judge.expect_below(&judge.ratio_number("54 makespan", &line, *width), &exact_number(1.0))
+            });
         }
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for (line, widths) in priced_lines(judge) {
                 judge.ratio_falls("54 makespan", &line, &widths);
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for site in Site::ALL {
                 judge.ratio_falls("54 cost", &format!("{} alpha 0", site.name()), &priced_widths(judge, site));
             }
         });
-        judge.generally(by_load_and_width);
-        judge.generally(|judge| {
+        judge.compare_generally(by_load_and_width);
+        judge.compare_generally(|judge| {
             for (line, site) in lines_by_width() {
-                loads(site).iter().for_each(|load| judge.below(&just(1.0), &judge.ratio("55 cost", &line, *load)));
+                load_percents(site).iter().for_each(|load| {
+                    judge.expect_below(&exact_number(1.0), &judge.ratio_number("55 cost", &line, *load))
+                });
             }
         });
     },
@@ -187,11 +194,13 @@ fn priced_lines(judge: &Judge<'_, Results>) -> Vec<(String, [f64; 4])> {
 /// Compares: the relative makespan in figure 55 falls with the load and with the width of tasks.
 fn by_load_and_width(judge: &mut Judge<'_, Results>) {
     for (line, site) in lines_by_width() {
-        judge.ratio_falls("55 makespan", &line, &loads(site));
+        judge.ratio_falls("55 makespan", &line, &load_percents(site));
     }
-    for (site, load) in Site::ALL.into_iter().flat_map(|site| loads(site).into_iter().map(move |load| (site, load))) {
-        let by_width =
-            widths(site).map(|procs| judge.ratio("55 makespan", &format!("{} {procs} procs", site.name()), load));
+    for (site, load) in
+        Site::ALL.into_iter().flat_map(|site| load_percents(site).into_iter().map(move |load| (site, load)))
+    {
+        let by_width = workflow_widths(site)
+            .map(|procs| judge.ratio_number("55 makespan", &format!("{} {procs} procs", site.name()), load));
         judge.one_below_the_other(&by_width);
     }
 }
@@ -212,13 +221,13 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
     ),
     compare: |judge| {
         on_several_sites(judge);
-        let ratio = judge.ratio("56 cost", "", 2.0);
-        judge.show(&[(ratio.clone(), 1.43)]);
-        judge.part(|judge| judge.about(&ratio.plus(-1.0), 0.43));
-        judge.part(|judge| {
+        let ratio = judge.ratio_number("56 cost", "", 2.0);
+        judge.show_numbers(&[(ratio.clone(), 1.43)]);
+        judge.separate_part(|judge| judge.expect_about(&ratio.plus(-1.0), 0.43));
+        judge.separate_part(|judge| {
             for sites in SITES {
                 let [slots, prices] = ["19 cost", "56 cost"].map(|figure| judge.mean(figure, "provisioned", sites));
-                judge.below(&slots, &prices);
+                judge.expect_below(&slots, &prices);
             }
         });
     },
@@ -229,11 +238,14 @@ fn on_several_sites(judge: &mut Judge<'_, Results>) {
     let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));
     makespans.sort_by(|one, other| one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN)));
     let [least, .., most] = makespans;
-    judge.bound("\"hardly matters\" is read as a factor of 1.3", |judge| {
-        judge.part(|judge| judge.at_most(&most, &least.times(1.3), 0.0));
+    judge.with_bound("\"hardly matters\" is read as a factor of 1.3", |judge| {
+        judge.separate_part(|judge| judge.expect_at_most(&most, &least.times(1.3), 0.0));
     });
     for sites in SITES {
-        judge.below(&judge.mean("56 makespan", "provisioned", sites), &judge.mean("19 makespan", "provisioned", sites));
+        judge.expect_below(
+            &judge.mean("56 makespan", "provisioned", sites),
+            &judge.mean("19 makespan", "provisioned", sites),
+        );
     }
-    judge.generally(|judge| judge.ratio_falls("56 cost", "", &SITES));
+    judge.compare_generally(|judge| judge.ratio_falls("56 cost", "", &SITES));
 }

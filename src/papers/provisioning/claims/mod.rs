@@ -11,7 +11,7 @@ mod virtuals;
 
 use super::Results;
 use super::load::Site;
-use super::plans::widths;
+use super::plans::workflow_widths;
 use hansa_report::experiment::claims::{Claim, Judge, Number};
 
 const ALPHAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
@@ -21,17 +21,17 @@ const SITES: [f64; 5] = [2.0, 3.0, 4.0, 5.0, 6.0];
 /// Numbers and comparisons that the claims below have in common.
 trait ProvisioningNumbers {
     fn mean(&self, figure: &'static str, line: &str, at: f64) -> Number;
-    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number;
-    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn ratio_number(&self, figure: &'static str, line: &str, at: f64) -> Number;
+    fn deviation_number(&self, figure: &'static str, line: &str, at: f64) -> Number;
     fn count(&self, figure: &'static str, line: &str, at: f64) -> Number;
-    fn most(&self, figure: &'static str, line: &str) -> Number;
-    fn falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
-    fn rises(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn most_number(&self, figure: &'static str, line: &str) -> Number;
+    fn expect_falling(&mut self, figure: &'static str, line: &str, along: &[f64]);
+    fn expect_rising(&mut self, figure: &'static str, line: &str, along: &[f64]);
     fn deviation_falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
     fn deviation_rises(&mut self, figure: &'static str, line: &str, along: &[f64]);
     fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
     fn one_below_the_other(&mut self, numbers: &[Number]);
-    fn show(&mut self, numbers: &[(Number, f64)]);
+    fn show_numbers(&mut self, numbers: &[(Number, f64)]);
     fn within_factor(&mut self, one: &Number, other: &Number, factor: f64);
 }
 
@@ -41,17 +41,17 @@ impl ProvisioningNumbers for Judge<'_, Results> {
     }
 
     /// Ratio of the means of a line with provisioning and by best effort.
-    fn ratio(&self, figure: &'static str, line: &str, at: f64) -> Number {
+    fn ratio_number(&self, figure: &'static str, line: &str, at: f64) -> Number {
         let name = match line.is_empty() {
             true => format!("{figure} ratio({at})"),
             false => format!("{figure} ratio({line}, {at})"),
         };
         self.results
-            .pair(figure, line, at)
+            .pair_samples(figure, line, at)
             .map_or(Number::new(name.clone(), None), |[one, other]| Number::ratio(name, one, other))
     }
 
-    fn deviation(&self, figure: &'static str, line: &str, at: f64) -> Number {
+    fn deviation_number(&self, figure: &'static str, line: &str, at: f64) -> Number {
         Number::deviation(format!("sd {figure}({line}, {at})"), self.results.samples(figure, line, at))
     }
 
@@ -61,23 +61,23 @@ impl ProvisioningNumbers for Judge<'_, Results> {
     }
 
     /// Maximum of all samples.
-    fn most(&self, figure: &'static str, line: &str) -> Number {
+    fn most_number(&self, figure: &'static str, line: &str) -> Number {
         let samples = self.results.samples(figure, line, 0.0);
         Number::new(format!("most {figure}({line})"), samples.iter().copied().max_by(f64::total_cmp))
     }
 
-    fn falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+    fn expect_falling(&mut self, figure: &'static str, line: &str, along: &[f64]) {
         let numbers: Vec<Number> = along.iter().map(|at| self.mean(figure, line, *at)).collect();
         self.one_below_the_other(&numbers);
     }
 
-    fn rises(&mut self, figure: &'static str, line: &str, along: &[f64]) {
+    fn expect_rising(&mut self, figure: &'static str, line: &str, along: &[f64]) {
         let backwards: Vec<f64> = along.iter().rev().copied().collect();
-        self.falls(figure, line, &backwards);
+        self.expect_falling(figure, line, &backwards);
     }
 
     fn deviation_falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
-        let numbers: Vec<Number> = along.iter().map(|at| self.deviation(figure, line, *at)).collect();
+        let numbers: Vec<Number> = along.iter().map(|at| self.deviation_number(figure, line, *at)).collect();
         self.one_below_the_other(&numbers);
     }
 
@@ -87,39 +87,39 @@ impl ProvisioningNumbers for Judge<'_, Results> {
     }
 
     fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]) {
-        let numbers: Vec<Number> = along.iter().map(|at| self.ratio(figure, line, *at)).collect();
+        let numbers: Vec<Number> = along.iter().map(|at| self.ratio_number(figure, line, *at)).collect();
         self.one_below_the_other(&numbers);
     }
 
     fn one_below_the_other(&mut self, numbers: &[Number]) {
-        numbers.windows(2).for_each(|pair| self.at_most(&pair[1], &pair[0], 0.0));
+        numbers.windows(2).for_each(|pair| self.expect_at_most(&pair[1], &pair[0], 0.0));
     }
 
     /// Shows numbers of the thesis beside ours.
-    fn show(&mut self, numbers: &[(Number, f64)]) {
-        numbers.iter().for_each(|(number, paper)| self.beside(number.name.clone(), *paper, number));
+    fn show_numbers(&mut self, numbers: &[(Number, f64)]) {
+        numbers.iter().for_each(|(number, paper)| self.show_beside(number.name.clone(), *paper, number));
     }
 
     fn within_factor(&mut self, one: &Number, other: &Number, factor: f64) {
-        self.at_most(one, &other.times(factor), 0.0);
-        self.at_most(other, &one.times(factor), 0.0);
+        self.expect_at_most(one, &other.times(factor), 0.0);
+        self.expect_at_most(other, &one.times(factor), 0.0);
     }
 }
 
-fn names() -> [&'static str; 2] {
+fn site_names() -> [&'static str; 2] {
     Site::ALL.map(Site::name)
 }
 
-fn loads(site: Site) -> Vec<f64> {
-    site.loads().iter().map(|load| f64::from(*load) / 10.0).collect()
+fn load_percents(site: Site) -> Vec<f64> {
+    site.plan_loads().iter().map(|load| f64::from(*load) / 10.0).collect()
 }
 
-fn priced(site: Site) -> [f64; 3] {
+fn priced_percents(site: Site) -> [f64; 3] {
     site.priced_loads().map(|load| f64::from(load) / 10.0)
 }
 
 fn all_widths(site: Site) -> [f64; 4] {
-    widths(site).map(f64::from)
+    workflow_widths(site).map(f64::from)
 }
 
 /// Processors of a task of a site in figure 54.
@@ -131,7 +131,7 @@ fn priced_widths(judge: &Judge<'_, Results>, site: Site) -> [f64; 4] {
 fn lines_by_width() -> impl Iterator<Item = (String, Site)> {
     Site::ALL
         .into_iter()
-        .flat_map(|site| widths(site).map(move |procs| (format!("{} {procs} procs", site.name()), site)))
+        .flat_map(|site| workflow_widths(site).map(move |procs| (format!("{} {procs} procs", site.name()), site)))
 }
 
 pub const CLAIMS: &[Claim<Results>] = &[

@@ -1,9 +1,9 @@
 //! Claims of figures 13 to 19: workflows over advertised slots.
 
-use super::super::plans::widths;
+use super::super::plans::workflow_widths;
 use super::super::{Results, Site};
-use super::{ALPHAS, ProvisioningNumbers, SITES, all_widths, lines_by_width, loads, names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, just};
+use super::{ALPHAS, ProvisioningNumbers, SITES, all_widths, lines_by_width, load_percents, site_names};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, exact_number};
 
 /// Explanation of plans over slots that are slower than best effort, or vary more.
 const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
@@ -18,12 +18,12 @@ pub const MAKESPAN: Claim<Results> = Claim {
     note: Some(BEHIND_ALL),
     compare: |judge| {
         for alpha in ALPHAS {
-            for name in names() {
+            for name in site_names() {
                 let [provisioned, queued] = ["provisioned", "best effort"]
                     .map(|what| judge.mean("13 makespan", &format!("{name} {what}"), alpha));
-                judge.below(&provisioned, &queued);
+                judge.expect_below(&provisioned, &queued);
             }
-            judge.below(
+            judge.expect_below(
                 &judge.mean("13 makespan", "CTC provisioned", alpha),
                 &judge.mean("13 makespan", "SDSC provisioned", alpha),
             );
@@ -39,17 +39,17 @@ pub const COST: Claim<Results> = Claim {
     says: &[Says::Sense("figure 13", "cost falls and makespan rises with alpha")],
     note: None,
     compare: |judge| {
-        for name in names() {
+        for name in site_names() {
             let line = format!("{name} provisioned");
             let queued = judge.mean("13 cost", &format!("{name} best effort"), 1.0);
             for alpha in ALPHAS {
-                judge.at_most(&queued, &judge.mean("13 cost", &line, alpha), 1e-9);
+                judge.expect_at_most(&queued, &judge.mean("13 cost", &line, alpha), 1e-9);
             }
-            judge.bound("\"about the same\" is read as 2 %", |judge| {
-                judge.at_most(&judge.mean("13 cost", &line, 1.0), &queued.times(1.02), 0.0);
+            judge.with_bound("\"about the same\" is read as 2 %", |judge| {
+                judge.expect_at_most(&judge.mean("13 cost", &line, 1.0), &queued.times(1.02), 0.0);
             });
-            judge.falls("13 cost", &line, &ALPHAS);
-            judge.rises("13 makespan", &line, &ALPHAS);
+            judge.expect_falling("13 cost", &line, &ALPHAS);
+            judge.expect_rising("13 makespan", &line, &ALPHAS);
         }
     },
     weaker: None,
@@ -68,21 +68,23 @@ pub const VARIATION: Claim<Results> = Claim {
     ],
     note: Some(BEHIND_ALL),
     compare: |judge| {
-        judge.generally(|judge| {
-            let all = names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha)));
+        judge.compare_generally(|judge| {
+            let all = site_names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha)));
             for (name, alpha) in all.filter(|one| *one != ("SDSC", 1.0)) {
                 let [provisioned, queued] = ["provisioned", "best effort"]
-                    .map(|what| judge.deviation("13 makespan", &format!("{name} {what}"), alpha));
-                judge.below(&provisioned, &queued);
+                    .map(|what| judge.deviation_number("13 makespan", &format!("{name} {what}"), alpha));
+                judge.expect_below(&provisioned, &queued);
             }
         });
-        let lines = names().map(|name| format!("{name} provisioned"));
-        judge.generally(|judge| lines.iter().for_each(|line| judge.deviation_rises("13 makespan", line, &ALPHAS)));
-        judge.generally(|judge| lines.iter().for_each(|line| judge.deviation_falls("13 cost", line, &ALPHAS)));
-        for name in names() {
-            let constant = judge.deviation("13 cost", &format!("{name} best effort"), 0.0);
-            judge.show(&[(constant.clone(), 0.0)]);
-            judge.at_most(&constant, &just(0.0), 0.0);
+        let lines = site_names().map(|name| format!("{name} provisioned"));
+        judge.compare_generally(|judge| {
+            lines.iter().for_each(|line| judge.deviation_rises("13 makespan", line, &ALPHAS))
+        });
+        judge.compare_generally(|judge| lines.iter().for_each(|line| judge.deviation_falls("13 cost", line, &ALPHAS)));
+        for name in site_names() {
+            let constant = judge.deviation_number("13 cost", &format!("{name} best effort"), 0.0);
+            judge.show_numbers(&[(constant.clone(), 0.0)]);
+            judge.expect_at_most(&constant, &exact_number(0.0), 0.0);
         }
     },
     weaker: None,
@@ -95,10 +97,14 @@ pub const BY_TASKS: Claim<Results> = Claim {
     says: &[Says::Sense("figure 14", "makespan and cost relative to best effort's fall with the number of tasks")],
     note: Some(BEHIND_ALL),
     compare: |judge| {
-        for (name, alpha) in names().into_iter().flat_map(|name| [(name, 0), (name, 1)]) {
+        for (name, alpha) in site_names().into_iter().flat_map(|name| [(name, 0), (name, 1)]) {
             let line = format!("{name} alpha {alpha}");
             for figure in ["14 makespan", "14 cost"] {
-                judge.at_most(&judge.ratio(figure, &line, 400.0), &judge.ratio(figure, &line, 100.0), 0.0);
+                judge.expect_at_most(
+                    &judge.ratio_number(figure, &line, 400.0),
+                    &judge.ratio_number(figure, &line, 100.0),
+                    0.0,
+                );
             }
         }
     },
@@ -118,8 +124,8 @@ pub const BY_WIDTH: Claim<Results> = Claim {
             ("CTC alpha 0", 30.0, 0.577),
             ("CTC alpha 1", 30.0, 0.585),
         ] {
-            let ratio = judge.ratio("15 makespan", line, at);
-            judge.show(&[(ratio, paper)]);
+            let ratio = judge.ratio_number("15 makespan", line, at);
+            judge.show_numbers(&[(ratio, paper)]);
         }
         for (line, at, paper) in [
             ("CTC alpha 0", 3.0, 1.5),
@@ -127,14 +133,14 @@ pub const BY_WIDTH: Claim<Results> = Claim {
             ("CTC alpha 0", 30.0, 1.003),
             ("CTC alpha 1", 30.0, 1.0),
         ] {
-            let ratio = judge.ratio("15 cost", line, at);
-            judge.show(&[(ratio, paper)]);
+            let ratio = judge.ratio_number("15 cost", line, at);
+            judge.show_numbers(&[(ratio, paper)]);
         }
         for site in Site::ALL {
             for alpha in [0.0, 1.0] {
                 let line = format!("{} alpha {alpha}", site.name());
                 for width in all_widths(site) {
-                    judge.below(&judge.ratio("15 makespan", &line, width), &just(1.0));
+                    judge.expect_below(&judge.ratio_number("15 makespan", &line, width), &exact_number(1.0));
                 }
                 judge.ratio_falls("15 makespan", &line, &all_widths(site));
             }
@@ -167,23 +173,23 @@ pub const BY_LOAD: Claim<Results> = Claim {
          at weight 0.5 some plans take one that is many times as large as a narrow task: a few moments make the mean.",
     ),
     compare: |judge| {
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for (line, site) in lines_by_width() {
-                judge.ratio_falls("16 makespan", &line, &loads(site));
+                judge.ratio_falls("16 makespan", &line, &load_percents(site));
             }
         });
-        judge.bound("\"not significantly affected\" is read as a factor of 1.3", |judge| {
-            judge.part(|judge| {
+        judge.with_bound("\"not significantly affected\" is read as a factor of 1.3", |judge| {
+            judge.separate_part(|judge| {
                 for (line, site) in lines_by_width() {
                     let costs: Vec<Number> =
-                        loads(site).iter().map(|load| judge.ratio("16 cost", &line, *load)).collect();
+                        load_percents(site).iter().map(|load| judge.ratio_number("16 cost", &line, *load)).collect();
                     costs.windows(2).for_each(|pair| judge.within_factor(&pair[0], &pair[1], 1.3));
                 }
             });
         });
         for site in Site::ALL {
-            let [small, .., large] = widths(site).map(|procs| gain(judge, site, procs));
-            judge.part(|judge| judge.at_most(&small, &large, 0.0));
+            let [small, .., large] = workflow_widths(site).map(|procs| gain(judge, site, procs));
+            judge.separate_part(|judge| judge.expect_at_most(&small, &large, 0.0));
         }
     },
     weaker: None,
@@ -192,8 +198,8 @@ pub const BY_LOAD: Claim<Results> = Claim {
 /// Difference that the load of a site makes for the relative makespan in figure 16.
 fn gain(judge: &Judge<'_, Results>, site: Site, procs: u32) -> Number {
     let line = format!("{} {procs} procs", site.name());
-    let loads = loads(site);
-    let [least, most] = [loads[0], loads[loads.len() - 1]].map(|load| judge.ratio("16 makespan", &line, load));
+    let loads = load_percents(site);
+    let [least, most] = [loads[0], loads[loads.len() - 1]].map(|load| judge.ratio_number("16 makespan", &line, load));
     least.minus(&most)
 }
 
@@ -212,29 +218,29 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
     ),
     compare: |judge| {
         let saved = |judge: &Judge<'_, Results>, load| {
-            let ratio = judge.ratio("18 makespan", "", load).value;
+            let ratio = judge.ratio_number("18 makespan", "", load).value;
             Number::new(format!("part of the makespan saved at {load} %"), ratio.map(|ratio| 1.0 - ratio))
         };
         let best_effort = judge.mean("18 makespan", "best effort", 63.0);
         let cost = judge.mean("18 cost", "best effort", 63.0);
         let numbers = [(best_effort, 132.4), (cost, 14_572.3), (saved(judge, 63.0), 0.23), (saved(judge, 88.0), 0.5)];
-        judge.show(&numbers);
-        for load in loads(Site::Ctc) {
+        judge.show_numbers(&numbers);
+        for load in load_percents(Site::Ctc) {
             let [provisioned, queued] =
                 ["provisioned", "best effort"].map(|line| judge.mean("18 makespan", line, load));
-            judge.below(&provisioned, &queued);
+            judge.expect_below(&provisioned, &queued);
             let [provisioned, queued] =
-                ["provisioned", "best effort"].map(|line| judge.deviation("18 makespan", line, load));
-            judge.below(&provisioned, &queued);
+                ["provisioned", "best effort"].map(|line| judge.deviation_number("18 makespan", line, load));
+            judge.expect_below(&provisioned, &queued);
             let [provisioned, queued] = ["provisioned", "best effort"].map(|line| judge.mean("18 cost", line, load));
-            judge.bound("\"the same\" cost is read as within 2 %", |judge| {
+            judge.with_bound("\"the same\" cost is read as within 2 %", |judge| {
                 judge.within_factor(&provisioned, &queued, 1.02);
             });
         }
         for (load, part) in [(63.0, 0.77), (88.0, 0.5)] {
             let [provisioned, queued] =
                 ["provisioned", "best effort"].map(|line| judge.mean("18 makespan", line, load));
-            judge.at_most(&provisioned, &queued.times(part), 0.0);
+            judge.expect_at_most(&provisioned, &queued.times(part), 0.0);
         }
     },
     weaker: None,
@@ -256,11 +262,11 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
     ),
     compare: |judge| {
         several_sites(judge);
-        judge.generally(|judge| judge.ratio_falls("19 cost", "", &SITES));
+        judge.compare_generally(|judge| judge.ratio_falls("19 cost", "", &SITES));
         for (sites, share) in [(2.0, 0.30), (6.0, 0.45)] {
-            let ratio = judge.ratio("19 makespan", "", sites);
-            judge.show(&[(ratio.clone(), share)]);
-            judge.part(|judge| judge.about(&ratio, share));
+            let ratio = judge.ratio_number("19 makespan", "", sites);
+            judge.show_numbers(&[(ratio.clone(), share)]);
+            judge.separate_part(|judge| judge.expect_about(&ratio, share));
         }
     },
     weaker: Some(Weaker {
@@ -271,11 +277,13 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
 
 fn several_sites(judge: &mut Judge<'_, Results>) {
     for who in ["provisioned", "best effort"] {
-        judge.generally(|judge| judge.falls("19 makespan", who, &SITES));
+        judge.compare_generally(|judge| judge.expect_falling("19 makespan", who, &SITES));
     }
-    judge.part(|judge| judge.below(&judge.ratio("19 makespan", "", 2.0), &judge.ratio("19 makespan", "", 6.0)));
+    judge.separate_part(|judge| {
+        judge.expect_below(&judge.ratio_number("19 makespan", "", 2.0), &judge.ratio_number("19 makespan", "", 6.0))
+    });
     for sites in SITES {
-        judge.below(&judge.ratio("19 makespan", "", sites), &just(1.0));
-        judge.below(&just(1.0), &judge.ratio("19 cost", "", sites));
+        judge.expect_below(&judge.ratio_number("19 makespan", "", sites), &exact_number(1.0));
+        judge.expect_below(&exact_number(1.0), &judge.ratio_number("19 cost", "", sites));
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
-use super::{ProvisioningNumbers, names, priced};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, just};
+use super::{ProvisioningNumbers, priced_percents, site_names};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, exact_number};
 
 pub const FEES: Claim<Results> = Claim {
     number: 14,
@@ -14,12 +14,12 @@ pub const FEES: Claim<Results> = Claim {
          reservation delays on CTC are about three times as wide as on SDSC.",
     ),
     compare: |judge| {
-        for name in names() {
-            judge.falls("23", &format!("{name} fee"), &ALPHAS);
-            judge.at_most(&judge.mean("23", &format!("{name} fee"), 1.0), &just(0.0), 0.0);
+        for name in site_names() {
+            judge.expect_falling("23", &format!("{name} fee"), &ALPHAS);
+            judge.expect_at_most(&judge.mean("23", &format!("{name} fee"), 1.0), &exact_number(0.0), 0.0);
         }
         for alpha in PAYING {
-            judge.below(&judge.mean("23", "CTC fee", alpha), &judge.mean("23", "SDSC fee", alpha));
+            judge.expect_below(&judge.mean("23", "CTC fee", alpha), &judge.mean("23", "SDSC fee", alpha));
         }
     },
     weaker: None,
@@ -32,10 +32,10 @@ pub const WAITS: Claim<Results> = Claim {
     says: &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
     note: None,
     compare: |judge| {
-        for name in names() {
+        for name in site_names() {
             let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
-            judge.below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
-            judge.bound("\"about equal\" is read as a factor of 1.3", |judge| {
+            judge.expect_below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
+            judge.with_bound("\"about equal\" is read as a factor of 1.3", |judge| {
                 judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
             });
         }
@@ -55,11 +55,11 @@ pub const BY_LOAD: Claim<Results> = Claim {
     ),
     compare: |judge| {
         for (site, alpha) in Site::ALL.into_iter().flat_map(|site| PAYING.map(|alpha| (site, alpha))) {
-            judge.rises("25", &format!("{} alpha {alpha}", site.name()), &priced(site));
+            judge.expect_rising("25", &format!("{} alpha {alpha}", site.name()), &priced_percents(site));
         }
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for (site, alpha) in Site::ALL.into_iter().flat_map(|site| PAYING.map(|alpha| (site, alpha))) {
-                judge.ratio_falls("26", &format!("{} alpha {alpha}", site.name()), &priced(site));
+                judge.ratio_falls("26", &format!("{} alpha {alpha}", site.name()), &priced_percents(site));
             }
         });
     },
@@ -77,12 +77,12 @@ pub const BY_SHARE: Claim<Results> = Claim {
     note: Some("Why single steps go the other way is not known."),
     compare: |judge| {
         let shares = SHARES.map(f64::from);
-        for name in names() {
+        for name in site_names() {
             for pair in shares.windows(2) {
-                judge.below(&judge.mean("27 fee", name, pair[1]), &judge.mean("27 fee", name, pair[0]));
+                judge.expect_below(&judge.mean("27 fee", name, pair[1]), &judge.mean("27 fee", name, pair[0]));
             }
-            judge.at_most(&judge.mean("27 fee", name, 100.0), &just(0.0), 0.0);
-            judge.rises("27 wait", name, &shares);
+            judge.expect_at_most(&judge.mean("27 fee", name, 100.0), &exact_number(0.0), 0.0);
+            judge.expect_rising("27 wait", name, &shares);
         }
     },
     weaker: None,
@@ -94,9 +94,9 @@ pub const HALF: Claim<Results> = Claim {
     says: &[Says::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
     note: Some("Why single steps go the other way is not known."),
     compare: |judge| {
-        judge.generally(|judge| {
-            for name in names() {
-                judge.falls("28", &format!("{name} queued"), &ALPHAS);
+        judge.compare_generally(|judge| {
+            for name in site_names() {
+                judge.expect_falling("28", &format!("{name} queued"), &ALPHAS);
             }
         });
     },
@@ -105,10 +105,10 @@ pub const HALF: Claim<Results> = Claim {
 
 /// Compares: a number is higher with inexact estimates.
 fn inexact_is_more(judge: &mut Judge<'_, Results>, figure: &'static str, what: &str, alphas: &[f64]) {
-    for (name, alpha) in names().into_iter().flat_map(|name| alphas.iter().map(move |alpha| (name, *alpha))) {
+    for (name, alpha) in site_names().into_iter().flat_map(|name| alphas.iter().map(move |alpha| (name, *alpha))) {
         let exact = judge.mean(figure, &format!("{name} {what}"), alpha);
         let inexact = judge.mean(figure, &format!("{name} {what}, inexact"), alpha);
-        judge.below(&exact, &inexact);
+        judge.expect_below(&exact, &inexact);
     }
 }
 
@@ -130,24 +130,24 @@ pub const PLANNERS: Claim<Results> = Claim {
          between histories.",
     ),
     compare: |judge| {
-        judge.generally(|judge| {
-            for (site, load) in Site::ALL.into_iter().flat_map(|site| priced(site).map(|load| (site, load))) {
+        judge.compare_generally(|judge| {
+            for (site, load) in Site::ALL.into_iter().flat_map(|site| priced_percents(site).map(|load| (site, load))) {
                 let [conservative, easy] =
                     ["conservative-count", "easy-count"].map(|planner| fee(judge, site, planner, load));
-                judge.below(&conservative, &easy);
+                judge.expect_below(&conservative, &easy);
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for site in Site::ALL {
-                let gaps = priced(site).map(|load| {
+                let gaps = priced_percents(site).map(|load| {
                     fee(judge, site, "easy-count", load).minus(&fee(judge, site, "conservative-count", load))
                 });
-                gaps.windows(2).for_each(|pair| judge.below(&pair[0], &pair[1]));
+                gaps.windows(2).for_each(|pair| judge.expect_below(&pair[0], &pair[1]));
             }
         });
-        judge.part(|judge| {
+        judge.separate_part(|judge| {
             for planner in ["easy-count", "conservative-count"] {
-                judge.below(&fee(judge, Site::Sdsc, planner, 77.8), &fee(judge, Site::Ctc, planner, 78.8));
+                judge.expect_below(&fee(judge, Site::Sdsc, planner, 77.8), &fee(judge, Site::Ctc, planner, 78.8));
             }
         });
     },
@@ -171,14 +171,14 @@ pub const ESTIMATES: Claim<Results> = Claim {
     note: None,
     compare: |judge| {
         // Without fees there is nothing to compare.
-        judge.generally(|judge| inexact_is_more(judge, "30", "fee", &PAYING));
+        judge.compare_generally(|judge| inexact_is_more(judge, "30", "fee", &PAYING));
         for what in ["reserved", "queued"] {
-            judge.part(|judge| inexact_is_more(judge, "31", what, &ALPHAS));
+            judge.separate_part(|judge| inexact_is_more(judge, "31", what, &ALPHAS));
         }
-        for name in names() {
+        for name in site_names() {
             let [queued, reserved] =
                 ["queued", "reserved"].map(|who| judge.mean("31", &format!("{name} {who}, inexact"), 1.0));
-            judge.part(|judge| judge.below(&queued, &reserved));
+            judge.separate_part(|judge| judge.expect_below(&queued, &reserved));
         }
     },
     weaker: None,

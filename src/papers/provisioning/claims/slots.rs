@@ -1,8 +1,8 @@
 //! Claims of figures 4 to 8: advertised slots.
 
 use super::super::Results;
-use super::{ProvisioningNumbers, names};
-use hansa_report::experiment::claims::{Claim, Number, Says, just};
+use super::{ProvisioningNumbers, site_names};
+use hansa_report::experiment::claims::{Claim, Number, Says, exact_number};
 
 pub const COUNT: Claim<Results> = Claim {
     number: 1,
@@ -16,12 +16,12 @@ pub const COUNT: Claim<Results> = Claim {
          and as many gaps between them (figure 5), while those of CTC's log are small beside the machine.",
     ),
     compare: |judge| {
-        let [ctc, sdsc] = names().map(|name| judge.mean("4 mean", name, 0.0));
-        judge.show(&[(ctc.clone(), 27.0), (sdsc.clone(), 14.0)]);
-        judge.below(&sdsc, &ctc);
-        judge.part(|judge| {
-            judge.agrees(&ctc, 27.0);
-            judge.agrees(&sdsc, 14.0);
+        let [ctc, sdsc] = site_names().map(|name| judge.mean("4 mean", name, 0.0));
+        judge.show_numbers(&[(ctc.clone(), 27.0), (sdsc.clone(), 14.0)]);
+        judge.expect_below(&sdsc, &ctc);
+        judge.separate_part(|judge| {
+            judge.expect_agreement(&ctc, 27.0);
+            judge.expect_agreement(&sdsc, 14.0);
         });
     },
     weaker: None,
@@ -33,8 +33,10 @@ pub const COUNT_AND_JOBS: Claim<Results> = Claim {
     says: &[Says::Sense("figure 5", "slots increase with the tasks that run or wait")],
     note: None,
     compare: |judge| {
-        judge.bound("a correlation of 0.3", |judge| {
-            names().iter().for_each(|name| judge.below(&just(0.3), &judge.mean("5 correlation", name, 0.0)));
+        judge.with_bound("a correlation of 0.3", |judge| {
+            site_names()
+                .iter()
+                .for_each(|name| judge.expect_below(&exact_number(0.3), &judge.mean("5 correlation", name, 0.0)));
         });
     },
     weaker: None,
@@ -52,16 +54,16 @@ pub const STARTS: Claim<Results> = Claim {
         "Slots begin where jobs end: with logs, jobs run for 3.1 hours in the mean on CTC, and for 2.0 on SDSC.",
     ),
     compare: |judge| {
-        for name in names() {
-            judge.at_most(
+        for name in site_names() {
+            judge.expect_at_most(
                 &judge.mean("6 horizon", name, 0.0).distance(&Number::new("48".to_owned(), Some(48.0))),
-                &just(1e-6),
+                &exact_number(1e-6),
                 0.0,
             );
         }
         for what in ["", " durations"] {
-            let [ctc, sdsc] = names().map(|name| judge.mean("6 deviation", &format!("{name}{what}"), 0.0));
-            judge.part(|judge| judge.below(&ctc, &sdsc));
+            let [ctc, sdsc] = site_names().map(|name| judge.mean("6 deviation", &format!("{name}{what}"), 0.0));
+            judge.separate_part(|judge| judge.expect_below(&ctc, &sdsc));
         }
     },
     weaker: None,
@@ -80,17 +82,17 @@ pub const SIZES: Claim<Results> = Claim {
          size.",
     ),
     compare: |judge| {
-        judge.bound("\"a large percentage\" is read as half", |judge| {
-            for name in names() {
-                judge.at_most(&just(0.5), &judge.mean("7 at most 10", name, 0.0), 0.0);
+        judge.with_bound("\"a large percentage\" is read as half", |judge| {
+            for name in site_names() {
+                judge.expect_at_most(&exact_number(0.5), &judge.mean("7 at most 10", name, 0.0), 0.0);
             }
         });
-        judge.part(|judge| {
-            for (name, power) in names().into_iter().flat_map(|name| PEAKS.map(|power| (name, power))) {
+        judge.separate_part(|judge| {
+            for (name, power) in site_names().into_iter().flat_map(|name| PEAKS.map(|power| (name, power))) {
                 let peak = judge.count("7", name, power);
                 // One is a power of two as well: next to it, two need not be higher.
                 for beside in [power - 1.0, power + 1.0].into_iter().filter(|beside| *beside > 1.0) {
-                    judge.below(&judge.count("7", name, beside), &peak);
+                    judge.expect_below(&judge.count("7", name, beside), &peak);
                 }
             }
         });
@@ -117,7 +119,7 @@ pub const ESTIMATES: Claim<Results> = Claim {
     ),
     compare: |judge| {
         for at in [0.0, 1.0] {
-            judge.below(
+            judge.expect_below(
                 &judge.mean("8 mean", "mean start, exact", at),
                 &judge.mean("8 mean", "mean start, inexact", at),
             );
@@ -125,8 +127,8 @@ pub const ESTIMATES: Claim<Results> = Claim {
         for at in [0.0, 1.0] {
             let [exact, inexact] =
                 ["median duration, exact", "median duration, inexact"].map(|line| judge.mean("8 mean", line, at));
-            judge.bound("\"not significantly affected\" is read as medians within a factor of 2", |judge| {
-                judge.part(|judge| judge.within_factor(&exact, &inexact, 2.0));
+            judge.with_bound("\"not significantly affected\" is read as medians within a factor of 2", |judge| {
+                judge.separate_part(|judge| judge.within_factor(&exact, &inexact, 2.0));
             });
         }
     },

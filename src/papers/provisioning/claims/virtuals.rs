@@ -1,11 +1,11 @@
 //! Claims of figures 38 to 49: reservations that jobs imitate. Costs are per node and hour of the work.
 
-use super::super::virtuals::{AHEAD, LENGTHS, NODES, SITE, line};
-use super::super::{Results, correlation};
+use super::super::virtuals::{AHEAD, LENGTHS, NODES, SITE, line_name};
+use super::super::{Results, sample_correlation};
 use super::ProvisioningNumbers;
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, just};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says, exact_number};
 
-fn shapes() -> impl Iterator<Item = (u32, u64)> {
+fn request_shapes() -> impl Iterator<Item = (u32, u64)> {
     NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length)))
 }
 
@@ -17,7 +17,7 @@ fn cost(
     (nodes, length): (u32, u64),
     ahead: u64,
 ) -> Number {
-    judge.mean(figure, &line(what, nodes, length), ahead as f64).alone()
+    judge.mean(figure, &line_name(what, nodes, length), ahead as f64).as_unpaired()
 }
 
 pub const COSTS: Claim<Results> = Claim {
@@ -38,17 +38,19 @@ pub const COSTS: Claim<Results> = Claim {
          a real one was admitted, and those in which an imitated one started in time.",
     ),
     compare: |judge| {
-        for (shape, ahead) in shapes().flat_map(|shape| AHEAD.map(|ahead| (shape, ahead))) {
+        for (shape, ahead) in request_shapes().flat_map(|shape| AHEAD.map(|ahead| (shape, ahead))) {
             let [imitated, real] = ["VAR", "AR"].map(|what| cost(judge, "38", what, shape, ahead));
-            judge.below(&imitated, &real);
+            judge.expect_below(&imitated, &real);
         }
         let figure: Vec<Number> = ["VAR", "AR"]
             .into_iter()
             .flat_map(|what| AHEAD.map(|ahead| cost(judge, "38", what, (32, 1), ahead)))
             .collect();
         let [imitated, real] = ["VAR", "AR"].map(|what| cost(judge, "38", what, (32, 1), 8));
-        judge.part(|judge| judge.close(&imitated, &real, &figure));
-        judge.part(|judge| judge.at_most(&judge.most("41 excess", SITE), &just(0.0), 1e-9));
+        judge.separate_part(|judge| judge.close(&imitated, &real, &figure));
+        judge.separate_part(|judge| {
+            judge.expect_at_most(&judge.most_number("41 excess", SITE), &exact_number(0.0), 1e-9)
+        });
     },
     weaker: None,
 };
@@ -63,20 +65,20 @@ pub const SUCCESS: Claim<Results> = Claim {
          imitated one starts when they do.",
     ),
     compare: |judge| {
-        for (nodes, length) in shapes() {
+        for (nodes, length) in request_shapes() {
             for ahead in AHEAD {
                 let [imitated, real] =
-                    ["VAR", "AR"].map(|what| judge.mean("39", &line(what, nodes, length), ahead as f64));
-                judge.at_most(&imitated, &real, 0.0);
+                    ["VAR", "AR"].map(|what| judge.mean("39", &line_name(what, nodes, length), ahead as f64));
+                judge.expect_at_most(&imitated, &real, 0.0);
             }
         }
         let [real, imitated] =
             ["39 failures AR", "39 failures VAR"].map(|figure| judge.results.samples(figure, SITE, 0.0));
         let together = Number::new(
             format!("correlation of failures({SITE})"),
-            (!real.is_empty()).then(|| correlation(real, imitated)),
+            (!real.is_empty()).then(|| sample_correlation(real, imitated)),
         );
-        judge.below(&just(0.0), &together);
+        judge.expect_below(&exact_number(0.0), &together);
     },
     weaker: None,
 };
@@ -95,11 +97,13 @@ pub const CHEAPER: Claim<Results> = Claim {
          (figure 38). All trials count: one that succeeds alone is the cheaper of both.",
     ),
     compare: |judge| {
-        for (nodes, length) in shapes() {
+        for (nodes, length) in request_shapes() {
             let winner = if (nodes, length) == (32, 1) { "AR cheaper" } else { "VAR cheaper" };
-            let [soon, later, late] = AHEAD.map(|ahead| judge.mean("40", &line(winner, nodes, length), ahead as f64));
+            let [soon, later, late] =
+                AHEAD.map(|ahead| judge.mean("40", &line_name(winner, nodes, length), ahead as f64));
             let share = soon.add(&later).add(&late).times(1.0 / 3.0);
-            judge.below(&just(0.5), &share.named(format!("40({winner}, {nodes} nodes, {length} h)")));
+            judge
+                .expect_below(&exact_number(0.5), &share.with_name(format!("40({winner}, {nodes} nodes, {length} h)")));
         }
     },
     weaker: None,
@@ -116,22 +120,27 @@ pub const COMBINED: Claim<Results> = Claim {
     ],
     note: Some("A real reservation that displaces no job is free, so nothing can cost less."),
     compare: |judge| {
-        judge.at_most(&judge.most("46 excess", SITE), &just(0.0), 1e-6);
-        let all: Vec<((u32, u64), u64)> = shapes().flat_map(|shape| AHEAD.map(|ahead| (shape, ahead))).collect();
-        judge.part(|judge| {
+        judge.expect_at_most(&judge.most_number("46 excess", SITE), &exact_number(0.0), 1e-6);
+        let all: Vec<((u32, u64), u64)> =
+            request_shapes().flat_map(|shape| AHEAD.map(|ahead| (shape, ahead))).collect();
+        judge.separate_part(|judge| {
             for ((nodes, length), ahead) in &all {
-                let both = judge.mean("48", &line("combined", *nodes, *length), *ahead as f64);
+                let both = judge.mean("48", &line_name("combined", *nodes, *length), *ahead as f64);
                 for what in ["AR", "VAR"] {
-                    judge.at_most(&judge.mean("48", &line(what, *nodes, *length), *ahead as f64), &both, 0.0);
+                    judge.expect_at_most(
+                        &judge.mean("48", &line_name(what, *nodes, *length), *ahead as f64),
+                        &both,
+                        0.0,
+                    );
                 }
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for ((nodes, length), ahead) in all {
                 // Of the trials in which both had a result.
-                let [combined, real] =
-                    ["combined", "AR"].map(|what| judge.mean("46 granted", &line(what, nodes, length), ahead as f64));
-                judge.below(&combined, &real);
+                let [combined, real] = ["combined", "AR"]
+                    .map(|what| judge.mean("46 granted", &line_name(what, nodes, length), ahead as f64));
+                judge.expect_below(&combined, &real);
             }
         });
     },
@@ -156,25 +165,25 @@ pub const NOTICE: Claim<Results> = Claim {
          a model, not NCSA's.",
     ),
     compare: |judge| {
-        judge.part(|judge| {
+        judge.separate_part(|judge| {
             for length in LENGTHS {
                 let [soon, later, late] = AHEAD.map(|ahead| {
                     cost(judge, "38", "AR", (32, length), ahead).minus(&cost(judge, "38", "VAR", (32, length), ahead))
                 });
-                judge.below(&later, &soon);
-                judge.below(&late, &soon);
+                judge.expect_below(&later, &soon);
+                judge.expect_below(&late, &soon);
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for (length, ahead) in LENGTHS.into_iter().flat_map(|length| AHEAD.map(|ahead| (length, ahead))) {
                 let [few, many] = NODES.map(|nodes| cost(judge, "41", "AR", (nodes, length), ahead));
-                judge.below(&few, &many);
+                judge.expect_below(&few, &many);
             }
         });
-        judge.generally(|judge| {
+        judge.compare_generally(|judge| {
             for length in LENGTHS {
                 let costs = AHEAD.map(|ahead| cost(judge, "41", "AR", (64, length), ahead));
-                costs.windows(2).for_each(|pair| judge.below(&pair[0], &pair[1]));
+                costs.windows(2).for_each(|pair| judge.expect_below(&pair[0], &pair[1]));
             }
         });
     },

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::super::prices::{Planner, Setting, split};
+use super::super::prices::{Planner, Setting, split_jobs};
 use super::*;
 use crate::grid::run;
 use hansa_sim::grid::JobId;
@@ -32,7 +32,7 @@ fn in_grid(setting: &Setting) -> [Option<f64>; 3] {
     let context = Context { extent: &TINY, settings: &settings, logs: &Logs::default() };
     let (jobs, seed) = setting.jobs(&context, 0);
     let planner = planner.name(&settings);
-    let chosen = split(&jobs, setting, seed);
+    let chosen = split_jobs(&jobs, setting, seed);
     let of = |reserves: bool| chosen.iter().filter(move |job| job.1 == reserves).map(|job| job.0);
     let (_, log) = run(&format!(
         "name = \"figure-23\"\n[provisioning]\n[[site]]\nname = \"{}\"\ncores = {}\nscheduler = \"{planner}\"\n\
@@ -55,17 +55,17 @@ fn in_grid(setting: &Setting) -> [Option<f64>; 3] {
                 reserved.insert(*job);
                 if let Some(arrive) = arrived.get(job) {
                     fees.push(receipt.fee.seconds() / 3_600.0);
-                    reserved_waits.push(slots::hours(receipt.part.start - *arrive));
+                    reserved_waits.push(slots::span_hours(receipt.part.start - *arrive));
                 }
             }
             Record::Started { task, .. } if !reserved.contains(&task.job) => {
-                queued_waits.extend(arrived.get(&task.job).map(|arrive| slots::hours(entry.stamp.time - *arrive)));
+                queued_waits.extend(arrived.get(&task.job).map(|arrive| slots::span_hours(entry.stamp.time - *arrive)));
             }
             _ => {}
         }
     }
     assert_eq!(reserved.len(), of(true).count(), "each reservation is granted");
-    [fees, reserved_waits, queued_waits].map(|samples| mean(&samples))
+    [fees, reserved_waits, queued_waits].map(|samples| mean_of(&samples))
 }
 
 #[test]

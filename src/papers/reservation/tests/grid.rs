@@ -18,7 +18,7 @@ fn a_grid_accepts_the_requests_that_a_cluster_alone_accepts() {
             extent.requests,
             f64::from(arrival) / 100.0
         ));
-        let all: Reservations = summary.part().expect("there are requests");
+        let all: Reservations = summary.read_part().expect("there are requests");
         let valid = all.submitted - all.invalid;
         assert_eq!((valid, all.accepted), (trial.valid.into(), trial.accepted.into()), "{policy}");
         assert_eq!((all.acceptance, all.slowdown), (trial.acceptance(), trial.slowdown), "{policy}");

@@ -7,7 +7,7 @@ use super::shown::show_estimate;
 use super::table::{Mark, NamedTable, TableCell, TableHead};
 use crate::experiment::job_classes::{cores_class, run_time_class};
 use crate::experiment::statistics::Estimate;
-use hansa_sim::numerals::{count, counted};
+use hansa_sim::numerals::{format_count, format_counted};
 
 /// Least number of jobs of a group.
 const JOBS_MIN: usize = 10;
@@ -87,16 +87,16 @@ impl GroupSums {
     }
 
     /// Cell of a contender; true if it was compared with the reference.
-    fn cell(&self, contender: usize, reference: usize) -> (TableCell, bool) {
+    fn contender_cell(&self, contender: usize, reference: usize) -> (TableCell, bool) {
         let Some(own) = mean_of_clusters(&self.own[contender]) else { return (TableCell::none(), false) };
         let apart = mean_of_clusters(&self.apart[contender]).filter(|_| contender != reference);
         let is_tested = apart.is_some_and(|apart| apart.within.is_some());
-        let mark = match apart.filter(Estimate::tells) {
+        let mark = match apart.filter(Estimate::is_significant) {
             Some(apart) if apart.mean < 0.0 => Mark::Better,
             Some(_) => Mark::Worse,
             None => Mark::Plain,
         };
-        (show_estimate(&own, false).marked(mark), is_tested)
+        (show_estimate(&own, false).with_mark(mark), is_tested)
     }
 }
 
@@ -107,14 +107,14 @@ fn add_to(sum: &mut ClusterSum, number: f64) {
 impl Dimension {
     /// Groups with enough jobs, in order, and how many are left out. None if all jobs are in one group.
     /// O(jobs * contenders).
-    fn groups(&self, table: &GroupTable<'_>) -> Option<(Vec<GroupSums>, usize)> {
+    fn sort_groups(&self, table: &GroupTable<'_>) -> Option<(Vec<GroupSums>, usize)> {
         let contenders = table.names.len();
         let clusters = table.jobs.clusters.len();
         let mut groups: BTreeMap<u64, GroupSums> = BTreeMap::new();
         for (cluster, job) in table.jobs.in_clusters() {
             let Some((rank, label)) = (self.group)(job) else { continue };
             let numbers: Vec<Option<f64>> =
-                (0..contenders).map(|contender| job.quantity(table.quantity, contender)).collect();
+                (0..contenders).map(|contender| job.quantity_of(table.quantity, contender)).collect();
             let group = groups.entry(rank).or_insert_with(|| GroupSums::new(label, contenders, clusters));
             group.add(cluster, &numbers, table.reference);
         }
@@ -145,38 +145,38 @@ impl GroupTable<'_> {
         let mut tests = 0;
         let mut left_out = Vec::new();
         for dimension in &DIMENSIONS {
-            let Some((groups, more)) = dimension.groups(self) else { continue };
+            let Some((groups, more)) = dimension.sort_groups(self) else { continue };
             for group in groups {
                 let mut row = vec![TableCell::text(dimension.name), TableCell::text(group.label.as_str())];
                 row.push(TableCell::count(group.jobs as u64));
                 for contender in 0..self.names.len() {
-                    let (cell, is_tested) = group.cell(contender, self.reference);
+                    let (cell, is_tested) = group.contender_cell(contender, self.reference);
                     tests += u64::from(is_tested);
                     row.push(cell);
                 }
                 rows.push(row);
             }
             if more > 0 {
-                left_out.push(format!("{} by {}", counted(more as u64, "group"), dimension.name));
+                left_out.push(format!("{} by {}", format_counted(more as u64, "group"), dimension.name));
             }
         }
         let labels = ["By", "Group"].map(TableHead::label);
         let columns = self.names.iter().map(|name| TableHead::number(name.as_str()));
         let heads = labels.into_iter().chain([TableHead::number("jobs")]).chain(columns).collect();
-        let notes = self.notes(tests, &left_out);
+        let notes = self.table_notes(tests, &left_out);
         (!rows.is_empty()).then_some(NamedTable { name: "for_whom", title: "For whom", heads, rows, notes })
     }
 
-    fn notes(&self, tests: u64, left_out: &[String]) -> Vec<String> {
+    fn table_notes(&self, tests: u64, left_out: &[String]) -> Vec<String> {
         let quantity = self.quantity.label().replace(", ", " in ");
-        let mut notes = vec![format!("Mean {quantity}, over the {} common jobs.", count(self.jobs.count()))];
+        let mut notes = vec![format!("Mean {quantity}, over the {} common jobs.", format_count(self.jobs.count()))];
         if tests > 0 {
             let clusters = if self.jobs.are_parts { "parts of the run" } else { "repetitions" };
             notes.push(format!(
                 "Significance is against {}, at 95 % (Student's t over {clusters}); of {}, about {} would be significant \
                  by chance.",
                 self.names[self.reference],
-                counted(tests, "comparison"),
+                format_counted(tests, "comparison"),
                 (tests as f64 * 0.05).round()
             ));
         }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::experiment::statistics::{Estimate, chance};
+use crate::experiment::statistics::{Estimate, half_interval};
 use crate::{JobOutcome, RunOutcomes};
 
 /// Number of parts of a single repetition, and the least number of jobs of a part.
@@ -67,12 +67,12 @@ impl JobQuantity {
 }
 
 impl CommonJob<'_> {
-    pub fn quantity(&self, quantity: JobQuantity, contender: usize) -> Option<f64> {
+    pub fn quantity_of(&self, quantity: JobQuantity, contender: usize) -> Option<f64> {
         let outcome = self.outcomes[contender];
         match quantity {
-            JobQuantity::Turnaround => outcome.turnaround(),
+            JobQuantity::Turnaround => outcome.turnaround_seconds(),
             JobQuantity::Wait => outcome.wait(),
-            JobQuantity::Slowdown => Some((outcome.turnaround()? / self.run_time.max(SHORT)).max(1.0)),
+            JobQuantity::Slowdown => Some((outcome.turnaround_seconds()? / self.run_time.max(SHORT)).max(1.0)),
         }
     }
 }
@@ -109,10 +109,10 @@ impl<'a> CommonJobs<'a> {
     }
 
     /// Sums of a quantity by contender and cluster, over the jobs that have it in all runs. O(jobs * contenders).
-    pub fn sums(&self, quantity: JobQuantity, contenders: usize) -> Vec<Vec<ClusterSum>> {
+    pub fn quantity_sums(&self, quantity: JobQuantity, contenders: usize) -> Vec<Vec<ClusterSum>> {
         let mut sums = vec![vec![(0.0, 0.0); self.clusters.len()]; contenders];
         for (cluster, job) in self.in_clusters() {
-            let numbers = (0..contenders).map(|contender| job.quantity(quantity, contender));
+            let numbers = (0..contenders).map(|contender| job.quantity_of(quantity, contender));
             let Some(numbers) = numbers.collect::<Option<Vec<f64>>>() else { continue };
             for (own, number) in sums.iter_mut().zip(numbers) {
                 own[cluster] = (own[cluster].0 + number, own[cluster].1 + 1.0);
@@ -135,7 +135,7 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
     let mean = sum / count;
     let size = count / filled.len() as f64;
     let pulls: Vec<f64> = filled.iter().map(|(sum, count)| (sum - mean * count) / size).collect();
-    Some(Estimate { mean, within: chance(&pulls), count: count as usize })
+    Some(Estimate { mean, within: half_interval(&pulls), count: count as usize })
 }
 
 /// Jobs of one repetition that count and ended in the same way in all runs, in order of submission in the first run,
@@ -160,7 +160,7 @@ fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)>
         }
         if is_everywhere && job.ended.is_some() && found.iter().all(|other| job.ended_like(other)) {
             let outcomes: Vec<&JobOutcome> = std::iter::once(job).chain(found).collect();
-            let run_time = outcomes.iter().filter_map(|job| job.execution()).fold(f64::INFINITY, f64::min);
+            let run_time = outcomes.iter().filter_map(|job| job.execution_seconds()).fold(f64::INFINITY, f64::min);
             common.push(CommonJob { outcomes, run: first, run_time });
         } else if job.ended.is_some() || found.iter().any(|other| other.ended.is_some()) {
             others += 1;

@@ -2,9 +2,9 @@
 //! of jobs for which each is better.
 //!
 //! A [`Contest`] is what a comparison, a tournament and a sweep have in common: contenders, each with a run per
-//! repetition. [`answer`] makes an [`Answer`] of it: sentences and tables as values (`table.rs`), which are written as
-//! text, as a page and as JSON. It first checks that the runs did the same work (`work.rs`); where they did not, means
-//! over the jobs that ended in the same way in all runs (`common.rs`) decide.
+//! repetition. [`make_answer`] makes an [`Answer`] of it: sentences and tables as values (`table.rs`), which are
+//! written as text, as a page and as JSON. It first checks that the runs did the same work (`work.rs`); where they did
+//! not, means over the jobs that ended in the same way in all runs (`common.rs`) decide.
 
 mod by_group;
 mod common;
@@ -20,15 +20,15 @@ use serde_json::{Value, json};
 use self::by_group::GroupTable;
 use self::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
 pub use self::panels::{Answers, answer_panels};
-use self::shown::{head_of, in_words, scaled, show_difference, show_estimate};
+use self::shown::{head_of, in_words, scale_estimate, show_difference, show_estimate};
 use self::table::{Mark, NamedTable, TableCell, TableHead};
-use super::figures::wrapped;
+use super::figures::wrap_lines;
 use super::metrics::{self, Metric};
 use super::statistics::Estimate;
 use crate::markup::{Html, html};
 use crate::{Better, Family, RunOutcomes, WorkDone};
-use hansa_sim::near::nearest;
-use hansa_sim::numerals::{count, counted, number};
+use hansa_sim::near::nearest_name;
+use hansa_sim::numerals::{format_count, format_counted, format_number};
 
 /// Runs of several contenders. Runs of one repetition are paired: they differ in the contender only.
 pub struct Contest<'a> {
@@ -45,7 +45,7 @@ pub struct Contest<'a> {
 
 /// A run of a contest.
 pub struct ContestRun<'a> {
-    /// All metrics, in the order of [`metrics::all`].
+    /// All metrics, in the order of [`metrics::all_metrics`].
     pub metrics: Vec<Option<f64>>,
     /// None if the run is of a version that did not record it.
     pub work: Option<WorkDone>,
@@ -82,10 +82,10 @@ const USUAL: [&str; 4] = ["turnaround", "slr", "job_wait", "makespan"];
 
 /// The metric of this name, or an error with the nearest name.
 pub fn find_metric(name: &str) -> Result<Metric, NoAnswer> {
-    metrics::find(name).ok_or_else(|| {
-        let near = nearest(name, metrics::all().map(|metric| metric.name));
+    metrics::find_metric(name).ok_or_else(|| {
+        let near = nearest_name(name, metrics::all_metrics().map(|metric| metric.name));
         let near = near.map(|name| {
-            let family = metrics::find(name).map_or("", |metric| metric.family.word());
+            let family = metrics::find_metric(name).map_or("", |metric| metric.family.word());
             format!("; did you mean {name} (family {family})?")
         });
         NoAnswer::Unknown(name.to_owned(), near.unwrap_or_default())
@@ -94,8 +94,8 @@ pub fn find_metric(name: &str) -> Result<Metric, NoAnswer> {
 
 impl Contest<'_> {
     /// Number of a metric in each repetition.
-    fn numbers(&self, contender: usize, metric: &str) -> Vec<Option<f64>> {
-        let place = metrics::all().position(|other| other.name == metric);
+    fn metric_numbers(&self, contender: usize, metric: &str) -> Vec<Option<f64>> {
+        let place = metrics::all_metrics().position(|other| other.name == metric);
         let number = |runs: &Vec<Option<ContestRun<'_>>>| {
             let number = *runs[contender].as_ref()?.metrics.get(place?)?;
             number.filter(|number| number.is_finite())
@@ -105,27 +105,30 @@ impl Contest<'_> {
 
     /// Number of repetitions in words: `12 windows`.
     fn repeated_words(&self) -> String {
-        counted(self.repetitions.len() as u64, self.repetition)
+        format_counted(self.repetitions.len() as u64, self.repetition)
     }
 
-    fn has(&self, metric: &str) -> bool {
-        (0..self.names.len()).any(|contender| self.numbers(contender, metric).iter().any(Option::is_some))
+    fn has_metric(&self, metric: &str) -> bool {
+        (0..self.names.len()).any(|contender| self.metric_numbers(contender, metric).iter().any(Option::is_some))
     }
 
     /// The metric of the question.
     fn choose_metric(&self, by: Option<&str>) -> Result<Metric, NoAnswer> {
         let Some(name) = by else {
-            let usual = USUAL.into_iter().find(|name| self.has(name)).and_then(metrics::find);
-            let directed = |metric: &Metric| metric.better != Better::Neither && self.has(metric.name);
-            return usual.or_else(|| metrics::all().find(directed)).ok_or(NoAnswer::Nothing);
+            let usual = USUAL.into_iter().find(|name| self.has_metric(name)).and_then(metrics::find_metric);
+            let directed = |metric: &Metric| metric.better != Better::Neither && self.has_metric(metric.name);
+            return usual.or_else(|| metrics::all_metrics().find(directed)).ok_or(NoAnswer::Nothing);
         };
         let metric = find_metric(name)?;
-        if self.has(name) {
+        if self.has_metric(name) {
             return Ok(metric);
         }
         let there = |family: Option<Family>| -> Vec<&'static str> {
             let is_of = |metric: &Metric| family.is_none_or(|family| metric.family == family);
-            metrics::all().filter(|metric| is_of(metric) && self.has(metric.name)).map(|metric| metric.name).collect()
+            metrics::all_metrics()
+                .filter(|metric| is_of(metric) && self.has_metric(metric.name))
+                .map(|metric| metric.name)
+                .collect()
         };
         let family = there(Some(metric.family));
         let others = match (family.is_empty(), there(None)) {
@@ -136,7 +139,7 @@ impl Contest<'_> {
     }
 
     /// Outcomes of all runs, by repetition; None if some are not kept, or a contender lacks a run.
-    fn outcomes(&self) -> Option<Vec<Vec<&RunOutcomes>>> {
+    fn run_outcomes(&self) -> Option<Vec<Vec<&RunOutcomes>>> {
         self.repetitions.iter().map(|runs| runs.iter().map(|run| run.as_ref()?.outcomes).collect()).collect()
     }
 }
@@ -158,7 +161,7 @@ struct DecidingJobs<'c, 'a> {
 }
 
 impl DecidingJobs<'_, '_> {
-    fn difference(&self, contender: usize, other: usize) -> Option<Estimate> {
+    fn paired_difference(&self, contender: usize, other: usize) -> Option<Estimate> {
         let pairs = self.sums[contender].iter().zip(&self.sums[other]);
         mean_of_clusters(&pairs.map(|(own, other)| (own.0 - other.0, own.1)).collect::<Vec<ClusterSum>>())
     }
@@ -172,16 +175,19 @@ impl<'c, 'a> Scores<'c, 'a> {
         common: Option<&'c CommonJobs<'a>>,
         work_differs: bool,
     ) -> Scores<'c, 'a> {
-        let numbers = (0..contest.names.len()).map(|contender| contest.numbers(contender, metric.name)).collect();
+        let numbers =
+            (0..contest.names.len()).map(|contender| contest.metric_numbers(contender, metric.name)).collect();
         let quantity = JobQuantity::of_metric(metric.name);
         let by_jobs = common.zip(quantity).filter(|_| work_differs || contest.repetitions.len() == 1);
-        let deciding =
-            by_jobs.map(|(common, quantity)| DecidingJobs { common, sums: common.sums(quantity, contest.names.len()) });
+        let deciding = by_jobs.map(|(common, quantity)| DecidingJobs {
+            common,
+            sums: common.quantity_sums(quantity, contest.names.len()),
+        });
         Scores { contest, metric, numbers, deciding }
     }
 
     /// Mean over runs of their own numbers.
-    fn own(&self, contender: usize) -> Option<Estimate> {
+    fn own_mean(&self, contender: usize) -> Option<Estimate> {
         let numbers: Vec<f64> = self.numbers[contender].iter().copied().flatten().collect();
         let own = Estimate::of(&numbers)?;
         match &self.deciding {
@@ -194,14 +200,14 @@ impl<'c, 'a> Scores<'c, 'a> {
     fn deciding_mean(&self, contender: usize) -> Option<Estimate> {
         match &self.deciding {
             Some(deciding) => mean_of_clusters(&deciding.sums[contender]),
-            None => self.own(contender),
+            None => self.own_mean(contender),
         }
     }
 
     /// Mean of the paired differences from another contender.
-    fn difference(&self, contender: usize, other: usize) -> Option<Estimate> {
+    fn paired_difference(&self, contender: usize, other: usize) -> Option<Estimate> {
         if let Some(deciding) = &self.deciding {
-            return deciding.difference(contender, other);
+            return deciding.paired_difference(contender, other);
         }
         let pairs = self.numbers[contender].iter().zip(&self.numbers[other]);
         let differences: Vec<f64> = pairs.filter_map(|(one, other)| Some((*one)? - (*other)?)).collect();
@@ -209,7 +215,7 @@ impl<'c, 'a> Scores<'c, 'a> {
     }
 
     /// Contender with the best mean; None if no direction is better.
-    fn best(&self) -> Option<usize> {
+    fn best_contender(&self) -> Option<usize> {
         let better = self.metric.better;
         let known = (0..self.numbers.len()).filter_map(|one| Some((one, self.deciding_mean(one)?.mean)));
         let best = known.reduce(|best, next| if better.is_better(next.1, best.1) { next } else { best });
@@ -219,18 +225,18 @@ impl<'c, 'a> Scores<'c, 'a> {
     /// True if differences have intervals.
     fn can_tell(&self) -> bool {
         let others = 1..self.numbers.len();
-        others.into_iter().any(|other| self.difference(other, 0).is_some_and(|apart| apart.within.is_some()))
+        others.into_iter().any(|other| self.paired_difference(other, 0).is_some_and(|apart| apart.within.is_some()))
     }
 
     /// True if a contender is significantly better than another one.
     fn beats(&self, contender: usize, other: usize) -> bool {
-        let apart = self.difference(contender, other).filter(Estimate::tells);
+        let apart = self.paired_difference(contender, other).filter(Estimate::is_significant);
         apart.is_some_and(|apart| self.metric.better.is_better(apart.mean, 0.0))
     }
 
     /// Best for the best contender and for all that it does not beat.
-    fn mark(&self, contender: usize) -> Mark {
-        let Some(best) = self.best().filter(|_| self.can_tell()) else { return Mark::Plain };
+    fn contender_mark(&self, contender: usize) -> Mark {
+        let Some(best) = self.best_contender().filter(|_| self.can_tell()) else { return Mark::Plain };
         let is_best = contender == best || !self.beats(best, contender);
         if is_best && self.deciding_mean(contender).is_some() { Mark::Best } else { Mark::Plain }
     }
@@ -245,12 +251,12 @@ impl<'c, 'a> Scores<'c, 'a> {
 }
 
 /// Makes the answer; `by` is the metric of the question. O(jobs log jobs + contenders * jobs * groups).
-pub fn answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, NoAnswer> {
+pub fn make_answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, NoAnswer> {
     let by = contest.choose_metric(by)?;
-    let outcomes = contest.outcomes();
+    let outcomes = contest.run_outcomes();
     let common = outcomes.as_deref().and_then(CommonJobs::of);
     let sums = work::work_of(contest);
-    let work_differs = sums.as_deref().is_some_and(work::differs);
+    let work_differs = sums.as_deref().is_some_and(work::work_differs);
     let common = common.as_ref();
     let scores_of = |metric: Metric| Scores::of(contest, metric, common, work_differs);
     let scores = scores_of(by);
@@ -258,7 +264,7 @@ pub fn answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, NoAnswe
     let mut remarks = Vec::new();
     remarks.extend(price_in_words(&scores, &families));
     remarks.extend(basis_in_words(&scores, &families));
-    let mut warnings = sums.as_deref().map_or_else(Vec::new, |sums| work::warnings(contest, sums, common));
+    let mut warnings = sums.as_deref().map_or_else(Vec::new, |sums| work::work_warnings(contest, sums, common));
     warnings.extend(equal_runs(contest));
     let quantity = JobQuantity::of_metric(by.name).unwrap_or(JobQuantity::Turnaround);
     Ok(Answer {
@@ -277,12 +283,13 @@ pub fn answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, NoAnswe
 /// One metric of each family besides that of the question: its first with a direction that most contenders have.
 fn family_metrics(contest: &Contest<'_>, by: Metric) -> Vec<Metric> {
     let having = |metric: &Metric| {
-        let has = |contender: &usize| contest.numbers(*contender, metric.name).iter().any(Option::is_some);
+        let has = |contender: &usize| contest.metric_numbers(*contender, metric.name).iter().any(Option::is_some);
         (0..contest.names.len()).filter(has).count()
     };
     let mut chosen = Vec::new();
     for (_, family, _) in Family::ALL.iter().filter(|(_, family, _)| *family != by.family) {
-        let of_family = metrics::all().filter(|metric| metric.family == *family && metric.better != Better::Neither);
+        let of_family =
+            metrics::all_metrics().filter(|metric| metric.family == *family && metric.better != Better::Neither);
         let most = of_family.fold(None::<(usize, Metric)>, |best, metric| {
             let number = having(&metric);
             if number > best.map_or(0, |(most, _)| most) { Some((number, metric)) } else { best }
@@ -295,7 +302,7 @@ fn family_metrics(contest: &Contest<'_>, by: Metric) -> Vec<Metric> {
 
 fn is_constant(contest: &Contest<'_>, metric: &Metric) -> bool {
     let numbers: Vec<Vec<Option<f64>>> =
-        (0..contest.names.len()).map(|contender| contest.numbers(contender, metric.name)).collect();
+        (0..contest.names.len()).map(|contender| contest.metric_numbers(contender, metric.name)).collect();
     numbers.len() > 1 && numbers.iter().all(|own| *own == numbers[0])
 }
 
@@ -312,7 +319,7 @@ fn verdict_in_words(scores: &Scores<'_, '_>) -> String {
     let metric = format!("mean {}", metric_words(&scores.metric));
     let over = match &scores.deciding {
         Some(DecidingJobs { common, .. }) if contest.repetitions.len() > 1 || common.others > 0 => {
-            format!(" over the {} common jobs", count(common.count()))
+            format!(" over the {} common jobs", format_count(common.count()))
         }
         _ if contest.repetitions.len() > 1 => format!(" over {}", contest.repeated_words()),
         _ => String::new(),
@@ -320,7 +327,7 @@ fn verdict_in_words(scores: &Scores<'_, '_>) -> String {
     if contest.names.len() == 1 {
         return format!("The {metric} is {}{over}.", scores.in_words(0));
     }
-    let Some(best) = scores.best() else {
+    let Some(best) = scores.best_contender() else {
         return format!("No direction of {} is better, so no {} wins.", scores.metric.name, contest.one);
     };
     let head = format!("{} has the best {metric}, {}{over}", scores.name(best), scores.in_words(best));
@@ -335,7 +342,7 @@ fn verdict_in_words(scores: &Scores<'_, '_>) -> String {
         ([], []) => format!("{head}; no other {} has this number.", contest.one),
         ([], equal) => format!("{head}, but it does not differ significantly from {}.", list_names(&named(equal))),
         ([one], []) => {
-            let apart = scores.difference(*one, best).map(|apart| scaled(&scores.metric, &apart));
+            let apart = scores.paired_difference(*one, best).map(|apart| scale_estimate(&scores.metric, &apart));
             let apart = apart.map_or_else(String::new, |apart| show_difference(&apart).text);
             let unit = shown::unit_of(&scores.metric);
             format!("{head}: significantly better than {} ({}).", scores.name(*one), format!("{apart} {unit}").trim())
@@ -360,7 +367,7 @@ fn metric_words(metric: &Metric) -> String {
 
 /// Families in which another contender is significantly better than the best one.
 fn price_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Option<String> {
-    let best = scores.best().filter(|_| scores.contest.names.len() > 1)?;
+    let best = scores.best_contender().filter(|_| scores.contest.names.len() > 1)?;
     let tested: Vec<&Scores<'_, '_>> =
         families.iter().filter(|family| family.can_tell() && family.deciding_mean(best).is_some()).collect();
     if tested.is_empty() {
@@ -415,8 +422,8 @@ fn basis_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Optio
     Some(format!(
         "Significant: at 95 %, by Student's t over {basis}. Of {} here, about {} would be significant by chance; a family \
          of metrics counts once.",
-        counted(tests, "comparison"),
-        number((tests as f64 * 0.5).round() / 10.0)
+        format_counted(tests, "comparison"),
+        format_number((tests as f64 * 0.5).round() / 10.0)
     ))
 }
 
@@ -433,7 +440,7 @@ fn equal_runs(contest: &Contest<'_>) -> Option<String> {
 /// The small table: means by the question's metric, differences from the best, and one metric of each other family.
 fn standings_table(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> NamedTable {
     let contest = scores.contest;
-    let best = scores.best().filter(|_| contest.names.len() > 1);
+    let best = scores.best_contender().filter(|_| contest.names.len() > 1);
     let is_common = scores.deciding.as_ref().is_some_and(|deciding| deciding.common.others > 0);
     let mut heads = vec![TableHead::label(contest.one)];
     heads.push(TableHead::number(head_of(&scores.metric)));
@@ -444,20 +451,21 @@ fn standings_table(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Name
     heads.extend(families.iter().map(|family| TableHead::number(head_of(&family.metric))));
     let row = |contender: usize| {
         let cell = |scores: &Scores<'_, '_>, mean: Option<Estimate>, with_within: bool| match mean {
-            Some(mean) => show_estimate(&scaled(&scores.metric, &mean), with_within).marked(scores.mark(contender)),
+            Some(mean) => show_estimate(&scale_estimate(&scores.metric, &mean), with_within)
+                .with_mark(scores.contender_mark(contender)),
             None => TableCell::none(),
         };
         let mut cells = vec![TableCell::text(contest.names[contender].as_str())];
-        let own = cell(scores, scores.own(contender), true);
-        cells.push(if is_common { own.marked(Mark::Plain) } else { own });
+        let own = cell(scores, scores.own_mean(contender), true);
+        cells.push(if is_common { own.with_mark(Mark::Plain) } else { own });
         if is_common {
             cells.push(cell(scores, scores.deciding_mean(contender), true));
         }
-        cells.extend(best.map(|best| match scores.difference(contender, best).filter(|_| contender != best) {
-            Some(apart) => show_difference(&scaled(&scores.metric, &apart)),
+        cells.extend(best.map(|best| match scores.paired_difference(contender, best).filter(|_| contender != best) {
+            Some(apart) => show_difference(&scale_estimate(&scores.metric, &apart)),
             None => TableCell::none(),
         }));
-        cells.extend(families.iter().map(|family| cell(family, family.own(contender), false)));
+        cells.extend(families.iter().map(|family| cell(family, family.own_mean(contender), false)));
         cells
     };
     let mut notes = Vec::new();
@@ -466,7 +474,7 @@ fn standings_table(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Name
     if !by_family.is_empty() {
         notes.push(format!("One metric of each other family: {}.", by_family.join(", ")));
     }
-    if scores.own(0).is_some_and(|own| own.within.is_some()) {
+    if scores.own_mean(0).is_some_and(|own| own.within.is_some()) {
         let over = if contest.repetitions.len() > 1 { contest.repeated_words() } else { "parts of the run".to_owned() };
         notes.push(format!("±: 95 % confidence interval over {over}."));
     }
@@ -482,7 +490,7 @@ impl Answer {
         let mut text = String::new();
         let sentences = self.warnings.iter().map(|warning| format!("Warning: {warning}"));
         for sentence in std::iter::once(self.verdict.clone()).chain(self.remarks.iter().cloned()).chain(sentences) {
-            text.push_str(&format!("{}\n", wrapped(&sentence)));
+            text.push_str(&format!("{}\n", wrap_lines(&sentence)));
         }
         text.push_str(&format!("\n{}", self.standings.text()));
         let others = [&self.work, &self.groups].into_iter().flatten();
@@ -509,7 +517,7 @@ impl Answer {
     }
 
     /// Sections of a page after the head: id, title and body.
-    pub fn sections(&self) -> Vec<(&'static str, &'static str, Html)> {
+    pub fn page_sections(&self) -> Vec<(&'static str, &'static str, Html)> {
         let tables = [&self.work, &self.groups].into_iter().flatten();
         tables.map(|table| (table.name, table.title, table.html())).collect()
     }

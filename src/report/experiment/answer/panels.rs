@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Answer, Contest, ContestRun, NoAnswer, answer};
+use super::{Answer, Contest, ContestRun, NoAnswer, make_answer};
 use crate::experiment::file::{ENTRANT, Experiment};
 use crate::experiment::means::are_numbers;
-use crate::experiment::repeats::distinct;
+use crate::experiment::repeats::distinct_rows;
 use crate::experiment::rows::RunRow;
 use crate::markup::{Html, html};
-use hansa_sim::numerals::counted;
+use hansa_sim::numerals::format_counted;
 
 /// Most panels whose tables a terminal shows, and a page.
 const TEXT_MAX: usize = 6;
@@ -38,7 +38,7 @@ pub fn answer_panels<'a>(
     find: &FindRun<'_, 'a>,
 ) -> Result<Answers, NoAnswer> {
     let layout = PanelLayout::of(experiment);
-    let rows = distinct(experiment, rows).rows;
+    let rows = distinct_rows(experiment, rows).rows;
     let mut lacking = 0;
     let mut panels: BTreeMap<Vec<usize>, Repetitions<'a>> = BTreeMap::new();
     for row in rows.iter().copied() {
@@ -58,7 +58,7 @@ pub fn answer_panels<'a>(
             repetition: layout.repetition,
             repetitions: repetitions.into_values().collect(),
         };
-        answers.push((layout.settings(experiment, &panel), answer(&contest, by)?));
+        answers.push((layout.settings(experiment, &panel), make_answer(&contest, by)?));
     }
     let note = match lacking {
         0 => String::new(),
@@ -66,7 +66,7 @@ pub fn answer_panels<'a>(
             "The jobs of {} of {} are not kept, so nothing is said job by job where these count: they were made by an \
              earlier version (--fresh makes them again), or the jobs of all runs together are too many.",
             lacking,
-            counted(rows.len() as u64, "run")
+            format_counted(rows.len() as u64, "run")
         ),
     };
     Ok(Answers { panels: answers, note })
@@ -144,10 +144,10 @@ impl Answers {
             text.push_str(&format!("{}\n", answer.text(self.panels.len() == 1)));
         }
         if let Some(more @ 1..) = self.panels.len().checked_sub(TEXT_MAX) {
-            text.push_str(&format!("And {} more on the page.\n\n", counted(more as u64, "setting")));
+            text.push_str(&format!("And {} more on the page.\n\n", format_counted(more as u64, "setting")));
         }
         if !self.note.is_empty() {
-            text.push_str(&format!("{}\n\n", super::wrapped(&self.note)));
+            text.push_str(&format!("{}\n\n", super::wrap_lines(&self.note)));
         }
         text
     }
@@ -158,13 +158,13 @@ impl Answers {
         for (settings, answer) in self.panels.iter().take(PAGE_MAX) {
             let title = if settings.is_empty() { "Answer".to_owned() } else { format!("Answer for {settings}") };
             html += html!("<section><h2>{title}</h2>\n{}", answer.head_html(), title);
-            for (_, title, body) in answer.sections() {
+            for (_, title, body) in answer.page_sections() {
                 html += html!("<h3>{title}</h3>\n{body}", title, body);
             }
             html += html!("</section>\n");
         }
         if let Some(more @ 1..) = self.panels.len().checked_sub(PAGE_MAX) {
-            html += html!("<p class=\"soft\">answer.json has {}.</p>\n", counted(more as u64, "more setting"));
+            html += html!("<p class=\"soft\">answer.json has {}.</p>\n", format_counted(more as u64, "more setting"));
         }
         if !self.note.is_empty() {
             html += html!("<p class=\"soft\">{}</p>\n", &self.note);

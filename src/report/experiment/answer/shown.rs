@@ -28,7 +28,7 @@ pub(super) fn head_of(metric: &Metric) -> String {
 }
 
 /// An estimate scaled to the shown unit.
-pub(super) fn scaled(metric: &Metric, estimate: &Estimate) -> Estimate {
+pub(super) fn scale_estimate(metric: &Metric, estimate: &Estimate) -> Estimate {
     let (factor, _) = shown_unit(metric.unit);
     Estimate { mean: estimate.mean * factor, within: estimate.within.map(|within| within * factor), ..*estimate }
 }
@@ -55,6 +55,6 @@ pub(super) fn show_difference(estimate: &Estimate) -> TableCell {
 
 /// An estimate with its unit, for a sentence: `1,550 ± 740 s`.
 pub(super) fn in_words(metric: &Metric, estimate: &Estimate) -> String {
-    let text = show_estimate(&scaled(metric, estimate), true).text;
+    let text = show_estimate(&scale_estimate(metric, estimate), true).text;
     format!("{text} {}", unit_of(metric)).trim_end().to_owned()
 }

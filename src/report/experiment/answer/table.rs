@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::experiment::figures::wrapped;
+use crate::experiment::figures::wrap_lines;
 use crate::markup::{Html, html};
 
 /// Columns of a terminal.
@@ -64,7 +64,11 @@ impl TableCell {
     }
 
     pub fn count(number: u64) -> TableCell {
-        TableCell { text: hansa_sim::numerals::count(number), number: Some(number as f64), ..TableCell::default() }
+        TableCell {
+            text: hansa_sim::numerals::format_count(number),
+            number: Some(number as f64),
+            ..TableCell::default()
+        }
     }
 
     /// A cell without a number.
@@ -72,12 +76,12 @@ impl TableCell {
         TableCell::text(crate::experiment::range::NONE)
     }
 
-    pub fn marked(self, mark: Mark) -> TableCell {
+    pub fn with_mark(self, mark: Mark) -> TableCell {
         TableCell { mark, ..self }
     }
 
     /// Text of a terminal, where a sign says what the page shows by weight and colour.
-    fn signed(&self) -> String {
+    fn signed_text(&self) -> String {
         let sign = match self.mark {
             Mark::Plain => " ",
             Mark::Best => "*",
@@ -88,8 +92,11 @@ impl TableCell {
     }
 
     fn html(&self) -> Html {
-        let text =
-            hansa_sim::numerals::unbroken(&self.text).replacen('-', "\u{2212}", usize::from(self.number.is_some()));
+        let text = hansa_sim::numerals::no_break_spaces(&self.text).replacen(
+            '-',
+            "\u{2212}",
+            usize::from(self.number.is_some()),
+        );
         match self.mark {
             Mark::Plain => text.into(),
             Mark::Best => html!("<strong>{text}</strong>", text),
@@ -110,25 +117,26 @@ impl TableCell {
 }
 
 impl NamedTable {
-    fn has(&self, mark: Mark) -> bool {
+    fn has_mark(&self, mark: Mark) -> bool {
         self.rows.iter().flatten().any(|cell| cell.mark == mark)
     }
 
     /// Meaning of the signs that it uses on a terminal.
-    fn signs(&self) -> Option<String> {
+    fn explain_signs(&self) -> Option<String> {
         let signs = [
             (Mark::Best, "* best, or not significantly different from the best"),
             (Mark::Better, "+ significantly better"),
             (Mark::Worse, "- significantly worse"),
         ];
-        let used: Vec<&str> = signs.into_iter().filter(|(mark, _)| self.has(*mark)).map(|(_, words)| words).collect();
+        let used: Vec<&str> =
+            signs.into_iter().filter(|(mark, _)| self.has_mark(*mark)).map(|(_, words)| words).collect();
         (!used.is_empty()).then(|| used.join("; "))
     }
 
     /// The table for a terminal of 100 columns; columns that do not fit continue below.
     pub fn text(&self) -> String {
         let signed = |column: usize| -> Vec<String> {
-            let cells = self.rows.iter().map(move |row| row[column].signed());
+            let cells = self.rows.iter().map(move |row| row[column].signed_text());
             let head = &self.heads[column];
             let head = if head.is_label { head.text.clone() } else { format!("{} ", head.text) };
             std::iter::once(head).chain(cells).collect()
@@ -162,8 +170,8 @@ impl NamedTable {
             }
             text.push('\n');
         }
-        let notes = self.signs().map(|signs| format!("{signs}.")).into_iter().chain(self.notes.iter().cloned());
-        notes.for_each(|note| text.push_str(&format!("{}\n", wrapped(&note))));
+        let notes = self.explain_signs().map(|signs| format!("{signs}.")).into_iter().chain(self.notes.iter().cloned());
+        notes.for_each(|note| text.push_str(&format!("{}\n", wrap_lines(&note))));
         text
     }
 
@@ -175,13 +183,13 @@ impl NamedTable {
             false => cell.html(),
         };
         let rows = self.rows.iter().map(|row| self.heads.iter().zip(row).map(cell).collect::<Vec<Html>>());
-        let mut html = crate::html::table(&heads, rows);
+        let mut html = crate::html::table_html(&heads, rows);
         let legend = [
             (Mark::Best, "Bold: best, or not significantly different from the best."),
             (Mark::Better, "Bold and green: significantly better."),
             (Mark::Worse, "Bold and red: significantly worse."),
         ];
-        let legend = legend.into_iter().filter(|(mark, _)| self.has(*mark)).map(|(_, words)| words.to_owned());
+        let legend = legend.into_iter().filter(|(mark, _)| self.has_mark(*mark)).map(|(_, words)| words.to_owned());
         let notes: Vec<String> = legend.chain(self.notes.iter().cloned()).collect();
         if !notes.is_empty() {
             html += html!("<p class=\"soft\">{}</p>\n", notes.join(" "));

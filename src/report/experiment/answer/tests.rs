@@ -84,7 +84,7 @@ fn work(jobs: &[RandomJob], contender: usize) -> WorkDone {
 
 /// Metrics of a run of which only the mean turnaround is known.
 fn metrics_with(turnaround: Option<f64>) -> Vec<Option<f64>> {
-    metrics::all().map(|metric| turnaround.filter(|_| metric.name == "turnaround")).collect()
+    metrics::all_metrics().map(|metric| turnaround.filter(|_| metric.name == "turnaround")).collect()
 }
 
 fn contest<'a>(repetitions: &[Vec<RandomJob>], outcomes: &'a [Vec<RunOutcomes>]) -> Contest<'a> {
@@ -155,10 +155,10 @@ proptest! {
             .map(|jobs| (0..contenders).map(|contender| outcomes_of(jobs, contender)).collect())
             .collect();
         let contest = contest(&repetitions, &outcomes);
-        let all = contest.outcomes().unwrap();
+        let all = contest.run_outcomes().unwrap();
         let common = CommonJobs::of(&all);
         for contender in 0..contenders {
-            let sums = common.as_ref().map(|common| common.sums(JobQuantity::Turnaround, contenders));
+            let sums = common.as_ref().map(|common| common.quantity_sums(JobQuantity::Turnaround, contenders));
             let found = sums.and_then(|sums| mean_of_clusters(&sums[contender]));
             let expected = judged(contenders, &repetitions, |job| turnaround(job, contender));
             prop_assert_eq!(found.is_some(), expected.is_some());
@@ -224,7 +224,7 @@ fn answered(repetitions: &[Vec<RandomJob>], by: Option<&str>) -> Result<Answer, 
         .iter()
         .map(|jobs| (0..contenders).map(|contender| outcomes_of(jobs, contender)).collect())
         .collect();
-    answer(&contest(repetitions, &outcomes), by)
+    make_answer(&contest(repetitions, &outcomes), by)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::table::{NamedTable, TableCell, TableHead};
 use super::{Contest, list_names};
 use crate::Counts;
 use crate::experiment::statistics::Estimate;
-use hansa_sim::numerals::{count, percent};
+use hansa_sim::numerals::{format_count, format_percent};
 
 /// Difference of the shares of jobs that finished from which runs did not do the same work.
 const DIFFERENT: f64 = 0.01;
@@ -27,16 +27,16 @@ pub(super) struct WorkSums {
 }
 
 impl WorkSums {
-    fn all(&self) -> u64 {
+    fn all_jobs(&self) -> u64 {
         self.jobs.submitted + self.not_submitted
     }
 
-    fn share(&self, number: u64) -> f64 {
-        number as f64 / self.all().max(1) as f64
+    fn share_of_all(&self, number: u64) -> f64 {
+        number as f64 / self.all_jobs().max(1) as f64
     }
 
-    fn finished(&self) -> f64 {
-        self.share(self.jobs.finished)
+    fn finished_share(&self) -> f64 {
+        self.share_of_all(self.jobs.finished)
     }
 }
 
@@ -74,15 +74,15 @@ fn add_counts(sum: &mut Counts, more: Counts) {
 }
 
 /// True if the runs did not do the same work.
-pub(super) fn differs(sums: &[WorkSums]) -> bool {
-    let shares = || sums.iter().map(WorkSums::finished);
+pub(super) fn work_differs(sums: &[WorkSums]) -> bool {
+    let shares = || sums.iter().map(WorkSums::finished_share);
     shares().fold(0.0, f64::max) - shares().fold(1.0, f64::min) > DIFFERENT
 }
 
 /// Warning in words if the runs did not do the same work, and the users without a job.
-pub(super) fn warnings(contest: &Contest<'_>, sums: &[WorkSums], common: Option<&CommonJobs<'_>>) -> Vec<String> {
+pub(super) fn work_warnings(contest: &Contest<'_>, sums: &[WorkSums], common: Option<&CommonJobs<'_>>) -> Vec<String> {
     let mut warnings = Vec::new();
-    if differs(sums) {
+    if work_differs(sums) {
         warnings.push(difference_in_words(contest, sums, common));
     }
     let mut idle: Vec<(&Vec<String>, Vec<&str>)> = Vec::new();
@@ -114,17 +114,18 @@ fn difference_in_words(contest: &Contest<'_>, sums: &[WorkSums], common: Option<
         ("not submitted", |sum| sum.not_submitted),
     ];
     let one = |(name, sum): (&String, &WorkSums)| {
-        let others = causes.iter().map(|(words, of)| (words, sum.share(of(sum)))).filter(|(_, share)| *share > 0.0);
-        let others: Vec<String> = others.map(|(words, share)| format!("{} {words}", percent(share))).collect();
+        let others =
+            causes.iter().map(|(words, of)| (words, sum.share_of_all(of(sum)))).filter(|(_, share)| *share > 0.0);
+        let others: Vec<String> = others.map(|(words, share)| format!("{} {words}", format_percent(share))).collect();
         let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
-        format!("{} of the jobs finished under {name}{others}", percent(sum.finished()))
+        format!("{} of the jobs finished under {name}{others}", format_percent(sum.finished_share()))
     };
     let all: Vec<String> = contest.names.iter().zip(sums).map(one).collect();
     let advice = match common {
         Some(common) => format!(
             "Means over each run's own jobs are therefore means over different jobs; those over the {} jobs that ended in \
              the same way in all runs are beside them, and decide here.",
-            count(common.count())
+            format_count(common.count())
         ),
         None => "Means over each run's own jobs are therefore means over different jobs.".to_owned(),
     };
@@ -171,8 +172,8 @@ pub(super) fn work_table(contest: &Contest<'_>, sums: &[WorkSums], common: Optio
         notes.push(format!(
             "Own: of the jobs that ended in this run. Common: of the {} that ended in the same way in all runs; {} ended \
              in some runs only, or were killed in some only.",
-            count(common.count()),
-            count(common.others)
+            format_count(common.count()),
+            format_count(common.others)
         ));
     }
     NamedTable { name: "work", title: "Work done", heads, rows, notes }
@@ -183,9 +184,10 @@ fn add_common(contest: &Contest<'_>, common: &CommonJobs<'_>, heads: &mut Vec<Ta
     for (quantity, metric) in [(JobQuantity::Turnaround, "turnaround"), (JobQuantity::Wait, "job_wait")] {
         heads.push(TableHead::number(format!("{}, own", quantity.label())));
         heads.push(TableHead::number("common"));
-        let sums = common.sums(quantity, contest.names.len());
+        let sums = common.quantity_sums(quantity, contest.names.len());
         for (contender, row) in rows.iter_mut().enumerate() {
-            let own = Estimate::of(&contest.numbers(contender, metric).into_iter().flatten().collect::<Vec<_>>());
+            let own =
+                Estimate::of(&contest.metric_numbers(contender, metric).into_iter().flatten().collect::<Vec<_>>());
             let of_common = mean_of_clusters(&sums[contender]);
             row.push(own.map_or_else(TableCell::none, |own| show_estimate(&own, false)));
             row.push(of_common.map_or_else(TableCell::none, |mean| show_estimate(&mean, false)));

@@ -4,11 +4,11 @@ use std::fmt::Write;
 
 use super::rules::Counts;
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
-use crate::html::table;
+use crate::html::table_html;
 use crate::markup::{Html, cells, html};
 use hansa_sim::numerals;
-use hansa_sim::numerals::capital;
-use hansa_sim::settings::counted;
+use hansa_sim::numerals::capitalize_first;
+use hansa_sim::settings::format_counted;
 
 /// Verdicts of some claims.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,13 +31,13 @@ pub struct JudgedClaim {
 }
 
 impl Findings {
-    pub fn of<R>(claims: &[Claim<R>], results: &R) -> Findings {
+    pub fn judge_claims<R>(claims: &[Claim<R>], results: &R) -> Findings {
         let judged = |claim: &Claim<R>| {
             let finding = claim.judge(results);
             JudgedClaim {
                 number: claim.number,
                 text: claim.text.to_owned(),
-                says: claim.says.iter().map(Says::words).collect(),
+                says: claim.says.iter().map(Says::quote_words).collect(),
                 weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
                 note: claim.note.filter(|_| finding.verdict.needs_a_note()).map(str::to_owned),
                 finding,
@@ -47,43 +47,43 @@ impl Findings {
     }
 
     /// The finding of the claim with this number.
-    pub fn finding(&self, number: u32) -> &Finding {
+    pub fn numbered_finding(&self, number: u32) -> &Finding {
         &self.all.iter().find(|claim| claim.number == number).unwrap().finding
     }
 
     /// Counts such as `3 hold, 1 holds only within our tolerance`; verdicts that no claim has are left out.
-    pub fn counts(&self) -> String {
+    pub fn verdict_counts(&self) -> String {
         let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
             let count = self.all.iter().filter(|claim| claim.finding.verdict == verdict).count();
-            (count > 0).then(|| format!("{count} {}", many(verdict, count)))
+            (count > 0).then(|| format!("{count} {}", plural_verdict(verdict, count)))
         });
         counts.collect::<Vec<_>>().join(", ")
     }
 
     /// A line for each claim, with its verdict.
-    pub fn list(&self) -> String {
+    pub fn verdict_list(&self) -> String {
         let mut text = String::new();
-        let wide = Verdict::ALL.map(|verdict| verdict.words().len()).into_iter().max().unwrap_or(0);
+        let wide = Verdict::ALL.map(|verdict| verdict.verdict_words().len()).into_iter().max().unwrap_or(0);
         for claim in &self.all {
-            let verdict = claim.finding.verdict.words();
+            let verdict = claim.finding.verdict.verdict_words();
             let line = format!("{:>2}. {verdict:<wide$}  {}", claim.number, claim.text);
-            let _ = writeln!(text, "{}", wrapped(&line, wide + 6));
+            let _ = writeln!(text, "{}", wrap_indented(&line, wide + 6));
         }
         text
     }
 
     /// `verdicts.txt` below its head: a list of all verdicts, then each claim with the paper's words and the numbers.
     pub fn text(&self) -> String {
-        let mut text = format!("\n{}", self.list());
+        let mut text = format!("\n{}", self.verdict_list());
         for claim in &self.all {
-            let head = format!("{:>2}. {}: {}", claim.number, claim.finding.verdict.words(), claim.text);
-            let _ = writeln!(text, "\n{}", wrapped(&head, 4));
+            let head = format!("{:>2}. {}: {}", claim.number, claim.finding.verdict.verdict_words(), claim.text);
+            let _ = writeln!(text, "\n{}", wrap_indented(&head, 4));
             for says in &claim.says {
-                let _ = writeln!(text, "      {}", wrapped(says, 6));
+                let _ = writeln!(text, "      {}", wrap_indented(says, 6));
             }
-            text.push_str(&pairs(&claim.finding.pairs));
-            for line in claim.lines() {
-                let _ = writeln!(text, "      {}", wrapped(&line, 6));
+            text.push_str(&pairs_text(&claim.finding.pairs));
+            for line in claim.claim_lines() {
+                let _ = writeln!(text, "      {}", wrap_indented(&line, 6));
             }
         }
         text
@@ -93,28 +93,28 @@ impl Findings {
     pub fn html(&self) -> Html {
         let row = |claim: &JudgedClaim| {
             let number = claim.number;
-            let verdict = marked(claim.finding.verdict);
-            cells![number, html!("<a href=\"#claim-{number}\">{}</a>", capital(&claim.text), number), verdict]
+            let verdict = marked_verdict(claim.finding.verdict);
+            cells![number, html!("<a href=\"#claim-{number}\">{}</a>", capitalize_first(&claim.text), number), verdict]
         };
         let mut html = html!(
             "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
-            self.counts(),
-            table(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
+            self.verdict_counts(),
+            table_html(&["#No.", "Claim", "Verdict"], self.all.iter().map(row))
         );
         for claim in &self.all {
             let number = claim.number;
             let finding = &claim.finding;
-            let verdict = marked(finding.verdict);
-            let text = capital(&claim.text);
+            let verdict = marked_verdict(finding.verdict);
+            let text = capitalize_first(&claim.text);
             html += html!("<h3 id=\"claim-{number}\">{number}. {text}: {verdict}</h3>\n", number, text, verdict);
             for says in &claim.says {
-                html += html!("<p class=\"soft\">{}</p>\n", capital(says));
+                html += html!("<p class=\"soft\">{}</p>\n", capitalize_first(says));
             }
             if !finding.pairs.is_empty() {
-                let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.ours()];
-                html += table(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row));
+                let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.own_text()];
+                html += table_html(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row));
             }
-            let lines: Html = claim.lines().iter().map(|line| html!("<li>{line}</li>\n", line)).collect();
+            let lines: Html = claim.claim_lines().iter().map(|line| html!("<li>{line}</li>\n", line)).collect();
             html += html!("<ul>\n{lines}</ul>\n", lines);
         }
         html + html!("</section>\n")
@@ -123,12 +123,12 @@ impl Findings {
 
 impl JudgedClaim {
     /// The finding's lines, the weaker statement and the note.
-    fn lines(&self) -> Vec<String> {
-        let mut lines = self.finding.lines();
+    fn claim_lines(&self) -> Vec<String> {
+        let mut lines = self.finding.finding_lines();
         if let (Some(weaker), Some(verdict)) = (&self.weaker, self.finding.weaker)
             && self.finding.verdict != Verdict::Holds
         {
-            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.words()));
+            lines.push(format!("a weaker statement, which is ours: {weaker}: {}", verdict.verdict_words()));
         }
         lines.extend(self.finding.remarks.iter().cloned());
         lines.extend(self.note.clone());
@@ -138,25 +138,25 @@ impl JudgedClaim {
 
 impl Finding {
     /// The decisive comparisons, the number of comparisons of each verdict, outliers, tolerances and reasons.
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(super) fn finding_lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        let evidence = self.evidence();
-        lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.sentence()));
+        let evidence = self.decisive_comparisons();
+        lines.extend(evidence.iter().take(SHOWN).map(|comparison| comparison.comparison_sentence()));
         if evidence.len() > SHOWN {
             lines.push(format!("and {} more", evidence.len() - SHOWN));
         }
         let counts = Counts::of(&self.comparisons);
-        if counts.all() > 1 {
-            lines.push(counts.words());
+        if counts.all_comparisons() > 1 {
+            lines.push(counts.count_words());
         }
         lines.extend(self.vacuous_line());
         lines.extend(self.comparisons.iter().filter_map(Comparison::outlier_sentence).take(SHOWN));
-        lines.extend(self.tolerances().iter().map(|why| format!("our tolerance: {why}")));
+        lines.extend(self.tolerance_reasons().iter().map(|why| format!("our tolerance: {why}")));
         lines.extend(self.untold.iter().map(|reason| format!("cannot be told: {reason}")));
         if !self.missing.is_empty() {
             let some = self.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
             let more = if self.missing.len() > SHOWN { ", ..." } else { "" };
-            let count = counted(self.missing.len() as u64, "comparison");
+            let count = format_counted(self.missing.len() as u64, "comparison");
             lines.push(format!("cannot be told: no numbers for {count}: {some}{more}"));
         } else if self.comparisons.is_empty() && self.untold.is_empty() {
             lines.push("cannot be told: there are no numbers for it".to_owned());
@@ -175,16 +175,16 @@ impl Finding {
         let some = all.iter().take(SHOWN).copied().collect::<Vec<_>>().join("; ");
         let more = if all.len() > SHOWN { "; ..." } else { "" };
         (!all.is_empty())
-            .then(|| format!("vacuous: 0 = 0 in {}: {some}{more}", counted(all.len() as u64, "comparison")))
+            .then(|| format!("vacuous: 0 = 0 in {}: {some}{more}", format_counted(all.len() as u64, "comparison")))
     }
 }
 
 impl Counts {
     /// A line such as `8 of 12 comparisons hold, 1 fails significantly, 3 cannot be told`.
-    fn words(self) -> String {
-        let all = self.all();
+    fn count_words(self) -> String {
+        let all = self.all_comparisons();
         let hold = if self.held == 1 { "holds" } else { "hold" };
-        let mut line = format!("{} of {} {hold}", self.held, counted(all as u64, "comparison"));
+        let mut line = format!("{} of {} {hold}", self.held, format_counted(all as u64, "comparison"));
         let exactly = self.failed - self.significantly;
         for (count, one, many) in [
             (self.significantly, "fails significantly", "fail significantly"),
@@ -203,7 +203,7 @@ impl Counts {
 }
 
 /// The mark of a verdict in a page, in its colour.
-pub(super) fn sign(verdict: Verdict) -> Html {
+pub(super) fn verdict_sign(verdict: Verdict) -> Html {
     let (mark, colour) = match verdict {
         Verdict::Holds => ("✓", "--good"),
         Verdict::WithinTolerance => ("≈", "--warnline"),
@@ -214,13 +214,13 @@ pub(super) fn sign(verdict: Verdict) -> Html {
 }
 
 /// A verdict of a page, with its mark and colour.
-fn marked(verdict: Verdict) -> Html {
-    html!("{} <strong>{}</strong>", sign(verdict), verdict.words())
+fn marked_verdict(verdict: Verdict) -> Html {
+    html!("{} <strong>{}</strong>", verdict_sign(verdict), verdict.verdict_words())
 }
 
-fn many(verdict: Verdict, count: usize) -> &'static str {
+fn plural_verdict(verdict: Verdict, count: usize) -> &'static str {
     match (verdict, count) {
-        (Verdict::CannotBeTold, _) | (_, 1) => verdict.words(),
+        (Verdict::CannotBeTold, _) | (_, 1) => verdict.verdict_words(),
         (Verdict::Holds, _) => "hold",
         (Verdict::WithinTolerance, _) => "hold only within our tolerance",
         (Verdict::DoesNotHold, _) => "do not hold",
@@ -228,38 +228,43 @@ fn many(verdict: Verdict, count: usize) -> &'static str {
 }
 
 impl Says {
-    fn words(&self) -> String {
+    fn quote_words(&self) -> String {
         match self {
-            Says::Quote(place, words) => said(place, words, true),
-            Says::Sense(place, words) => said(place, words, false),
+            Says::Quote(place, words) => quoted_source(place, words, true),
+            Says::Sense(place, words) => quoted_source(place, words, false),
         }
     }
 }
 
 /// Words of a source, with their place in it if that is known.
-pub fn said(place: &str, words: &str, is_quote: bool) -> String {
+pub fn quoted_source(place: &str, words: &str, is_quote: bool) -> String {
     let at = if place.is_empty() { "the paper".to_owned() } else { format!("the paper, {place}") };
     if is_quote { format!("{at}: \"{words}\"") } else { format!("{at} (in our words): {words}") }
 }
 
 impl Pair {
-    fn ours(&self) -> String {
-        self.ours.map_or("-".to_owned(), numerals::number)
+    fn own_text(&self) -> String {
+        self.ours.map_or("-".to_owned(), numerals::format_number)
     }
 }
 
 impl Comparison {
-    fn sentence(&self) -> String {
-        let within = self.interval().map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
+    fn comparison_sentence(&self) -> String {
+        let within = self.half_interval().map(|chance| format!(" ±{chance:.4}")).unwrap_or_default();
         match self.verdict() {
             Verdict::WithinTolerance if self.margin < 0.0 => {
-                format!("{} fails {}{within}; {} are allowed", self.text, self.shortfall(), up(self.tolerance))
+                format!(
+                    "{} fails {}{within}; {} are allowed",
+                    self.text,
+                    self.shortfall_text(),
+                    round_up(self.tolerance)
+                )
             }
             Verdict::Holds | Verdict::WithinTolerance => format!("closest: {}{within}", self.text),
             Verdict::CannotBeTold if self.margin >= 0.0 => format!("{}{within} is within the variation", self.text),
             Verdict::CannotBeTold | Verdict::DoesNotHold => {
                 let ours = if matches!(self.ours, Ours::Bound(_)) { ", by a bound of ours" } else { "" };
-                format!("{} fails {}{within}{ours}", self.text, self.shortfall())
+                format!("{} fails {}{within}{ours}", self.text, self.shortfall_text())
             }
         }
     }
@@ -276,13 +281,13 @@ impl Comparison {
 }
 
 /// The paper's numbers beside ours, in columns as wide as their cells.
-fn pairs(pairs: &[Pair]) -> String {
+fn pairs_text(pairs: &[Pair]) -> String {
     if pairs.is_empty() {
         return String::new();
     }
     let cells: Vec<[String; 3]> = [["".to_owned(), "paper".to_owned(), "ours".to_owned()]]
         .into_iter()
-        .chain(pairs.iter().map(|pair| [pair.what.clone(), pair.paper.clone(), pair.ours()]))
+        .chain(pairs.iter().map(|pair| [pair.what.clone(), pair.paper.clone(), pair.own_text()]))
         .collect();
     let wide = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let [what, paper, ours] = [0, 1, 2].map(wide);
@@ -290,7 +295,7 @@ fn pairs(pairs: &[Pair]) -> String {
 }
 
 /// Rounds up to four decimals.
-fn up(number: f64) -> f64 {
+fn round_up(number: f64) -> f64 {
     (number * 1e4 - 1e-9).ceil() / 1e4
 }
 
@@ -298,7 +303,7 @@ fn up(number: f64) -> f64 {
 const SHOWN: usize = 6;
 
 /// Wraps text at 100 columns; all lines but the first are indented.
-pub(super) fn wrapped(text: &str, indent: usize) -> String {
+pub(super) fn wrap_indented(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut length = 0;
     for (place, word) in text.split(' ').enumerate() {

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::formula::{Choice, Each, Formula, Metric, Numbered, Operator, Pick, Term, is_equal};
-use super::judge::{Number, just};
-use crate::experiment::metrics::find;
-use hansa_sim::near::nearest;
+use super::judge::{Number, exact_number};
+use crate::experiment::metrics::find_metric;
+use hansa_sim::near::nearest_name;
 
 /// Samples of all metrics, by the values of the axes that are no seeds.
 pub struct Cells<'e> {
@@ -50,12 +50,12 @@ impl<'e> Cells<'e> {
     }
 
     /// All combinations of the values that names stand for, in order; the first name changes slowest.
-    pub fn points(&self, each: &[Each]) -> Result<Vec<Point>, String> {
+    pub fn list_points(&self, each: &[Each]) -> Result<Vec<Point>, String> {
         let mut points = vec![Point::default()];
         for each in each {
             let (name, axis, values, last) = match each {
                 Each::Values(name, choice) => {
-                    let (axis, values) = self.choose(choice)?;
+                    let (axis, values) = self.chosen_values(choice)?;
                     let name = name.clone().unwrap_or_else(|| self.label(axis).to_owned());
                     (name, Some(axis), values, self.axes[axis].1.len() - 1)
                 }
@@ -87,17 +87,17 @@ impl<'e> Cells<'e> {
     }
 
     /// Both sides of a comparison; None if one of them is beyond the last value of an axis.
-    pub fn sides(&self, formula: &Formula, point: &Point) -> Result<Option<(Number, Number)>, String> {
-        let left = self.number(&formula.left, point)?;
-        let right = self.number(&formula.right, point)?;
+    pub fn formula_sides(&self, formula: &Formula, point: &Point) -> Result<Option<(Number, Number)>, String> {
+        let left = self.term_number(&formula.left, point)?;
+        let right = self.term_number(&formula.right, point)?;
         Ok(left.zip(right))
     }
 
     /// The number of a term; None if it is beyond the last value of an axis.
-    pub fn number(&self, term: &Term, point: &Point) -> Result<Option<Number>, String> {
+    pub fn term_number(&self, term: &Term, point: &Point) -> Result<Option<Number>, String> {
         match term {
-            Term::Number(number) => Ok(Some(just(*number))),
-            Term::Metric(metric) => match &self.numbers(metric, point)?[..] {
+            Term::Number(number) => Ok(Some(exact_number(*number))),
+            Term::Metric(metric) => match &self.metric_numbers(metric, point)?[..] {
                 [] => Ok(None),
                 [one] => Ok(Some(one.clone())),
                 many => {
@@ -106,18 +106,18 @@ impl<'e> Cells<'e> {
                     Err(format!("{name}: expected one value of each axis, found {count}: use largest or smallest"))
                 }
             },
-            Term::Absolute(term) => Ok(self.number(term, point)?.map(|number| match number.constant() {
-                Some(constant) => just(constant.abs()),
+            Term::Absolute(term) => Ok(self.term_number(term, point)?.map(|number| match number.constant() {
+                Some(constant) => exact_number(constant.abs()),
                 None => number.absolute(),
             })),
             Term::Combined(operator, one, other) => {
-                let Some((one, other)) = self.number(one, point)?.zip(self.number(other, point)?) else {
+                let Some((one, other)) = self.term_number(one, point)?.zip(self.term_number(other, point)?) else {
                     return Ok(None);
                 };
-                combine(*operator, &one, &other).map(Some)
+                combine_numbers(*operator, &one, &other).map(Some)
             }
             Term::Ranked { is_largest, rank, of } => {
-                let mut numbers = self.numbers(of, point)?;
+                let mut numbers = self.metric_numbers(of, point)?;
                 let word = if *is_largest { "largest" } else { "smallest" };
                 if *rank > numbers.len() {
                     let count = numbers.len();
@@ -136,13 +136,13 @@ impl<'e> Cells<'e> {
     }
 
     /// The numbers of a metric for all values that its settings admit; none if a setting is beyond the last value.
-    fn numbers(&self, metric: &Metric, point: &Point) -> Result<Vec<Number>, String> {
+    fn metric_numbers(&self, metric: &Metric, point: &Point) -> Result<Vec<Number>, String> {
         let numbers = match &metric.number {
             None => return self.numbers_of(&metric.name, &metric.picks, point),
             Some(Numbered::To(first, last)) => (*first as usize..=*last as usize).collect(),
-            Some(Numbered::Bare(name)) => vec![point.number(name)?.value],
+            Some(Numbered::Bare(name)) => vec![point.bound_number(name)?.value],
             Some(Numbered::Next(name)) => {
-                let bound = point.number(name)?;
+                let bound = point.bound_number(name)?;
                 (bound.value + 1..=bound.last).take(1).collect()
             }
         };
@@ -155,10 +155,10 @@ impl<'e> Cells<'e> {
 
     fn numbers_of(&self, metric: &str, picks: &[Pick], point: &Point) -> Result<Vec<Number>, String> {
         let Some(column) = self.metrics.iter().position(|name| *name == metric) else {
-            if find(metric).is_some() {
+            if find_metric(metric).is_some() {
                 return Err(format!("{metric} is not among the `metrics` of this experiment"));
             }
-            let meant = did_you_mean(nearest(metric, self.metrics.iter().copied()));
+            let meant = did_you_mean(nearest_name(metric, self.metrics.iter().copied()));
             return Err(format!("the experiment has no metric {metric}{meant}"));
         };
         // Values of the axes, and the axes in the order in which they are named.
@@ -166,7 +166,7 @@ impl<'e> Cells<'e> {
         let mut order = Vec::new();
         for pick in picks {
             let (axis, values) = match pick {
-                Pick::Bare(text) => self.bare(text, point)?,
+                Pick::Bare(text) => self.bare_values(text, point)?,
                 Pick::Next(text) => {
                     let name = self.axis(text).map_or(text.as_str(), |axis| self.label(axis));
                     let bound = point.find(name).and_then(|bound| Some((bound.axis?, bound)));
@@ -174,7 +174,7 @@ impl<'e> Cells<'e> {
                         bound.ok_or_else(|| format!("next {text}: no line of `each` is about {text}"))?;
                     (axis, (bound.value + 1..=bound.last).take(1).collect())
                 }
-                Pick::Chosen(choice) => self.choose(choice)?,
+                Pick::Chosen(choice) => self.chosen_values(choice)?,
             };
             if chosen[axis].replace(values).is_some() {
                 return Err(format!("{metric} has two settings of {}", self.label(axis)));
@@ -211,7 +211,7 @@ impl<'e> Cells<'e> {
     }
 
     /// The values that a name, an axis or a value alone stands for.
-    fn bare(&self, text: &str, point: &Point) -> Result<(usize, Vec<usize>), String> {
+    fn bare_values(&self, text: &str, point: &Point) -> Result<(usize, Vec<usize>), String> {
         if let Some((axis, bound)) = point.find(text).and_then(|bound| Some((bound.axis?, bound))) {
             return Ok((axis, vec![bound.value]));
         }
@@ -225,7 +225,7 @@ impl<'e> Cells<'e> {
             [] => {
                 let names = point.0.iter().map(|bound| bound.name.as_str());
                 let values = self.axes.iter().flat_map(|(_, values)| values.iter().map(String::as_str));
-                let meant = nearest(text, names.chain(values));
+                let meant = nearest_name(text, names.chain(values));
                 Err(format!("no axis has the value {text}{}", did_you_mean(meant)))
             }
             [(one, _), (other, _), ..] => {
@@ -238,12 +238,12 @@ impl<'e> Cells<'e> {
     }
 
     /// An axis, and the indices of the values that meet all conditions.
-    fn choose(&self, choice: &Choice) -> Result<(usize, Vec<usize>), String> {
+    fn chosen_values(&self, choice: &Choice) -> Result<(usize, Vec<usize>), String> {
         let labels = || (0..self.axes.len()).map(|axis| self.label(axis));
         let Some(axis) = self.axis(&choice.axis) else {
             let all = labels().collect::<Vec<_>>().join(", ");
             let name = &choice.axis;
-            let meant = did_you_mean(nearest(name, labels()));
+            let meant = did_you_mean(nearest_name(name, labels()));
             return Err(match (name.ends_with("seed"), all.is_empty()) {
                 (true, _) => format!("{name}: claims are about means over seeds"),
                 (false, true) => format!("there is no axis {name}, as only seeds vary"),
@@ -251,15 +251,15 @@ impl<'e> Cells<'e> {
             });
         };
         let all = self.axes[axis].1;
-        for value in choice.conditions.iter().flat_map(|condition| condition.named()) {
+        for value in choice.conditions.iter().flat_map(|condition| condition.named_values()) {
             if !all.iter().any(|one| is_equal(one, value)) {
-                let meant = did_you_mean(nearest(value, all.iter().map(String::as_str)));
+                let meant = did_you_mean(nearest_name(value, all.iter().map(String::as_str)));
                 let axis = &choice.axis;
                 let rule = "values are separated by spaces, and quoted by ' if they have any";
                 return Err(format!("{axis} has no value '{value}'{meant}; {rule}"));
             }
         }
-        let admits = |value: &usize| choice.conditions.iter().all(|condition| condition.admits(&all[*value]));
+        let admits = |value: &usize| choice.conditions.iter().all(|condition| condition.admits_value(&all[*value]));
         let values: Vec<usize> = (0..all.len()).filter(admits).collect();
         if values.is_empty() {
             return Err(format!("no value of {} meets these conditions", choice.axis));
@@ -288,17 +288,17 @@ impl Point {
         self.0.iter().find(|bound| bound.name == name)
     }
 
-    fn number(&self, name: &str) -> Result<&Bound, String> {
+    fn bound_number(&self, name: &str) -> Result<&Bound, String> {
         let bound = self.find(name).filter(|bound| bound.axis.is_none());
         bound.ok_or_else(|| format!("{{{name}}}: expected a line of `each` with numbers, as in `{name}: 1 to 10`"))
     }
 }
 
-fn combine(operator: Operator, one: &Number, other: &Number) -> Result<Number, String> {
+fn combine_numbers(operator: Operator, one: &Number, other: &Number) -> Result<Number, String> {
     let constants = one.constant().zip(other.constant());
     Ok(match (operator, one.constant(), other.constant()) {
-        (Operator::Plus, ..) if let Some((one, other)) = constants => just(one + other),
-        (Operator::Minus, ..) if let Some((one, other)) = constants => just(one - other),
+        (Operator::Plus, ..) if let Some((one, other)) = constants => exact_number(one + other),
+        (Operator::Minus, ..) if let Some((one, other)) = constants => exact_number(one - other),
         (Operator::Plus, _, Some(term)) => one.plus(term),
         (Operator::Plus, Some(term), _) => other.plus(term),
         (Operator::Plus, ..) => one.add(other),
@@ -308,7 +308,7 @@ fn combine(operator: Operator, one: &Number, other: &Number) -> Result<Number, S
         (Operator::Times, _, Some(factor)) => one.times(factor),
         (Operator::Times, ..) => return Err("expected a number on one side of *".to_owned()),
         (Operator::Over, ..) if let Some((one, other)) = constants => match one / other {
-            ratio if ratio.is_finite() => just(ratio),
+            ratio if ratio.is_finite() => exact_number(ratio),
             _ => return Err("expected a divisor other than 0".to_owned()),
         },
         (Operator::Over, ..) => one.over(other),

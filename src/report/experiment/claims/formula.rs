@@ -90,11 +90,11 @@ pub enum Each {
 }
 
 impl Formula {
-    pub fn parse(text: &str) -> Result<Formula, String> {
+    pub fn parse_formula(text: &str) -> Result<Formula, String> {
         let mut parser = Parser::new(text);
         let first = parser.sum()?;
-        let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| parser.takes(sign));
-        let Some(sign) = sign else { return Err(format!("expected <, <=, > or >={}", parser.found())) };
+        let sign = ["<=", ">=", "<", ">"].into_iter().find(|sign| parser.skip_if_next(sign));
+        let Some(sign) = sign else { return Err(format!("expected <, <=, > or >={}", parser.found_text())) };
         let second = parser.sum()?;
         parser.end()?;
         let (left, right) = if sign.starts_with('<') { (first, second) } else { (second, first) };
@@ -103,7 +103,7 @@ impl Formula {
 }
 
 impl Term {
-    pub fn parse(text: &str) -> Result<Term, String> {
+    pub fn parse_term(text: &str) -> Result<Term, String> {
         let mut parser = Parser::new(text);
         let term = parser.sum()?;
         parser.end().map(|()| term)
@@ -111,35 +111,35 @@ impl Term {
 }
 
 impl Each {
-    pub fn parse(text: &str) -> Result<Each, String> {
+    pub fn parse_each(text: &str) -> Result<Each, String> {
         let (name, choice) = match text.split_once(':') {
             Some((name, choice)) if !name.contains('\'') => (Some(name.trim().to_owned()), choice),
             _ => (None, text),
         };
         let mut parser = Parser::new(choice);
-        let words = parser.words("")?;
+        let words = parser.parse_words("")?;
         parser.end()?;
         if name.as_deref().is_some_and(|name| !is_word(name) || name.starts_with(|first: char| first.is_ascii_digit()))
         {
             return Err("expected one word before the colon; values with a colon are in single quotes".to_owned());
         }
-        if words.len() == 3 && words[1].is("to") && range(&words).is_none() {
+        if words.len() == 3 && words[1].is_word("to") && number_range(&words).is_none() {
             return Err(format!("expected two numbers, not the larger one first, and at most {NUMBERS_MAX} in all"));
         }
-        match (name, range(&words)) {
+        match (name, number_range(&words)) {
             (Some(name), Some((first, last))) => Ok(Each::Numbers(name, first, last)),
             (None, Some(_)) => Err("expected a name before the numbers, as in `n: 1 to 10`".to_owned()),
-            (name, None) => Choice::of(&words).map(|choice| Each::Values(name, choice)),
+            (name, None) => Choice::parse_words(&words).map(|choice| Each::Values(name, choice)),
         }
     }
 }
 
 /// First and last number of `1 to 10`.
-fn range(words: &[Token]) -> Option<(u32, u32)> {
+fn number_range(words: &[Token]) -> Option<(u32, u32)> {
     let [first, to, last] = words else { return None };
     let first = first.text.parse().ok()?;
     let last = last.text.parse().ok()?;
-    (to.is("to") && first <= last && last - first < NUMBERS_MAX).then_some((first, last))
+    (to.is_word("to") && first <= last && last - first < NUMBERS_MAX).then_some((first, last))
 }
 
 /// Most numbers from one to another.
@@ -157,7 +157,7 @@ struct Token {
 }
 
 impl Token {
-    fn is(&self, word: &str) -> bool {
+    fn is_word(&self, word: &str) -> bool {
         !self.is_quoted && self.text == word
     }
 }
@@ -166,19 +166,19 @@ const CONDITIONS: &[&str] = &["is", "not", "=", "<", "<=", ">", ">="];
 
 impl Choice {
     /// The choice that these words make: an axis, and conditions with `and` between them.
-    fn of(words: &[Token]) -> Result<Choice, String> {
+    fn parse_words(words: &[Token]) -> Result<Choice, String> {
         let [axis, conditions @ ..] = words else { return Err("expected the name of an axis".to_owned()) };
         let mut made = Vec::new();
-        for condition in conditions.split(|word| word.is("and")).filter(|_| !conditions.is_empty()) {
-            made.push(Condition::of(condition)?);
+        for condition in conditions.split(|word| word.is_word("and")).filter(|_| !conditions.is_empty()) {
+            made.push(Condition::parse_words(condition)?);
         }
         Ok(Choice { axis: axis.text.clone(), conditions: made })
     }
 }
 
 impl Condition {
-    fn of(words: &[Token]) -> Result<Condition, String> {
-        let sign = words.first().and_then(|word| CONDITIONS.iter().find(|sign| word.is(sign)));
+    fn parse_words(words: &[Token]) -> Result<Condition, String> {
+        let sign = words.first().and_then(|word| CONDITIONS.iter().find(|sign| word.is_word(sign)));
         let (Some(&sign), [_, values @ ..]) = (sign, words) else {
             return Err(format!("expected one of {} after the name of an axis", CONDITIONS.join(" ")));
         };
@@ -199,7 +199,7 @@ impl Condition {
     }
 
     /// The values that it names.
-    pub fn named(&self) -> &[String] {
+    pub fn named_values(&self) -> &[String] {
         match self {
             Condition::Is(values) | Condition::Not(values) => values,
             _ => &[],
@@ -207,7 +207,7 @@ impl Condition {
     }
 
     /// True for values that meet it.
-    pub fn admits(&self, value: &str) -> bool {
+    pub fn admits_value(&self, value: &str) -> bool {
         let number = || value.parse().unwrap_or(f64::NAN);
         match self {
             Condition::Is(values) => values.iter().any(|one| is_equal(one, value)),
@@ -243,23 +243,23 @@ impl<'t> Parser<'t> {
     }
 
     /// Skips spaces, and then this text if it comes next.
-    fn takes(&mut self, text: &str) -> bool {
+    fn skip_if_next(&mut self, text: &str) -> bool {
         self.rest = self.rest.trim_start();
         let rest = self.rest.strip_prefix(text);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
     }
 
-    fn needs(&mut self, text: &str) -> Result<(), String> {
-        if self.takes(text) { Ok(()) } else { Err(format!("expected `{text}`{}", self.found())) }
+    fn expect_text(&mut self, text: &str) -> Result<(), String> {
+        if self.skip_if_next(text) { Ok(()) } else { Err(format!("expected `{text}`{}", self.found_text())) }
     }
 
     fn end(&mut self) -> Result<(), String> {
-        if self.rest.trim().is_empty() { Ok(()) } else { Err(format!("expected nothing more{}", self.found())) }
+        if self.rest.trim().is_empty() { Ok(()) } else { Err(format!("expected nothing more{}", self.found_text())) }
     }
 
     /// The rest of the text, for messages.
-    fn found(&self) -> String {
+    fn found_text(&self) -> String {
         match self.rest.trim() {
             "" => ", found the end".to_owned(),
             rest => format!(", found `{rest}`"),
@@ -267,9 +267,9 @@ impl<'t> Parser<'t> {
     }
 
     fn sum(&mut self) -> Result<Term, String> {
-        let mut term = self.product()?;
+        let mut term = self.parse_product()?;
         loop {
-            let operator = match (self.takes("+"), self.rest) {
+            let operator = match (self.skip_if_next("+"), self.rest) {
                 (true, _) => Operator::Plus,
                 (false, rest) if rest.starts_with('-') => {
                     self.rest = &rest[1..];
@@ -277,24 +277,24 @@ impl<'t> Parser<'t> {
                 }
                 _ => return Ok(term),
             };
-            term = self.combined(operator, term, Self::product)?;
+            term = self.combine_next(operator, term, Self::parse_product)?;
         }
     }
 
-    fn product(&mut self) -> Result<Term, String> {
-        let mut term = self.factor()?;
+    fn parse_product(&mut self) -> Result<Term, String> {
+        let mut term = self.parse_factor()?;
         loop {
-            let operator = match (self.takes("*"), self.takes("/")) {
+            let operator = match (self.skip_if_next("*"), self.skip_if_next("/")) {
                 (true, _) => Operator::Times,
                 (_, true) => Operator::Over,
                 _ => return Ok(term),
             };
-            term = self.combined(operator, term, Self::factor)?;
+            term = self.combine_next(operator, term, Self::parse_factor)?;
         }
     }
 
     /// Combines a term with the next one.
-    fn combined(
+    fn combine_next(
         &mut self,
         operator: Operator,
         term: Term,
@@ -307,24 +307,24 @@ impl<'t> Parser<'t> {
         Ok(Term::Combined(operator, Box::new(term), Box::new(next(self)?)))
     }
 
-    fn factor(&mut self) -> Result<Term, String> {
+    fn parse_factor(&mut self) -> Result<Term, String> {
         if self.depth == DEPTH_MAX {
             return Err(format!("expected at most {DEPTH_MAX} parentheses inside of each other"));
         }
         self.depth += 1;
-        let term = self.single();
+        let term = self.parse_single();
         self.depth -= 1;
         term
     }
 
     /// A number, a metric, or a term in parentheses.
-    fn single(&mut self) -> Result<Term, String> {
-        if self.takes("(") {
+    fn parse_single(&mut self) -> Result<Term, String> {
+        if self.skip_if_next("(") {
             let term = self.sum()?;
-            return self.needs(")").map(|()| term);
+            return self.expect_text(")").map(|()| term);
         }
-        if self.takes("-") {
-            return self.factor().map(|term| match term {
+        if self.skip_if_next("-") {
+            return self.parse_factor().map(|term| match term {
                 Term::Number(number) => Term::Number(-number),
                 term => Term::Combined(Operator::Times, Box::new(Term::Number(-1.0)), Box::new(term)),
             });
@@ -345,22 +345,22 @@ impl<'t> Parser<'t> {
         }
         let (word, rest) = self.rest.split_at(length);
         if !is_word(word) {
-            return Err(format!("expected a number or a metric{}", self.found()));
+            return Err(format!("expected a number or a metric{}", self.found_text()));
         }
         self.rest = rest;
-        let number = if self.rest.starts_with('{') { Some(self.numbered()?) } else { None };
-        if !self.takes("(") {
-            return Err(format!("expected settings in parentheses after {word}{}", self.found()));
+        let number = if self.rest.starts_with('{') { Some(self.parse_numbered()?) } else { None };
+        if !self.skip_if_next("(") {
+            return Err(format!("expected settings in parentheses after {word}{}", self.found_text()));
         }
         match word {
             "abs" => {
                 let term = self.sum()?;
-                self.needs(")").map(|()| Term::Absolute(Box::new(term)))
+                self.expect_text(")").map(|()| Term::Absolute(Box::new(term)))
             }
             "largest" | "smallest" => {
-                let rank = self.product()?;
-                let of = self.needs(",").and_then(|()| self.factor())?;
-                self.needs(")")?;
+                let rank = self.parse_product()?;
+                let of = self.expect_text(",").and_then(|()| self.parse_factor())?;
+                self.expect_text(")")?;
                 match (rank, of) {
                     (Term::Number(rank), Term::Metric(_)) if rank > f64::from(u32::MAX) => {
                         Err(format!("{word}: expected a rank of at most {}, found {rank}", u32::MAX))
@@ -371,41 +371,41 @@ impl<'t> Parser<'t> {
                     _ => Err(format!("expected a rank and a metric, such as {word}(2, value(policy not edf))")),
                 }
             }
-            metric => Ok(Term::Metric(Metric { name: metric.to_owned(), number, picks: self.picks()? })),
+            metric => Ok(Term::Metric(Metric { name: metric.to_owned(), number, picks: self.parse_picks()? })),
         }
     }
 
-    fn numbered(&mut self) -> Result<Numbered, String> {
-        self.needs("{")?;
-        let words = self.words("}")?;
-        self.needs("}")?;
-        match (&words[..], range(&words)) {
+    fn parse_numbered(&mut self) -> Result<Numbered, String> {
+        self.expect_text("{")?;
+        let words = self.parse_words("}")?;
+        self.expect_text("}")?;
+        match (&words[..], number_range(&words)) {
             (_, Some((first, last))) => Ok(Numbered::To(first, last)),
             ([name], _) => Ok(Numbered::Bare(name.text.clone())),
-            ([next, name], _) if next.is("next") => Ok(Numbered::Next(name.text.clone())),
+            ([next, name], _) if next.is_word("next") => Ok(Numbered::Next(name.text.clone())),
             _ => Err("expected a name or numbers in braces, such as {n}, {next n} or {1 to 10}".to_owned()),
         }
     }
 
     /// Settings up to the closing parenthesis.
-    fn picks(&mut self) -> Result<Vec<Pick>, String> {
+    fn parse_picks(&mut self) -> Result<Vec<Pick>, String> {
         let mut picks = Vec::new();
-        while !self.takes(")") {
-            if !picks.is_empty() && !self.takes(",") {
-                return Err(format!("expected , or ){}", self.found()));
+        while !self.skip_if_next(")") {
+            if !picks.is_empty() && !self.skip_if_next(",") {
+                return Err(format!("expected , or ){}", self.found_text()));
             }
-            picks.push(match &self.words(",)")?[..] {
-                [] => return Err(format!("expected a setting{}", self.found())),
+            picks.push(match &self.parse_words(",)")?[..] {
+                [] => return Err(format!("expected a setting{}", self.found_text())),
                 [value] => Pick::Bare(value.text.clone()),
-                [next, axis] if next.is("next") => Pick::Next(axis.text.clone()),
-                words => Pick::Chosen(Choice::of(words)?),
+                [next, axis] if next.is_word("next") => Pick::Next(axis.text.clone()),
+                words => Pick::Chosen(Choice::parse_words(words)?),
             });
         }
         Ok(picks)
     }
 
     /// Words up to one of these letters or the end. Words with special letters are in single quotes.
-    fn words(&mut self, ends: &str) -> Result<Vec<Token>, String> {
+    fn parse_words(&mut self, ends: &str) -> Result<Vec<Token>, String> {
         let mut words = Vec::new();
         loop {
             self.rest = self.rest.trim_start();
@@ -451,10 +451,10 @@ mod tests {
     #[test]
     fn the_larger_side_is_on_the_right() {
         let strict = Formula { left: value("fifo"), right: value("p-slr"), is_strict: true };
-        assert_eq!(Formula::parse("value(fifo) < value(p-slr)"), Ok(strict.clone()));
-        assert_eq!(Formula::parse("value(p-slr)>value(fifo)"), Ok(strict));
+        assert_eq!(Formula::parse_formula("value(fifo) < value(p-slr)"), Ok(strict.clone()));
+        assert_eq!(Formula::parse_formula("value(p-slr)>value(fifo)"), Ok(strict));
         let weak = Formula { left: Term::Number(0.5), right: value("fifo"), is_strict: false };
-        assert_eq!(Formula::parse("value( fifo ) >= 0.5"), Ok(weak));
+        assert_eq!(Formula::parse_formula("value( fifo ) >= 0.5"), Ok(weak));
     }
 
     #[test]
@@ -462,18 +462,18 @@ mod tests {
         use Operator::{Minus, Over, Plus, Times};
         let sum =
             combined(Minus, combined(Plus, value("a"), combined(Times, Term::Number(2.0), value("b"))), value("c"));
-        assert_eq!(Term::parse("value(a) + 2 * value(b) - value(c)"), Ok(sum));
+        assert_eq!(Term::parse_term("value(a) + 2 * value(b) - value(c)"), Ok(sum));
         let ratio = combined(Over, combined(Minus, value("a"), value("b")), Term::Number(3.0));
-        assert_eq!(Term::parse("(value(a) - value(b)) / 3"), Ok(ratio));
-        assert_eq!(Term::parse("abs(value(a))"), Ok(Term::Absolute(Box::new(value("a")))));
-        assert_eq!(Term::parse("-0.5"), Ok(Term::Number(-0.5)));
-        assert_eq!(Term::parse("1.5e-3+2E2"), Ok(combined(Plus, Term::Number(0.0015), Term::Number(200.0))));
-        assert_eq!(Term::parse("-value(a)"), Ok(combined(Times, Term::Number(-1.0), value("a"))));
+        assert_eq!(Term::parse_term("(value(a) - value(b)) / 3"), Ok(ratio));
+        assert_eq!(Term::parse_term("abs(value(a))"), Ok(Term::Absolute(Box::new(value("a")))));
+        assert_eq!(Term::parse_term("-0.5"), Ok(Term::Number(-0.5)));
+        assert_eq!(Term::parse_term("1.5e-3+2E2"), Ok(combined(Plus, Term::Number(0.0015), Term::Number(200.0))));
+        assert_eq!(Term::parse_term("-value(a)"), Ok(combined(Times, Term::Number(-1.0), value("a"))));
     }
 
     #[test]
     fn settings_are_values_neighbours_and_choices() {
-        let term = Term::parse("slr_1('a b', next load, policy not fifo 'x, y', load >= 1 and <1.4)");
+        let term = Term::parse_term("slr_1('a b', next load, policy not fifo 'x, y', load >= 1 and <1.4)");
         let not = Choice {
             axis: "policy".to_owned(),
             conditions: vec![Condition::Not(vec!["fifo".to_owned(), "x, y".to_owned()])],
@@ -487,9 +487,9 @@ mod tests {
             Pick::Chosen(range.clone()),
         ];
         assert_eq!(term, Ok(Term::Metric(metric("slr_1", picks))));
-        assert_eq!(Each::parse("load >= 1 and < 1.4"), Ok(Each::Values(None, range)));
+        assert_eq!(Each::parse_each("load >= 1 and < 1.4"), Ok(Each::Values(None, range)));
         let other = Each::Values(Some("other".to_owned()), not);
-        assert_eq!(Each::parse("other: policy not fifo 'x, y'"), Ok(other));
+        assert_eq!(Each::parse_each("other: policy not fifo 'x, y'"), Ok(other));
         let ranked = metric(
             "value",
             vec![Pick::Chosen(Choice {
@@ -498,32 +498,32 @@ mod tests {
             })],
         );
         let second = Term::Ranked { is_largest: true, rank: 2, of: ranked };
-        assert_eq!(Term::parse("largest(2, value(policy is a b))"), Ok(second));
+        assert_eq!(Term::parse_term("largest(2, value(policy is a b))"), Ok(second));
     }
 
     #[test]
     fn names_of_metrics_may_end_in_numbers() {
         let numbered = |number| Metric { number: Some(number), ..metric("slr_", vec![Pick::Bare("pv".to_owned())]) };
         let n = || "n".to_owned();
-        assert_eq!(Term::parse("slr_{n}(pv)"), Ok(Term::Metric(numbered(Numbered::Bare(n())))));
-        assert_eq!(Term::parse("slr_{ next n }(pv)"), Ok(Term::Metric(numbered(Numbered::Next(n())))));
-        assert_eq!(Term::parse("slr_{1 to 10}(pv)"), Ok(Term::Metric(numbered(Numbered::To(1, 10)))));
-        assert_eq!(Each::parse("n: 1 to 8"), Ok(Each::Numbers(n(), 1, 8)));
-        assert!(Each::parse("1 to 8").is_err() && Each::parse("n: 8 to 1").is_err());
-        assert!(Term::parse("slr_{n m o}(pv)").is_err() && Term::parse("slr_{n(pv)").is_err());
+        assert_eq!(Term::parse_term("slr_{n}(pv)"), Ok(Term::Metric(numbered(Numbered::Bare(n())))));
+        assert_eq!(Term::parse_term("slr_{ next n }(pv)"), Ok(Term::Metric(numbered(Numbered::Next(n())))));
+        assert_eq!(Term::parse_term("slr_{1 to 10}(pv)"), Ok(Term::Metric(numbered(Numbered::To(1, 10)))));
+        assert_eq!(Each::parse_each("n: 1 to 8"), Ok(Each::Numbers(n(), 1, 8)));
+        assert!(Each::parse_each("1 to 8").is_err() && Each::parse_each("n: 8 to 1").is_err());
+        assert!(Term::parse_term("slr_{n m o}(pv)").is_err() && Term::parse_term("slr_{n(pv)").is_err());
     }
 
     #[test]
     fn numbers_are_equal_however_they_are_written() {
-        assert!(Condition::Is(vec!["1.1".to_owned()]).admits("1.10"));
-        assert!(!Condition::Not(vec!["1.1".to_owned()]).admits("1.10"));
-        assert!(Condition::AtMost(1.1).admits("1.10") && !Condition::Above(1.1).admits("1.10"));
-        assert!(!Condition::Below(1.1).admits("fifo") && !Condition::AtLeast(0.0).admits("fifo"));
+        assert!(Condition::Is(vec!["1.1".to_owned()]).admits_value("1.10"));
+        assert!(!Condition::Not(vec!["1.1".to_owned()]).admits_value("1.10"));
+        assert!(Condition::AtMost(1.1).admits_value("1.10") && !Condition::Above(1.1).admits_value("1.10"));
+        assert!(!Condition::Below(1.1).admits_value("fifo") && !Condition::AtLeast(0.0).admits_value("fifo"));
     }
 
     #[test]
     fn what_is_wrong_is_named() {
-        let wrong = |text: &str| Formula::parse(text).unwrap_err();
+        let wrong = |text: &str| Formula::parse_formula(text).unwrap_err();
         assert_eq!(wrong("value(a)"), "expected <, <=, > or >=, found the end");
         assert_eq!(wrong("value(a) < "), "expected a number or a metric, found the end");
         assert_eq!(wrong("value < 3"), "expected settings in parentheses after value, found `< 3`");
@@ -548,9 +548,9 @@ mod tests {
             (many.clone(), many)
         });
         assert_eq!(wrong("1e400 < 1"), "expected a number, found `1e400`");
-        assert_eq!(Each::parse(""), Err("expected the name of an axis".to_owned()));
+        assert_eq!(Each::parse_each(""), Err("expected the name of an axis".to_owned()));
         for text in ["a b: load", "1: load", "policy is a:b"] {
-            assert!(Each::parse(text).unwrap_err().starts_with("expected one word before the colon"));
+            assert!(Each::parse_each(text).unwrap_err().starts_with("expected one word before the colon"));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::super::statistics::{chance, ratio};
+use super::super::statistics::{half_interval, paired_ratio};
 use super::rules::{decisive_sample, verdict_of};
 use super::{Comparison, Finding, Ours, Outlier, Pair, Part, Verdict};
 
@@ -42,7 +42,7 @@ impl Number {
     }
 
     /// Marks the samples as unpaired: they have no counterparts among those of other numbers.
-    pub fn alone(self) -> Number {
+    pub fn as_unpaired(self) -> Number {
         Number { alone: true, ..self }
     }
 
@@ -54,7 +54,7 @@ impl Number {
     }
 
     /// Gives it another name.
-    pub fn named(self, name: String) -> Number {
+    pub fn with_name(self, name: String) -> Number {
         Number { name, ..self }
     }
 
@@ -65,7 +65,8 @@ impl Number {
 
     /// Ratio of the means of paired samples.
     pub fn ratio(name: String, ones: &[f64], others: &[f64]) -> Number {
-        let (value, pulls) = ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
+        let (value, pulls) =
+            paired_ratio(ones, others).map_or((None, Vec::new()), |(ratio, pulls)| (Some(ratio), pulls));
         Number { pulls, ..Number::new(name, value) }
     }
 
@@ -91,7 +92,7 @@ impl Number {
     pub fn times(&self, factor: f64) -> Number {
         let name = match self.name.is_empty() {
             true => String::new(),
-            false => format!("{factor} {}", grouped(&self.name)),
+            false => format!("{factor} {}", group_operand(&self.name)),
         };
         let pulls = self.pulls.iter().map(|pull| factor * pull).collect();
         let unpaired = self.unpaired * factor * factor;
@@ -100,13 +101,13 @@ impl Number {
     }
 
     pub fn minus(&self, other: &Number) -> Number {
-        let name = format!("({} - {})", self.told(), grouped(&other.told()));
-        Number { name, ..self.combined(other, |a, b| a - b, -1.0) }
+        let name = format!("({} - {})", self.name_or_value(), group_operand(&other.name_or_value()));
+        Number { name, ..self.combine_with(other, |a, b| a - b, -1.0) }
     }
 
     pub fn add(&self, other: &Number) -> Number {
-        let name = format!("({} + {})", self.told(), other.told());
-        Number { name, ..self.combined(other, |a, b| a + b, 1.0) }
+        let name = format!("({} + {})", self.name_or_value(), other.name_or_value());
+        Number { name, ..self.combine_with(other, |a, b| a + b, 1.0) }
     }
 
     /// Quotient of two numbers. To first order, a sample moves it as it moves the difference to this multiple of the
@@ -114,12 +115,16 @@ impl Number {
     pub fn over(&self, other: &Number) -> Number {
         let ratio = self.value.zip(other.value).map(|(a, b)| a / b).filter(|ratio| ratio.is_finite());
         let divisor = other.value.filter(|_| ratio.is_some()).unwrap_or(1.0);
-        let apart = self.combined(&other.times(ratio.unwrap_or(0.0)), |a, b| a - b, -1.0).times(1.0 / divisor);
-        Number { name: format!("{} / {}", grouped(&self.told()), grouped(&other.told())), value: ratio, ..apart }
+        let apart = self.combine_with(&other.times(ratio.unwrap_or(0.0)), |a, b| a - b, -1.0).times(1.0 / divisor);
+        Number {
+            name: format!("{} / {}", group_operand(&self.name_or_value()), group_operand(&other.name_or_value())),
+            value: ratio,
+            ..apart
+        }
     }
 
     /// A number without a name that `value` makes of two, with the samples of the second counted `sign` times.
-    fn combined(&self, other: &Number, value: impl Fn(f64, f64) -> f64, sign: f64) -> Number {
+    fn combine_with(&self, other: &Number, value: impl Fn(f64, f64) -> f64, sign: f64) -> Number {
         let (pulls, unpaired) = match (self.pulls.len(), other.pulls.len()) {
             // A number without samples leaves those of the other unchanged.
             (_, 0) => (self.pulls.clone(), 0.0),
@@ -127,7 +132,10 @@ impl Number {
             _ if self.goes_with(other) => {
                 (self.pulls.iter().zip(&other.pulls).map(|(one, other)| one + sign * other).collect(), 0.0)
             }
-            _ => (Vec::new(), [self, other].iter().filter_map(|one| chance(&one.pulls)).map(|one| one * one).sum()),
+            _ => (
+                Vec::new(),
+                [self, other].iter().filter_map(|one| half_interval(&one.pulls)).map(|one| one * one).sum(),
+            ),
         };
         let value = self.value.zip(other.value).map(|(a, b)| value(a, b));
         let unpaired = unpaired + self.unpaired + other.unpaired;
@@ -136,7 +144,7 @@ impl Number {
     }
 
     /// Its name, or its value if it has no name.
-    fn told(&self) -> String {
+    fn name_or_value(&self) -> String {
         match self.value.filter(|_| self.name.is_empty()) {
             Some(value) => format!("{}", (value * 1e4).round() / 1e4),
             None => self.name.clone(),
@@ -145,7 +153,7 @@ impl Number {
 
     pub fn absolute(&self) -> Number {
         let sign = if self.value.is_some_and(|value| value < 0.0) { -1.0 } else { 1.0 };
-        let inner = inner(&self.name).unwrap_or(&self.name);
+        let inner = strip_parentheses(&self.name).unwrap_or(&self.name);
         Number { name: format!("|{inner}|"), ..self.times(sign) }
     }
 
@@ -164,8 +172,8 @@ impl Number {
     }
 
     /// The sample that decides which of both is larger, if there is one.
-    fn outlier(&self, other: &Number) -> Option<Outlier> {
-        let apart = other.combined(self, |a, b| a - b, -1.0);
+    fn decisive_outlier(&self, other: &Number) -> Option<Outlier> {
+        let apart = other.combine_with(self, |a, b| a - b, -1.0);
         let at = decisive_sample(apart.value?, &apart.pulls)?;
         let count = apart.pulls.len();
         // To first order, a mean without a sample is lower by its pull over the number of the other samples.
@@ -177,17 +185,17 @@ impl Number {
 
     /// Half width of the confidence interval of the difference; paired samples are compared pair by pair. None if it is
     /// unknown.
-    pub fn chance(&self, other: &Number) -> Option<f64> {
-        let apart = self.combined(other, |a, b| a - b, -1.0);
+    pub fn half_interval(&self, other: &Number) -> Option<f64> {
+        let apart = self.combine_with(other, |a, b| a - b, -1.0);
         let known = |one: &Number| one.pulls.len() != 1;
-        let paired = chance(&apart.pulls);
+        let paired = half_interval(&apart.pulls);
         let is_known = apart.pulls.len() > 1 || apart.unpaired > 0.0;
         (is_known && known(self) && known(other)).then(|| paired.unwrap_or(0.0).hypot(apart.unpaired.sqrt()))
     }
 }
 
 /// A name as an operand: in parentheses if it is made of several.
-fn grouped(name: &str) -> String {
+fn group_operand(name: &str) -> String {
     let mut depth = 0;
     let mut is_in_bars = false;
     let is_made = name.char_indices().any(|(at, letter)| {
@@ -203,7 +211,7 @@ fn grouped(name: &str) -> String {
 }
 
 /// The name without the parentheses around all of it. None if there are none.
-fn inner(name: &str) -> Option<&str> {
+fn strip_parentheses(name: &str) -> Option<&str> {
     let inner = name.strip_prefix('(')?.strip_suffix(')')?;
     let mut depth = 0;
     let is_around = inner.chars().all(|letter| {
@@ -217,7 +225,7 @@ fn inner(name: &str) -> Option<&str> {
     is_around.then_some(inner)
 }
 
-pub fn just(value: f64) -> Number {
+pub fn exact_number(value: f64) -> Number {
     Number::new(String::new(), Some(value))
 }
 
@@ -232,13 +240,13 @@ impl<'r, R> Judge<'r, R> {
     }
 
     /// Verdict of a weaker statement; None if it compares nothing.
-    pub fn weaker(self) -> Option<Verdict> {
+    pub fn weaker_verdict(self) -> Option<Verdict> {
         let has_any = !self.comparisons.is_empty() || !self.missing.is_empty();
-        has_any.then(|| self.finding(None).verdict)
+        has_any.then(|| self.into_finding(None).verdict)
     }
 
     /// The finding, with the verdict of a weaker statement.
-    pub fn finding(self, weaker: Option<Verdict>) -> Finding {
+    pub fn into_finding(self, weaker: Option<Verdict>) -> Finding {
         let Judge { comparisons, pairs, missing, untold, remarks, .. } = self;
         let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
         let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
@@ -247,23 +255,23 @@ impl<'r, R> Judge<'r, R> {
     }
 
     /// Compares against bounds of ours, because the paper gives none: what holds is within our tolerance at best.
-    pub fn bound(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
-        self.with(Ours::Bound(why.into()), compare);
+    pub fn with_bound(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with_tolerance(Ours::Bound(why.into()), compare);
     }
 
     /// Compares with tolerances of ours, which count only where a comparison needs them.
-    pub fn slack(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
-        self.with(Ours::Slack(why.into()), compare);
+    pub fn with_slack(&mut self, why: impl Into<Cow<'static, str>>, compare: impl FnOnce(&mut Self)) {
+        self.with_tolerance(Ours::Slack(why.into()), compare);
     }
 
-    fn with(&mut self, ours: Ours, compare: impl FnOnce(&mut Self)) {
+    fn with_tolerance(&mut self, ours: Ours, compare: impl FnOnce(&mut Self)) {
         let before = std::mem::replace(&mut self.ours, ours);
         compare(self);
         self.ours = before;
     }
 
     /// Compares for another part of the claim, which has to hold by itself.
-    pub fn part(&mut self, compare: impl FnOnce(&mut Self)) {
+    pub fn separate_part(&mut self, compare: impl FnOnce(&mut Self)) {
         self.begin_part(false, compare);
     }
 
@@ -281,32 +289,32 @@ impl<'r, R> Judge<'r, R> {
     }
 
     /// Shows a number that the paper prints beside ours, without judging it.
-    pub fn beside(&mut self, what: impl Into<String>, paper: impl ToString, ours: &Number) {
+    pub fn show_beside(&mut self, what: impl Into<String>, paper: impl ToString, ours: &Number) {
         self.pairs.push(Pair { what: what.into(), paper: paper.to_string(), ours: ours.value });
     }
 
     /// Adds a sentence that is shown with every verdict.
-    pub fn remark(&mut self, remark: impl Into<String>) {
+    pub fn add_remark(&mut self, remark: impl Into<String>) {
         self.remarks.push(remark.into());
     }
 
     /// States that a part of the claim cannot be told.
-    pub fn untold(&mut self, reason: impl Into<String>) {
+    pub fn not_judged(&mut self, reason: impl Into<String>) {
         self.untold.push(reason.into());
     }
 
-    pub fn below(&mut self, low: &Number, high: &Number) {
-        self.compare(low, high, 0.0, true);
+    pub fn expect_below(&mut self, low: &Number, high: &Number) {
+        self.compare_numbers(low, high, 0.0, true);
     }
 
-    pub fn at_most(&mut self, low: &Number, high: &Number, tolerance: f64) {
-        self.compare(low, high, tolerance, false);
+    pub fn expect_at_most(&mut self, low: &Number, high: &Number, tolerance: f64) {
+        self.compare_numbers(low, high, tolerance, false);
     }
 
-    pub fn compare(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
+    pub fn compare_numbers(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
         let shown = |number: &Number| match number.value {
             // A bound that was computed has more digits than say anything.
-            Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.told(),
+            Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.name_or_value(),
             Some(value) if number.name.is_empty() => value.to_string(),
             Some(value) => format!("{} = {value:.4}", number.name),
             None => number.name.clone(),
@@ -319,11 +327,11 @@ impl<'r, R> Judge<'r, R> {
             margin: right - left,
             tolerance,
             strict,
-            chance: low.chance(high),
+            chance: low.half_interval(high),
             ours: self.ours.clone(),
             part: self.part,
             is_vacuous: [low, high].iter().all(|side| side.value == Some(0.0) && side.constant().is_none()),
-            outlier: low.outlier(high),
+            outlier: low.decisive_outlier(high),
         });
     }
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use super::super::choice::{Choice, Choices, Selection, USUAL, Variant};
 use super::super::rows;
 use super::Verdict;
-use super::account::{Findings, sign, wrapped};
-use crate::html::table;
+use super::account::{Findings, verdict_sign, wrap_indented};
+use crate::html::table_html;
 use crate::markup::{Html, html};
 
 /// Verdicts of all claims under all variants. The usual variant is the first one.
@@ -28,7 +28,7 @@ impl<'e> ChoiceMatrix<'e> {
     }
 
     /// Findings of the usual variant.
-    pub fn usual(&self) -> &Findings {
+    pub fn usual_findings(&self) -> &Findings {
         &self.judged[0].1
     }
 
@@ -36,16 +36,16 @@ impl<'e> ChoiceMatrix<'e> {
     pub fn text(&self) -> String {
         let mut text = format!("{TITLE}:\n");
         for choice in &self.choices.all {
-            let _ = writeln!(text, "\n{}", wrapped(&heading(choice), 4));
+            let _ = writeln!(text, "\n{}", wrap_indented(&choice_heading(choice), 4));
             for (at, option) in choice.options.iter().enumerate() {
                 let usual = if at == 0 { " (usual)" } else { "" };
                 let about = option.about.as_ref().map_or(String::new(), |about| format!(": {about}"));
-                let _ = writeln!(text, "    {}", wrapped(&format!("{}{usual}{about}", option.name), 6));
+                let _ = writeln!(text, "    {}", wrap_indented(&format!("{}{usual}{about}", option.name), 6));
             }
         }
         text.push_str("\nVariants, with the number of claims of each verdict:\n\n");
         for (number, (variant, findings)) in (1..).zip(&self.judged) {
-            let _ = writeln!(text, "{number:>4}  {:<32} {}", variant.name, findings.counts());
+            let _ = writeln!(text, "{number:>4}  {:<32} {}", variant.name, findings.verdict_counts());
         }
         text.push_str(
             "\nVerdicts of each claim under each variant: + holds, ~ holds only within our tolerance, - does not hold,\n\
@@ -53,20 +53,20 @@ impl<'e> ChoiceMatrix<'e> {
         );
         let heads = (1..=self.judged.len()).map(|number| format!("{number:>4}")).collect::<String>();
         let _ = writeln!(text, "    {heads}");
-        for (index, claim) in self.usual().all.iter().enumerate() {
-            let marks = self.verdicts(index).map(|verdict| match verdict == claim.finding.verdict {
-                true => format!("  {} ", mark(verdict)),
-                false => format!(" [{}]", mark(verdict)),
+        for (index, claim) in self.usual_findings().all.iter().enumerate() {
+            let marks = self.variant_verdicts(index).map(|verdict| match verdict == claim.finding.verdict {
+                true => format!("  {} ", verdict_mark(verdict)),
+                false => format!(" [{}]", verdict_mark(verdict)),
             });
             let marks: String = marks.collect();
             let indent = 6 + 4 * self.judged.len();
             let _ = writeln!(text, "{:>3}. {marks} {}", claim.number, wrapped_beside(&claim.text, indent));
         }
-        let decided = self.decided();
+        let decided = self.deciding_choices();
         if !decided.is_empty() {
             text.push_str("\nClaims that a choice decides:\n");
             for (number, sentence) in decided {
-                let _ = writeln!(text, "{}", wrapped(&format!("{number:>3}. {sentence}"), 5));
+                let _ = writeln!(text, "{}", wrap_indented(&format!("{number:>3}. {sentence}"), 5));
             }
         }
         text
@@ -75,12 +75,12 @@ impl<'e> ChoiceMatrix<'e> {
     /// `choices.csv`: one verdict per line.
     pub fn csv(&self) -> String {
         let mut text = "claim,variant,verdict,is_usual_verdict,text\n".to_owned();
-        for (index, claim) in self.usual().all.iter().enumerate() {
-            for ((variant, _), verdict) in self.judged.iter().zip(self.verdicts(index)) {
+        for (index, claim) in self.usual_findings().all.iter().enumerate() {
+            for ((variant, _), verdict) in self.judged.iter().zip(self.variant_verdicts(index)) {
                 let number = claim.number.to_string();
                 let is_usual = (verdict == claim.finding.verdict).to_string();
-                let cells = [number.as_str(), &variant.name, verdict.words(), &is_usual, &claim.text];
-                text.push_str(&rows::line(cells.into_iter()));
+                let cells = [number.as_str(), &variant.name, verdict.verdict_words(), &is_usual, &claim.text];
+                text.push_str(&rows::join_cells(cells.into_iter()));
             }
         }
         text
@@ -89,24 +89,26 @@ impl<'e> ChoiceMatrix<'e> {
     /// Section of a page: choices, matrix, and the claims that a choice decides.
     pub fn html(&self) -> Html {
         let mut body = html!("<section><h2 id=\"choices\">{TITLE}</h2>\n", TITLE);
-        body += options_html(self.choices, &self.choices.usual());
+        body += options_html(self.choices, &self.choices.usual_selection());
         body += html!("<h3>Verdicts under each variant</h3>\n<ol>\n");
         for (variant, findings) in &self.judged {
-            body += html!("<li><code>{}</code>: {}</li>\n", &variant.name, findings.counts());
+            body += html!("<li><code>{}</code>: {}</li>\n", &variant.name, findings.verdict_counts());
         }
-        let legend = Verdict::ALL.map(|verdict| html!("{} {}", sign(verdict), verdict.words()));
-        let legend = Html::joined(legend, html!(", "));
+        let legend = Verdict::ALL.map(|verdict| html!("{} {}", verdict_sign(verdict), verdict.verdict_words()));
+        let legend = Html::join_pieces(legend, html!(", "));
         body += html!("</ol>\n<p>{legend}; a box marks a verdict that differs from the usual one.</p>\n", legend);
         let numbers: Vec<String> = (1..=self.judged.len()).map(|number| number.to_string()).collect();
         let columns: Vec<&str> = ["#No.", "Claim"].into_iter().chain(numbers.iter().map(String::as_str)).collect();
-        let rows = self.usual().all.iter().enumerate().map(|(index, claim)| {
+        let rows = self.usual_findings().all.iter().enumerate().map(|(index, claim)| {
             let number = claim.number;
             let mut row = vec![Html::from(number), html!("<a href=\"#claim-{number}\">{}</a>", &claim.text, number)];
-            row.extend(self.verdicts(index).map(|verdict| boxed(verdict, verdict != claim.finding.verdict)));
+            row.extend(
+                self.variant_verdicts(index).map(|verdict| boxed_sign(verdict, verdict != claim.finding.verdict)),
+            );
             row
         });
-        body += table(&columns, rows);
-        let decided = self.decided();
+        body += table_html(&columns, rows);
+        let decided = self.deciding_choices();
         if !decided.is_empty() {
             body += html!("<h3>Claims that a choice decides</h3>\n<ul>\n");
             for (number, sentence) in decided {
@@ -118,13 +120,13 @@ impl<'e> ChoiceMatrix<'e> {
     }
 
     /// A sentence for each claim and choice whose options have different verdicts, with the number of the claim.
-    pub fn decided(&self) -> Vec<(u32, String)> {
+    pub fn deciding_choices(&self) -> Vec<(u32, String)> {
         let mut sentences = Vec::new();
-        for (index, claim) in self.usual().all.iter().enumerate() {
+        for (index, claim) in self.usual_findings().all.iter().enumerate() {
             for choice in &self.choices.all {
                 let verdicts = self.verdicts_of(index, choice);
                 if verdicts.windows(2).any(|pair| pair[0].1 != pair[1].1) {
-                    sentences.push((claim.number, decision(choice, &verdicts)));
+                    sentences.push((claim.number, decision_sentence(choice, &verdicts)));
                 }
             }
         }
@@ -132,7 +134,7 @@ impl<'e> ChoiceMatrix<'e> {
     }
 
     /// Verdicts of a claim under each variant.
-    fn verdicts(&self, claim: usize) -> impl Iterator<Item = Verdict> + '_ {
+    fn variant_verdicts(&self, claim: usize) -> impl Iterator<Item = Verdict> + '_ {
         self.judged.iter().map(move |(_, findings)| findings.all[claim].finding.verdict)
     }
 
@@ -162,7 +164,7 @@ pub fn choices_html(choices: &Choices, taken: &Selection) -> Html {
 fn options_html(choices: &Choices, taken: &Selection) -> Html {
     let mut list = html!("<dl>\n");
     for (choice, taken) in choices.all.iter().zip(&taken.0) {
-        list += html!("<dt>{}</dt>\n", heading(choice));
+        list += html!("<dt>{}</dt>\n", choice_heading(choice));
         for (at, option) in choice.options.iter().enumerate() {
             let name = match at == *taken {
                 true => html!("<strong><code>{}</code></strong>", &option.name),
@@ -181,7 +183,7 @@ fn variants_match(choices: &Choices, findings: &[Findings]) -> bool {
 }
 
 /// A choice in one line: its name, its subject, and the source's words.
-fn heading(choice: &Choice) -> String {
+fn choice_heading(choice: &Choice) -> String {
     let source = match &choice.quote {
         Some(quote) => format!("The source: \"{quote}\"."),
         None => "The source is silent.".to_owned(),
@@ -192,25 +194,25 @@ fn heading(choice: &Choice) -> String {
 }
 
 /// A sentence such as `decided by edf: holds under final; does not hold under initial`.
-fn decision(choice: &Choice, verdicts: &[(&str, Verdict)]) -> String {
+fn decision_sentence(choice: &Choice, verdicts: &[(&str, Verdict)]) -> String {
     let mut parts = Vec::new();
     for verdict in Verdict::ALL {
         let options: Vec<&str> = verdicts.iter().filter(|one| one.1 == verdict).map(|one| one.0).collect();
         if !options.is_empty() {
-            parts.push(format!("{} under {}", verdict.words(), options.join(", ")));
+            parts.push(format!("{} under {}", verdict.verdict_words(), options.join(", ")));
         }
     }
     format!("decided by {}: {}", choice.name, parts.join("; "))
 }
 
 /// The sign of a verdict, in its colour, with its words as a tooltip.
-fn boxed(verdict: Verdict, differs: bool) -> Html {
-    let words = verdict.words();
+fn boxed_sign(verdict: Verdict, differs: bool) -> Html {
+    let words = verdict.verdict_words();
     let border = if differs { "border:1px solid;border-radius:3px;padding:0 .35em" } else { "padding:0 .35em" };
-    html!("<span style=\"{border}\" title=\"{words}\">{}</span>", sign(verdict), border, words)
+    html!("<span style=\"{border}\" title=\"{words}\">{}</span>", verdict_sign(verdict), border, words)
 }
 
-fn mark(verdict: Verdict) -> char {
+fn verdict_mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Holds => '+',
         Verdict::WithinTolerance => '~',
@@ -282,7 +284,7 @@ mod tests {
         let last = findings(&[Verdict::Holds, Verdict::WithinTolerance]);
         let matrix = ChoiceMatrix::of(&choices, vec![usual.clone(), last]).unwrap();
         let decided = "decided by edf: holds only within our tolerance under final; does not hold under initial";
-        assert_eq!(matrix.decided(), [(2, decided.to_owned())]);
+        assert_eq!(matrix.deciding_choices(), [(2, decided.to_owned())]);
         let text = matrix.text();
         assert!(text.contains("\n  1.   +   +  claim 1\n"), "{text}");
         assert!(text.contains("\n  2.   -  [~] claim 2\n"), "{text}");

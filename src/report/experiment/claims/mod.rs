@@ -19,10 +19,10 @@ use std::borrow::Cow;
 
 pub use account::Findings;
 pub use cells::Cells;
-pub use judge::{Judge, Number, just};
+pub use judge::{Judge, Number, exact_number};
 pub use matrix::{ChoiceMatrix, choices_html};
-pub use verdicts::verdicts;
-pub use written::{WrittenClaim, check, walk};
+pub use verdicts::judge_experiment;
+pub use written::{WrittenClaim, check_claims, walk_claims};
 
 /// A statement of a paper, in words and as comparisons.
 pub struct Claim<R> {
@@ -144,9 +144,9 @@ impl<R> Claim<R> {
         let weaker = self.weaker.as_ref().and_then(|weaker| {
             let mut judge = Judge::new(results);
             (weaker.compare)(&mut judge);
-            judge.weaker()
+            judge.weaker_verdict()
         });
-        judge.finding(weaker)
+        judge.into_finding(weaker)
     }
 }
 
@@ -160,7 +160,7 @@ impl Comparison {
             return Verdict::CannotBeTold;
         }
         let tolerated = self.margin + self.tolerance;
-        let (holds, is_tolerated, fails) = match self.interval() {
+        let (holds, is_tolerated, fails) = match self.half_interval() {
             Some(within) => (self.margin > within, tolerated > within, tolerated < -within),
             None => {
                 let holds = if self.strict { self.margin > 0.0 } else { self.margin >= -ROUNDING };
@@ -183,12 +183,12 @@ impl Comparison {
     }
 
     /// Half width of the confidence interval; None if the numbers have no random variation, or it is unknown.
-    fn interval(&self) -> Option<f64> {
+    fn half_interval(&self) -> Option<f64> {
         self.chance.filter(|chance| *chance > ROUNDING)
     }
 
     /// Amount by which it fails, with enough digits to differ from zero.
-    fn shortfall(&self) -> String {
+    fn shortfall_text(&self) -> String {
         match -self.margin {
             0.0 => "as both sides are equal".to_owned(),
             missing if missing.abs() < 0.00005 => format!("by {missing:.1e}"),
@@ -208,7 +208,7 @@ impl Verdict {
         matches!(self, Verdict::WithinTolerance | Verdict::DoesNotHold)
     }
 
-    pub fn words(self) -> &'static str {
+    pub fn verdict_words(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithinTolerance => "holds only within our tolerance",
@@ -221,24 +221,24 @@ impl Verdict {
 impl Finding {
     /// The decisive comparisons: all that fail, else all that cannot be told, else the one that
     /// needs most of its tolerance, else the closest one.
-    pub fn evidence(&self) -> Vec<&Comparison> {
+    pub fn decisive_comparisons(&self) -> Vec<&Comparison> {
         for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
-            let failing: Vec<_> = self.measured().filter(|one| one.verdict() == verdict).collect();
+            let failing: Vec<_> = self.measured_comparisons().filter(|one| one.verdict() == verdict).collect();
             if !failing.is_empty() {
                 return failing;
             }
         }
-        self.measured().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
+        self.measured_comparisons().min_by(|a, b| a.margin.total_cmp(&b.margin)).into_iter().collect()
     }
 
     /// Comparisons that are not vacuous.
-    fn measured(&self) -> impl Iterator<Item = &Comparison> {
+    fn measured_comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.comparisons.iter().filter(|one| !one.is_vacuous)
     }
 
     /// True if a comparison that names `named` falls the wrong way, by chance or not. Such a comparison must exist,
     /// even if its numbers are missing.
-    pub fn fails(&self, named: &str) -> bool {
+    pub fn fails_named(&self, named: &str) -> bool {
         let names = |text: &String| text.contains(named);
         let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
         assert!(all.any(names), "no comparison names {named}");
@@ -246,7 +246,7 @@ impl Finding {
     }
 
     /// Reasons for bounds, and for tolerances that are needed, each once.
-    fn tolerances(&self) -> Vec<&str> {
+    fn tolerance_reasons(&self) -> Vec<&str> {
         let mut reasons: Vec<&str> = Vec::new();
         for comparison in &self.comparisons {
             let why = match &comparison.ours {
@@ -278,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_shortfall_never_reads_as_zero() {
-        let of = |margin| comparison(margin, Ours::Nothing).shortfall();
+        let of = |margin| comparison(margin, Ours::Nothing).shortfall_text();
         assert_eq!(of(0.0), "as both sides are equal");
         assert_eq!(of(-0.5), "by 0.5000");
         assert_eq!(of(-0.00001), "by 1.0e-5");
@@ -291,28 +291,34 @@ mod tests {
 
     #[test]
     fn a_claim_is_as_strong_as_its_weakest_part() {
-        let holds: fn(&mut Judge<'_, ()>) = |judge| judge.below(&just(1.0), &just(2.0));
+        let holds: fn(&mut Judge<'_, ()>) = |judge| judge.expect_below(&exact_number(1.0), &exact_number(2.0));
         assert_eq!(judged(holds).verdict, Verdict::Holds);
         let bound = judged(|judge| {
-            judge.below(&just(1.0), &just(2.0));
-            judge.bound("close is 1 here", |judge| judge.below(&just(1.0), &just(2.0)));
+            judge.expect_below(&exact_number(1.0), &exact_number(2.0));
+            judge.with_bound("close is 1 here", |judge| judge.expect_below(&exact_number(1.0), &exact_number(2.0)));
         });
-        assert_eq!((bound.verdict, bound.tolerances()), (Verdict::WithinTolerance, vec!["close is 1 here"]));
-        let unused = judged(|judge| judge.slack("noise", |judge| judge.at_most(&just(1.0), &just(2.0), 1.0)));
-        assert_eq!((unused.verdict, unused.tolerances().len()), (Verdict::Holds, 0));
-        let used = judged(|judge| judge.slack("noise", |judge| judge.at_most(&just(2.5), &just(2.0), 1.0)));
-        assert_eq!((used.verdict, used.tolerances()), (Verdict::WithinTolerance, vec!["noise"]));
+        assert_eq!((bound.verdict, bound.tolerance_reasons()), (Verdict::WithinTolerance, vec!["close is 1 here"]));
+        let unused = judged(|judge| {
+            judge.with_slack("noise", |judge| judge.expect_at_most(&exact_number(1.0), &exact_number(2.0), 1.0))
+        });
+        assert_eq!((unused.verdict, unused.tolerance_reasons().len()), (Verdict::Holds, 0));
+        let used = judged(|judge| {
+            judge.with_slack("noise", |judge| judge.expect_at_most(&exact_number(2.5), &exact_number(2.0), 1.0))
+        });
+        assert_eq!((used.verdict, used.tolerance_reasons()), (Verdict::WithinTolerance, vec!["noise"]));
         // A bound that fails is named, too.
-        let failing = judged(|judge| judge.bound("much is 2", |judge| judge.below(&just(2.0), &just(1.0))));
-        assert_eq!((failing.verdict, failing.tolerances()), (Verdict::DoesNotHold, vec!["much is 2"]));
+        let failing = judged(|judge| {
+            judge.with_bound("much is 2", |judge| judge.expect_below(&exact_number(2.0), &exact_number(1.0)))
+        });
+        assert_eq!((failing.verdict, failing.tolerance_reasons()), (Verdict::DoesNotHold, vec!["much is 2"]));
         let missing = judged(|judge| {
-            judge.below(&just(1.0), &just(2.0));
-            judge.below(&Number::new("lost".to_owned(), None), &just(2.0));
+            judge.expect_below(&exact_number(1.0), &exact_number(2.0));
+            judge.expect_below(&Number::new("lost".to_owned(), None), &exact_number(2.0));
         });
         assert_eq!(missing.verdict, Verdict::CannotBeTold);
         let fails = judged(|judge| {
-            judge.untold("no log");
-            judge.below(&just(3.0), &just(2.0));
+            judge.not_judged("no log");
+            judge.expect_below(&exact_number(3.0), &exact_number(2.0));
         });
         assert_eq!(fails.verdict, Verdict::DoesNotHold);
         assert_eq!(judged(|_| {}).verdict, Verdict::CannotBeTold);
@@ -326,10 +332,10 @@ mod tests {
             text: "a is above 2",
             says: &[],
             note: None,
-            compare: |judge: &mut Judge<'_, f64>| judge.below(&just(2.0), &just(*judge.results)),
+            compare: |judge: &mut Judge<'_, f64>| judge.expect_below(&exact_number(2.0), &exact_number(*judge.results)),
             weaker: Some(Weaker {
                 text: "a is above 1",
-                compare: |judge| judge.below(&just(1.0), &just(*judge.results)),
+                compare: |judge| judge.expect_below(&exact_number(1.0), &exact_number(*judge.results)),
             }),
         };
         let finding = claim.judge(&1.5);

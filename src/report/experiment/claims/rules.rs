@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Comparison, Judge, Number, Part, Verdict, just};
+use super::{Comparison, Judge, Number, Part, Verdict, exact_number};
 
 /// "About", "around", "roughly" before a printed number: within a fifth of it.
 const ABOUT: f64 = 0.2;
@@ -59,19 +59,19 @@ impl Counts {
                 Verdict::CannotBeTold => counts.untold += 1,
                 Verdict::DoesNotHold => {
                     counts.failed += 1;
-                    counts.significantly += usize::from(one.interval().is_some());
+                    counts.significantly += usize::from(one.half_interval().is_some());
                 }
             }
         }
         counts
     }
 
-    pub fn all(self) -> usize {
+    pub fn all_comparisons(self) -> usize {
         self.held + self.failed + self.untold + self.vacuous
     }
 
     /// Verdict of a part with these comparisons. None if all are vacuous.
-    fn verdict(self, is_general: bool) -> Option<Verdict> {
+    fn part_verdict(self, is_general: bool) -> Option<Verdict> {
         let counted = self.held + self.failed + self.untold;
         let allowed = if is_general { EXCEPTIONS_MAX * counted as f64 } else { 0.0 };
         let is_most = self.held as f64 > MAJORITY * counted as f64;
@@ -89,7 +89,7 @@ impl Counts {
 pub(super) fn verdict_of(comparisons: &[Comparison]) -> Option<Verdict> {
     let mut parts: BTreeMap<Part, Vec<&Comparison>> = BTreeMap::new();
     comparisons.iter().for_each(|one| parts.entry(one.part).or_default().push(one));
-    let verdicts = parts.iter().filter_map(|(part, all)| Counts::of(all.iter().copied()).verdict(part.is_general));
+    let verdicts = parts.iter().filter_map(|(part, all)| Counts::of(all.iter().copied()).part_verdict(part.is_general));
     verdicts.max().or((!comparisons.is_empty()).then_some(Verdict::CannotBeTold))
 }
 
@@ -105,45 +105,47 @@ pub(super) fn decisive_sample(margin: f64, pulls: &[f64]) -> Option<usize> {
 
 impl<R> Judge<'_, R> {
     /// Compares: a number is about the one that the source prints.
-    pub fn about(&mut self, number: &Number, printed: f64) {
-        self.bound(ABOUT_WORDS, |judge| judge.at_most(&number.distance(&just(printed)), &just(ABOUT * printed), 0.0));
+    pub fn expect_about(&mut self, number: &Number, printed: f64) {
+        self.with_bound(ABOUT_WORDS, |judge| {
+            judge.expect_at_most(&number.distance(&exact_number(printed)), &exact_number(ABOUT * printed), 0.0)
+        });
     }
 
     /// Compares: a number agrees with the one that the source prints of other draws.
-    pub fn agrees(&mut self, number: &Number, printed: f64) {
-        let apart = number.distance(&just(printed));
-        self.bound(AGREES_WORDS, |judge| judge.at_most(&apart, &just(AGREES * printed), 0.0));
+    pub fn expect_agreement(&mut self, number: &Number, printed: f64) {
+        let apart = number.distance(&exact_number(printed));
+        self.with_bound(AGREES_WORDS, |judge| judge.expect_at_most(&apart, &exact_number(AGREES * printed), 0.0));
     }
 
     /// Compares: a number is almost the one that the source names.
-    pub fn almost(&mut self, number: &Number, named: f64) {
-        self.bound(ALMOST_WORDS, |judge| {
-            judge.at_most(&just((1.0 - ALMOST) * named), number, 0.0);
-            judge.at_most(number, &just(named), 0.0);
+    pub fn expect_almost(&mut self, number: &Number, named: f64) {
+        self.with_bound(ALMOST_WORDS, |judge| {
+            judge.expect_at_most(&exact_number((1.0 - ALMOST) * named), number, 0.0);
+            judge.expect_at_most(number, &exact_number(named), 0.0);
         });
     }
 
     /// Compares: two numbers of a figure are close, beside the range of all its numbers.
     pub fn close(&mut self, one: &Number, other: &Number, figure: &[Number]) {
         let most = close_limit(figure);
-        self.bound(CLOSE_WORDS, |judge| judge.at_most(&one.distance(other), &most, 0.0));
+        self.with_bound(CLOSE_WORDS, |judge| judge.expect_at_most(&one.distance(other), &most, 0.0));
     }
 
     /// Compares: a number of a figure is not above another one, or close to it.
-    pub fn not_above(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+    pub fn expect_not_above(&mut self, one: &Number, other: &Number, figure: &[Number]) {
         let limit = close_limit(figure).value.unwrap_or(0.0);
-        self.slack(CLOSE_WORDS, |judge| judge.at_most(one, other, limit));
+        self.with_slack(CLOSE_WORDS, |judge| judge.expect_at_most(one, other, limit));
     }
 
     /// Compares: two numbers of a figure are not close.
-    pub fn apart(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+    pub fn expect_apart(&mut self, one: &Number, other: &Number, figure: &[Number]) {
         let least = close_limit(figure);
-        self.bound(CLOSE_WORDS, |judge| judge.below(&least, &one.distance(other)));
+        self.with_bound(CLOSE_WORDS, |judge| judge.expect_below(&least, &one.distance(other)));
     }
 
     /// Compares for settings in general: some may fail.
-    pub fn generally(&mut self, compare: impl FnOnce(&mut Self)) {
-        self.general_part(|judge| judge.slack(GENERALLY_WORDS, compare));
+    pub fn compare_generally(&mut self, compare: impl FnOnce(&mut Self)) {
+        self.general_part(|judge| judge.with_slack(GENERALLY_WORDS, compare));
     }
 }
 
@@ -185,7 +187,7 @@ mod tests {
 
     fn verdict_against_one(number: &Number, tolerance: f64) -> Verdict {
         let mut judge = Judge::new(&());
-        judge.at_most(number, &just(1.0), tolerance);
+        judge.expect_at_most(number, &exact_number(1.0), tolerance);
         judge.comparisons[0].verdict()
     }
 
@@ -216,51 +218,55 @@ mod tests {
             assert_eq!(verdict_against_one(&noisy(mean, 0.1), 0.3), verdict, "{mean}");
         }
         // Equality of exact numbers stays exact, with and without a tolerance.
-        assert_eq!(verdict_against_one(&just(1.0), 0.0), Verdict::Holds);
-        assert_eq!(verdict_against_one(&just(1.25), 0.25), Verdict::WithinTolerance);
-        assert_eq!(verdict_against_one(&just(1.26), 0.25), Verdict::DoesNotHold);
+        assert_eq!(verdict_against_one(&exact_number(1.0), 0.0), Verdict::Holds);
+        assert_eq!(verdict_against_one(&exact_number(1.25), 0.25), Verdict::WithinTolerance);
+        assert_eq!(verdict_against_one(&exact_number(1.26), 0.25), Verdict::DoesNotHold);
     }
 
     #[test]
     fn nothing_compared_with_nothing_is_vacuous() {
         let none = || Number::mean("none".to_owned(), &[0.0, 0.0, 0.0]);
         let mut judge = Judge::new(&());
-        judge.below(&none(), &none().times(2.0));
-        judge.at_most(&none(), &just(0.0), 0.0);
+        judge.expect_below(&none(), &none().times(2.0));
+        judge.expect_at_most(&none(), &exact_number(0.0), 0.0);
         let vacuous: Vec<bool> = judge.comparisons.iter().map(|one| one.is_vacuous).collect();
         assert_eq!(vacuous, [true, false], "that a number is 0 says something");
-        assert_eq!(judge.finding(None).verdict, Verdict::Holds);
+        assert_eq!(judge.into_finding(None).verdict, Verdict::Holds);
         let mut judge = Judge::new(&());
-        judge.below(&none(), &none());
-        let finding = judge.finding(None);
+        judge.expect_below(&none(), &none());
+        let finding = judge.into_finding(None);
         assert_eq!(finding.verdict, Verdict::CannotBeTold);
-        assert!(finding.lines().iter().any(|line| line.starts_with("vacuous: 0 = 0")), "{:?}", finding.lines());
+        assert!(
+            finding.finding_lines().iter().any(|line| line.starts_with("vacuous: 0 = 0")),
+            "{:?}",
+            finding.finding_lines()
+        );
     }
 
     #[test]
     fn one_near_tie_does_not_make_a_claim_undecidable() {
         let with_ties = |ties: usize| {
             let mut judge = Judge::new(&());
-            (0..2).for_each(|_| judge.below(&noisy(0.5, 0.1), &just(1.0)));
-            (0..ties).for_each(|_| judge.below(&noisy(1.01, 0.1), &just(1.0)));
-            judge.finding(None)
+            (0..2).for_each(|_| judge.expect_below(&noisy(0.5, 0.1), &exact_number(1.0)));
+            (0..ties).for_each(|_| judge.expect_below(&noisy(1.01, 0.1), &exact_number(1.0)));
+            judge.into_finding(None)
         };
         assert_eq!(with_ties(1).verdict, Verdict::Holds);
-        assert_eq!(with_ties(1).lines()[1], "2 of 3 comparisons hold, 1 cannot be told");
+        assert_eq!(with_ties(1).finding_lines()[1], "2 of 3 comparisons hold, 1 cannot be told");
         assert_eq!(with_ties(2).verdict, Verdict::CannotBeTold, "half is no majority");
         let failing = judged(|judge| {
-            (0..9).for_each(|_| judge.below(&just(0.5), &just(1.0)));
-            judge.below(&noisy(1.5, 0.1), &just(1.0));
+            (0..9).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
+            judge.expect_below(&noisy(1.5, 0.1), &exact_number(1.0));
         });
         assert_eq!(failing.verdict, Verdict::DoesNotHold);
-        assert_eq!(failing.lines()[1], "9 of 10 comparisons hold, 1 fails significantly");
+        assert_eq!(failing.finding_lines()[1], "9 of 10 comparisons hold, 1 fails significantly");
     }
 
     #[test]
     fn each_part_needs_a_majority_of_its_own() {
         let finding = judged(|judge| {
-            (0..9).for_each(|_| judge.below(&just(0.5), &just(1.0)));
-            judge.part(|judge| judge.below(&noisy(1.01, 0.1), &just(1.0)));
+            (0..9).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
+            judge.separate_part(|judge| judge.expect_below(&noisy(1.01, 0.1), &exact_number(1.0)));
         });
         assert_eq!(finding.verdict, Verdict::CannotBeTold);
     }
@@ -269,16 +275,20 @@ mod tests {
     fn generally_allows_a_quarter_of_exceptions() {
         let with_exceptions = |exceptions: usize| {
             let mut judge = Judge::new(&());
-            judge.generally(|judge| {
-                (0..8 - exceptions).for_each(|_| judge.below(&just(0.5), &just(1.0)));
-                (0..exceptions).for_each(|_| judge.below(&just(1.5), &just(1.0)));
+            judge.compare_generally(|judge| {
+                (0..8 - exceptions).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
+                (0..exceptions).for_each(|_| judge.expect_below(&exact_number(1.5), &exact_number(1.0)));
             });
-            judge.finding(None)
+            judge.into_finding(None)
         };
         assert_eq!(with_exceptions(0).verdict, Verdict::Holds);
         let two = with_exceptions(2);
         assert_eq!(two.verdict, Verdict::WithinTolerance);
-        assert!(two.lines().contains(&format!("our tolerance: {GENERALLY_WORDS}")), "{:?}", two.lines());
+        assert!(
+            two.finding_lines().contains(&format!("our tolerance: {GENERALLY_WORDS}")),
+            "{:?}",
+            two.finding_lines()
+        );
         assert_eq!(with_exceptions(3).verdict, Verdict::DoesNotHold);
     }
 
@@ -286,22 +296,22 @@ mod tests {
     fn words_of_sources_have_one_rule_each() {
         let about = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.about(&Number::new("n".to_owned(), Some(value)), 5.0);
-            judge.finding(None).verdict
+            judge.expect_about(&Number::new("n".to_owned(), Some(value)), 5.0);
+            judge.into_finding(None).verdict
         };
         assert_eq!([4.0, 6.0].map(about), [Verdict::WithinTolerance; 2]);
         assert_eq!([3.9, 6.1].map(about), [Verdict::DoesNotHold; 2]);
         let agrees = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.agrees(&Number::new("n".to_owned(), Some(value)), 5.0);
-            judge.finding(None).verdict
+            judge.expect_agreement(&Number::new("n".to_owned(), Some(value)), 5.0);
+            judge.into_finding(None).verdict
         };
         assert_eq!([4.5, 5.5].map(agrees), [Verdict::WithinTolerance; 2]);
         assert_eq!([4.4, 5.6].map(agrees), [Verdict::DoesNotHold; 2]);
         let almost = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.almost(&Number::new("n".to_owned(), Some(value)), 2.0);
-            judge.finding(None).verdict
+            judge.expect_almost(&Number::new("n".to_owned(), Some(value)), 2.0);
+            judge.into_finding(None).verdict
         };
         assert_eq!([1.8, 2.0].map(almost), [Verdict::WithinTolerance; 2]);
         assert_eq!([1.79, 2.01].map(almost), [Verdict::DoesNotHold; 2]);
@@ -309,18 +319,18 @@ mod tests {
             let number = |value: f64| Number::new("n".to_owned(), Some(value));
             let mut judge = Judge::new(&());
             judge.close(&number(1.0), &number(1.0 + apart), &[number(0.0), number(2.0)]);
-            judge.finding(None).verdict
+            judge.into_finding(None).verdict
         };
         assert_eq!(close(0.1), Verdict::WithinTolerance);
         assert_eq!(close(0.11), Verdict::DoesNotHold);
         let mut judge = Judge::new(&());
-        judge.apart(&just(1.0), &just(1.11), &[just(0.0), just(2.0)]);
-        judge.apart(&just(1.0), &just(1.09), &[just(0.0), just(2.0)]);
+        judge.expect_apart(&exact_number(1.0), &exact_number(1.11), &[exact_number(0.0), exact_number(2.0)]);
+        judge.expect_apart(&exact_number(1.0), &exact_number(1.09), &[exact_number(0.0), exact_number(2.0)]);
         let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
         assert_eq!(verdicts, [Verdict::WithinTolerance, Verdict::DoesNotHold]);
         let mut judge = Judge::new(&());
         for one in [0.9, 1.09, 1.11] {
-            judge.not_above(&just(one), &just(1.0), &[just(0.0), just(2.0)]);
+            judge.expect_not_above(&exact_number(one), &exact_number(1.0), &[exact_number(0.0), exact_number(2.0)]);
         }
         let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
         assert_eq!(verdicts, [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold]);
@@ -333,15 +343,15 @@ mod tests {
             let names = (1..=samples.len()).map(|number| format!("trace {number}")).collect();
             let number = Number::mean("D".to_owned(), samples).with_names(names);
             let mut judge = Judge::new(&());
-            judge.below(&number, &just(2.0));
-            judge.finding(None)
+            judge.expect_below(&number, &exact_number(2.0));
+            judge.into_finding(None)
         };
         assert_eq!(finding(&samples).comparisons[0].outlier, None);
         samples[7] = 40.0;
         let outlier = finding(&samples);
         assert_eq!(outlier.verdict, Verdict::CannotBeTold);
         let line = "trace 8, one of 10, decides: D = 4.9200 < 2; without it 1.0222 < 2";
-        assert!(outlier.lines().contains(&line.to_owned()), "{:?}", outlier.lines());
+        assert!(outlier.finding_lines().contains(&line.to_owned()), "{:?}", outlier.finding_lines());
         // Two of them, or a large one that changes nothing, are no such case.
         samples[3] = 40.0;
         assert_eq!(finding(&samples).comparisons[0].outlier, None);

@@ -11,7 +11,7 @@ use super::account::{Findings, JudgedClaim};
 /// so that numbers are compared seed by seed.
 ///
 /// Cost: O(rows * (metrics + axes * (values of an axis + log rows)) + numbers in comparisons * seeds).
-pub fn verdicts(experiment: &Experiment, rows: &[RunRow]) -> Option<Findings> {
+pub fn judge_experiment(experiment: &Experiment, rows: &[RunRow]) -> Option<Findings> {
     if experiment.claims.is_empty() {
         return None;
     }

@@ -11,12 +11,12 @@
 use std::collections::BTreeSet;
 
 use super::Judge;
-use super::account::{JudgedClaim, said};
+use super::account::{JudgedClaim, quoted_source};
 use super::cells::{Cells, Point};
 use super::formula::{Each, Formula, Term};
 use hansa_sim::settings::{
-    Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key, printable,
-    quoted,
+    Diagnostic, Diagnostics, Field, Form, Layout, List, Location, Maybe, Number, Shape, Text, Walk, key,
+    make_printable, quote_text,
 };
 
 /// A claim as written in a file.
@@ -80,7 +80,7 @@ struct Meant<T> {
 }
 
 impl<T> Form<Parsed<T>> for Meant<T> {
-    fn read(&self, field: &Field<'_>) -> Option<Parsed<T>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Parsed<T>> {
         let text = field.text(self.what)?;
         match (self.parse)(text) {
             Ok(meaning) => Some(Parsed { text: text.to_owned(), meaning, location: field.location() }),
@@ -91,23 +91,24 @@ impl<T> Form<Parsed<T>> for Meant<T> {
         }
     }
 
-    fn text(&self, value: &Parsed<T>) -> Option<String> {
-        Some(quoted(&value.text))
+    fn toml_text(&self, value: &Parsed<T>) -> Option<String> {
+        Some(quote_text(&value.text))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Text { what: self.what, pattern: None, example: self.example }
     }
 }
 
-const EACH: Meant<Each> = Meant { what: "values of an axis", example: "load >= 1", parse: Each::parse };
+const EACH: Meant<Each> = Meant { what: "values of an axis", example: "load >= 1", parse: Each::parse_each };
 const FORMULA: Meant<Formula> =
-    Meant { what: "a comparison of metrics", example: "value(pvr) > value(fifo)", parse: Formula::parse };
-const TERM: Meant<Term> = Meant { what: "a metric with its settings", example: "value(pvr, 1.1)", parse: Term::parse };
+    Meant { what: "a comparison of metrics", example: "value(pvr) > value(fifo)", parse: Formula::parse_formula };
+const TERM: Meant<Term> =
+    Meant { what: "a metric with its settings", example: "value(pvr, 1.1)", parse: Term::parse_term };
 const SLACK: Number = Number::from(0.0, f64::MAX, "a number of at least 0");
 
 /// Walks the claims of a file.
-pub fn walk(claims: &mut Vec<WrittenClaim>, w: &mut dyn Walk) {
+pub fn walk_claims(claims: &mut Vec<WrittenClaim>, w: &mut dyn Walk) {
     let claim = key("claim", "").means("statements that the results are judged by").each("a table with a claim");
     w.rows(claim, Layout::Sections("claim"), claims, WrittenClaim::default, |claim, w| {
         let text = key("text", "").means("the statement in short").need("a text");
@@ -160,7 +161,7 @@ impl Part {
         w.set(slack, &mut self.slack, SLACK);
     }
 
-    fn each(&self) -> Vec<Each> {
+    fn each_meanings(&self) -> Vec<Each> {
         self.each.iter().map(|each| each.meaning.clone()).collect()
     }
 
@@ -175,16 +176,16 @@ impl Part {
         }
         // Each line is checked by itself first, so that a fault is shown where it is.
         for one in &self.each {
-            if let Err(wrong) = cells.points(std::slice::from_ref(&one.meaning)) {
+            if let Err(wrong) = cells.list_points(std::slice::from_ref(&one.meaning)) {
                 return complain(one.location, "claim.each", wrong);
             }
         }
-        let points = match cells.points(&self.each()) {
+        let points = match cells.list_points(&self.each_meanings()) {
             Ok(points) => points,
             Err(wrong) => return complain(self.each[0].location, "claim.each", wrong),
         };
         for formula in &self.compare {
-            if let Some(wrong) = points.iter().find_map(|point| cells.sides(&formula.meaning, point).err()) {
+            if let Some(wrong) = points.iter().find_map(|point| cells.formula_sides(&formula.meaning, point).err()) {
                 complain(formula.location, "claim.compare", wrong);
             }
         }
@@ -193,16 +194,16 @@ impl Part {
     fn judge(&self, judge: &mut Judge<'_, Cells<'_>>) {
         let compare = |judge: &mut Judge<'_, Cells<'_>>| {
             // Errors were reported when the file was read.
-            let points = judge.results.points(&self.each()).unwrap_or_default();
+            let points = judge.results.list_points(&self.each_meanings()).unwrap_or_default();
             for formula in &self.compare {
-                judge.part(|judge| compare_at(judge, &formula.meaning, &points, self.slack));
+                judge.separate_part(|judge| compare_at(judge, &formula.meaning, &points, self.slack));
             }
         };
         let before = (judge.comparisons.len(), judge.missing.len());
         match self.ours.clone() {
             None => compare(judge),
-            Some(why) if self.slack > 0.0 => judge.slack(why, compare),
-            Some(why) => judge.bound(why, compare),
+            Some(why) if self.slack > 0.0 => judge.with_slack(why, compare),
+            Some(why) => judge.with_bound(why, compare),
         }
         // A comparison that does not depend on a name of `each` counts once.
         keep_first(&mut judge.comparisons, before.0, |one| &one.text);
@@ -218,8 +219,8 @@ impl Part {
 /// Makes a comparison at each of these points; it is left out beyond the last value of an axis.
 fn compare_at(judge: &mut Judge<'_, Cells<'_>>, formula: &Formula, points: &[Point], slack: f64) {
     for point in points {
-        if let Ok(Some((left, right))) = judge.results.sides(formula, point) {
-            judge.compare(&left, &right, slack, formula.is_strict);
+        if let Ok(Some((left, right))) = judge.results.formula_sides(formula, point) {
+            judge.compare_numbers(&left, &right, slack, formula.is_strict);
         }
     }
 }
@@ -234,33 +235,33 @@ fn keep_first<T>(items: &mut Vec<T>, from: usize, text: impl Fn(&T) -> &String) 
 
 impl WrittenClaim {
     /// All groups of comparisons; the first may be missing if there are others.
-    fn parts(&self) -> impl Iterator<Item = &Part> {
+    fn all_parts(&self) -> impl Iterator<Item = &Part> {
         let first = Some(&self.first).filter(|first| self.parts.is_empty() || !first.is_empty());
         first.into_iter().chain(&self.parts)
     }
 
     pub fn judge(&self, number: u32, cells: &Cells<'_>) -> JudgedClaim {
         let mut judge = Judge::new(cells);
-        self.parts().for_each(|part| part.judge(&mut judge));
+        self.all_parts().for_each(|part| part.judge(&mut judge));
         for Printed { ours, paper } in &self.numbers {
             let Some(ours) = ours else { continue };
-            if let Ok(Some(number)) = cells.number(&ours.meaning, &Default::default()) {
-                judge.beside(number.name.clone(), one_line(paper.as_deref().unwrap_or_default()), &number);
+            if let Ok(Some(number)) = cells.term_number(&ours.meaning, &Default::default()) {
+                judge.show_beside(number.name.clone(), one_line(paper.as_deref().unwrap_or_default()), &number);
             }
         }
         let weaker = self.weaker.as_ref().and_then(|weaker| {
             let mut judge = Judge::new(cells);
             weaker.part.judge(&mut judge);
-            judge.weaker()
+            judge.weaker_verdict()
         });
         if let Some(remark) = &self.remark {
-            judge.remark(one_line(remark));
+            judge.add_remark(one_line(remark));
         }
-        let finding = judge.finding(weaker);
+        let finding = judge.into_finding(weaker);
         let words = |source: &Source| {
             let place = source.place.as_deref().unwrap_or_default();
-            let sense = source.sense.as_ref().map(|sense| one_line(&said(place, sense, false)));
-            source.quote.as_ref().map(|quote| one_line(&said(place, quote, true))).into_iter().chain(sense)
+            let sense = source.sense.as_ref().map(|sense| one_line(&quoted_source(place, sense, false)));
+            source.quote.as_ref().map(|quote| one_line(&quoted_source(place, quote, true))).into_iter().chain(sense)
         };
         JudgedClaim {
             number,
@@ -275,11 +276,11 @@ impl WrittenClaim {
 
 /// A text of a file on one line, without characters that steer a terminal or reverse the text around them.
 fn one_line(text: &str) -> String {
-    printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    make_printable(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Reports what the claims at these locations lack, and what they name and the experiment does not have.
-pub fn check(
+pub fn check_claims(
     claims: &[WrittenClaim],
     locations: impl Iterator<Item = Location>,
     cells: &Cells<'_>,
@@ -287,12 +288,12 @@ pub fn check(
 ) {
     for (claim, location) in claims.iter().zip(locations) {
         let weaker = claim.weaker.iter().map(|weaker| &weaker.part);
-        claim.parts().chain(weaker).for_each(|part| part.check(location, cells, diagnostics));
+        claim.all_parts().chain(weaker).for_each(|part| part.check(location, cells, diagnostics));
         if claim.says.iter().any(|source| source.quote.is_none() && source.sense.is_none()) {
             diagnostics.add(Diagnostic::new(location, "claim.says", "expected a `quote` or a `sense` in each"));
         }
         for ours in claim.numbers.iter().filter_map(|number| number.ours.as_ref()) {
-            if let Err(wrong) = cells.number(&ours.meaning, &Default::default()) {
+            if let Err(wrong) = cells.term_number(&ours.meaning, &Default::default()) {
                 diagnostics.add(Diagnostic::new(ours.location, "claim.numbers.ours", wrong));
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::jobs::{JobLine, SECOND};
-use super::letter;
+use super::run_letter;
 use crate::experiment::job_classes::{cores_class, run_time_class};
 
 /// A group of jobs that ended in both results. Means are in seconds.
@@ -35,7 +35,7 @@ struct Turnarounds {
 
 /// Divides the jobs that ended in the first result and in `run`; a division of a single group is left out. O(jobs log
 /// jobs).
-pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
+pub(super) fn divide_jobs(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
     let pairs: Vec<(&JobLine, &JobLine)> =
         pairs.iter().copied().filter(|(first, here)| first.counts && here.counts).collect();
     let is_whole = |(first, here): &(&JobLine, &JobLine)| !first.was_killed && !here.was_killed;
@@ -47,33 +47,35 @@ pub(super) fn divisions(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Divis
     let by_end = |first: &JobLine, here: &JobLine| {
         let label = match (first.was_killed, here.was_killed) {
             (false, false) => "finished in both".to_owned(),
-            (true, false) => format!("killed in {} only", letter(0)),
-            (false, true) => format!("killed in {} only", letter(run)),
+            (true, false) => format!("killed in {} only", run_letter(0)),
+            (false, true) => format!("killed in {} only", run_letter(run)),
             (true, true) => "killed in both".to_owned(),
         };
         Some((u64::from(first.was_killed) + 2 * u64::from(here.was_killed), label))
     };
-    let mut users = Division::of("user", &whole, by_user);
+    let mut users = Division::group_jobs("user", &whole, by_user);
     users.groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
     let divisions = [
         users,
-        Division::of("cores", &whole, by_cores),
-        Division::of("run time in A", &whole, by_run_time),
-        Division::of("end", &pairs, by_end),
+        Division::group_jobs("cores", &whole, by_cores),
+        Division::group_jobs("run time in A", &whole, by_run_time),
+        Division::group_jobs("end", &pairs, by_end),
     ];
     divisions.into_iter().filter(|division| division.groups.len() > 1).collect()
 }
 
 impl Division {
     /// Groups by the rank and label of a job; jobs without one are left out.
-    fn of(
+    fn group_jobs(
         name: &'static str,
         pairs: &[(&JobLine, &JobLine)],
         class: impl Fn(&JobLine, &JobLine) -> Option<(u64, String)>,
     ) -> Division {
         let mut groups: BTreeMap<(u64, String), Vec<Turnarounds>> = BTreeMap::new();
         for (first, here) in pairs {
-            if let (Some(class), Some(one), Some(other)) = (class(first, here), first.turnaround(), here.turnaround()) {
+            if let (Some(class), Some(one), Some(other)) =
+                (class(first, here), first.turnaround_micros(), here.turnaround_micros())
+            {
                 groups.entry(class).or_default().push(Turnarounds { first: one, here: other });
             }
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Side;
-use super::groups::{Division, divisions};
+use super::groups::{Division, divide_jobs};
 use crate::{Better, JobEnd, JobOutcome, RunOutcomes};
 
 /// The number of jobs that are listed with the largest changes.
@@ -99,26 +99,28 @@ impl JobReader {
     }
 
     /// Takes the next row; an error says what is wrong with it. `topology` is the name of the result's topology.
-    pub fn take(&mut self, row: &[String], topology: &str) -> Result<(), String> {
+    pub fn take_row(&mut self, row: &[String], topology: &str) -> Result<(), String> {
         if row.len() != self.width {
             return Err(format!("expected {} cells, but there are {}", self.width, row.len()));
         }
-        let whole = |column: usize, what: &str| row[column].parse::<u64>().map_err(|_| wrong(what, &row[column]));
+        let whole =
+            |column: usize, what: &str| row[column].parse::<u64>().map_err(|_| wrong_number(what, &row[column]));
         let maybe = |column: usize| Some(row[column].as_str()).filter(|cell| !cell.is_empty());
         let time = |column: usize, what: &str| {
-            maybe(column).map(|cell| micros(cell).ok_or_else(|| wrong(what, cell))).transpose()
+            maybe(column).map(|cell| parse_micros(cell).ok_or_else(|| wrong_number(what, cell))).transpose()
         };
         let suffix = row[self.workload].strip_prefix(topology).and_then(|rest| rest.strip_prefix('.'));
         let workload = suffix.and_then(|number| number.parse().ok()).unwrap_or(1);
         let submitted = time(self.submitted, "submission_time")?;
-        let value = maybe(self.value).map(|cell| cell.parse::<f64>().map_err(|_| wrong("value", cell))).transpose()?;
+        let value =
+            maybe(self.value).map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell))).transpose()?;
         self.table.jobs.push(JobLine {
             log: (workload, whole(self.number, "job_id")?),
             run: whole(self.run_number, "job")?,
             user: row[self.user].clone(),
             name: row[self.name].clone(),
             logged: (None, None),
-            submitted: submitted.ok_or_else(|| wrong("submission_time", ""))?,
+            submitted: submitted.ok_or_else(|| wrong_number("submission_time", ""))?,
             cores: maybe(self.cores).map(|_| whole(self.cores, "requested_number_of_resources")).transpose()?,
             walltime: time(self.walltime, "requested_time")?,
             worth: row[self.worth].clone(),
@@ -153,13 +155,13 @@ fn end_of(state: &str) -> JobEnd {
     }
 }
 
-fn wrong(column: &str, cell: &str) -> String {
+fn wrong_number(column: &str, cell: &str) -> String {
     let found: String = cell.chars().take(40).collect();
     format!("column `{column}`: expected a number, found `{found}`")
 }
 
 /// Seconds as written in tables, in microseconds.
-fn micros(cell: &str) -> Option<i64> {
+fn parse_micros(cell: &str) -> Option<i64> {
     let seconds = cell.parse::<f64>().ok().filter(|seconds| (0.0..1e12).contains(seconds))?;
     Some((seconds * SECOND).round() as i64)
 }
@@ -173,14 +175,14 @@ impl JobLine {
     }
 
     /// Time from submission to end; None if it has not ended.
-    pub(super) fn turnaround(&self) -> Option<i64> {
+    pub(super) fn turnaround_micros(&self) -> Option<i64> {
         Some(self.ended? - self.submitted).filter(|_| self.has_ended)
     }
 }
 
 impl JobTable {
     /// Outcomes of the jobs, without users and groups of a log. O(jobs log users).
-    pub fn outcomes(&self, time_of_day: Option<u64>) -> RunOutcomes {
+    pub fn run_outcomes(&self, time_of_day: Option<u64>) -> RunOutcomes {
         let mut users: Vec<String> = self.jobs.iter().map(|job| job.user.clone()).collect();
         users.sort_unstable();
         users.dedup();
@@ -210,7 +212,7 @@ impl JobTable {
     }
 
     /// The least and the largest number, in words; None without jobs.
-    pub fn numbers(&self) -> Option<String> {
+    pub fn number_range(&self) -> Option<String> {
         let numbers = || self.jobs.iter().map(|job| job.log.1);
         let least = numbers().min()?;
         let largest = numbers().max()?;
@@ -315,7 +317,7 @@ impl Matching {
     }
 
     /// Compares the jobs of two results. O(jobs log jobs).
-    pub fn changes(self, first: &Side, run: usize, here: &Side) -> JobChanges {
+    pub fn compare_jobs(self, first: &Side, run: usize, here: &Side) -> JobChanges {
         let by_number: BTreeMap<(u32, u64), &JobLine> =
             first.jobs.jobs.iter().map(|job| (self.key(job), job)).collect();
         let mut pairs: Vec<(&JobLine, &JobLine)> = Vec::new();
@@ -334,7 +336,7 @@ impl Matching {
             let both = counted().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
             both.collect()
         };
-        let mut sorted = times(&JobLine::turnaround);
+        let mut sorted = times(&JobLine::turnaround_micros);
         sorted.sort_unstable_by(f64::total_cmp);
         let values = counted().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
         let quantities = [
@@ -351,16 +353,16 @@ impl Matching {
             ended_only_first: count(&|(a, b)| a.has_ended && !b.has_ended),
             ended_only_here: count(&|(a, b)| !a.has_ended && b.has_ended),
             quantities: quantities.into_iter().flatten().collect(),
-            largest: largest(&pairs, several),
-            divisions: divisions(&pairs, run),
+            largest: largest_changes(&pairs, several),
+            divisions: divide_jobs(&pairs, run),
             sorted,
         }
     }
 }
 
 /// The jobs whose turnaround changed most, in order of that; equal changes in order of numbers.
-fn largest(pairs: &[(&JobLine, &JobLine)], several: bool) -> Vec<Change> {
-    let both = pairs.iter().filter_map(|(a, b)| Some((a.turnaround()?, b.turnaround()?, *a)));
+fn largest_changes(pairs: &[(&JobLine, &JobLine)], several: bool) -> Vec<Change> {
+    let both = pairs.iter().filter_map(|(a, b)| Some((a.turnaround_micros()?, b.turnaround_micros()?, *a)));
     let mut changed: Vec<(i64, i64, &JobLine)> = both.filter(|(a, b, _)| a != b).collect();
     changed.sort_unstable_by_key(|(a, b, job)| (std::cmp::Reverse((b - a).abs()), job.log, job.run));
     changed.truncate(LARGEST);

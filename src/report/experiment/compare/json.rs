@@ -5,33 +5,33 @@ use serde_json::{Map, Value, json};
 use super::groups::{Division, Group};
 use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::text::ratio_digits;
-use super::{Comparison, LogComparison, MetricRow, Side, letter};
+use super::{Comparison, LogComparison, MetricRow, Side, run_letter};
 use crate::Better;
 use crate::experiment::answer::Answer;
 
 impl Comparison {
     /// The whole comparison. Lists of values are in the order of `results`.
     pub fn json(&self) -> Value {
-        let results: Vec<Value> = self.sides.iter().enumerate().map(|(run, side)| result(run, side)).collect();
+        let results: Vec<Value> = self.sides.iter().enumerate().map(|(run, side)| result_json(run, side)).collect();
         let settings: Vec<Value> =
             self.settings.iter().map(|setting| json!({ "key": setting.key, "values": setting.values })).collect();
-        let verdicts: Vec<String> = (1..self.sides.len()).map(|run| self.verdict(run)).collect();
-        let logs = self.sides.iter().enumerate().filter_map(|(run, side)| log(run, &side.log));
+        let verdicts: Vec<String> = (1..self.sides.len()).map(|run| self.verdict_sentence(run)).collect();
+        let logs = self.sides.iter().enumerate().filter_map(|(run, side)| log_json(run, &side.log));
         json!({
             "results": results,
             "answer": self.answer.as_ref().map(Answer::json),
             "verdicts": verdicts,
             "notes": self.notes,
             "settings": settings,
-            "metrics": self.metrics.iter().map(|row| self.metric(row)).collect::<Vec<_>>(),
+            "metrics": self.metrics.iter().map(|row| self.metric_json(row)).collect::<Vec<_>>(),
             "absent": self.absent,
-            "jobs": self.changes.iter().map(jobs).collect::<Vec<_>>(),
+            "jobs": self.changes.iter().map(jobs_json).collect::<Vec<_>>(),
             "first_difference": logs.collect::<Vec<_>>(),
-            "over_time": self.courses(),
+            "over_time": self.courses_json(),
         })
     }
 
-    fn metric(&self, row: &MetricRow) -> Value {
+    fn metric_json(&self, row: &MetricRow) -> Value {
         let runs = 0..self.sides.len();
         let others = 1..self.sides.len();
         let digits = ratio_digits(self);
@@ -46,8 +46,8 @@ impl Comparison {
             "unit": row.metric.unit.name(),
             "better": better,
             "values": row.values,
-            "differences": others.clone().map(|run| row.difference(run)).collect::<Vec<_>>(),
-            "ratios": others.clone().map(|run| row.ratio(run)).collect::<Vec<_>>(),
+            "differences": others.clone().map(|run| row.value_difference(run)).collect::<Vec<_>>(),
+            "ratios": others.clone().map(|run| row.value_ratio(run)).collect::<Vec<_>>(),
             "text": {
                 "values": runs.map(|run| row.value_text(run)).collect::<Vec<_>>(),
                 "differences": others.clone().map(|run| row.difference_text(run)).collect::<Vec<_>>(),
@@ -56,10 +56,10 @@ impl Comparison {
         })
     }
 
-    fn courses(&self) -> Value {
+    fn courses_json(&self) -> Value {
         let courses = self.sides.iter().enumerate().filter_map(|(run, side)| {
             let course = side.course.as_ref()?;
-            Some(json!({ "result": letter(run), "busy": course.busy, "waiting": course.waiting }))
+            Some(json!({ "result": run_letter(run), "busy": course.busy, "waiting": course.waiting }))
         });
         let seconds = |time: hansa_sim::time::Time| time.micros() as f64 / 1e6;
         json!({
@@ -70,10 +70,10 @@ impl Comparison {
     }
 }
 
-fn result(run: usize, side: &Side) -> Value {
+fn result_json(run: usize, side: &Side) -> Value {
     let results = &side.summary.results;
     json!({
-        "result": letter(run),
+        "result": run_letter(run),
         "folder": side.name,
         "topology": results.topology,
         "seed": results.seed,
@@ -84,8 +84,8 @@ fn result(run: usize, side: &Side) -> Value {
     })
 }
 
-fn log(run: usize, log: &LogComparison) -> Option<Value> {
-    let result = letter(run);
+fn log_json(run: usize, log: &LogComparison) -> Option<Value> {
+    let result = run_letter(run);
     match log {
         LogComparison::Reference => None,
         LogComparison::Same => Some(json!({ "result": result, "same": true })),
@@ -101,22 +101,22 @@ fn log(run: usize, log: &LogComparison) -> Option<Value> {
     }
 }
 
-fn jobs(changes: &JobChanges) -> Value {
+fn jobs_json(changes: &JobChanges) -> Value {
     json!({
-        "result": letter(changes.run),
+        "result": run_letter(changes.run),
         "matched": changes.matched,
         "only_in_first": changes.only_first,
         "only_in_other": changes.only_here,
         "unlike": changes.unlike,
         "ended_only_in_first": changes.ended_only_first,
         "ended_only_in_other": changes.ended_only_here,
-        "quantities": changes.quantities.iter().map(quantity).collect::<Vec<_>>(),
-        "largest": changes.largest.iter().map(change).collect::<Vec<_>>(),
-        "divisions": changes.divisions.iter().map(division).collect::<Vec<_>>(),
+        "quantities": changes.quantities.iter().map(quantity_json).collect::<Vec<_>>(),
+        "largest": changes.largest.iter().map(change_json).collect::<Vec<_>>(),
+        "divisions": changes.divisions.iter().map(division_json).collect::<Vec<_>>(),
     })
 }
 
-fn quantity(all: &Changes) -> Value {
+fn quantity_json(all: &Changes) -> Value {
     let quantiles: Map<String, Value> =
         QUANTILES.iter().zip(all.quantiles).map(|(percent, number)| (percent.to_string(), json!(number))).collect();
     json!({
@@ -130,7 +130,7 @@ fn quantity(all: &Changes) -> Value {
     })
 }
 
-fn division(division: &Division) -> Value {
+fn division_json(division: &Division) -> Value {
     let group = |group: &Group| {
         json!({
             "name": group.label,
@@ -144,7 +144,7 @@ fn division(division: &Division) -> Value {
     json!({ "by": division.name, "groups": division.groups.iter().map(group).collect::<Vec<_>>() })
 }
 
-fn change(change: &Change) -> Value {
+fn change_json(change: &Change) -> Value {
     json!({
         "job": change.label,
         "user": change.user,

@@ -15,14 +15,14 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use super::answer::{Answer, Contest, ContestRun, NoAnswer, answer};
+use super::answer::{Answer, Contest, ContestRun, NoAnswer, make_answer};
 use super::metrics::{self, Metric};
 use crate::{
     Better, Course, Difference, Family, Manifest, RunOutcomes, Schedule, Status, SummaryFile, Window, WorkDone,
     changed_inputs,
 };
-use hansa_sim::numerals::{count, signed_span};
-use hansa_sim::settings::counted;
+use hansa_sim::numerals::{format_count, signed_span};
+use hansa_sim::settings::format_counted;
 
 use self::jobs::{JobChanges, Matching};
 pub use self::jobs::{JobReader, JobTable};
@@ -86,12 +86,12 @@ struct MetricRow {
 
 impl MetricRow {
     /// Difference of a run's value from that of the first run.
-    fn difference(&self, run: usize) -> Option<f64> {
+    fn value_difference(&self, run: usize) -> Option<f64> {
         Some(self.values[run]? - self.values[0]?)
     }
 
     /// A run's value as a multiple of that of the first run; None if that is 0.
-    fn ratio(&self, run: usize) -> Option<f64> {
+    fn value_ratio(&self, run: usize) -> Option<f64> {
         Some(self.values[run]? / self.values[0]?).filter(|ratio| ratio.is_finite())
     }
 
@@ -109,7 +109,7 @@ impl MetricRow {
     }
 
     /// Direction of a run's value against the first run's: better, worse, or neither.
-    fn verdict(&self, run: usize) -> Verdict {
+    fn run_verdict(&self, run: usize) -> Verdict {
         match (self.values[run], self.values[0]) {
             (Some(here), Some(first)) if self.metric.better.is_better(here, first) => Verdict::Better,
             (Some(here), Some(first)) if self.metric.better.is_better(first, here) => Verdict::Worse,
@@ -127,13 +127,13 @@ enum Verdict {
 
 /// Compares results by a metric, by default by turnaround; an error in words if no result has it, or if two of them
 /// have jobs and no job in common.
-pub fn compare(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Comparison, String> {
+pub fn make_comparison(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Comparison, String> {
     let matching = Matching::of(&sides);
     let others = sides.iter().enumerate().skip(1);
-    let changes: Vec<JobChanges> = others.map(|(run, side)| matching.changes(&sides[0], run, side)).collect();
+    let changes: Vec<JobChanges> = others.map(|(run, side)| matching.compare_jobs(&sides[0], run, side)).collect();
     for (side, changes) in sides[1..].iter().zip(&changes) {
         let first = &sides[0];
-        if let (0, Some(ours), Some(theirs)) = (changes.matched, first.jobs.numbers(), side.jobs.numbers()) {
+        if let (0, Some(ours), Some(theirs)) = (changes.matched, first.jobs.number_range(), side.jobs.number_range()) {
             return Err(format!(
                 "{} and {} have no job in common: expected results of the same jobs, but the first has jobs {ours}, the \
                  other {theirs}",
@@ -142,11 +142,11 @@ pub fn compare(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Com
         }
     }
     let texts: Vec<&str> = sides.iter().map(|side| side.manifest.topology.as_str()).collect();
-    let settings = settings::differing(&texts);
-    let notes = notes(&sides, &changes, &matching);
+    let settings = settings::differing_settings(&texts);
+    let notes = comparison_notes(&sides, &changes, &matching);
     let mut rows = Vec::new();
     let mut absent = Vec::new();
-    for metric in metrics::all() {
+    for metric in metrics::all_metrics() {
         let of = |side: &Side| metric.of(&side.summary.results).filter(|value| value.is_finite());
         let values: Vec<Option<f64>> = sides.iter().map(of).collect();
         match values.iter().any(Option::is_some) {
@@ -164,41 +164,41 @@ pub fn compare(sides: Vec<Side>, window: Window, by: Option<&str>) -> Result<Com
 
 /// The answer about results as runs of one repetition.
 fn answer_of(sides: &[Side], by: Option<&str>) -> Result<Answer, NoAnswer> {
-    let outcomes: Vec<RunOutcomes> = sides.iter().map(|side| side.jobs.outcomes(side.time_of_day())).collect();
+    let outcomes: Vec<RunOutcomes> = sides.iter().map(|side| side.jobs.run_outcomes(side.time_of_day())).collect();
     let runs = sides.iter().zip(&outcomes).map(|(side, outcomes)| {
         let results = &side.summary.results;
-        let metrics = metrics::all().map(|metric| metric.of(results)).collect();
+        let metrics = metrics::all_metrics().map(|metric| metric.of(results)).collect();
         let has_jobs = !outcomes.jobs.is_empty();
         Some(ContestRun { metrics, work: Some(WorkDone::of(results)), outcomes: has_jobs.then_some(outcomes) })
     });
     let contest = Contest {
-        names: (0..sides.len()).map(letter).collect(),
+        names: (0..sides.len()).map(run_letter).collect(),
         reference: 0,
         one: "run",
         repetition: "repetition",
         repetitions: vec![runs.collect()],
     };
-    answer(&contest, by)
+    make_answer(&contest, by)
 }
 
 impl Side {
     /// Time of day at virtual time zero in microseconds, if its log says so.
     fn time_of_day(&self) -> Option<u64> {
-        let schedule = self.summary.results.part::<Schedule>()?;
+        let schedule = self.summary.results.read_part::<Schedule>()?;
         let seconds = schedule.logs.iter().find_map(|log| log.time_of_day)?;
         Some((seconds * 1e6) as u64)
     }
 }
 
 /// Sentences on results that cannot be compared without reserve.
-fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<String> {
+fn comparison_notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<String> {
     let mut notes = Vec::new();
-    let named = |run: usize| format!("{} ({})", letter(run), sides[run].name);
+    let named = |run: usize| format!("{} ({})", run_letter(run), sides[run].name);
     let first = &sides[0].manifest;
     let mut inputs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (run, side) in sides.iter().enumerate().skip(1) {
         for path in changed_inputs(first, &side.manifest) {
-            inputs.entry(path).or_default().push(letter(run));
+            inputs.entry(path).or_default().push(run_letter(run));
         }
         if side.manifest.version != first.version {
             let version = &side.manifest.version;
@@ -234,15 +234,15 @@ fn notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<Str
     for (run, changes) in (1..).zip(changes) {
         let lacking = [(0, changes.only_first), (run, changes.only_here)];
         for (run, count) in lacking.into_iter().filter(|(_, count)| *count > 0) {
-            let jobs = counted(count, "job");
-            let letter = letter(run);
-            let other = if run == 0 { self::letter(changes.run) } else { self::letter(0) };
+            let jobs = format_counted(count, "job");
+            let letter = run_letter(run);
+            let other = if run == 0 { self::run_letter(changes.run) } else { self::run_letter(0) };
             notes.push(format!("{jobs} of {letter} {} not in {other}", if count == 1 { "is" } else { "are" }));
         }
         if changes.unlike > 0 {
-            let both = counted(changes.matched, "job");
-            let unlike = count(changes.unlike);
-            let letter = letter(run);
+            let both = format_counted(changes.matched, "job");
+            let unlike = format_count(changes.unlike);
+            let letter = run_letter(run);
             notes.push(match changes.are_of_the_same_jobs() {
                 true => format!("of {both} in both A and {letter}, {unlike} differ in user, size, worth or times"),
                 false => format!(
@@ -264,13 +264,13 @@ fn all_of(names: &[String]) -> String {
 }
 
 /// Short name of a result: A for the first.
-fn letter(run: usize) -> String {
+fn run_letter(run: usize) -> String {
     char::from(b'A' + run as u8).to_string()
 }
 
 impl Comparison {
     /// True if all results are of one topology name.
-    fn topology(&self) -> Option<&str> {
+    fn common_topology(&self) -> Option<&str> {
         let name = &self.sides[0].summary.results.topology;
         self.sides.iter().all(|side| side.summary.results.topology == *name).then_some(name)
     }
@@ -284,7 +284,7 @@ impl Comparison {
     /// Sentence on a result with the same events as the first one.
     fn same_events(&self, run: usize) -> String {
         let changed = |run: usize| !self.sides[run].changed.is_empty();
-        let letter = letter(run);
+        let letter = run_letter(run);
         match (changed(0), changed(run)) {
             (false, false) => format!("{letter} is the same run as A: no event differs."),
             (true, false) => format!("No event of {letter} differs from A, but files of A have been changed since."),
@@ -296,7 +296,7 @@ impl Comparison {
     }
 
     /// Sentence on a result against the first one.
-    fn verdict(&self, run: usize) -> String {
+    fn verdict_sentence(&self, run: usize) -> String {
         let side = &self.sides[run];
         let changes = &self.changes[run - 1];
         if side.log == LogComparison::Same {
@@ -306,18 +306,18 @@ impl Comparison {
             return format!(
                 "{} against A: no verdict, as these are not runs of the same jobs: of {} with one number in both, {} \
                  differ in user, size, worth or times.",
-                letter(run),
-                counted(changes.matched, "job"),
-                count(changes.unlike)
+                run_letter(run),
+                format_counted(changes.matched, "job"),
+                format_count(changes.unlike)
             );
         }
-        let mut text = format!("{} against A: ", letter(run));
+        let mut text = format!("{} against A: ", run_letter(run));
         if let Some(turnaround) = changes.quantities.first().filter(|_| self.compares_jobs(run)) {
             text.push_str(&format!(
                 "of {} that ended in both, {} took less time, {} took more, {} in the mean; ",
-                counted(turnaround.count(), "job"),
-                count(turnaround.better),
-                count(turnaround.worse),
+                format_counted(turnaround.count(), "job"),
+                format_count(turnaround.better),
+                format_count(turnaround.worse),
                 signed_span(turnaround.mean)
             ));
         }
@@ -331,7 +331,7 @@ impl Comparison {
             let has_both = |row: &&MetricRow| row.values[0].is_some() && row.values[run].is_some();
             let of_family = |row: &&MetricRow| row.metric.family == *family && row.metric.better != Better::Neither;
             if let Some(row) = self.metrics.iter().filter(of_family).find(has_both) {
-                names.entry(row.verdict(run)).or_default().push(word);
+                names.entry(row.run_verdict(run)).or_default().push(word);
             }
         }
         let list = |verdict: Verdict| names.get(&verdict).map(|words| words.join(", "));

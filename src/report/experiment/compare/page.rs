@@ -3,19 +3,22 @@
 use super::groups::{Division, Group};
 use super::jobs::{Changes, JobChanges, QUANTILES};
 use super::settings::Setting;
-use super::text::{quantile, ratio_digits};
-use super::{Comparison, LogComparison, MetricRow, Verdict, letter};
+use super::text::{quantile_name, ratio_digits};
+use super::{Comparison, LogComparison, MetricRow, Verdict, run_letter};
 use crate::axes::{Axis, PlotArea};
-use crate::chart::{BOTTOM, Figure, Scale, across, plot_area, steps, time_axis, values};
+use crate::chart::{BOTTOM, Figure, Scale, plot_area, step_path, time_axis, values_attribute, x_across};
 use crate::experiment::answer::Answer;
-use crate::experiment::figures::words;
+use crate::experiment::figures::better_words;
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
-use crate::html::{Column, at, bar, count, counted, document, number, percent, sections, short, span, table};
+use crate::html::{
+    Column, document_html, format_coord, format_count, format_counted, linked_sections, share_bar, shorten_text,
+    table_html, unbroken_number, unbroken_percent, unbroken_span,
+};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
 use crate::{Course, Status, Unit};
-use hansa_sim::numerals::{Digits, capital, signed_span, unbroken};
+use hansa_sim::numerals::{Digits, capitalize_first, no_break_spaces, signed_span};
 
 /// Height of a panel of the picture over time.
 const PANEL: f64 = 210.0;
@@ -50,15 +53,16 @@ const TELLING: [&str; 12] = [
 impl Comparison {
     /// The page, which loads nothing.
     pub fn page(&self) -> String {
-        let topology =
-            self.topology().map_or("Results side by side".to_owned(), |name| format!("{name}: results side by side"));
+        let topology = self
+            .common_topology()
+            .map_or("Results side by side".to_owned(), |name| format!("{name}: results side by side"));
         let mut body = html!("<header><p class=\"kicker\">A comparison of Hansa</p><h1>{topology}</h1>\n", topology);
         for (run, side) in self.sides.iter().enumerate() {
             if let Status::Partial(why) = &side.manifest.status {
                 body += html!(
                     "<p class=\"partial\" role=\"note\"><strong>{} ({}) is partial:</strong> {why}. Its numbers \
                      would be different at the end.</p>\n",
-                    letter(run),
+                    run_letter(run),
                     &side.name,
                     why
                 );
@@ -66,23 +70,23 @@ impl Comparison {
         }
         body += html!("<ul class=\"legend\">{}</ul>\n", self.names());
         body += self.answer.as_ref().map_or_else(Html::default, Answer::head_html);
-        body += (1..self.sides.len()).map(|run| html!("<p>{}</p>\n", self.verdict(run))).collect();
-        let of_answer = self.answer.as_ref().map_or_else(Vec::new, Answer::sections);
+        body += (1..self.sides.len()).map(|run| html!("<p>{}</p>\n", self.verdict_sentence(run))).collect();
+        let of_answer = self.answer.as_ref().map_or_else(Vec::new, Answer::page_sections);
         let parts = [
             ("glance", "At a glance", self.at_a_glance()),
             ("time", "Over time", self.over_time()),
             ("jobs", "Jobs", self.jobs()),
             ("settings", "Settings and inputs", self.settings_section()),
             ("metrics", "All metrics", self.all_metrics()),
-            ("events", "First event that differs", self.events()),
+            ("events", "First event that differs", self.events_html()),
         ];
         let parts: Vec<_> = of_answer.into_iter().chain(parts).filter(|(_, _, body)| !body.is_empty()).collect();
-        body += sections(&parts);
+        body += linked_sections(&parts);
         body += html!(
             "<footer>Made from summary.json, manifest.json, jobs.csv and events.jsonl of these folders. All times are \
              virtual.</footer>"
         );
-        document(&format!("{topology}: a comparison of Hansa"), body)
+        document_html(&format!("{topology}: a comparison of Hansa"), body)
     }
 
     /// The results with their letters.
@@ -116,30 +120,34 @@ impl Comparison {
             let mut cells = vec![self.key(run), html!("<code>{}</code>", &side.name)];
             cells.extend(settings.iter().map(value));
             cells.extend(telling.iter().map(metric));
-            cells.push(html!("{} of {}", count(jobs.finished), count(jobs.submitted)));
+            cells.push(html!("{} of {}", format_count(jobs.finished), format_count(jobs.submitted)));
             cells
         };
         let explained = telling.iter().map(|row| html!("<code>{}</code>: {}", row.metric.name, row.metric.about));
-        let explained = Html::joined(explained, "; ");
-        let table = table(&columns, (0..self.sides.len()).map(row));
+        let explained = Html::join_pieces(explained, "; ");
+        let table = table_html(&columns, (0..self.sides.len()).map(row));
         match explained.is_empty() {
-            true => table + self.remarks(),
-            false => table + html!("<p class=\"soft\">Bold is best. {explained}.</p>\n", explained) + self.remarks(),
+            true => table + self.remarks_html(),
+            false => {
+                table + html!("<p class=\"soft\">Bold is best. {explained}.</p>\n", explained) + self.remarks_html()
+            }
         }
     }
 
-    fn remarks(&self) -> Html {
+    fn remarks_html(&self) -> Html {
         let notes: Html = self.notes.iter().map(|note| html!("<li>{note}.</li>", note)).collect();
         if notes.is_empty() { notes } else { html!("<ul>{notes}</ul>\n", notes) }
     }
 
     /// A result's letter beside the mark of its line.
     fn key(&self, run: usize) -> Html {
-        html!("<span class=\"legend whole\"><i class=\"{}\"></i><b>{}</b></span>", mark(run), letter(run))
+        html!("<span class=\"legend whole\"><i class=\"{}\"></i><b>{}</b></span>", mark_classes(run), run_letter(run))
     }
 
     fn legend(&self, runs: impl Iterator<Item = usize>) -> Vec<(String, String)> {
-        let named = |run: usize| (mark(run), format!("{} ({})", letter(run), short(&self.sides[run].name, 40)));
+        let named = |run: usize| {
+            (mark_classes(run), format!("{} ({})", run_letter(run), shorten_text(&self.sides[run].name, 40)))
+        };
         runs.map(named).collect()
     }
 
@@ -158,24 +166,24 @@ impl Comparison {
         let drawn = |run: usize, levels: &[f64], path: String| {
             html!(
                 "<path class=\"{}\"{} d=\"{path}\"><title>{}</title></path>\n",
-                line(run),
-                values(levels),
-                letter(run),
+                line_classes(run),
+                values_attribute(levels),
+                run_letter(run),
                 path
             )
         };
         for (run, course) in &courses {
             let percents: Vec<f64> = course.busy.iter().map(|share| share * 100.0).collect();
-            body += drawn(*run, &percents, steps(&percents, |percent| busy.y(percent)));
+            body += drawn(*run, &percents, step_path(&percents, |percent| busy.y(percent)));
         }
         let axis = waiting.axis("waiting tasks");
-        body += html!("<g class=\"panel\" transform=\"translate(0 {})\">{axis}", at(below), axis);
+        body += html!("<g class=\"panel\" transform=\"translate(0 {})\">{axis}", format_coord(below), axis);
         for (run, course) in &courses {
-            body += drawn(*run, &course.waiting, steps(&course.waiting, |tasks| waiting.y(tasks)));
+            body += drawn(*run, &course.waiting, step_path(&course.waiting, |tasks| waiting.y(tasks)));
         }
         body += time_axis(self.window, PANEL - BOTTOM);
         body += html!("</g>");
-        let step = span(self.window.micros() as f64 / 1e6 / super::PARTS as f64);
+        let step = unbroken_span(self.window.length_micros() as f64 / 1e6 / super::PARTS as f64);
         Figure {
             id: "course",
             title: "Busy cores and waiting tasks",
@@ -200,88 +208,90 @@ impl Comparison {
             changes.quantities.iter().map(|all| {
                 let share = |number: u64| {
                     let share = number as f64 / all.count() as f64;
-                    bar(share, &format!("{} ({})", count(number), percent(share)))
+                    share_bar(share, &format!("{} ({})", format_count(number), unbroken_percent(share)))
                 };
                 cells![
                     self.key(changes.run),
                     format!("{}, {}", all.name, all.about),
-                    count(all.count()),
+                    format_count(all.count()),
                     share(all.better),
                     share(all.worse),
                     share(all.same),
-                    shown(&all.show(all.mean)),
+                    shown_quantity(&all.show_difference(all.mean)),
                 ]
             })
         });
         let rows: Vec<Vec<Html>> = rows.collect();
         if !rows.is_empty() {
             html += html!("<p>Jobs are matched by number; changes are against A.</p>\n");
-            html += table(&heads, rows);
+            html += table_html(&heads, rows);
         }
         for changes in &compared {
             if let Some(words) = changes.ended_in_one() {
                 html += html!("<p>{words}.</p>\n", words);
             }
         }
-        html += self.differences(&compared);
-        html += self.quantiles(&compared);
-        html += self.divisions(&compared);
+        html += self.differences_html(&compared);
+        html += self.quantiles_html(&compared);
+        html += self.divisions_html(&compared);
         for changes in compared.iter().filter(|changes| !changes.largest.is_empty()) {
-            let letter = letter(changes.run);
+            let letter = run_letter(changes.run);
             let here = format!("#{letter}");
             let difference = format!("#{letter} − A");
             let heads = ["#Job", "User", "#Submitted at", "#Cores", "#A", here.as_str(), difference.as_str()];
-            let rows = changes.largest.iter().map(|change| change.cells().map(|cell| shown(&cell).into()).to_vec());
+            let rows =
+                changes.largest.iter().map(|change| change.cells().map(|cell| shown_quantity(&cell).into()).to_vec());
             html += html!(
                 "<h3>The largest changes of turnaround, {letter} against A</h3>\n{}",
-                table(&heads, rows),
+                table_html(&heads, rows),
                 letter
             );
         }
         html
     }
 
-    fn quantiles(&self, compared: &[&JobChanges]) -> Html {
+    fn quantiles_html(&self, compared: &[&JobChanges]) -> Html {
         let heads = ["Run".to_owned(), "Quantity".to_owned()];
-        let heads: Vec<String> = heads.into_iter().chain(QUANTILES.map(|at| format!("#{}", quantile(at)))).collect();
+        let heads: Vec<String> =
+            heads.into_iter().chain(QUANTILES.map(|at| format!("#{}", quantile_name(at)))).collect();
         let row = |run: usize, all: &Changes| {
-            let numbers = all.quantiles.iter().map(|difference| shown(&all.show(*difference)));
+            let numbers = all.quantiles.iter().map(|difference| shown_quantity(&all.show_difference(*difference)));
             cells![self.key(run), all.name].into_iter().chain(numbers.map(Html::from)).collect::<Vec<_>>()
         };
         let rows = compared.iter().flat_map(|changes| changes.quantities.iter().map(|all| row(changes.run, all)));
         let rows: Vec<Vec<Html>> = rows.collect();
         match rows.is_empty() {
             true => Html::default(),
-            false => html!("<h3>Quantiles of the changes against A</h3>\n{}", table(&heads, rows)),
+            false => html!("<h3>Quantiles of the changes against A</h3>\n{}", table_html(&heads, rows)),
         }
     }
 
     /// Mean turnaround by user, size, run time and end.
-    fn divisions(&self, compared: &[&JobChanges]) -> Html {
+    fn divisions_html(&self, compared: &[&JobChanges]) -> Html {
         let mut html = Html::default();
         for changes in compared {
-            let letter = letter(changes.run);
+            let letter = run_letter(changes.run);
             let here = format!("#{letter}");
             let difference = format!("#{letter} − A");
             for Division { name, groups } in &changes.divisions {
-                let heads = [&capital(name), "#Jobs", "Better", "Worse", "#A", &here, &difference];
+                let heads = [&capitalize_first(name), "#Jobs", "Better", "Worse", "#A", &here, &difference];
                 let row = |group: &Group| {
                     let [label, jobs, better, worse, first, other, change] = group.cells();
-                    let share = |number: u64, words: &str| bar(number as f64 / group.jobs as f64, words);
+                    let share = |number: u64, words: &str| share_bar(number as f64 / group.jobs as f64, words);
                     cells![
                         label,
                         jobs,
                         share(group.better, &better),
                         share(group.worse, &worse),
-                        shown(&first),
-                        shown(&other),
-                        shown(&change)
+                        shown_quantity(&first),
+                        shown_quantity(&other),
+                        shown_quantity(&change)
                     ]
                 };
                 let rows = groups.iter().map(row);
                 html += html!(
                     "<h3>Mean turnaround by {name}, {letter} against A</h3>\n{}",
-                    table(&heads, rows),
+                    table_html(&heads, rows),
                     name,
                     letter
                 );
@@ -291,7 +301,7 @@ impl Comparison {
     }
 
     /// Differences of turnaround in ascending order, a curve per result.
-    fn differences(&self, compared: &[&JobChanges]) -> Html {
+    fn differences_html(&self, compared: &[&JobChanges]) -> Html {
         let curves: Vec<&&JobChanges> = compared.iter().filter(|changes| changes.sorted.len() > 1).collect();
         let at_share = |sorted: &[f64], share: f64| sorted[((sorted.len() - 1) as f64 * share).round() as usize];
         let ends =
@@ -312,14 +322,14 @@ impl Comparison {
         let axis = Axis::linear(least / seconds, most / seconds, 6.0);
         let area = plot_area(CHART - BOTTOM);
         let y = |number: f64| area.y(axis.share(number / seconds));
-        let mut body = area.vertical_axis(&axis.ticks(number), &format!("change of turnaround, {unit}"));
+        let mut body = area.vertical_axis(&axis.tick_labels(unbroken_number), &format!("change of turnaround, {unit}"));
         let zero = PlotArea { bottom: y(0.0), ..area };
         // The last label would leave the picture at its place.
         let place = |tenth: u32| f64::min(f64::from(tenth) / 10.0, 0.995);
         let tenths = (0..=10).step_by(2).map(|tenth| (place(tenth), format!("{} %", tenth * 10)));
         body += html!(
             "<g class=\"axis\">{}{}{}</g>\n",
-            zero.base(),
+            zero.draw_base(),
             area.labels(&tenths.collect::<Vec<_>>()),
             area.name_below("jobs, from the most shortened to the most delayed")
         );
@@ -330,19 +340,19 @@ impl Comparison {
                 format!(
                     "{}{} {}",
                     if point == 0 { "M" } else { "L" },
-                    at(across(share)),
-                    at(y(at_share(&changes.sorted, share)))
+                    format_coord(x_across(share)),
+                    format_coord(y(at_share(&changes.sorted, share)))
                 )
             });
-            let class = line(changes.run);
-            let letter = letter(changes.run);
+            let class = line_classes(changes.run);
+            let letter = run_letter(changes.run);
             let path = path.collect::<String>();
             body += html!("<path class=\"{class}\" d=\"{path}\"><title>{letter}</title></path>\n", class, path, letter);
         }
         let all = |changes: &&&JobChanges| {
-            let letter = letter(changes.run);
+            let letter = run_letter(changes.run);
             let sorted = &changes.sorted;
-            let ends = [sorted[0], sorted[sorted.len() - 1]].map(|end| shown(&signed_span(end)));
+            let ends = [sorted[0], sorted[sorted.len() - 1]].map(|end| shown_quantity(&signed_span(end)));
             format!("{letter}: from {} to {}", ends[0], ends[1])
         };
         Figure {
@@ -366,23 +376,26 @@ impl Comparison {
         if self.settings.is_empty() {
             return html!("<p>No setting of the topologies differs.</p>\n");
         }
-        let heads: Vec<String> = std::iter::once("Key".to_owned()).chain((0..self.sides.len()).map(letter)).collect();
+        let heads: Vec<String> =
+            std::iter::once("Key".to_owned()).chain((0..self.sides.len()).map(run_letter)).collect();
         let row = |Setting { key, values }: &Setting| {
             let values = values.iter().map(|value| Html::from(value.as_deref().unwrap_or(NONE)));
             std::iter::once(html!("<code>{key}</code>", key)).chain(values).collect()
         };
         let rest = match self.settings.len().saturating_sub(SETTINGS_MAX) {
             0 => Html::default(),
-            more => html!("<p class=\"soft\">{} more are not shown; --json lists all.</p>\n", count(more as u64)),
+            more => {
+                html!("<p class=\"soft\">{} more are not shown; --json lists all.</p>\n", format_count(more as u64))
+            }
         };
-        table(&heads, self.settings.iter().take(SETTINGS_MAX).map(row)) + rest
+        table_html(&heads, self.settings.iter().take(SETTINGS_MAX).map(row)) + rest
     }
 
     fn all_metrics(&self) -> Html {
         let ratios = ratio_digits(self);
         let mut heads = vec!["Metric".to_owned(), "Unit".to_owned(), "#A".to_owned()];
         for run in 1..self.sides.len() {
-            let letter = letter(run);
+            let letter = run_letter(run);
             heads.extend([
                 format!("#{letter}"),
                 format!("#{letter}\u{a0}−\u{a0}A"),
@@ -396,19 +409,19 @@ impl Comparison {
         };
         let row = |row: &MetricRow| {
             let name = html!("<code>{}</code>", row.metric.name);
-            let mut cells = cells![name, unbroken(row.metric.unit.name()), value(row, 0)];
+            let mut cells = cells![name, no_break_spaces(row.metric.unit.name()), value(row, 0)];
             for run in 1..self.sides.len() {
-                let class = match row.verdict(run) {
+                let class = match row.run_verdict(run) {
                     Verdict::Better => "good",
                     Verdict::Worse => "bad",
                     Verdict::Neither => "soft",
                 };
-                let difference = shown(&row.difference_text(run));
+                let difference = shown_quantity(&row.difference_text(run));
                 cells.push(value(row, run));
                 cells.push(html!("<span class=\"{class}\">{difference}</span>", class, difference));
                 cells.push(row.ratio_text(run, ratios).into());
             }
-            cells.push(html!("<span class=\"about\">{}{}</span>", row.metric.about, words(row.metric.better)));
+            cells.push(html!("<span class=\"about\">{}{}</span>", row.metric.about, better_words(row.metric.better)));
             cells
         };
         let (tenths, whole): (Vec<&MetricRow>, Vec<&MetricRow>) =
@@ -416,16 +429,16 @@ impl Comparison {
         let mut html = html!(
             "<p>Bold is best; a difference is green if the result is better than A, and red if it is worse. Times are in \
              seconds.</p>\n{}",
-            table(&heads, whole.into_iter().map(row))
+            table_html(&heads, whole.into_iter().map(row))
         );
         if !tenths.is_empty() {
-            let tenths = table(&heads, tenths.into_iter().map(row));
+            let tenths = table_html(&heads, tenths.into_iter().map(row));
             html += html!("<details><summary>Tenths of the jobs, by size</summary>\n{tenths}</details>\n", tenths);
         }
         if !self.absent.is_empty() {
             let absent = self.absent.iter().map(|name| html!("<code>{name}</code>", name));
-            let absent = Html::joined(absent, ", ");
-            let metrics = counted(self.absent.len() as u64, "metric");
+            let absent = Html::join_pieces(absent, ", ");
+            let metrics = format_counted(self.absent.len() as u64, "metric");
             html += html!(
                 "<details><summary>{metrics} that no run has</summary><p>{absent}</p></details>\n",
                 [metrics, absent]
@@ -434,10 +447,10 @@ impl Comparison {
         html
     }
 
-    fn events(&self) -> Html {
+    fn events_html(&self) -> Html {
         let mut html = Html::default();
         for (run, side) in self.sides.iter().enumerate() {
-            let letter = letter(run);
+            let letter = run_letter(run);
             match &side.log {
                 LogComparison::Reference => {}
                 LogComparison::Same => html += html!("<p>{}</p>\n", self.same_events(run)),
@@ -446,14 +459,14 @@ impl Comparison {
                 }
                 LogComparison::Differs(difference) => {
                     let words = |event: &Option<String>| event.clone().unwrap_or("(the log ends)".to_owned());
-                    let line = count(difference.line);
+                    let line = format_count(difference.line);
                     let what = &difference.what;
                     html += html!(
                         "<p>{letter} differs from A on line {line} of events.jsonl ({what}):</p>\n",
                         [letter, line, what]
                     );
                     let rows = [("A".to_owned(), &difference.a), (letter, &difference.b)];
-                    html += table(&["Run", "Event"], rows.map(|(run, event)| cells![run, words(event)]));
+                    html += table_html(&["Run", "Event"], rows.map(|(run, event)| cells![run, words(event)]));
                 }
             }
         }
@@ -466,24 +479,24 @@ impl MetricRow {
     fn in_words(&self, run: usize) -> String {
         let Some(value) = self.values[run] else { return NONE.to_owned() };
         match self.metric.unit {
-            Unit::Share => percent(value),
-            Unit::Seconds => span(value),
-            _ => Digits::of(self.values.iter().flatten().copied()).show(value),
+            Unit::Share => unbroken_percent(value),
+            Unit::Seconds => unbroken_span(value),
+            _ => Digits::for_numbers(self.values.iter().flatten().copied()).show_number(value),
         }
     }
 }
 
 /// A quantity for a page: with a minus, and without line breaks.
-pub(super) fn shown(quantity: &str) -> String {
-    let text = unbroken(quantity);
+pub(super) fn shown_quantity(quantity: &str) -> String {
+    let text = no_break_spaces(quantity);
     text.strip_prefix('-').map_or(text.clone(), |size| format!("−{size}"))
 }
 
 /// Classes of a result's line, and of its mark in legends: after the colours are used up, lines are dashed.
-fn line(run: usize) -> String {
+fn line_classes(run: usize) -> String {
     format!("line l{}{}", run % COLOURS, if run >= COLOURS { " dashed" } else { "" })
 }
 
-fn mark(run: usize) -> String {
+fn mark_classes(run: usize) -> String {
     if run < COLOURS { format!("f{run}") } else { format!("f{} dashed", run % COLOURS) }
 }

@@ -2,7 +2,7 @@
 
 use toml::{Table, Value};
 
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 /// Longest value of a setting that is shown.
 const VALUE_MAX: usize = 60;
@@ -17,21 +17,21 @@ pub struct Setting {
 }
 
 /// All settings that differ, in order of their keys. A topology that cannot be parsed has no keys.
-pub fn differing(topologies: &[&str]) -> Vec<Setting> {
+pub fn differing_settings(topologies: &[&str]) -> Vec<Setting> {
     let tables: Vec<Value> =
         topologies.iter().map(|text| Value::Table(text.parse::<Table>().unwrap_or_default())).collect();
     let mut found = Vec::new();
-    walk(String::new(), &tables.iter().map(Some).collect::<Vec<_>>(), &mut found);
+    find_differing(String::new(), &tables.iter().map(Some).collect::<Vec<_>>(), &mut found);
     found
 }
 
-fn walk(path: String, values: &[Option<&Value>], found: &mut Vec<Setting>) {
+fn find_differing(path: String, values: &[Option<&Value>], found: &mut Vec<Setting>) {
     if values.iter().all(|value| *value == values[0]) {
         return;
     }
-    let tables: Option<Vec<Vec<(String, &Value)>>> = values.iter().map(|value| entries((*value)?)).collect();
+    let tables: Option<Vec<Vec<(String, &Value)>>> = values.iter().map(|value| named_entries((*value)?)).collect();
     let Some(tables) = tables else {
-        let values = values.iter().map(|value| value.map(text)).collect();
+        let values = values.iter().map(|value| value.map(value_text)).collect();
         return found.push(Setting { key: path, values });
     };
     let mut keys: Vec<&str> = tables.iter().flatten().map(|(key, _)| key.as_str()).collect();
@@ -41,12 +41,12 @@ fn walk(path: String, values: &[Option<&Value>], found: &mut Vec<Setting>) {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
         let of = |table: &Vec<(String, &'_ Value)>| table.iter().position(|(name, _)| name == key);
         let values: Vec<Option<&Value>> = tables.iter().map(|table| of(table).map(|at| table[at].1)).collect();
-        walk(path, &values, found);
+        find_differing(path, &values, found);
     }
 }
 
 /// Entries of a table, or of an array of tables by their names, or else their positions. None for other values.
-fn entries(value: &Value) -> Option<Vec<(String, &Value)>> {
+fn named_entries(value: &Value) -> Option<Vec<(String, &Value)>> {
     match value {
         Value::Table(table) => Some(table.iter().map(|(key, value)| (key.clone(), value)).collect()),
         Value::Array(array) if !array.is_empty() && array.iter().all(Value::is_table) => {
@@ -59,12 +59,12 @@ fn entries(value: &Value) -> Option<Vec<(String, &Value)>> {
     }
 }
 
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.clone(),
-        Value::Table(table) => format!("({})", counted(table.len() as u64, "key")),
+        Value::Table(table) => format!("({})", format_counted(table.len() as u64, "key")),
         Value::Array(array) if array.iter().any(Value::is_table) => {
-            format!("({})", counted(array.len() as u64, "table"))
+            format!("({})", format_counted(array.len() as u64, "table"))
         }
         other => other.to_string(),
     };

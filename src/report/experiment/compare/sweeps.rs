@@ -5,10 +5,10 @@ use std::fmt;
 
 use serde_json::{Value, json};
 
-use super::letter;
-use super::page::shown;
-use super::text::table;
-use crate::experiment::figures::{axis_name, words, wrapped};
+use super::page::shown_quantity;
+use super::run_letter;
+use super::text::aligned_table;
+use crate::experiment::figures::{axis_name, better_words, wrap_lines};
 use crate::experiment::file::{ENTRANT, is_repetition};
 use crate::experiment::metrics::{self, Metric};
 use crate::experiment::range::NONE;
@@ -16,7 +16,7 @@ use crate::experiment::statistics::Estimate;
 use crate::html;
 use crate::markup::{Html, cells};
 use crate::{Better, Status};
-use hansa_sim::numerals::{Digits, capital, count, counted};
+use hansa_sim::numerals::{Digits, capitalize_first, format_count, format_counted};
 
 /// Largest number of settings of a table on a terminal.
 const SETTINGS_MAX: usize = 24;
@@ -65,13 +65,13 @@ struct Run<'s> {
 
 impl Sweep {
     /// Columns of keys, in order.
-    fn keys(&self) -> Vec<(usize, &str)> {
+    fn key_columns(&self) -> Vec<(usize, &str)> {
         let columns = self.heading.iter().map(String::as_str).enumerate();
-        columns.filter(|(_, name)| !matches!(*name, "run" | "digest") && metrics::find(name).is_none()).collect()
+        columns.filter(|(_, name)| !matches!(*name, "run" | "digest") && metrics::find_metric(name).is_none()).collect()
     }
 
     /// The runs, with values in the order of `keys`; an error names a row that is none.
-    fn runs<'s>(&'s self, keys: &[&str]) -> Result<Vec<Run<'s>>, String> {
+    fn list_runs<'s>(&'s self, keys: &[&str]) -> Result<Vec<Run<'s>>, String> {
         let column = |name: &str| self.heading.iter().position(|column| column == name);
         let digest = column("digest").ok_or("it has no column `digest`")?;
         let places: Vec<usize> = keys.iter().filter_map(|key| column(key)).collect();
@@ -81,8 +81,11 @@ impl Sweep {
                 return Err(damaged(format!("expected {} cells, but there are {}", self.heading.len(), row.len())));
             }
             let mut numbers = BTreeMap::new();
-            let cells =
-                self.heading.iter().zip(row).filter(|(name, cell)| !cell.is_empty() && metrics::find(name).is_some());
+            let cells = self
+                .heading
+                .iter()
+                .zip(row)
+                .filter(|(name, cell)| !cell.is_empty() && metrics::find_metric(name).is_some());
             for (name, cell) in cells {
                 let wrong = |_| damaged(format!("column `{name}`: expected a number, found `{cell}`"));
                 numbers.insert(name.as_str(), cell.parse().map_err(wrong)?);
@@ -97,9 +100,9 @@ impl Sweep {
 /// Compares sweeps; an error in words if their keys differ, a table is damaged, or no run is in common.
 pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
     let first = &sweeps[0];
-    let keys: Vec<&str> = first.keys().into_iter().map(|(_, key)| key).collect();
+    let keys: Vec<&str> = first.key_columns().into_iter().map(|(_, key)| key).collect();
     for sweep in &sweeps[1..] {
-        let mut theirs: Vec<&str> = sweep.keys().into_iter().map(|(_, key)| key).collect();
+        let mut theirs: Vec<&str> = sweep.key_columns().into_iter().map(|(_, key)| key).collect();
         let mut ours = keys.clone();
         theirs.sort_unstable();
         ours.sort_unstable();
@@ -115,15 +118,17 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
         }
     }
     let damaged = |sweep: &Sweep, what| format!("{}/runs.csv is damaged: {what}", sweep.name);
-    let runs: Vec<Vec<Run<'_>>> =
-        sweeps.iter().map(|sweep| sweep.runs(&keys).map_err(|what| damaged(sweep, what))).collect::<Result<_, _>>()?;
+    let runs: Vec<Vec<Run<'_>>> = sweeps
+        .iter()
+        .map(|sweep| sweep.list_runs(&keys).map_err(|what| damaged(sweep, what)))
+        .collect::<Result<_, _>>()?;
     let by_values: Vec<BTreeMap<&[&str], &Run<'_>>> =
         runs.iter().map(|runs| runs.iter().map(|run| (&run.values[..], run)).collect()).collect();
 
     let mut notes = Vec::new();
     for (place, sweep) in sweeps.iter().enumerate() {
         if let Status::Partial(why) = &sweep.status {
-            notes.push(format!("{} ({}) is partial: {why}", letter(place), sweep.name));
+            notes.push(format!("{} ({}) is partial: {why}", run_letter(place), sweep.name));
         }
     }
     for (place, theirs) in by_values.iter().enumerate().skip(1) {
@@ -134,10 +139,10 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
             return Err(format!("{first} and {other} have no run in common: expected equal values of what varies"));
         }
         if common < runs[0].len().max(runs[place].len()) {
-            let ours = count(runs[0].len() as u64);
-            let others = count(runs[place].len() as u64);
-            let common = counted(common as u64, "run");
-            let letter = letter(place);
+            let ours = format_count(runs[0].len() as u64);
+            let others = format_count(runs[place].len() as u64);
+            let common = format_counted(common as u64, "run");
+            let letter = run_letter(place);
             notes
                 .push(format!("{common} of {ours} in A and {others} in {letter} are in both; only these are compared"));
         }
@@ -183,22 +188,22 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
         sides: sweeps.iter().map(|one| (one.name.clone(), one.experiment.clone(), one.rows.len())).collect(),
         notes,
         keys: places.iter().map(|place| keys[*place].to_owned()).collect(),
-        metrics: metrics::all().map(compared).filter(is_known).collect(),
+        metrics: metrics::all_metrics().map(compared).filter(is_known).collect(),
     })
 }
 
 impl Cell {
     /// True if the difference is larger than its confidence interval.
-    fn tells(&self) -> bool {
+    fn is_significant(&self) -> bool {
         self.difference.within.is_some_and(|within| self.difference.mean.abs() > within)
     }
 
-    fn ratio(&self) -> Option<f64> {
+    fn value_ratio(&self) -> Option<f64> {
         Some(self.other / self.first).filter(|ratio| ratio.is_finite())
     }
 
-    fn verdict(&self, better: Better) -> &'static str {
-        match self.tells() {
+    fn cell_verdict(&self, better: Better) -> &'static str {
+        match self.is_significant() {
             true if better.is_better(self.other, self.first) => "better",
             true if better.is_better(self.first, self.other) => "worse",
             _ => "",
@@ -207,34 +212,34 @@ impl Cell {
 }
 
 impl Compared {
-    fn digits(&self) -> Digits {
+    fn mean_digits(&self) -> Digits {
         let cells = self.settings.iter().flat_map(|(_, cells)| cells).flatten();
-        Digits::of(cells.flat_map(|cell| [cell.first, cell.other]))
+        Digits::for_numbers(cells.flat_map(|cell| [cell.first, cell.other]))
     }
 
-    fn heads(&self, keys: &[String], sides: usize) -> Vec<String> {
+    fn column_heads(&self, keys: &[String], sides: usize) -> Vec<String> {
         let mut heads: Vec<String> = keys.to_vec();
         if heads.is_empty() {
             heads.push("setting".to_owned());
         }
         heads.push("A".to_owned());
-        for letter in (1..sides).map(letter) {
+        for letter in (1..sides).map(run_letter) {
             heads.extend([letter.clone(), format!("{letter} - A"), format!("{letter} / A"), String::new()]);
         }
         heads
     }
 
     fn rows(&self) -> Vec<Vec<String>> {
-        let digits = self.digits();
+        let digits = self.mean_digits();
         let cells = || self.settings.iter().flat_map(|(_, cells)| cells).flatten();
-        let ratios = Digits::of(cells().filter_map(Cell::ratio));
+        let ratios = Digits::for_numbers(cells().filter_map(Cell::value_ratio));
         let row = |(values, cells): &(Vec<String>, Vec<Option<Cell>>)| {
             let mut row = values.clone();
             if row.is_empty() {
                 row.push("all".to_owned());
             }
             let first = cells.iter().flatten().next();
-            row.push(first.map_or(NONE.to_owned(), |cell| digits.show(cell.first)));
+            row.push(first.map_or(NONE.to_owned(), |cell| digits.show_number(cell.first)));
             for cell in cells {
                 let Some(cell) = cell else {
                     row.extend([NONE, NONE, NONE, ""].map(str::to_owned));
@@ -242,10 +247,10 @@ impl Compared {
                 };
                 let within = cell.difference.within;
                 let within = within.map_or(String::new(), |within| format!(" ±{}", digits.show_interval(within)));
-                row.push(digits.show(cell.other));
+                row.push(digits.show_number(cell.other));
                 row.push(format!("{}{within}", digits.show_signed(cell.difference.mean)));
-                row.push(cell.ratio().map_or(NONE.to_owned(), |ratio| ratios.show(ratio)));
-                row.push(cell.verdict(self.metric.better).to_owned());
+                row.push(cell.value_ratio().map_or(NONE.to_owned(), |ratio| ratios.show_number(ratio)));
+                row.push(cell.cell_verdict(self.metric.better).to_owned());
             }
             row
         };
@@ -253,10 +258,10 @@ impl Compared {
     }
 
     /// Numbers of settings in which another sweep is better, worse, and neither.
-    fn verdicts(&self, other: usize) -> [u64; 3] {
+    fn count_verdicts(&self, other: usize) -> [u64; 3] {
         let mut counts = [0; 3];
         for cell in self.settings.iter().filter_map(|(_, cells)| cells[other - 1]) {
-            let place = ["better", "worse"].iter().position(|word| *word == cell.verdict(self.metric.better));
+            let place = ["better", "worse"].iter().position(|word| *word == cell.cell_verdict(self.metric.better));
             counts[place.unwrap_or(2)] += 1;
         }
         counts
@@ -264,8 +269,8 @@ impl Compared {
 
     fn summary(&self, sides: usize) -> String {
         let one = |other: usize| {
-            let [better, worse, neither] = self.verdicts(other).map(count);
-            format!("{} better in {better}, worse in {worse}, neither in {neither}", letter(other))
+            let [better, worse, neither] = self.count_verdicts(other).map(format_count);
+            format!("{} better in {better}, worse in {worse}, neither in {neither}", run_letter(other))
         };
         (1..sides).map(one).collect::<Vec<_>>().join("; ")
     }
@@ -277,20 +282,20 @@ const INTERVAL: &str = "± is half the width of the 95 % confidence interval of 
 impl fmt::Display for Sweeps {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, (name, experiment, runs)) in self.sides.iter().enumerate() {
-            writeln!(f, "{}  {name}\n   {experiment}, {}", letter(place), counted(*runs as u64, "run"))?;
+            writeln!(f, "{}  {name}\n   {experiment}, {}", run_letter(place), format_counted(*runs as u64, "run"))?;
         }
         writeln!(f)?;
-        self.notes.iter().try_for_each(|note| writeln!(f, "{}", wrapped(&format!("Note: {note}."))))?;
-        writeln!(f, "{}", wrapped(&format!("{INTERVAL}.")))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "{}", wrap_lines(&format!("Note: {note}."))))?;
+        writeln!(f, "{}", wrap_lines(&format!("{INTERVAL}.")))?;
         for compared in &self.metrics {
             let Metric { name, unit, about, better, .. } = compared.metric;
-            let head = format!("{}: {about}{}", axis_name(name, unit), words(better));
-            writeln!(f, "\n{}", wrapped(&head))?;
+            let head = format!("{}: {about}{}", axis_name(name, unit), better_words(better));
+            writeln!(f, "\n{}", wrap_lines(&head))?;
             match compared.settings.len() > SETTINGS_MAX {
                 true => writeln!(f, "{} (--json and --page have all settings)", compared.summary(self.sides.len()))?,
                 false => {
-                    let heads = compared.heads(&self.keys, self.sides.len());
-                    f.write_str(&table(&heads, &compared.rows(), self.keys.len().max(1)))?;
+                    let heads = compared.column_heads(&self.keys, self.sides.len());
+                    f.write_str(&aligned_table(&heads, &compared.rows(), self.keys.len().max(1)))?;
                 }
             }
         }
@@ -309,13 +314,13 @@ impl Sweeps {
     /// The whole comparison. `differences` have one entry per other sweep.
     pub fn json(&self) -> Value {
         let sides = self.sides.iter().enumerate().map(|(place, (name, experiment, runs))| {
-            json!({ "result": letter(place), "folder": name, "experiment": experiment, "runs": runs })
+            json!({ "result": run_letter(place), "folder": name, "experiment": experiment, "runs": runs })
         });
         let cell = |cell: &Option<Cell>| {
             cell.map(|cell| {
                 json!({
                     "first": cell.first, "other": cell.other, "difference": cell.difference.mean,
-                    "within": cell.difference.within, "ratio": cell.ratio(), "runs": cell.difference.count,
+                    "within": cell.difference.within, "ratio": cell.value_ratio(), "runs": cell.difference.count,
                 })
             })
         };
@@ -342,24 +347,24 @@ impl Sweeps {
         let sides = self.sides.len();
         let mut body = html!("<header><p class=\"kicker\">A comparison of Hansa</p><h1>Sweeps side by side</h1>\n");
         let row = |(place, (name, experiment, runs)): (usize, &(String, String, usize))| {
-            cells![letter(place), html!("<code>{name}</code>", name), experiment, count(*runs as u64)]
+            cells![run_letter(place), html!("<code>{name}</code>", name), experiment, format_count(*runs as u64)]
         };
         let rows = self.sides.iter().enumerate().map(row);
-        body += html::table(&["Sweep", "Folder", "Experiment", "#Runs"], rows);
+        body += html::table_html(&["Sweep", "Folder", "Experiment", "#Runs"], rows);
         body += self.notes.iter().map(|note| html!("<p>{note}.</p>\n", note)).collect();
         body += html!("</header>\n<section><h2>At a glance</h2>\n");
         let glance = self.metrics.iter().flat_map(|compared| {
             (1..sides).map(|other| {
-                let [better, worse, neither] = compared.verdicts(other).map(count);
+                let [better, worse, neither] = compared.count_verdicts(other).map(format_count);
                 let name = compared.metric.name;
-                cells![html!("<a href=\"#{name}\">{name}</a>", name), letter(other), better, worse, neither]
+                cells![html!("<a href=\"#{name}\">{name}</a>", name), run_letter(other), better, worse, neither]
             })
         });
-        body += html::table(&["Metric", "Sweep", "#Better", "#Worse", "#Neither"], glance);
+        body += html::table_html(&["Metric", "Sweep", "#Better", "#Worse", "#Neither"], glance);
         body += html!("<p class=\"soft\">Numbers of settings. {INTERVAL}.</p></section>\n", INTERVAL);
         for compared in &self.metrics {
             let Metric { name, about, better, unit, .. } = compared.metric;
-            let heads = compared.heads(&self.keys, sides);
+            let heads = compared.column_heads(&self.keys, sides);
             let keys = self.keys.len().max(1);
             let head = |(place, head): (usize, String)| match head.as_str() {
                 "" => "\u{a0}".to_owned(),
@@ -368,19 +373,19 @@ impl Sweeps {
             };
             let heads: Vec<String> = heads.into_iter().enumerate().map(head).collect();
             let rows = compared.rows().into_iter().map(|row| {
-                let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown(&cell) };
+                let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown_quantity(&cell) };
                 row.into_iter().enumerate().map(cell).map(Html::from).collect()
             });
             let title = axis_name(name, unit);
-            let about = capital(about);
-            let table = html::table(&heads, rows);
+            let about = capitalize_first(about);
+            let table = html::table_html(&heads, rows);
             body += html!(
                 "<section><h2 id=\"{name}\">{title}</h2>\n<p>{about}{}.</p>\n{table}</section>\n",
-                words(better),
+                better_words(better),
                 [name, title, about, table]
             );
         }
         body += html!("<footer>Made from runs.csv of these folders.</footer>");
-        html::document("Sweeps side by side: a comparison of Hansa", body)
+        html::document_html("Sweeps side by side: a comparison of Hansa", body)
     }
 }

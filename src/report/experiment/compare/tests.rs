@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Comparison, JobReader, LogComparison, Side, Sweep, compare, compare_sweeps};
+use super::{Comparison, JobReader, LogComparison, Side, Sweep, compare_sweeps, make_comparison};
 use crate::experiment::metrics;
 use crate::{Course, Difference, Host, Input, Manifest, Names, SizeGroup, Status, SummaryFile, Window};
 use hansa_sim::time::Time;
@@ -34,7 +34,7 @@ fn summary(jobs: u64, wait: Option<f64>, value: Option<f64>) -> SummaryFile {
 fn side(name: &str, topology: &str, rows: &[&str], summary: SummaryFile) -> Side {
     let cells = |row: &str| row.split(',').map(str::to_owned).collect::<Vec<_>>();
     let mut reader = JobReader::new(&cells(HEADING)).unwrap();
-    rows.iter().for_each(|row| reader.take(&cells(row), "grid").unwrap());
+    rows.iter().for_each(|row| reader.take_row(&cells(row), "grid").unwrap());
     let manifest = Manifest {
         version: "0.1.0".to_owned(),
         status: Status::Complete,
@@ -95,7 +95,7 @@ fn second() -> Side {
 }
 
 fn comparison(sides: Vec<Side>) -> Result<Comparison, String> {
-    compare(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) }, None)
+    make_comparison(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) }, None)
 }
 
 fn metric(json: &Value, name: &str) -> Value {
@@ -314,7 +314,7 @@ fn metrics_of_tenths_are_those_of_their_sizes() {
     summary.slr_by_size = groups(1_000);
     summary.slr_by_runtime = groups(2_000);
     summary.slr_by_critical_path = groups(3_000);
-    let of = |name: &str| metrics::find(name).and_then(|metric| metric.of(&summary));
+    let of = |name: &str| metrics::find_metric(name).and_then(|metric| metric.of(&summary));
     for (by, first) in [("", 1_000.0), ("_by_runtime", 2_000.0), ("_by_critical_path", 3_000.0)] {
         for (name, plus) in [("slr", 0.0), ("slr_censored", 100.0), ("starved", 200.0)] {
             assert_eq!(of(&format!("{name}{by}_1")), Some(first + plus + 1.0));
@@ -339,7 +339,8 @@ fn turnarounds_are_divided_by_user_size_run_time_and_end() {
     };
     let first = side([(DONE, 0, 59), (DONE, 10, 70), (DONE, 20, 100), (DONE, 0, 90_000)]);
     let second = side([(DONE, 1, 60), (DONE, 0, 60), (DONE, 20, 100), (KILLED, 0, 50_000)]);
-    let comparison = compare(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }, None).unwrap();
+    let comparison =
+        make_comparison(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }, None).unwrap();
     let json = comparison.json();
     let divisions = json["jobs"][0]["divisions"].as_array().unwrap();
     let found: Vec<(&str, Vec<Value>)> = divisions

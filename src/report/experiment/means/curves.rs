@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use super::super::figures::plain;
+use super::super::figures::mean_text;
 use super::super::range::{Range, axis_of_settings, shown};
 use super::super::statistics::Estimate;
 use crate::axes::{Axis, PlotArea, Tick};
-use crate::html::{at, short};
+use crate::html::{format_coord, shorten_text};
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
 
@@ -40,7 +40,7 @@ pub(super) struct Curve {
     pub points: Vec<Option<Estimate>>,
 }
 
-pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> Html {
+pub(super) fn draw_curves(about: &str, name: &str, across: &Across<'_>, range: &Range, curves: &[Curve]) -> Html {
     let settings = axis_of_settings(across.numbers);
     let inner = PlotArea { left: AREA.left + INSET, right: AREA.right - INSET, ..AREA };
     let x = |value: usize| inner.x(settings.share(across.numbers[value]));
@@ -48,7 +48,7 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
-    let places: Vec<String> = order.iter().map(|value| at(x(*value))).collect();
+    let places: Vec<String> = order.iter().map(|value| format_coord(x(*value))).collect();
     let mut svg = html!(
         "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\">",
         places.join(" "),
@@ -56,27 +56,27 @@ pub(super) fn chart(about: &str, name: &str, across: &Across<'_>, range: &Range,
         [WIDTH, HEIGHT, about]
     );
     let scale = if settings.is_logarithmic() { ", on a logarithmic scale" } else { "" };
-    svg += AREA.vertical_axis(&range.axis.ticks(shown), name);
+    svg += AREA.vertical_axis(&range.axis.tick_labels(shown), name);
     svg += html!(
         "<g class=\"axis\">{}{}{}</g>",
-        inner.ticks(&ticks(across, &order, &settings, &x)),
-        AREA.base(),
-        AREA.name_below(&format!("{}{scale}", short(across.key, 100)))
+        inner.draw_ticks(&written_ticks(across, &order, &settings, &x)),
+        AREA.draw_base(),
+        AREA.name_below(&format!("{}{scale}", shorten_text(across.key, 100)))
     );
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
-        svg += drawn(curve, across, &order, range, &|value| x(value) + aside, &y);
+        svg += draw_curve(curve, across, &order, range, &|value| x(value) + aside, &y);
     }
     svg += html!("</svg>");
     svg
 }
 
 /// Values as they were written, as far as there is room.
-fn ticks(across: &Across<'_>, order: &[usize], settings: &Axis, x: &dyn Fn(usize) -> f64) -> Vec<Tick> {
+fn written_ticks(across: &Across<'_>, order: &[usize], settings: &Axis, x: &dyn Fn(usize) -> f64) -> Vec<Tick> {
     let mut free = f64::NEG_INFINITY;
     let tick = |&value: &usize| {
-        let label = short(&across.values[value], LABEL_MAX);
+        let label = shorten_text(&across.values[value], LABEL_MAX);
         let half = label.chars().count() as f64 * LETTER / 2.0;
         let fits = x(value) - half >= free;
         free = if fits { x(value) + half + LETTER } else { free };
@@ -85,7 +85,7 @@ fn ticks(across: &Across<'_>, order: &[usize], settings: &Axis, x: &dyn Fn(usize
     order.iter().map(tick).collect()
 }
 
-fn drawn(
+fn draw_curve(
     curve: &Curve,
     across: &Across<'_>,
     order: &[usize],
@@ -105,25 +105,25 @@ fn drawn(
             is_drawing = false;
             continue;
         };
-        let middle = at(x(value));
-        let height = at(y(estimate.mean));
+        let middle = format_coord(x(value));
+        let height = format_coord(y(estimate.mean));
         let _ = write!(path, "{}{middle} {height}", if is_drawing { 'L' } else { 'M' });
         is_drawing = true;
         if !across.has_dots {
             continue;
         }
-        if let Some((from, to)) = range.interval(&estimate) {
-            let _ = write!(bars, "M{middle} {}V{}", at(y(from)), at(y(to)));
+        if let Some((from, to)) = range.interval_of(&estimate) {
+            let _ = write!(bars, "M{middle} {}V{}", format_coord(y(from)), format_coord(y(to)));
         }
         let fill = if is_second { "card".to_owned() } else { format!("c{colour}") };
-        let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], plain(&estimate));
+        let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], mean_text(&estimate));
         dots += html!(
             "<circle class=\"l{colour}{second}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
              stroke-width=\"1.6\"><title>{told}</title></circle>",
             [told, colour, second, middle, height, fill]
         );
     }
-    let values = order.iter().map(|value| curve.points[*value].map_or(String::new(), |one| plain(&one)));
+    let values = order.iter().map(|value| curve.points[*value].map_or(String::new(), |one| mean_text(&one)));
     let values = values.collect::<Vec<_>>().join(";");
     html!(
         "<path class=\"l{colour}{second}\" d=\"{bars}\" stroke-width=\"1.3\" stroke-opacity=\".5\"/>\

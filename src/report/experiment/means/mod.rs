@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 
 use super::file::Experiment;
 use super::metrics::Metric;
-use super::repeats::{self, Distinct, distinct};
-use super::rows::{RunRow, line};
+use super::repeats::{self, Distinct, distinct_rows};
+use super::rows::{RunRow, join_cells};
 use super::statistics::Estimate;
 
-pub use page::page;
+pub use page::means_page;
 
 pub struct Means {
     pub name: String,
@@ -40,13 +40,13 @@ pub struct Varying {
 
 /// True if values are distinct numbers of one kind.
 pub(super) fn are_numbers(values: &[String]) -> bool {
-    quantity::numbers(values).is_some()
+    quantity::distinct_numbers(values).is_some()
 }
 
 /// Computes the means of the rows of a whole experiment.
 ///
 /// Cost: O(rows * (metrics + axes * log values of an axis)).
-pub fn means(experiment: &Experiment, rows: &[RunRow]) -> Means {
+pub fn compute_means(experiment: &Experiment, rows: &[RunRow]) -> Means {
     let Experiment { name, about, metrics, .. } = experiment.clone();
     let varying = || experiment.axes.iter().enumerate().filter(|(_, axis)| !axis.is_repetition());
     let axes: Vec<Varying> =
@@ -56,7 +56,7 @@ pub fn means(experiment: &Experiment, rows: &[RunRow]) -> Means {
         varying().map(|(_, axis)| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
     let mut numbers = vec![vec![Vec::new(); metrics.len()]; count];
     let mut runs = vec![0; count];
-    let Distinct { rows: kept, repeated } = distinct(experiment, rows);
+    let Distinct { rows: kept, repeated } = distinct_rows(experiment, rows);
     for row in kept {
         let place = varying().zip(&places).try_fold(0, |place, ((column, axis), places)| {
             Some(place * axis.values.len() + places.get(row.values[column].as_str())?)
@@ -92,8 +92,8 @@ impl Means {
     }
 
     /// Sentence about runs that repeat another run; None if all are distinct.
-    pub fn note(&self) -> Option<String> {
-        repeats::note(self.repeated, self.repetitions * self.cells.len())
+    pub fn repeats_note(&self) -> Option<String> {
+        repeats::repeats_note(self.repeated, self.repetitions * self.cells.len())
     }
 
     /// True if every run has this number of the metric.
@@ -106,16 +106,16 @@ impl Means {
     }
 
     /// The number of a metric for one combination.
-    fn cell(&self, picks: &[usize], metric: usize) -> Option<Estimate> {
+    fn cell_mean(&self, picks: &[usize], metric: usize) -> Option<Estimate> {
         let place = self.axes.iter().zip(picks).fold(0, |place, (axis, pick)| place * axis.values.len() + pick);
         self.cells[place][metric]
     }
 }
 
 /// `means.csv`: a row per combination and metric.
-pub fn csv(means: &Means) -> String {
+pub fn means_csv(means: &Means) -> String {
     let keys = means.axes.iter().map(|axis| axis.key.as_str());
-    let mut text = line(keys.chain(["metric", "runs", "mean", "within"]));
+    let mut text = join_cells(keys.chain(["metric", "runs", "mean", "within"]));
     for (picks, cells) in means.combinations() {
         for (metric, cell) in means.metrics.iter().zip(cells) {
             let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
@@ -123,7 +123,7 @@ pub fn csv(means: &Means) -> String {
             let mean = exact(cell.map(|it| it.mean));
             let within = exact(cell.and_then(|it| it.within));
             let values = means.axes.iter().zip(&picks).map(|(axis, pick)| axis.values[*pick].as_str());
-            text.push_str(&line(values.chain([metric.name, &count, &mean, &within])));
+            text.push_str(&join_cells(values.chain([metric.name, &count, &mean, &within])));
         }
     }
     text

@@ -3,18 +3,18 @@
 use super::super::answer::Answers;
 use super::super::claims::Findings;
 use super::super::dots::{self, Dot};
-use super::super::figures::{axis_name, figure, footer, mean, plain, words};
+use super::super::figures::{axis_name, better_words, figure_html, footer_html, mean_html, mean_text};
 use super::super::file::ENTRANT;
 use super::super::metrics::Metric;
 use super::super::range::{NONE, Range, Scale, shown};
 use super::super::statistics::Estimate;
-use super::curves::{Across, Curve, chart};
-use super::quantity::numbers;
+use super::curves::{Across, Curve, draw_curves};
+use super::quantity::distinct_numbers;
 use super::{Means, Varying};
-use crate::html::{Digits, counted, document, table};
+use crate::html::{Digits, document_html, format_counted, table_html};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
-use hansa_sim::numerals::capital;
+use hansa_sim::numerals::capitalize_first;
 
 /// Most lines that can be told apart: one of each colour, and one with dashes.
 const LINES_MAX: usize = 2 * COLOURS;
@@ -27,13 +27,13 @@ const PICTURES_MAX: usize = 300;
 const MARKS_MAX: usize = 100_000;
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
-pub fn page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings>, facts: &[String]) -> String {
+pub fn means_page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings>, facts: &[String]) -> String {
     let name = &means.name;
     let mut body = html!("<header><p class=\"kicker\">A sweep of Hansa</p><h1>{name}</h1>\n", name);
     if let Some(about) = &means.about {
         body += html!("<p class=\"lead\">{}</p>\n", about.trim());
     }
-    body += html!("<p class=\"lead\">{}</p></header>\n", combined(means));
+    body += html!("<p class=\"lead\">{}</p></header>\n", combinations_html(means));
     body += answers.map_or_else(Html::default, Answers::html);
     body += match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
         (false, _) => html!("<p>Each number is of a single run. Times are in seconds.</p>\n"),
@@ -46,7 +46,7 @@ pub fn page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings
              pair. Times are in seconds.</p>\n"
         ),
     };
-    if let Some(note) = means.note() {
+    if let Some(note) = means.repeats_note() {
         body += html!("<p><strong>{}</strong></p>\n", &note);
     }
 
@@ -66,55 +66,60 @@ pub fn page(means: &Means, answers: Option<&Answers>, findings: Option<&Findings
         }
     }
     match means.axes.is_empty() {
-        true => body += alone(means, &shown_metrics),
+        true => body += seeds_only_section(means, &shown_metrics),
         false => {
             let layout = Layout::of(means, shown_metrics.len());
-            shown_metrics.iter().for_each(|metric| body += layout.section(*metric));
+            shown_metrics.iter().for_each(|metric| body += layout.metric_section(*metric));
         }
     }
-    body += rest(absent, constant);
-    body += footer(facts);
-    document(&format!("{name}: a sweep of Hansa"), body)
+    body += rest_section(absent, constant);
+    body += footer_html(facts);
+    document_html(&format!("{name}: a sweep of Hansa"), body)
 }
 
 /// All numbers, if only seeds vary.
-fn alone(means: &Means, metrics: &[usize]) -> Html {
+fn seeds_only_section(means: &Means, metrics: &[usize]) -> Html {
     let row = |metric: &usize| {
         let what = &means.metrics[*metric];
-        let number = means.cell(&[], *metric).map_or(NONE.to_owned(), |estimate| plain(&estimate));
-        let about = format!("{}{}", what.about, words(what.better));
+        let number = means.cell_mean(&[], *metric).map_or(NONE.to_owned(), |estimate| mean_text(&estimate));
+        let about = format!("{}{}", what.about, better_words(what.better));
         cells![html!("<code>{}</code>", what.name), number, about]
     };
-    table(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
+    table_html(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
 }
 
 /// Description of the combinations.
-fn combined(means: &Means) -> Html {
+fn combinations_html(means: &Means) -> Html {
     let axes: Vec<Html> = means
         .axes
         .iter()
         .map(|axis| match axis.key.as_str() {
-            ENTRANT => counted(axis.values.len() as u64, ENTRANT).into(),
-            key => html!("{} of <code>{key}</code>", counted(axis.values.len() as u64, "value"), key),
+            ENTRANT => format_counted(axis.values.len() as u64, ENTRANT).into(),
+            key => html!("{} of <code>{key}</code>", format_counted(axis.values.len() as u64, "value"), key),
         })
         .collect();
-    let runs = counted(means.repetitions as u64, "run");
+    let runs = format_counted(means.repetitions as u64, "run");
     match &axes[..] {
         [] => html!("{runs} that differ in nothing but seeds.", runs),
         [one] => html!("{one}, {runs} each.", one, runs),
         [most @ .., last] => {
-            html!("Every combination of {} and {last}, {runs} each.", Html::joined(most.to_vec(), ", "), last, runs)
+            html!(
+                "Every combination of {} and {last}, {runs} each.",
+                Html::join_pieces(most.to_vec(), ", "),
+                last,
+                runs
+            )
         }
     }
 }
 
-fn rest(absent: Vec<Html>, constant: Vec<Html>) -> Html {
+fn rest_section(absent: Vec<Html>, constant: Vec<Html>) -> Html {
     let mut html = Html::default();
     if !constant.is_empty() {
-        html += html!("<p>The same in all runs: {}.</p>\n", Html::joined(constant, ", "));
+        html += html!("<p>The same in all runs: {}.</p>\n", Html::join_pieces(constant, ", "));
     }
     if !absent.is_empty() {
-        html += html!("<p>No run has a number for {}.</p>\n", Html::joined(absent, ", "));
+        html += html!("<p>No run has a number for {}.</p>\n", Html::join_pieces(absent, ", "));
     }
     if html.is_empty() { html } else { html!("<section><h2>Not shown</h2>\n{html}</section>\n", html) }
 }
@@ -140,7 +145,7 @@ impl<'m> Layout<'m> {
     /// are of the axis with most values among the others, unless they are too many to be told apart.
     fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
         let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
-        let numeric = |place: usize| numbers(&means.axes[place].values);
+        let numeric = |place: usize| distinct_numbers(&means.axes[place].values);
         let across = sizes()
             .filter(|(place, size)| *size > 1 && numeric(*place).is_some())
             .max_by_key(|(_, size)| *size)
@@ -161,36 +166,36 @@ impl<'m> Layout<'m> {
         Layout { means, across, numbers, lines, panels, room, is_dense }
     }
 
-    fn across(&self) -> &'m Varying {
+    fn across_axis(&self) -> &'m Varying {
         &self.means.axes[self.across]
     }
 
-    fn lines(&self) -> Option<&'m Varying> {
+    fn lines_axis(&self) -> Option<&'m Varying> {
         Some(&self.means.axes[self.lines?])
     }
 
-    fn cell(&self, panel: &[usize], across: usize, line: usize, metric: usize) -> Option<Estimate> {
+    fn panel_number(&self, panel: &[usize], across: usize, line: usize, metric: usize) -> Option<Estimate> {
         let mut picks = panel.to_vec();
         picks[self.across] = across;
         if let Some(lines) = self.lines {
             picks[lines] = line;
         }
-        self.means.cell(&picks, metric)
+        self.means.cell_mean(&picks, metric)
     }
 
     /// Numbers of a panel, line by line.
     fn cells(&self, panel: &[usize], metric: usize) -> Vec<Vec<Option<Estimate>>> {
-        let across = 0..self.across().values.len();
-        let line = |line| across.clone().map(|across| self.cell(panel, across, line, metric)).collect();
-        (0..self.lines().map_or(1, |lines| lines.values.len())).map(line).collect()
+        let across = 0..self.across_axis().values.len();
+        let line = |line| across.clone().map(|across| self.panel_number(panel, across, line, metric)).collect();
+        (0..self.lines_axis().map_or(1, |lines| lines.values.len())).map(line).collect()
     }
 
     /// Section of a metric.
-    fn section(&self, metric: usize) -> Html {
+    fn metric_section(&self, metric: usize) -> Html {
         let what = &self.means.metrics[metric];
         let name = what.name;
-        let about = capital(what.about);
-        let better = words(what.better);
+        let about = capitalize_first(what.about);
+        let better = better_words(what.better);
         let mut html = html!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n", name, about, better);
         // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
@@ -202,10 +207,10 @@ impl<'m> Layout<'m> {
         let of_panels: Vec<Vec<f64>> =
             estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
         let range = Range::of(estimates.iter().flatten().copied(), what.unit, Scale::of(&of_panels));
-        let are_too_many = self.numbers.is_none() && self.across().values.len() > ROWS_MAX;
+        let are_too_many = self.numbers.is_none() && self.across_axis().values.len() > ROWS_MAX;
         for (panel, cells) in self.panels.iter().zip(&cells).filter(|_| !are_too_many) {
-            let svg = self.picture(what, &range, cells);
-            html += figure(name, &self.settings(panel), "", self.legend(), svg, &range);
+            let svg = self.panel_picture(what, &range, cells);
+            html += figure_html(name, &self.settings(panel), "", self.legend(), svg, &range);
             if !self.is_dense {
                 html += self.table(cells);
             }
@@ -213,7 +218,7 @@ impl<'m> Layout<'m> {
         let all = self.panels.len();
         let left_out = match self.room < all {
             _ if are_too_many => "These are too many for a chart".to_owned(),
-            true => format!("These are the first {} of {}", self.room, counted(all as u64, "chart")),
+            true => format!("These are the first {} of {}", self.room, format_counted(all as u64, "chart")),
             false if self.is_dense => "These are too many to show each number".to_owned(),
             false => return html + html!("</section>\n"),
         };
@@ -221,9 +226,9 @@ impl<'m> Layout<'m> {
         html
     }
 
-    fn picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> Html {
-        let across = self.across();
-        let lines = self.lines();
+    fn panel_picture(&self, what: &Metric, range: &Range, cells: &[Vec<Option<Estimate>>]) -> Html {
+        let across = self.across_axis();
+        let lines = self.lines_axis();
         let about = what.about;
         let axis = axis_name(what.name, what.unit);
         let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
@@ -231,11 +236,11 @@ impl<'m> Layout<'m> {
             let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
             let curve =
                 |(line, points): (usize, &Vec<_>)| Curve { style: line, name: name(line), points: points.clone() };
-            return chart(about, &axis, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
+            return draw_curves(about, &axis, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
         }
         let dot = |value: usize, line: usize| {
             let estimate = cells[line][value]?;
-            let told = format!("{}{}: {}", name(line), across.values[value], plain(&estimate));
+            let told = format!("{}{}: {}", name(line), across.values[value], mean_text(&estimate));
             Some(Dot { estimate, colour: line, is_filled: true, told })
         };
         let rows: Vec<dots::DotRow> = across
@@ -247,7 +252,7 @@ impl<'m> Layout<'m> {
                 dots::DotRow { name: name.clone(), is_bold: false, dots }
             })
             .collect();
-        dots::picture(about, &axis, range, &rows)
+        dots::draw_dots(about, &axis, range, &rows)
     }
 
     /// Settings of a panel, and the key of rows of dots.
@@ -257,13 +262,13 @@ impl<'m> Layout<'m> {
         let mut settings: Vec<String> =
             others.map(|(_, (axis, pick))| format!("{} = {}", axis.key, axis.values[*pick])).collect();
         if self.numbers.is_none() {
-            settings.push(format!("by {}", self.across().key));
+            settings.push(format!("by {}", self.across_axis().key));
         }
         settings.join(", ")
     }
 
     fn legend(&self) -> Html {
-        let Some(lines) = self.lines() else { return Html::default() };
+        let Some(lines) = self.lines_axis() else { return Html::default() };
         let mut html = html!("<ul class=\"legend\"><li><code>{}</code></li>", &lines.key);
         for (line, value) in lines.values.iter().enumerate() {
             let colour = line % COLOURS;
@@ -279,18 +284,18 @@ impl<'m> Layout<'m> {
 
     /// Table of a panel: a row per value across, a column per line.
     fn table(&self, cells: &[Vec<Option<Estimate>>]) -> Html {
-        let across = self.across();
-        let heads = match self.lines() {
+        let across = self.across_axis();
+        let heads = match self.lines_axis() {
             Some(lines) => lines.values.iter().map(|value| format!("#{value}")).collect(),
             None => vec!["#Mean".to_owned()],
         };
         let columns: Vec<String> = [across.key.clone()].into_iter().chain(heads).collect();
-        let digits = Digits::of(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
-        let number = |cell: &Option<Estimate>| cell.map_or(NONE.into(), |estimate| mean(&estimate, digits, false));
+        let digits = Digits::for_numbers(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
+        let number = |cell: &Option<Estimate>| cell.map_or(NONE.into(), |estimate| mean_html(&estimate, digits, false));
         let row = |(value, name): (usize, &String)| {
             [name.into()].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
         };
-        let numbers = table(&columns, across.values.iter().enumerate().map(row));
+        let numbers = table_html(&columns, across.values.iter().enumerate().map(row));
         html!("<details><summary>Numbers</summary>\n{numbers}</details>\n", numbers)
     }
 }

@@ -14,8 +14,9 @@ enum Quantity {
 }
 
 /// All values as numbers; None unless they are distinct numbers of one kind.
-pub(super) fn numbers(values: &[String]) -> Option<Vec<f64>> {
-    let read: Vec<(Discriminant<Quantity>, f64)> = values.iter().map(|text| read(text)).collect::<Option<_>>()?;
+pub(super) fn distinct_numbers(values: &[String]) -> Option<Vec<f64>> {
+    let read: Vec<(Discriminant<Quantity>, f64)> =
+        values.iter().map(|text| read_quantity(text)).collect::<Option<_>>()?;
     // A zero needs no unit.
     let kind = read.iter().find(|(_, number)| *number != 0.0).or(read.first())?.0;
     let are_alike = read.iter().all(|(its, number)| *its == kind || *number == 0.0);
@@ -27,12 +28,12 @@ pub(super) fn numbers(values: &[String]) -> Option<Vec<f64>> {
     (are_alike && differ).then_some(numbers)
 }
 
-fn read(text: &str) -> Option<(Discriminant<Quantity>, f64)> {
+fn read_quantity(text: &str) -> Option<(Discriminant<Quantity>, f64)> {
     let quantity = None
         .or_else(|| text.replace('_', "").parse().ok().filter(|number: &f64| number.is_finite()).map(Quantity::Number))
-        .or_else(|| Some(Quantity::Time(units::span(text).ok()?.micros() as f64)))
-        .or_else(|| Some(Quantity::Capacity(units::capacity(text).ok()? as f64)))
-        .or_else(|| Some(Quantity::Bytes(units::bytes(text)? as f64)))?;
+        .or_else(|| Some(Quantity::Time(units::parse_span(text).ok()?.micros() as f64)))
+        .or_else(|| Some(Quantity::Capacity(units::parse_capacity(text).ok()? as f64)))
+        .or_else(|| Some(Quantity::Bytes(units::parse_bytes(text)? as f64)))?;
     let (Quantity::Number(number) | Quantity::Time(number) | Quantity::Capacity(number) | Quantity::Bytes(number)) =
         quantity;
     Some((discriminant(&quantity), number))
@@ -43,7 +44,7 @@ mod tests {
     use super::*;
 
     fn read_all(values: &[&str]) -> Option<Vec<f64>> {
-        numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+        distinct_numbers(&values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Claims in the file of an experiment.
 
 use crate::experiment::claims::Verdict;
-use crate::experiment::{self, Experiment, Findings, RunRow, verdicts};
-use hansa_sim::settings::steers;
+use crate::experiment::{self, Experiment, Findings, RunRow, judge_experiment};
+use hansa_sim::settings::is_unprintable;
 
 const HEAD: &str = r#"
 name = "try"
@@ -21,7 +21,7 @@ fn read(claims: &str) -> Result<Experiment, String> {
         "small.toml" => Ok(include_str!("../../../../topologies/market-40.toml").into()),
         _ => Err("there is no such file".to_owned()),
     };
-    experiment::read("try.toml", read).map_err(|diagnostics| diagnostics.to_string())
+    experiment::read_experiment("try.toml", read).map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// Rows with these numbers of value and of the three `slr` for a policy, a load and a seed.
@@ -47,13 +47,13 @@ fn usual(policy: &str, load: f64, seed: f64) -> [Option<f64>; 4] {
 
 fn judged(claims: &str) -> Findings {
     let experiment = read(claims).unwrap();
-    verdicts(&experiment, &rows(&experiment, usual)).unwrap()
+    judge_experiment(&experiment, &rows(&experiment, usual)).unwrap()
 }
 
 /// Verdict of one comparison for these values, and its text.
 fn compared(each: &str, formula: &str) -> (Verdict, Vec<String>) {
     let findings = judged(&format!("[[claim]]\ntext = \"it\"\neach = {each}\ncompare = [\"{formula}\"]\n"));
-    let finding = findings.finding(1);
+    let finding = findings.numbered_finding(1);
     (finding.verdict, finding.comparisons.iter().map(|one| one.text.clone()).collect())
 }
 
@@ -81,7 +81,7 @@ fn a_seed_may_matter_to_one_side_only() {
     let experiment = read(claims).unwrap();
     let mut rows = rows(&experiment, numbers);
     rows.iter_mut().filter(|row| row.values[2] == "fifo").for_each(|row| row.digest = "0".repeat(32));
-    let finding = verdicts(&experiment, &rows).unwrap().finding(1).clone();
+    let finding = judge_experiment(&experiment, &rows).unwrap().numbered_finding(1).clone();
     let verdicts: Vec<Verdict> = finding.comparisons.iter().map(|one| one.verdict()).collect();
     assert_eq!(verdicts, [Verdict::CannotBeTold; 2], "{finding:?}");
 }
@@ -118,7 +118,7 @@ remark = "g\u202Eh"
 weaker = { text = "i\u202Ej", compare = ["value(fifo, 1) < 5"] }
 "#;
     let text = judged(claims).text();
-    let steering: Vec<char> = text.chars().filter(|letter| *letter != '\n' && steers(*letter)).collect();
+    let steering: Vec<char> = text.chars().filter(|letter| *letter != '\n' && is_unprintable(*letter)).collect();
     assert!(steering.is_empty(), "{text:?}");
     assert!(text.contains("fifo\u{fffd}ofif"), "{text}");
 }
@@ -133,9 +133,15 @@ fn runs_with_one_seed_are_paired() {
     };
     let claims = "[[claim]]\ntext = \"it\"\neach = [\"load < 1.4\"]\ncompare = [\"value(srtf) < value(fifo)\"]\n";
     let experiment = read(claims).unwrap();
-    assert_eq!(verdicts(&experiment, &rows(&experiment, usual)).unwrap().finding(1).verdict, Verdict::DoesNotHold);
+    assert_eq!(
+        judge_experiment(&experiment, &rows(&experiment, usual)).unwrap().numbered_finding(1).verdict,
+        Verdict::DoesNotHold
+    );
     // If they vary against each other, three seeds do not tell.
-    assert_eq!(verdicts(&experiment, &rows(&experiment, noise)).unwrap().finding(1).verdict, Verdict::CannotBeTold);
+    assert_eq!(
+        judge_experiment(&experiment, &rows(&experiment, noise)).unwrap().numbered_finding(1).verdict,
+        Verdict::CannotBeTold
+    );
 }
 
 #[test]
@@ -183,11 +189,11 @@ fn missing_numbers_and_bounds_of_ours_decide_the_verdict() {
         compare = ["value(srtf, 1) < 2 * value(fifo, 1)"]
         "#,
     );
-    let verdict = |number| findings.finding(number).verdict;
+    let verdict = |number| findings.numbered_finding(number).verdict;
     assert_eq!(verdict(1), Verdict::WithinTolerance);
     assert_eq!(verdict(2), Verdict::WithinTolerance);
-    assert_eq!((verdict(3), findings.finding(3).weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
-    assert_eq!(findings.counts(), "2 hold only within our tolerance, 1 does not hold");
+    assert_eq!((verdict(3), findings.numbered_finding(3).weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
+    assert_eq!(findings.verdict_counts(), "2 hold only within our tolerance, 1 does not hold");
     let text = findings.text();
     for expected in [
         "the paper, section 2: \"much\"",

@@ -12,7 +12,8 @@ fn read_file(path: &str, experiment: &str) -> Result<Vec<u8>, String> {
 }
 
 fn read(text: &str) -> Result<Experiment, String> {
-    experiment::read("lab/try.toml", &mut |path| read_file(path, text)).map_err(|diagnostics| diagnostics.to_string())
+    experiment::read_experiment("lab/try.toml", &mut |path| read_file(path, text))
+        .map_err(|diagnostics| diagnostics.to_string())
 }
 
 const TWO_AXES: &str = r#"
@@ -42,8 +43,9 @@ fn the_first_axis_changes_slowest() {
 fn runs_are_topologies_with_these_settings() {
     let experiment = read(TWO_AXES).unwrap();
     let run = experiment.runs().nth(5).unwrap();
-    let loaded =
-        topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, TWO_AXES)).unwrap().topology;
+    let loaded = topology::read_topology(&experiment.topology, &run.overrides, &mut |path| read_file(path, TWO_AXES))
+        .unwrap()
+        .topology;
     assert_eq!(
         (loaded.settings::<hansa_sim::systems::market::Market>().unwrap().policy.as_str(), loaded.seed, loaded.jobs()),
         ("edf", 3, 5)
@@ -56,7 +58,7 @@ fn a_wrong_value_is_shown_where_it_stands() {
     let text = TWO_AXES.replace("\"fifo\"", "\"fifi\"").replace("0.7", "-1");
     let experiment = read(&text).unwrap();
     let run = experiment.runs().nth(1).unwrap();
-    let diagnostics = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let diagnostics = topology::read_topology(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
     let diagnostics = diagnostics.unwrap_err().to_string();
     for expected in ["lab/try.toml:11:26", "market.policy", "did you mean `fifo`", "lab/try.toml:10:20", "found -1"] {
         assert!(diagnostics.contains(expected), "{expected} is not in\n{diagnostics}");
@@ -68,7 +70,7 @@ fn a_key_that_leads_nowhere_is_shown_where_it_stands() {
     let text = TWO_AXES.replace("workload.0.load", "workload.5.load");
     let experiment = read(&text).unwrap();
     let run = experiment.runs().next().unwrap();
-    let diagnostics = topology::load(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
+    let diagnostics = topology::read_topology(&experiment.topology, &run.overrides, &mut |path| read_file(path, &text));
     let diagnostics = diagnostics.unwrap_err().to_string();
     assert!(
         diagnostics.contains("lab/try.toml:10:10\n") && diagnostics.contains("expected an index below 1"),
@@ -154,7 +156,7 @@ fn entrants_change_slowest_and_set_several_keys() {
     let policy_and_load = |run: usize| {
         let run = experiment.runs().nth(run).unwrap();
         let read = &mut |path: &str| read_file(path, ENTRANTS);
-        let topology = topology::load(&experiment.topology, &run.overrides, read).unwrap().topology;
+        let topology = topology::read_topology(&experiment.topology, &run.overrides, read).unwrap().topology;
         let policy = topology.settings::<hansa_sim::systems::market::Market>().unwrap().policy.clone();
         (policy, topology.to_toml().contains("load = 0.7"), topology.seed)
     };

@@ -13,15 +13,15 @@ use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Entrant, Experiment};
 use super::metrics::Metric;
-use super::repeats::{self, Distinct, distinct};
+use super::repeats::{self, Distinct, distinct_rows};
 use super::rows::RunRow;
 use super::statistics::Estimate;
 use crate::{Better, Family, Unit};
-use hansa_sim::near::nearest;
+use hansa_sim::near::nearest_name;
 use hansa_sim::numerals::Digits;
 
-pub use page::page;
-pub use text::{csv, table};
+pub use page::standings_page;
+pub use text::{entrants_table, standings_csv};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standings {
@@ -60,12 +60,12 @@ pub struct Panel {
 
 impl Panel {
     /// The form of a metric's means.
-    fn digits(&self, metric: usize) -> Digits {
-        Digits::of(self.rows.iter().filter_map(|row| Some(row[metric].estimate?.mean)))
+    fn mean_digits(&self, metric: usize) -> Digits {
+        Digits::for_numbers(self.rows.iter().filter_map(|row| Some(row[metric].estimate?.mean)))
     }
 
     /// True if some entrant has this metric.
-    fn has(&self, metric: usize) -> bool {
+    fn has_metric(&self, metric: usize) -> bool {
         self.rows.iter().any(|row| row[metric].estimate.is_some())
     }
 }
@@ -130,7 +130,7 @@ impl Standings {
 }
 
 /// Index of the entrant to compare with: the named one, or the first.
-pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize, NoStandings> {
+pub fn reference_index(experiment: &Experiment, against: Option<&str>) -> Result<usize, NoStandings> {
     let entrants = &experiment.entrants;
     if entrants.is_empty() {
         return Err(NoStandings::NoEntrants);
@@ -138,7 +138,8 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
     let Some(name) = against else { return Ok(0) };
     entrants.iter().position(|entrant| entrant.name == name).ok_or_else(|| {
         let all: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
-        let meant = nearest(name, all.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        let meant =
+            nearest_name(name, all.iter().copied()).map_or(String::new(), |near| format!("; did you mean {near}?"));
         NoStandings::Unknown(name.to_owned(), all.join(", "), meant)
     })
 }
@@ -146,8 +147,12 @@ pub fn compared(experiment: &Experiment, against: Option<&str>) -> Result<usize,
 /// Evaluates the rows of a whole experiment; all entrants are compared with `against`, or with the first one.
 ///
 /// Cost: O(rows * (metrics + log rows)).
-pub fn standings(experiment: &Experiment, rows: &[RunRow], against: Option<&str>) -> Result<Standings, NoStandings> {
-    let against = compared(experiment, against)?;
+pub fn make_standings(
+    experiment: &Experiment,
+    rows: &[RunRow],
+    against: Option<&str>,
+) -> Result<Standings, NoStandings> {
+    let against = reference_index(experiment, against)?;
     let Experiment { name, about, entrants, .. } = experiment.clone();
     let column = |metric: &Metric| Column {
         name: metric.name,
@@ -157,18 +162,18 @@ pub fn standings(experiment: &Experiment, rows: &[RunRow], against: Option<&str>
         family: metric.family,
     };
     let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
-    let Distinct { rows: kept, repeated } = distinct(experiment, rows);
+    let Distinct { rows: kept, repeated } = distinct_rows(experiment, rows);
     let runs = in_order(experiment, &kept);
     let alike = runs.chunk_by(|one, next| one.settings == next.settings);
     let panels: Vec<Panel> = alike
         .map(|runs| Panel {
-            settings: settings(experiment, runs[0].row),
-            rows: compare(runs, entrants.len(), &metrics, against),
+            settings: panel_settings(experiment, runs[0].row),
+            rows: panel_rows(runs, entrants.len(), &metrics, against),
         })
         .collect();
     let most = runs.chunk_by(|one, next| one.settings == next.settings).map(<[_]>::len).max().unwrap_or(0);
     let repetitions = most / entrants.len().max(1);
-    let note = repeats::note(repeated, rows.len());
+    let note = repeats::repeats_note(repeated, rows.len());
     Ok(Standings { name, about, entrants, against, metrics, repetitions, note, panels, others: Vec::new() })
 }
 
@@ -203,14 +208,14 @@ fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
 }
 
 /// Settings of the panel of a row.
-fn settings(experiment: &Experiment, row: &RunRow) -> Vec<(String, String)> {
+fn panel_settings(experiment: &Experiment, row: &RunRow) -> Vec<(String, String)> {
     let settings =
         experiment.axes.iter().zip(&row.values).filter(|(axis, _)| axis.key != ENTRANT && !axis.is_repetition());
     settings.map(|(axis, value)| (axis.key.clone(), value.clone())).collect()
 }
 
 /// Rows of a panel, one per entrant, with a cell per metric. A single run of each does not show which is best.
-fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize) -> Vec<Vec<Cell>> {
+fn panel_rows(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize) -> Vec<Vec<Cell>> {
     let by_seed: Vec<Vec<Option<&RunRow>>> = runs
         .chunk_by(|one, next| one.seeds == next.seeds)
         .map(|runs| {
@@ -224,14 +229,16 @@ fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize
         // An entrant's numbers, one per seed.
         let its = |entrant: usize| by_seed.iter().map(|rows| rows[entrant]?.metrics[metric]).collect();
         let numbers: Vec<Vec<Option<f64>>> = (0..entrants).map(its).collect();
-        let means: Vec<Option<Estimate>> = numbers.iter().map(|numbers| estimate(numbers.iter().copied())).collect();
-        let best = if runs.len() > entrants { best(&means, column.better) } else { None };
+        let means: Vec<Option<Estimate>> =
+            numbers.iter().map(|numbers| estimate_known(numbers.iter().copied())).collect();
+        let best = if runs.len() > entrants { best_entrant(&means, column.better) } else { None };
         for (entrant, row) in rows.iter_mut().enumerate() {
-            let beside = |other: usize| estimate(differences(&numbers[entrant], &numbers[other]));
+            let beside = |other: usize| estimate_known(paired_differences(&numbers[entrant], &numbers[other]));
             row[metric] = Cell {
                 estimate: means[entrant],
                 difference: if entrant == against { None } else { beside(against) },
-                is_best: best.is_some_and(|best| entrant == best || beside(best).is_some_and(|apart| !apart.tells())),
+                is_best: best
+                    .is_some_and(|best| entrant == best || beside(best).is_some_and(|apart| !apart.is_significant())),
             };
         }
     }
@@ -239,16 +246,16 @@ fn compare(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: usize
 }
 
 /// Estimate of the numbers that exist.
-fn estimate(numbers: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
+fn estimate_known(numbers: impl Iterator<Item = Option<f64>>) -> Option<Estimate> {
     Estimate::of(&numbers.flatten().collect::<Vec<_>>())
 }
 
 /// Differences, seed by seed, where both have a number.
-fn differences(numbers: &[Option<f64>], others: &[Option<f64>]) -> impl Iterator<Item = Option<f64>> {
+fn paired_differences(numbers: &[Option<f64>], others: &[Option<f64>]) -> impl Iterator<Item = Option<f64>> {
     numbers.iter().zip(others).map(|(number, other)| Some((*number)? - (*other)?))
 }
 
-fn best(means: &[Option<Estimate>], better: Better) -> Option<usize> {
+fn best_entrant(means: &[Option<Estimate>], better: Better) -> Option<usize> {
     if better == Better::Neither {
         return None;
     }
@@ -259,7 +266,7 @@ fn best(means: &[Option<Estimate>], better: Better) -> Option<usize> {
 
 impl Estimate {
     /// True if the interval excludes zero; false for a single number.
-    pub fn tells(&self) -> bool {
+    pub fn is_significant(&self) -> bool {
         self.within.is_some_and(|within| self.mean.abs() > within)
     }
 }

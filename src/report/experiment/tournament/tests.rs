@@ -20,7 +20,7 @@ seed = [1, 2, 3]
 "#;
 
 fn experiment(text: &str) -> Experiment {
-    experiment::read("cup.toml", &mut |_| Ok(text.into())).unwrap()
+    experiment::read_experiment("cup.toml", &mut |_| Ok(text.into())).unwrap()
 }
 
 /// Values and waits by entrant, load and seed; only the second entrant has an underutilisation.
@@ -44,7 +44,7 @@ fn told(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
 #[test]
 fn differences_are_of_the_same_seed() {
     let experiment = experiment(FILE);
-    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, told), None).unwrap();
     assert_eq!((standings.repetitions, standings.panels.len(), standings.against), (3, 2, 0));
     assert_eq!(standings.panels[1].settings, [("workload.0.load".to_owned(), "1.0".to_owned())]);
     let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
@@ -52,9 +52,9 @@ fn differences_are_of_the_same_seed() {
     assert!((value.mean - 0.65).abs() < 1e-12 && value.within.unwrap() > 0.7, "{value:?}");
     // The means do not differ significantly, but the paired differences do.
     let apart = quick[0].difference.unwrap();
-    assert!((apart.mean - 0.05).abs() < 1e-12 && apart.tells(), "{apart:?}");
+    assert!((apart.mean - 0.05).abs() < 1e-12 && apart.is_significant(), "{apart:?}");
     let waits = quick[1].difference.unwrap();
-    assert!((waits.mean + 10.2).abs() < 1e-9 && waits.tells(), "{waits:?}");
+    assert!((waits.mean + 10.2).abs() < 1e-9 && waits.is_significant(), "{waits:?}");
     assert_eq!((slow[0].difference, slow[1].difference), (None, None));
     assert_eq!([&slow[0], &quick[0], &slow[1], &quick[1]].map(|cell| cell.is_best), [false, true, false, true]);
     // More tasks are not better, and an entrant without the number is not compared.
@@ -69,10 +69,10 @@ fn entrants_not_different_from_the_best_are_best_too() {
         let swing = if entrant == "quick" { [0.3, -0.2, 0.1][seed as usize - 1] } else { 0.0 };
         (told("slow", load, seed).0 + swing, 1.0)
     };
-    let standings = standings(&experiment, &rows(&experiment, swinging), Some("quick")).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, swinging), Some("quick")).unwrap();
     let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
     assert!(slow[0].is_best && quick[0].is_best);
-    assert!(!slow[0].difference.unwrap().tells());
+    assert!(!slow[0].difference.unwrap().is_significant());
     assert_eq!(quick[0].difference, None);
     // Equal numbers are equally good.
     assert!(slow[1].is_best && quick[1].is_best);
@@ -81,10 +81,10 @@ fn entrants_not_different_from_the_best_are_best_too() {
 #[test]
 fn one_run_shows_no_difference() {
     let experiment = experiment(&FILE.replace("seed = [1, 2, 3]", "seed = [1]"));
-    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, told), None).unwrap();
     let quick = &standings.panels[0].rows[1];
     assert_eq!(quick[0].estimate.unwrap().within, None);
-    assert!(!quick[0].difference.unwrap().tells());
+    assert!(!quick[0].difference.unwrap().is_significant());
     assert!(standings.panels[0].rows.iter().flatten().all(|cell| !cell.is_best));
 }
 
@@ -93,17 +93,17 @@ fn files_that_are_no_tournament_are_reported() {
     let none = experiment(
         &FILE.split("[[entrant]]").next().unwrap().replace("grid.toml\"", "grid.toml\"\nvary = { seed = [1] }"),
     );
-    assert_eq!(standings(&none, &[], None), Err(NoStandings::NoEntrants));
+    assert_eq!(make_standings(&none, &[], None), Err(NoStandings::NoEntrants));
     let experiment = experiment(FILE);
-    let told = standings(&experiment, &[], Some("quik")).unwrap_err().to_string();
+    let told = make_standings(&experiment, &[], Some("quik")).unwrap_err().to_string();
     assert_eq!(told, "there is no entrant quik: expected one of slow, quick; did you mean quick?");
 }
 
 #[test]
 fn tables_show_means_and_stars() {
     let experiment = experiment(FILE);
-    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
-    let first = table(&standings).split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
+    let standings = make_standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let first = entrants_table(&standings).split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
     let expected = "\
 workload.0.load = 0.5
 
@@ -114,7 +114,7 @@ quick   0.65*     189.8*    100               0.25*";
     // A metric that no run has is only named.
     let mut absent = standings.clone();
     absent.panels.iter_mut().flat_map(|panel| &mut panel.rows).for_each(|row| row[3] = Cell::default());
-    let text = table(&absent);
+    let text = entrants_table(&absent);
     assert_eq!(text.matches("No run has a number for underutilisation.").count(), 2);
     assert_eq!(text.matches("underutilisation").count(), 2);
     // Terminal output is at most 100 columns wide.
@@ -123,7 +123,7 @@ quick   0.65*     189.8*    100               0.25*";
     for panel in &mut wide.panels {
         panel.rows = panel.rows.iter().map(|row| row.iter().cycle().take(40).cloned().collect()).collect();
     }
-    let text = table(&wide);
+    let text = entrants_table(&wide);
     assert!(text.lines().all(|line| line.chars().count() <= 100));
     assert_eq!(text.matches("0.65*").count(), 20);
 }
@@ -141,7 +141,7 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
             _ => quick_later,
         };
         let told = |entrant: &str, load: &str, _: f64| (0.5, wait(entrant, load));
-        page(&standings(&experiment, &rows(&experiment, told), None).unwrap(), None, None, &[])
+        standings_page(&make_standings(&experiment, &rows(&experiment, told), None).unwrap(), None, None, &[])
     };
     assert_eq!(drawn([1.0, 100.0, 5.0, 6.0]).matches(LOGARITHMIC).count(), 2);
     // There is no zero on a logarithmic scale.
@@ -153,14 +153,14 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
 #[test]
 fn files_have_exact_numbers_and_pages_are_escaped() {
     let experiment = experiment(FILE);
-    let standings = standings(&experiment, &rows(&experiment, told), None).unwrap();
-    let csv = csv(&standings);
+    let standings = make_standings(&experiment, &rows(&experiment, told), None).unwrap();
+    let csv = standings_csv(&standings);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "workload.0.load,entrant,metric,runs,mean,within,difference,difference_within,best");
     assert_eq!(lines.len(), 1 + 2 * 2 * 4);
     assert!(lines[1].starts_with("0.5,slow,value,3,"), "{}", lines[1]);
     assert_eq!(lines[4], "0.5,slow,underutilisation,0,,,,,0");
-    let page = page(&standings, None, None, &["Of a file.".to_owned()]);
+    let page = standings_page(&standings, None, None, &["Of a file.".to_owned()]);
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>"));
     // A picture for each number that two have, in each panel.
     assert_eq!(page.matches("<svg").count(), 2 * 3);
@@ -170,15 +170,15 @@ fn files_have_exact_numbers_and_pages_are_escaped() {
 fn a_repeated_run_counts_once_and_wins_nothing() {
     let experiment = experiment(FILE);
     let mut rows = rows(&experiment, told);
-    assert_eq!(standings(&experiment, &rows, None).unwrap().note, None);
+    assert_eq!(make_standings(&experiment, &rows, None).unwrap().note, None);
     for row in &mut rows {
         row.digest = format!("{} {}", row.values[0], row.values[1]);
     }
-    let standings = standings(&experiment, &rows, None).unwrap();
+    let standings = make_standings(&experiment, &rows, None).unwrap();
     assert_eq!(standings.repetitions, 1);
     let cells = || standings.panels.iter().flat_map(|panel| &panel.rows).map(|row| &row[0]);
     assert!(cells().all(|cell| !cell.is_best && cell.estimate.is_some_and(|one| one.within.is_none())));
     let note = standings.note.clone().unwrap();
     assert!(note.starts_with("8 of 12 runs only repeat"), "{note}");
-    assert!(page(&standings, None, None, &[]).contains(&note));
+    assert!(standings_page(&standings, None, None, &[]).contains(&note));
 }

@@ -1,7 +1,7 @@
 //! The use of many sites over time, as a row of shades per site.
 
-use super::chart::{Figure, LEFT, Levels, TOP, across, time_axis};
-use super::html::{at, counted, short};
+use super::chart::{Figure, LEFT, Levels, TOP, time_axis, x_across};
+use super::html::{format_coord, format_counted, shorten_text};
 use super::{PARTS, Page};
 use crate::markup::{Html, html};
 use crate::referee::tally::SiteFacts;
@@ -37,12 +37,12 @@ impl Page<'_> {
         for (line, (site, levels)) in shown.iter().zip(&levels).enumerate() {
             let site = &sites[*site];
             let top = TOP + line as f64 * tall;
-            let shares: Vec<f64> = levels.means().iter().map(|mean| mean / f64::from(site.cores.max(1))).collect();
-            body += html!("<g><title>{}, {}</title>", site.name, counted(site.cores.into(), "core"));
+            let shares: Vec<f64> = levels.part_means().iter().map(|mean| mean / f64::from(site.cores.max(1))).collect();
+            body += html!("<g><title>{}, {}</title>", site.name, format_counted(site.cores.into(), "core"));
             if tall >= 9.0 {
-                let name = short(&site.name, 12);
-                let x = at(LEFT - 6.0);
-                let y = at(top + tall / 2.0);
+                let name = shorten_text(&site.name, 12);
+                let x = format_coord(LEFT - 6.0);
+                let y = format_coord(top + tall / 2.0);
                 body += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\" text-anchor=\"end\">{name}</text>", x, y, name);
             }
             put_shades(&mut body, &shares, top, tall - 0.5);
@@ -51,7 +51,7 @@ impl Page<'_> {
         let bottom = TOP + shown.len() as f64 * tall + 4.0;
         let rest = match sites.len() - shown.len() {
             0 => String::new(),
-            rest => format!(" The {} are shown; {rest} are not.", largest(sites, shown.len())),
+            rest => format!(" The {} are shown; {rest} are not.", largest_sites(sites, shown.len())),
         };
         let tenth = |shade: usize| format!("{} to {} %", shade * 10, shade * 10 + 10);
         Figure {
@@ -70,23 +70,23 @@ impl Page<'_> {
 }
 
 /// "7 largest", or "first 7" if all sites have the same number of cores.
-pub(super) fn largest(sites: &[SiteFacts], count: usize) -> String {
+pub(super) fn largest_sites(sites: &[SiteFacts], count: usize) -> String {
     let are_equal = sites.iter().all(|site| site.cores == sites[0].cores);
     if are_equal { format!("first {count}") } else { format!("{count} largest") }
 }
 
 /// A row of rectangles, one for each stretch of a shade.
 fn put_shades(body: &mut Html, shares: &[f64], top: f64, tall: f64) {
-    let x = |part: usize| across(part as f64 / PARTS as f64);
+    let x = |part: usize| x_across(part as f64 / PARTS as f64);
     let mut part = 0;
-    for alike in shares.chunk_by(|a, b| shade(*a) == shade(*b)) {
+    for alike in shares.chunk_by(|a, b| shade_of(*a) == shade_of(*b)) {
         let left = x(part);
         let right = x(part + alike.len());
-        if let Some(shade) = shade(alike[0]) {
-            let wide = at(right - left);
-            let left = at(left);
-            let top = at(top);
-            let tall = at(tall);
+        if let Some(shade) = shade_of(alike[0]) {
+            let wide = format_coord(right - left);
+            let left = format_coord(left);
+            let top = format_coord(top);
+            let tall = format_coord(tall);
             *body += html!(
                 "<rect class=\"h{shade}\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{tall}\"/>",
                 [shade, left, top, wide, tall]
@@ -96,6 +96,6 @@ fn put_shades(body: &mut Html, shares: &[f64], top: f64, tall: f64) {
     }
 }
 
-fn shade(share: f64) -> Option<usize> {
+fn shade_of(share: f64) -> Option<usize> {
     (share >= FAINT).then(|| ((share * SHADES as f64) as usize).min(SHADES - 1))
 }

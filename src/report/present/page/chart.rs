@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::html::{at, number};
+use super::html::{format_coord, unbroken_number};
 use crate::axes::{Axis, PlotArea, Tick, round_step};
 use crate::markup::{Html, html};
 use hansa_sim::time::Time;
@@ -19,7 +19,7 @@ pub const fn plot_area(bottom: f64) -> PlotArea {
 }
 
 /// Position of a share of the width.
-pub fn across(share: f64) -> f64 {
+pub fn x_across(share: f64) -> f64 {
     plot_area(0.0).x(share)
 }
 
@@ -52,7 +52,7 @@ impl Figure<'_> {
         html += html!(
             "<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{desc}</desc>\n{body}</svg></div>\n",
-            at(*height),
+            format_coord(*height),
             [WIDTH, id, title, desc, body]
         );
         if !note.is_empty() {
@@ -71,13 +71,13 @@ pub struct Window {
 }
 
 impl Window {
-    pub fn micros(&self) -> u64 {
+    pub fn length_micros(&self) -> u64 {
         self.to.since(self.from).micros().max(1)
     }
 
     pub fn x(&self, time: Time) -> f64 {
-        let share = time.since(self.from).micros() as f64 / self.micros() as f64;
-        across(share.clamp(0.0, 1.0))
+        let share = time.since(self.from).micros() as f64 / self.length_micros() as f64;
+        x_across(share.clamp(0.0, 1.0))
     }
 }
 
@@ -103,7 +103,7 @@ impl Levels {
             return;
         }
         let parts = self.partial.len();
-        let width = self.window.micros() as f64 / parts as f64;
+        let width = self.window.length_micros() as f64 / parts as f64;
         let place = |time: Time| time.since(self.window.from).micros() as f64 / width;
         let start = place(from);
         let end = place(to);
@@ -119,7 +119,7 @@ impl Levels {
         }
     }
 
-    pub fn means(&self) -> Vec<f64> {
+    pub fn part_means(&self) -> Vec<f64> {
         let mut level = 0.0;
         let parts = self.partial.iter().zip(&self.whole);
         parts
@@ -150,7 +150,7 @@ impl Scale {
     }
 
     pub fn axis(&self, label: &str) -> Html {
-        self.area.vertical_axis(&self.values.ticks(number), label)
+        self.area.vertical_axis(&self.values.tick_labels(unbroken_number), label)
     }
 }
 
@@ -166,13 +166,13 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
     const DAY: u64 = 86_400_000_000;
     let mut steps =
         UNITS.iter().flat_map(|(unit, name, steps)| steps.iter().map(move |step| (*unit, *name, step * unit)));
-    let days = || round_step(window.micros() as f64 / (11 * DAY) as f64).max(1.0) as u64;
+    let days = || round_step(window.length_micros() as f64 / (11 * DAY) as f64).max(1.0) as u64;
     let (unit, name, step) =
-        steps.find(|(_, _, step)| window.micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
+        steps.find(|(_, _, step)| window.length_micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
     let from = window.from.micros();
-    let to = window.from.micros() + window.micros();
+    let to = window.from.micros() + window.length_micros();
     let tick = |count: u64| {
-        let share = (count * step - from) as f64 / window.micros() as f64;
+        let share = (count * step - from) as f64 / window.length_micros() as f64;
         (share, (count * step / unit).to_string())
     };
     let ticks: Vec<Tick> = (from.div_ceil(step)..=window.to.micros() / step).map(tick).collect();
@@ -180,62 +180,62 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
     html!(
         "<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">{}{}{}</g>\n",
         WIDTH - RIGHT,
-        area.ticks(&ticks),
-        area.base(),
+        area.draw_ticks(&ticks),
+        area.draw_base(),
         area.name_below(&format!("virtual time, {name}")),
         [from, to, LEFT]
     )
 }
 
 /// Areas on top of each other, each with its class.
-pub fn areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Html {
+pub fn stacked_areas(window: Window, scale: Scale, series: &[(String, Vec<f64>)]) -> Html {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
-    let x = |part: usize| across(part as f64 / parts as f64);
+    let x = |part: usize| x_across(part as f64 / parts as f64);
     let mut below = vec![0.0; parts];
     let mut svg = Html::default();
     for (class, levels) in series {
         let above: Vec<f64> = below.iter().zip(levels).map(|(below, level)| below + level).collect();
         let mut path = String::new();
-        edge(&mut path, 'M', (0..parts).map(|part| (x(part), x(part + 1), scale.y(above[part]))));
-        edge(&mut path, 'L', (0..parts).rev().map(|part| (x(part + 1), x(part), scale.y(below[part]))));
-        svg += html!("<path class=\"{class}\"{} d=\"{path}z\"/>\n", values(levels), class, path);
+        put_edge(&mut path, 'M', (0..parts).map(|part| (x(part), x(part + 1), scale.y(above[part]))));
+        put_edge(&mut path, 'L', (0..parts).rev().map(|part| (x(part + 1), x(part), scale.y(below[part]))));
+        svg += html!("<path class=\"{class}\"{} d=\"{path}z\"/>\n", values_attribute(levels), class, path);
         below = above;
     }
     svg + time_axis(window, scale.area.bottom)
 }
 
 /// A line of steps over the whole width, without its element: the value of `d` of a path.
-pub fn steps(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
-    let x = |part: usize| across(part as f64 / levels.len() as f64);
+pub fn step_path(levels: &[f64], y: impl Fn(f64) -> f64) -> String {
+    let x = |part: usize| x_across(part as f64 / levels.len() as f64);
     let mut path = String::new();
-    edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
+    put_edge(&mut path, 'M', levels.iter().enumerate().map(|(part, level)| (x(part), x(part + 1), y(*level))));
     path
 }
 
 /// The attribute with the level of each step, for crosshairs.
-pub fn values(levels: &[f64]) -> Html {
-    let values: Vec<String> = levels.iter().map(|level| number(*level)).collect();
+pub fn values_attribute(levels: &[f64]) -> Html {
+    let values: Vec<String> = levels.iter().map(|level| unbroken_number(*level)).collect();
     html!(" data-v=\"{}\"", values.join(";"))
 }
 
 /// The maximum of stacked areas.
-pub fn top(series: &[(String, Vec<f64>)]) -> f64 {
+pub fn stack_top(series: &[(String, Vec<f64>)]) -> f64 {
     let parts = series.first().map_or(0, |(_, levels)| levels.len());
     let sum = |part: usize| series.iter().map(|(_, levels)| levels[part]).sum::<f64>();
     (0..parts).map(sum).fold(0.0, f64::max)
 }
 
 /// The area below steps over the whole width, down to a line.
-pub fn area(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
-    steps(levels, y) + &format!("V{}H{LEFT}z", at(bottom))
+pub fn area_path(levels: &[f64], bottom: f64, y: impl Fn(f64) -> f64) -> String {
+    step_path(levels, y) + &format!("V{}H{LEFT}z", format_coord(bottom))
 }
 
 /// A line of steps; adjacent steps of the same height are joined.
-fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
+fn put_edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f64)>) {
     let mut drawn: Option<(String, String)> = None;
     for (from, to, height) in steps {
-        let to = at(to);
-        let height = at(height);
+        let to = format_coord(to);
+        let height = format_coord(height);
         match &mut drawn {
             Some((end, level)) if *level == height => *end = to,
             Some((end, level)) => {
@@ -243,7 +243,7 @@ fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f
                 (*end, *level) = (to, height);
             }
             None => {
-                let _ = write!(path, "{begin}{} {height}", at(from));
+                let _ = write!(path, "{begin}{} {height}", format_coord(from));
                 drawn = Some((to, height));
             }
         }
@@ -254,7 +254,7 @@ fn edge(path: &mut String, begin: char, steps: impl Iterator<Item = (f64, f64, f
 }
 
 /// Columns of stacked parts; each part has a class, a value, and words for its tooltip.
-pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) -> Html {
+pub fn stacked_columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) -> Html {
     let mut svg = Html::default();
     for (column, parts) in columns.iter().enumerate() {
         let (left, width) = column_at(column, columns.len());
@@ -264,10 +264,10 @@ pub fn columns(scale: Scale, label: &str, columns: &[Vec<(&str, f64, String)>]) 
             let top = scale.y(below + value);
             svg += html!(
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{words}</title></rect>\n",
-                at(left),
-                at(top),
-                at(width),
-                at((bottom - top).max(0.5)),
+                format_coord(left),
+                format_coord(top),
+                format_coord(width),
+                format_coord((bottom - top).max(0.5)),
                 [class, words]
             );
             below += value;
@@ -293,18 +293,18 @@ fn column_axis(columns: usize, area: PlotArea, label: &str) -> Html {
         ((column as f64 + 0.5) / columns as f64, words)
     };
     let labels = area.labels(&(0..columns).map(tick).collect::<Vec<Tick>>());
-    html!("<g class=\"axis\">{}{labels}{}</g>\n", area.base(), area.name_below(label), labels)
+    html!("<g class=\"axis\">{}{labels}{}</g>\n", area.draw_base(), area.name_below(label), labels)
 }
 
 /// A line across with a word at its right end.
-pub fn mark(scale: Scale, value: f64, words: &str) -> Html {
+pub fn mark_line(scale: Scale, value: f64, words: &str) -> Html {
     let y = scale.y(value);
     html!(
         "<path class=\"mark\" d=\"M{LEFT} {0}H{1}\"/><text class=\"marked\" x=\"{2}\" y=\"{3}\">{words}</text>\n",
-        at(y),
+        format_coord(y),
         WIDTH - RIGHT,
         WIDTH - RIGHT - 4.0,
-        at(y - 5.0),
+        format_coord(y - 5.0),
         [LEFT, words]
     )
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Page;
-use super::html::{Digits, count, counted, percent, span, table};
-use super::value::worth;
+use super::html::{Digits, format_count, format_counted, table_html, unbroken_percent, unbroken_span};
+use super::value::maximum_worth;
 use crate::markup::{Html, cells, html};
 use crate::referee::tally::JobRow;
 use crate::results::core::Mean;
@@ -45,14 +45,14 @@ impl Fared {
     }
 
     fn wait(&self) -> Option<f64> {
-        mean(&self.waits)
+        mean_of(&self.waits)
     }
 
-    fn stretch(&self) -> Option<f64> {
-        mean(&self.stretches)
+    fn mean_stretch(&self) -> Option<f64> {
+        mean_of(&self.stretches)
     }
 
-    fn worst(&self) -> Option<f64> {
+    fn worst_stretch(&self) -> Option<f64> {
         self.stretches.iter().copied().max_by(f64::total_cmp)
     }
 
@@ -65,7 +65,7 @@ impl Fared {
     }
 }
 
-fn mean(numbers: &[f64]) -> Option<f64> {
+fn mean_of(numbers: &[f64]) -> Option<f64> {
     let mut mean = Mean::default();
     numbers.iter().for_each(|number| mean.add(*number));
     mean.get()
@@ -73,7 +73,7 @@ fn mean(numbers: &[f64]) -> Option<f64> {
 
 impl Page<'_> {
     /// Tables of what competes; empty if nothing does.
-    pub(super) fn competing(&self) -> Html {
+    pub(super) fn competing_section(&self) -> Html {
         let sites = few_of(self.fared_at_sites(), "site");
         let users = few_of(self.fared_of_users(), "user");
         self.table_of("Site", "Scheduler", sites) + self.table_of("User", "Strategy", users)
@@ -84,7 +84,7 @@ impl Page<'_> {
         let mut all = vec![Fared::default(); tally.sites.len()];
         for row in tally.jobs.values() {
             let counts = tally.counted.counts(row);
-            for (task, ready) in row.tasks.iter().zip(row.ready()) {
+            for (task, ready) in row.tasks.iter().zip(row.ready_times()) {
                 let (Some(site), Some(start)) = (task.site, task.start) else { continue };
                 let fared = &mut all[site as usize];
                 fared.count += 1;
@@ -95,7 +95,7 @@ impl Page<'_> {
                 && tally.has_only_single_tasks()
                 && let Some(site) = row.tasks.first().and_then(|task| task.site)
             {
-                all[site as usize].stretches.extend(row.stretch());
+                all[site as usize].stretches.extend(row.stretch_factor());
             }
         }
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites).zip(all);
@@ -116,7 +116,7 @@ impl Page<'_> {
         let mut all: BTreeMap<String, Fared> =
             self.topology.users.iter().map(|user| (user.name.clone(), Fared::default())).collect();
         let stretch = |row: &JobRow| match self.tally.has_only_single_tasks() {
-            true => row.stretch(),
+            true => row.stretch_factor(),
             false => row.slr().filter(|_| self.tally.slr_counts(row)),
         };
         for row in self.tally.jobs.values() {
@@ -126,11 +126,11 @@ impl Page<'_> {
                 fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
                 fared.stretches.extend(stretch(row));
             }
-            fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + worth(row));
+            fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + maximum_worth(row));
         }
         let strategy = |name: &str| {
             let user = self.topology.users.iter().position(|user| user.name == name)?;
-            self.tally.subjects.iter().find_map(|present| present.report.strategy(user))
+            self.tally.subjects.iter().find_map(|present| present.report.user_strategy(user))
         };
         let about = |name: &str| strategy(name).unwrap_or_default().to_owned();
         all.into_iter().map(|(name, fared)| Row { about: about(&name), name, fared }).collect()
@@ -154,8 +154,8 @@ impl Page<'_> {
             head(is_told, about.to_owned()),
             head_of_count.to_owned(),
             "#Mean wait".to_owned(),
-            head(has(Fared::stretch), format!("#Mean {stretch}")),
-            head(has(Fared::worst), format!("#Largest {stretch}")),
+            head(has(Fared::mean_stretch), format!("#Mean {stretch}")),
+            head(has(Fared::worst_stretch), format!("#Largest {stretch}")),
             head(has(Fared::share_of_value), "#Value obtained".to_owned()),
             head(is_site && has(Fared::share_used), format!("#Used {}", self.results.used_when())),
         ];
@@ -167,23 +167,23 @@ impl Page<'_> {
             let is_best = differ().next().is_some() && differ().all(|other| (number < other) == less);
             if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
         };
-        let digits = |of: fn(&Fared) -> Option<f64>| Digits::of(rows.iter().filter_map(|row| of(&row.fared)));
-        let means = digits(Fared::stretch);
-        let worst = digits(Fared::worst);
+        let digits = |of: fn(&Fared) -> Option<f64>| Digits::for_numbers(rows.iter().filter_map(|row| of(&row.fared)));
+        let means = digits(Fared::mean_stretch);
+        let worst = digits(Fared::worst_stretch);
         let cells = rows.iter().map(|row| {
             let about = &row.about;
             cells![
                 &row.name,
                 if about.is_empty() { Html::default() } else { html!("<code>{about}</code>", about) },
-                count(row.fared.count),
-                cell(row, Fared::wait, &span, true),
-                cell(row, Fared::stretch, &|number| means.show(number), true),
-                cell(row, Fared::worst, &|number| worst.show(number), true),
-                cell(row, Fared::share_of_value, &percent, false),
-                row.fared.share_used().map_or("–".to_owned(), percent),
+                format_count(row.fared.count),
+                cell(row, Fared::wait, &unbroken_span, true),
+                cell(row, Fared::mean_stretch, &|number| means.show_number(number), true),
+                cell(row, Fared::worst_stretch, &|number| worst.show_number(number), true),
+                cell(row, Fared::share_of_value, &unbroken_percent, false),
+                row.fared.share_used().map_or("–".to_owned(), unbroken_percent),
             ]
         });
-        html!("<h3>{what}s side by side</h3>\n{}", table(&columns, cells), what)
+        html!("<h3>{what}s side by side</h3>\n{}", table_html(&columns, cells), what)
     }
 }
 
@@ -202,7 +202,7 @@ fn by_policy(rows: &[Row], what: &str) -> Vec<Row> {
         *fared = std::mem::take(fared).plus(&row.fared);
     }
     let row = |(about, (rows, fared)): (&str, (u64, Fared))| Row {
-        name: counted(rows, what),
+        name: format_counted(rows, what),
         about: about.to_owned(),
         fared,
     };
@@ -224,8 +224,8 @@ fn put_together(rows: Vec<Row>, what: &str) -> Vec<Row> {
         let fared = rows.iter().fold(Fared::default(), |sum, row| sum.plus(&row.fared));
         (!rows.is_empty()).then(|| Row { name, about: String::new(), fared })
     };
-    let middle = one(format!("{} other {what}s", count(others.len() as u64)), &others);
-    let idle = one(format!("{} idle {what}s", count(idle.len() as u64)), &idle);
+    let middle = one(format!("{} other {what}s", format_count(others.len() as u64)), &others);
+    let idle = one(format!("{} idle {what}s", format_count(idle.len() as u64)), &idle);
     busy.into_iter().chain(middle).chain(last).chain(idle).collect()
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::html::{bar, count, definitions, number, table};
+use super::html::{definition_list, format_count, share_bar, table_html, unbroken_number};
 use super::{Page, ROWS_MAX};
 use crate::markup::{Html, cells, html};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 impl Page<'_> {
-    pub(super) fn facts(&self) -> Html {
+    pub(super) fn facts_section(&self) -> Html {
         let run = &self.summary.run;
         let manifest = self.manifest;
         let host = &manifest.host;
@@ -33,33 +33,37 @@ impl Page<'_> {
                 "Events",
                 html!(
                     "{}{}",
-                    count(run.events),
-                    run.events_per_second.map(|rate| format!(", {} a second", number(rate)))
+                    format_count(run.events),
+                    run.events_per_second.map(|rate| format!(", {} a second", unbroken_number(rate)))
                 ),
             ),
         ];
         if let Some(waits) = run.hub_waits {
-            facts.push(("Waits of the hub", html!("{}, where it could not go on without an answer", count(waits))));
+            facts.push((
+                "Waits of the hub",
+                html!("{}, where it could not go on without an answer", format_count(waits)),
+            ));
         }
         if let Some(messages) = run.messages {
             let packed = run.messages_per_packet.map(|many| format!(", {many:.1} a packet"));
-            let frames = run.frames.map(|frames| format!(", in {} in both directions", counted(frames, "frame")));
-            facts.push(("Messages", html!("{}{packed}{frames}", count(messages), packed, frames)));
+            let frames =
+                run.frames.map(|frames| format!(", in {} in both directions", format_counted(frames, "frame")));
+            facts.push(("Messages", html!("{}{packed}{frames}", format_count(messages), packed, frames)));
         }
         let used = match host.cores_used {
             used if used > 0 && used < host.cores => format!("{used} of {} cores", host.cores),
-            _ => counted(host.cores as u64, "core"),
+            _ => format_counted(host.cores as u64, "core"),
         };
         facts.push(("Host", html!("{}: {used}, {}, {}", host.name, host.processor, host.kernel, used)));
         facts.push(("Started", Html::from(&manifest.started)));
         facts.push(("Hansa", Html::from(&manifest.version)));
         facts.push(("Command", html!("<code>{}</code>", manifest.command.join(" "))));
-        let mut html = definitions(&facts);
-        html += self.blocked();
+        let mut html = definition_list(&facts);
+        html += self.blocked_section();
         html
     }
 
-    fn blocked(&self) -> Html {
+    fn blocked_section(&self) -> Html {
         let run = &self.summary.run;
         if run.waits.is_empty() && run.blocked_seconds.is_empty() {
             return html!("<p>All actors shared one process, so none had to wait for another.</p>\n");
@@ -76,8 +80,8 @@ impl Page<'_> {
         let row = |name: String, waits: u64, blocked: f64| {
             cells![
                 name,
-                count(waits),
-                bar(if longest > 0.0 { blocked / longest } else { 0.0 }, &format!("{:.1} ms", blocked * 1e3)),
+                format_count(waits),
+                share_bar(if longest > 0.0 { blocked / longest } else { 0.0 }, &format!("{:.1} ms", blocked * 1e3)),
             ]
         };
         let mut rows: Vec<_> =
@@ -87,6 +91,6 @@ impl Page<'_> {
             let sums = rest.iter().fold((0, 0.0), |sum, leaf| (sum.0 + leaf.1, sum.1 + leaf.0));
             rows.push(row(format!("{} more together", rest.len()), sums.0, sums.1));
         }
-        html!("<h3>Waits of the hub, by leaf</h3>\n{}", table(&["Leaf", "#Waits", "Blocked, wall time"], rows))
+        html!("<h3>Waits of the hub, by leaf</h3>\n{}", table_html(&["Leaf", "#Waits", "Blocked, wall time"], rows))
     }
 }

@@ -1,37 +1,37 @@
 //! Text and numbers as they stand in the page.
 
 use crate::markup::{Html, html};
-use hansa_sim::numerals::{self, unbroken};
-pub use hansa_sim::numerals::{Digits, count, counted};
+use hansa_sim::numerals::{self, no_break_spaces};
+pub use hansa_sim::numerals::{Digits, format_count, format_counted};
 use hansa_sim::time::Time;
 
 /// A number, in which no line breaks.
-pub fn number(number: f64) -> String {
-    unbroken(&numerals::number(number))
+pub fn unbroken_number(number: f64) -> String {
+    no_break_spaces(&numerals::format_number(number))
 }
 
 /// A share of one in percent, in which no line breaks.
-pub fn percent(share: f64) -> String {
-    unbroken(&numerals::percent(share))
+pub fn unbroken_percent(share: f64) -> String {
+    no_break_spaces(&numerals::format_percent(share))
 }
 
 /// Seconds in the two units that say most, in which no line breaks.
-pub fn span(seconds: f64) -> String {
-    unbroken(&numerals::span(seconds))
+pub fn unbroken_span(seconds: f64) -> String {
+    no_break_spaces(&numerals::format_span(seconds))
 }
 
 /// Bytes in the unit that fits, in which no line breaks.
-pub fn volume(bytes: f64) -> String {
-    unbroken(&numerals::volume(bytes))
+pub fn unbroken_volume(bytes: f64) -> String {
+    no_break_spaces(&numerals::format_volume(bytes))
 }
 
 /// Adds to a page all that reacts: a page without it says the same.
 pub const SCRIPT: &str = include_str!("explore.js");
 
 /// A whole page, which loads nothing.
-pub fn document(title: &str, body: Html) -> String {
-    let style = super::style();
-    let script = Html::constant(SCRIPT);
+pub fn document_html(title: &str, body: Html) -> String {
+    let style = super::style_sheet();
+    let script = Html::from_constant(SCRIPT);
     let page = html!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
@@ -43,7 +43,7 @@ pub fn document(title: &str, body: Html) -> String {
 }
 
 /// No longer than this many letters.
-pub fn short(text: &str, letters: usize) -> String {
+pub fn shorten_text(text: &str, letters: usize) -> String {
     match text.chars().count() > letters {
         true => text.chars().take(letters - 1).chain(['…']).collect(),
         false => text.to_owned(),
@@ -51,17 +51,17 @@ pub fn short(text: &str, letters: usize) -> String {
 }
 
 /// Microseconds in the two units that say most.
-pub fn micros(micros: u64) -> String {
-    span(micros as f64 / 1e6)
+pub fn unbroken_micros(micros: u64) -> String {
+    unbroken_span(micros as f64 / 1e6)
 }
 
 /// A moment to the second, as a reader needs no more of it.
-pub fn moment(time: Time) -> String {
+pub fn moment_text(time: Time) -> String {
     Time::from_micros(time.micros() / 1_000_000 * 1_000_000).to_string()
 }
 
 /// A coordinate: one decimal is finer than the eye.
-pub fn at(number: f64) -> String {
+pub fn format_coord(number: f64) -> String {
     let tenths = (number * 10.0).round() / 10.0;
     if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
 }
@@ -95,12 +95,12 @@ impl From<Html> for Column {
 }
 
 /// A table. A column whose name is empty is left out.
-pub fn table<C: Clone + Into<Column>>(columns: &[C], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
+pub fn table_html<C: Clone + Into<Column>>(columns: &[C], rows: impl IntoIterator<Item = Vec<Html>>) -> Html {
     let columns: Vec<Column> = columns.iter().cloned().map(Into::into).collect();
-    filled(&columns, &mut rows.into_iter())
+    filled_table(&columns, &mut rows.into_iter())
 }
 
-fn filled(columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Html>>) -> Html {
+fn filled_table(columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Html>>) -> Html {
     let mut html = html!("<div class=\"scroll\"><table><thead><tr>");
     for Column { name, class } in columns.iter().filter(|column| !column.name.is_empty()) {
         html += html!("<th scope=\"col\"{class}>{name}</th>", class, name);
@@ -117,7 +117,7 @@ fn filled(columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Html>>) -> Html
 }
 
 /// Links to sections, at the end of a header, and these sections, each with its name in links and its title.
-pub fn sections(sections: &[(&str, &str, Html)]) -> Html {
+pub fn linked_sections(sections: &[(&str, &str, Html)]) -> Html {
     let links = sections.iter().map(|(id, title, _)| html!("<a href=\"#{id}\">{title}</a>", id, title));
     let mut html = html!("<nav aria-label=\"Sections\">{}</nav>\n</header>\n", links.collect::<Html>());
     for (id, title, body) in sections {
@@ -127,13 +127,13 @@ pub fn sections(sections: &[(&str, &str, Html)]) -> Html {
 }
 
 /// A share as a bar with its number, for a cell of a table.
-pub fn bar(share: f64, words: &str) -> Html {
-    let width = at(share.clamp(0.0, 1.0) * 100.0);
+pub fn share_bar(share: f64, words: &str) -> Html {
+    let width = format_coord(share.clamp(0.0, 1.0) * 100.0);
     html!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>", width, words)
 }
 
 /// Names and what they stand for.
-pub fn definitions(facts: &[(&str, Html)]) -> Html {
+pub fn definition_list(facts: &[(&str, Html)]) -> Html {
     let facts: Html =
         facts.iter().map(|(what, words)| html!("<dt>{what}</dt><dd>{words}</dd>\n", what, words)).collect();
     html!("<dl class=\"facts\">{facts}</dl>\n", facts)

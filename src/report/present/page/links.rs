@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area, time_axis, values};
-use super::hatching::{MOST, lines};
-use super::html::{at, counted, number, percent, short, volume};
+use super::chart::{BOTTOM, Figure, LEFT, Levels, RIGHT, TOP, WIDTH, area_path, time_axis, values_attribute};
+use super::hatching::{MOST, hatch_lines};
+use super::html::{format_coord, format_counted, shorten_text, unbroken_number, unbroken_percent, unbroken_volume};
 use super::{PARTS, Page};
 use crate::markup::{Html, html};
 use crate::referee::transfers::Crossing;
@@ -36,7 +36,7 @@ impl LinkTraffic {
 
     /// Adds a flow; flows come in order of their begin.
     fn add(&mut self, flow: &Crossing<'_>, link: LinkId) {
-        self.flows += u64::from(flow.leaves(link));
+        self.flows += u64::from(flow.leaves_link(link));
         self.bytes += flow.bytes;
         self.busy += flow.ended.since(flow.active.max(self.until)).micros();
         self.until = self.until.max(flow.ended);
@@ -45,17 +45,17 @@ impl LinkTraffic {
 
 impl Page<'_> {
     /// The section; empty, if no data crossed any link.
-    pub(super) fn links(&self) -> Html {
-        let Some((links, crossings)) = self.tally.transfers.crossings() else { return Html::default() };
+    pub(super) fn links_section(&self) -> Html {
+        let Some((links, crossings)) = self.tally.transfers.link_crossings() else { return Html::default() };
         let mut flows: Vec<Crossing<'_>> = crossings.filter(|flow| !flow.links.is_empty()).collect();
         flows.sort_by_key(|flow| flow.active);
-        let loads = loads(links.len(), &flows);
+        let loads = link_loads(links.len(), &flows);
         let all = loads.iter().filter(|load| load.is_any()).count();
         if all == 0 {
             return Html::default();
         }
-        let lanes = busiest(&loads);
-        let levels = self.levels(&lanes, &flows);
+        let lanes = busiest_links(&loads);
+        let levels = self.link_levels(&lanes, &flows);
         let names = link_names(self.topology);
         let cables = self.topology.cables.iter().flat_map(Cables::by_link).collect::<Vec<_>>();
         let mut body = Html::default();
@@ -64,10 +64,11 @@ impl Page<'_> {
         let mut legend = Vec::new();
         for (link, levels) in lanes.iter().zip(levels) {
             let name = &names[*link];
-            let words = self.words(&loads[*link], links[*link].capacity);
-            let full = full(&links[*link], &levels);
-            body += lane(&short(name, 60), &words, &levels, full, top);
-            let down = cables.get(*link).map_or_else(Html::default, |cable| self.down(*cable, name, top, lanes.len()));
+            let words = self.traffic_words(&loads[*link], links[*link].capacity);
+            let full = full_rate(&links[*link], &levels);
+            body += draw_lane(&shorten_text(name, 60), &words, &levels, full, top);
+            let down =
+                cables.get(*link).map_or_else(Html::default, |cable| self.outage_areas(*cable, name, top, lanes.len()));
             if !down.is_empty() && legend.is_empty() {
                 legend.push(("hatched-down".to_owned(), "down".to_owned()));
             }
@@ -83,7 +84,7 @@ impl Page<'_> {
                 "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the \
                  most that they used together. A flow counts with its mean rate from when all latencies had elapsed \
                  until its end; transfers.csv has each of the {}.{}",
-                counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow"),
+                format_counted(self.results.transfers.map_or(0, |carried| carried.flows), "flow"),
                 self.left_out(all - lanes.len())
             ),
             legend,
@@ -94,7 +95,7 @@ impl Page<'_> {
     }
 
     /// The bytes that crossed each of these links over time.
-    fn levels(&self, links: &[usize], flows: &[Crossing<'_>]) -> Vec<Vec<f64>> {
+    fn link_levels(&self, links: &[usize], flows: &[Crossing<'_>]) -> Vec<Vec<f64>> {
         let mut levels = vec![Levels::new(self.window, PARTS); links.len()];
         for flow in flows {
             let rate = flow.bytes as f64 / flow.ended.since(flow.active).micros().max(1) as f64;
@@ -102,24 +103,24 @@ impl Page<'_> {
                 levels[lane].add(flow.active, flow.ended, rate);
             }
         }
-        levels.iter().map(Levels::means).collect()
+        levels.iter().map(Levels::part_means).collect()
     }
 
     /// Links without a lane, and flows that no lane shows, as sentences after a note.
     fn left_out(&self, links: usize) -> String {
         let mut text = match links {
             0 => String::new(),
-            more => format!(" {} that carried less are not shown.", counted(more as u64, "link")),
+            more => format!(" {} that carried less are not shown.", format_counted(more as u64, "link")),
         };
         if let Some(carried) = self.results.transfers.filter(|carried| carried.unfinished > 0) {
-            let flows = counted(carried.unfinished, "flow");
+            let flows = format_counted(carried.unfinished, "flow");
             let _ = write!(text, " {flows} still under way when the log ended are left out.");
         }
         text
     }
 
     /// Outages of a link as hatched areas in one of `lanes` lanes; only the longest outages, if there are too many.
-    fn down(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> Html {
+    fn outage_areas(&self, cable: CableId, name: &str, top: f64, lanes: usize) -> Html {
         let window = self.window;
         let mut all: Vec<(Time, Time)> = Vec::new();
         self.tally.failing.each_of_link(cable, window.to, |from, to| {
@@ -138,33 +139,33 @@ impl Page<'_> {
             svg += html!(
                 "<g class=\"down\"><title>{name}: down from {from} until {to}</title><rect x=\"{}\" y=\"{}\" width=\"{}\" \
                  height=\"{LANE}\"/><path d=\"{}\"/></g>\n",
-                at(left),
-                at(upper),
-                at(width),
-                lines((left, upper), (width, LANE)),
+                format_coord(left),
+                format_coord(upper),
+                format_coord(width),
+                hatch_lines((left, upper), (width, LANE)),
                 [name, from, to, LANE]
             );
         }
         svg
     }
 
-    fn words(&self, load: &LinkTraffic, capacity: f64) -> String {
-        let of = if capacity.is_finite() { format!("of {} ", number(capacity)) } else { String::new() };
+    fn traffic_words(&self, load: &LinkTraffic, capacity: f64) -> String {
+        let of = if capacity.is_finite() { format!("of {} ", unbroken_number(capacity)) } else { String::new() };
         let rate = match load.busy {
             0 => String::new(),
-            busy => format!(", with {} {of}MB/s on average", number(load.bytes as f64 / busy as f64)),
+            busy => format!(", with {} {of}MB/s on average", unbroken_number(load.bytes as f64 / busy as f64)),
         };
         format!(
             "{}, {}; in use {} of the time{rate}",
-            counted(load.flows, "flow"),
-            volume(load.bytes as f64),
-            percent(load.busy as f64 / self.window.micros() as f64)
+            format_counted(load.flows, "flow"),
+            unbroken_volume(load.bytes as f64),
+            unbroken_percent(load.busy as f64 / self.window.length_micros() as f64)
         )
     }
 }
 
 /// Traffic of each link, from flows in order of their begin.
-fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<LinkTraffic> {
+fn link_loads(links: usize, flows: &[Crossing<'_>]) -> Vec<LinkTraffic> {
     let mut loads = vec![LinkTraffic { flows: 0, bytes: 0, busy: 0, until: Time::ZERO }; links];
     for flow in flows {
         flow.links.iter().for_each(|link| loads[link.index()].add(flow, *link));
@@ -173,7 +174,7 @@ fn loads(links: usize, flows: &[Crossing<'_>]) -> Vec<LinkTraffic> {
 }
 
 /// The links that have a lane, in their order.
-fn busiest(loads: &[LinkTraffic]) -> Vec<usize> {
+fn busiest_links(loads: &[LinkTraffic]) -> Vec<usize> {
     let mut links: Vec<usize> = (0..loads.len()).filter(|link| loads[*link].is_any()).collect();
     links.sort_by_key(|link| (std::cmp::Reverse(loads[*link].bytes), *link));
     links.truncate(LANES_MAX);
@@ -182,12 +183,12 @@ fn busiest(loads: &[LinkTraffic]) -> Vec<usize> {
 }
 
 /// The rate that fills the lane of a link. Where flows do not compete, their sum may exceed the capacity of one.
-fn full(link: &Link, levels: &[f64]) -> f64 {
+fn full_rate(link: &Link, levels: &[f64]) -> f64 {
     let most = levels.iter().copied().fold(0.0, f64::max);
     if link.mode == Mode::PerFlow || most > 0.0 && !link.capacity.is_finite() { most } else { link.capacity }
 }
 
-fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
+fn draw_lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
     let upper = top + CAPTION;
     let bottom = top + CAPTION + LANE;
     let y = |level: f64| bottom - if full > 0.0 { (level / full).clamp(0.0, 1.0) * LANE } else { 0.0 };
@@ -197,11 +198,11 @@ fn lane(name: &str, words: &str, levels: &[f64], full: f64, top: f64) -> Html {
          <text class=\"caption\" x=\"{LEFT}\" y=\"{}\"><tspan class=\"over\">{name}</tspan> {words}</text>\
          <rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{LANE}\"/>\
          <path class=\"f0\"{} d=\"{}\"/></g>\n",
-        at(upper - 5.0),
-        at(upper),
+        format_coord(upper - 5.0),
+        format_coord(upper),
         WIDTH - LEFT - RIGHT,
-        values(levels),
-        area(levels, bottom, y),
+        values_attribute(levels),
+        area_path(levels, bottom, y),
         [name, words, LEFT, LANE]
     );
     svg

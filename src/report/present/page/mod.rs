@@ -27,11 +27,11 @@ mod waits;
 mod what_ran;
 
 use self::chart::Window;
-use self::html::{counted, span};
+use self::html::{format_counted, unbroken_span};
 use crate::markup::{Html, html};
-use crate::palette::{ON_DARK, ON_LIGHT, rules};
+use crate::palette::{ON_DARK, ON_LIGHT, colour_rules};
 use crate::{Manifest, Status, Summary, SummaryFile, Tally};
-use hansa_sim::numerals::capital;
+use hansa_sim::numerals::capitalize_first;
 use hansa_sim::time::Time;
 use hansa_sim::topology::Topology;
 
@@ -49,7 +49,7 @@ pub(crate) const CHART: f64 = 300.0;
 ///
 /// `fresh` is the summary of the same run with a router that knows everything at once, if this one did not; `plot` is
 /// the SVG of a live run's measurement.
-pub fn page(
+pub fn run_page(
     manifest: &Manifest,
     summary: &SummaryFile,
     topology: &Topology,
@@ -58,7 +58,7 @@ pub fn page(
     plot: Option<&Html>,
 ) -> Vec<u8> {
     let page =
-        Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: window(tally) };
+        Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: run_window(tally) };
     page.html().into_bytes()
 }
 
@@ -75,7 +75,7 @@ pub(crate) struct Page<'a> {
 }
 
 /// The interval from the first job's submission to the last event.
-fn window(tally: &Tally) -> Window {
+fn run_window(tally: &Tally) -> Window {
     let from = tally.jobs.values().map(|row| row.job.arrive).min().unwrap_or(Time::ZERO);
     Window { from, to: tally.last.max(from) }
 }
@@ -93,32 +93,40 @@ impl Page<'_> {
         }
         html += html!(
             "<p class=\"kicker\">A run of Hansa</p><h1>{name}</h1>\n<p class=\"lead\">{}</p>\n",
-            self.lead(),
+            self.lead_text(),
             name
         );
-        let counted = self.results.counted.and_then(|counted| counted.note()).map(|note| format!("{note}."));
-        let idle = (!self.results.idle_users.is_empty()).then(|| format!("{}.", capital(&self.results.idle_note())));
+        let counted = self.results.counted.and_then(|counted| counted.left_out_note()).map(|note| format!("{note}."));
+        let idle =
+            (!self.results.idle_users.is_empty()).then(|| format!("{}.", capitalize_first(&self.results.idle_note())));
         html += counted.into_iter().chain(idle).map(|note| html!("<p><strong>{note}</strong></p>\n", note)).collect();
         let of_subjects = self.tally.subjects.iter().map(|present| {
             let (id, title) = present.subject.section;
-            (id, title, present.report.section(self))
+            (id, title, present.report.page_section(self))
         });
-        let first = [("numbers", "At a glance", self.competing() + self.numbers()), ("value", "Value", self.value())];
+        let first = [
+            ("numbers", "At a glance", self.competing_section() + self.numbers_section()),
+            ("value", "Value", self.value()),
+        ];
         let last = [
-            ("view", "The cost of stale information", self.staleness()),
-            ("live", "Real bytes beside the model", self.live()),
-            ("responsiveness", "Responsiveness", self.responsiveness()),
+            ("view", "The cost of stale information", self.staleness_section()),
+            ("live", "Real bytes beside the model", self.live_section()),
+            ("responsiveness", "Responsiveness", self.responsiveness_section()),
             ("time", "Over time", self.over_time()),
-            ("cores", "Sites and tasks", gantt::gantt(self.topology, self.tally, self.window, &self.parts_of_work())),
-            ("dag", "Workflows", self.workflows()),
-            ("links", "Links and transfers", self.links()),
+            (
+                "cores",
+                "Sites and tasks",
+                gantt::gantt_figure(self.topology, self.tally, self.window, &self.parts_of_work()),
+            ),
+            ("dag", "Workflows", self.workflows_section()),
+            ("links", "Links and transfers", self.links_section()),
             ("waits", "The longest waits", self.longest_waits()),
             ("what", "What ran", self.what_ran()),
-            ("facts", "How it ran", self.facts()),
+            ("facts", "How it ran", self.facts_section()),
         ];
         let sections = first.into_iter().chain(of_subjects).chain(last);
         let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
-        html += html::sections(&sections);
+        html += html::linked_sections(&sections);
         let digest = match self.summary.run.live {
             Some(_) => html!("A live run is not reproducible and has no digest."),
             None => html!(
@@ -131,7 +139,7 @@ impl Page<'_> {
              unless they are called wall time. {digest}</footer>\n",
             digest
         );
-        html::document(&format!("{name}: a run of Hansa"), html)
+        html::document_html(&format!("{name}: a run of Hansa"), html)
     }
 
     /// True if any job has a value.
@@ -139,7 +147,7 @@ impl Page<'_> {
         self.results.value.is_some()
     }
 
-    fn lead(&self) -> String {
+    fn lead_text(&self) -> String {
         let about = self.topology.about.as_ref().map_or(String::new(), |about| {
             let about = about.trim();
             let end = if about.is_empty() || about.ends_with(['.', '!', '?', ':', ';']) { "" } else { "." };
@@ -148,26 +156,28 @@ impl Page<'_> {
         let cores: u64 = self.tally.sites.iter().map(|site| u64::from(site.cores)).sum();
         let tasks = match (self.results.tasks.submitted, self.results.jobs.submitted) {
             (tasks, jobs) if tasks == jobs => String::new(),
-            (tasks, _) => format!(" ({})", counted(tasks, "task")),
+            (tasks, _) => format!(" ({})", format_counted(tasks, "task")),
         };
         format!(
             "{about}{} submitted {}{tasks} to {} with {}{}.",
-            counted(self.topology.users.len() as u64, "user"),
-            counted(self.results.jobs.submitted, "job"),
-            counted(self.tally.sites.len() as u64, "site"),
-            counted(cores, "core"),
-            self.results.makespan.map_or(String::new(), |makespan| format!("; the run covers {}", span(makespan)))
+            format_counted(self.topology.users.len() as u64, "user"),
+            format_counted(self.results.jobs.submitted, "job"),
+            format_counted(self.tally.sites.len() as u64, "site"),
+            format_counted(cores, "core"),
+            self.results
+                .makespan
+                .map_or(String::new(), |makespan| format!("; the run covers {}", unbroken_span(makespan)))
         )
     }
 }
 
 /// The style sheet, with the colours that all pictures share.
-fn style() -> Html {
-    let variables = |colours| rules(colours, |number, colour| format!("--c{number}:{colour};"));
+fn style_sheet() -> Html {
+    let variables = |colours| colour_rules(colours, |number, colour| format!("--c{number}:{colour};"));
     let light = variables(&ON_LIGHT);
     let dark = variables(&ON_DARK);
     html!(":root{{{light}}}\n@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n", light, dark)
-        + Html::constant(STYLE)
+        + Html::from_constant(STYLE)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! "Responsiveness": how long jobs took, by how much work they bring.
 
-use super::chart::{BOTTOM, Figure, Scale, column_at, columns, mark};
-use super::html::at;
-use super::sizes::{axis_of, tenths, tenths_in_words};
+use super::chart::{BOTTOM, Figure, Scale, column_at, mark_line, stacked_columns};
+use super::html::format_coord;
+use super::sizes::{axis_of, tenths_in_words, work_tenths};
 use super::{CHART, Page};
 use crate::markup::{Html, html};
 use hansa_sim::settings::units::MILLION;
@@ -12,7 +12,7 @@ const NUMERAL: f64 = 14.0;
 
 impl Page<'_> {
     /// Nothing, if jobs are single tasks.
-    pub(super) fn responsiveness(&self) -> Html {
+    pub(super) fn responsiveness_section(&self) -> Html {
         if self.results.has_only_single_tasks() {
             return Html::default();
         }
@@ -36,8 +36,8 @@ impl Page<'_> {
                 None => Vec::new(),
             })
             .collect();
-        let mut body = scale.axis("SLR") + columns(scale, axis_of(bars.len()), &bars);
-        body += mark(scale, 1.0, "");
+        let mut body = scale.axis("SLR") + stacked_columns(scale, axis_of(bars.len()), &bars);
+        body += mark_line(scale, 1.0, "");
         let mut numbers = Html::default();
         for (column, group) in groups.iter().enumerate() {
             let (left, width) = column_at(column, groups.len());
@@ -49,8 +49,8 @@ impl Page<'_> {
                 body += html!(
                     "<path class=\"point\" d=\"M{} {}l6 6l-6 6l-6 -6z\">\
                      <title>with starved jobs {censored:.3}</title></path>\n",
-                    at(middle),
-                    at(y - 6.0),
+                    format_coord(middle),
+                    format_coord(y - 6.0),
                     censored
                 );
             }
@@ -59,8 +59,13 @@ impl Page<'_> {
                 let foot = CHART - BOTTOM - 6.0;
                 let is_inside = scale.y(slr) < foot - NUMERAL;
                 let (class, y) = if is_inside { ("value on", foot) } else { ("value", scale.y(slr) - 5.0) };
-                numbers +=
-                    html!("<text class=\"{class}\" x=\"{}\" y=\"{}\">{slr:.2}</text>\n", at(middle), at(y), class, slr);
+                numbers += html!(
+                    "<text class=\"{class}\" x=\"{}\" y=\"{}\">{slr:.2}</text>\n",
+                    format_coord(middle),
+                    format_coord(y),
+                    class,
+                    slr
+                );
             }
         }
         body += numbers;
@@ -85,7 +90,7 @@ impl Page<'_> {
             );
             legend.push(("diamond".to_owned(), "all jobs with a deadline".to_owned()));
         }
-        let tenths = tenths(self.tally.jobs.values().filter(|row| self.tally.slr_counts(row)));
+        let tenths = work_tenths(self.tally.jobs.values().filter(|row| self.tally.slr_counts(row)));
         let grouped = tenths.iter().map(Vec::len).sum::<usize>() as u64;
         let jobs = if grouped < self.results.jobs.submitted { "jobs that do not only wait for nodes" } else { "jobs" };
         Figure {

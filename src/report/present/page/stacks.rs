@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::chart::{Levels, Window, across};
-use super::html::at;
+use super::chart::{Levels, Window, x_across};
+use super::html::format_coord;
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
@@ -31,7 +31,7 @@ impl Strips {
     }
 
     /// Like `new`, with the largest strips that fit a total height.
-    pub fn within(cores: u32, most: u32, top: f64, all: f64) -> Strips {
+    pub fn fit_within(cores: u32, most: u32, top: f64, all: f64) -> Strips {
         let strips = Strips::new(cores, most, top, 0.0);
         Strips { height: all / f64::from(strips.count()), ..strips }
     }
@@ -50,12 +50,12 @@ impl Strips {
         (first, (first + self.nodes_each).min(self.cores) - 1)
     }
 
-    pub fn bottom(&self, strip: u32) -> f64 {
+    pub fn strip_bottom(&self, strip: u32) -> f64 {
         self.top + self.height * f64::from(strip + 1) - GAP.min(self.height / 4.0)
     }
 
     /// The shares of all jobs, stacked by colour.
-    pub fn svg(&self, tally: &Tally, window: Window, site: usize) -> Html {
+    pub fn shares_svg(&self, tally: &Tally, window: Window, site: usize) -> Html {
         let mut levels = vec![Levels::new(window, STEPS); self.count() as usize * COLOURS];
         for row in tally.jobs.values() {
             let Some(task) = row.tasks.first() else { continue };
@@ -63,7 +63,7 @@ impl Strips {
             let colour = row.job.id.0 as usize % COLOURS;
             let is_here = |stint: &Stint<'_>| stint.site.or(task.site) == Some(site as u32);
             for stint in task.stints(tally.last).filter(is_here) {
-                for &(first, last) in stint.layers().flat_map(|nodes| nodes.runs()) {
+                for &(first, last) in stint.node_layers().flat_map(|nodes| nodes.runs()) {
                     for strip in first / self.nodes_each..=last / self.nodes_each {
                         let (from, to) = self.nodes(strip);
                         let amount = f64::from(last.min(to) - first.max(from) + 1) * cpu * stint.share;
@@ -76,18 +76,19 @@ impl Strips {
         let mut svg = Html::default();
         for (strip, levels) in (0..self.count()).zip(levels.chunks(COLOURS)) {
             let (first, last) = self.nodes(strip);
-            let full = (self.bottom(strip) - self.top - self.height * f64::from(strip)).max(1.0);
+            let full = (self.strip_bottom(strip) - self.top - self.height * f64::from(strip)).max(1.0);
             let scale = full / f64::from(last - first + 1);
-            let stacks = levels.iter().map(|levels| levels.means().into_iter().map(|level| level * scale).collect());
-            stack(&mut svg, self.bottom(strip), &stacks.collect::<Vec<Vec<f64>>>());
+            let stacks =
+                levels.iter().map(|levels| levels.part_means().into_iter().map(|level| level * scale).collect());
+            put_stack(&mut svg, self.strip_bottom(strip), &stacks.collect::<Vec<Vec<f64>>>());
         }
         svg
     }
 }
 
 /// Stacked levels over time above a line, one path per colour.
-fn stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
-    let x = |step: usize| across(step as f64 / STEPS as f64);
+fn put_stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
+    let x = |step: usize| x_across(step as f64 / STEPS as f64);
     let mut below = vec![0.0; STEPS];
     for (class, levels) in stacks.iter().enumerate() {
         let mut path = String::new();
@@ -98,12 +99,15 @@ fn stack(svg: &mut Html, bottom: f64, stacks: &[Vec<f64>]) {
                 continue;
             }
             // A constant stretch is one rectangle.
-            let alike = |next: &usize| at(levels[*next]) == at(levels[step]) && at(below[*next]) == at(below[step]);
+            let alike = |next: &usize| {
+                format_coord(levels[*next]) == format_coord(levels[step])
+                    && format_coord(below[*next]) == format_coord(below[step])
+            };
             let end = (step + 1..STEPS).find(|next| !alike(next)).unwrap_or(STEPS);
-            let left = at(x(step));
-            let right = at(x(end));
-            let low = at(bottom - below[step]);
-            let high = at(bottom - below[step] - levels[step]);
+            let left = format_coord(x(step));
+            let right = format_coord(x(end));
+            let low = format_coord(bottom - below[step]);
+            let high = format_coord(bottom - below[step] - levels[step]);
             let _ = write!(path, "M{left} {low}V{high}H{right}V{low}z");
             step = end;
         }

@@ -29,7 +29,8 @@ pub fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String 
         blocked_seconds: [("site york".to_owned(), 0.25), ("user <i>".to_owned(), 0.1)].into(),
         ..RunFacts::default()
     };
-    let page = String::from_utf8(page(manifest, &SummaryFile { results, run }, topology, tally, None, None)).unwrap();
+    let page =
+        String::from_utf8(run_page(manifest, &SummaryFile { results, run }, topology, tally, None, None)).unwrap();
     well_formed(&page);
     page
 }
@@ -108,7 +109,7 @@ fn whatever_users_name_is_shown_and_never_taken_for_markup() {
     let results = tally.summary(7, manifest.status.clone(), evil.to_owned());
     let run = RunFacts { layout: evil.to_owned(), waits: [(evil.to_owned(), 1)].into(), ..RunFacts::default() };
     let page =
-        String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap();
+        String::from_utf8(run_page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap();
     assert_eq!(page.matches("</style>").count(), 1);
     let body = page.replacen(&format!("<script>\n{SCRIPT}</script>"), "", 1);
     for never in ["<script", "<img", "\"><img", "\u{0}"] {
@@ -303,7 +304,7 @@ fn a_live_run_has_no_digest_and_one_process_waits_for_no_member() {
     let tally = tally(&story());
     let page_of = |run: RunFacts| {
         let results = tally.summary(1, Status::Complete, "0123456789abcdef".to_owned());
-        String::from_utf8(page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap()
+        String::from_utf8(run_page(&manifest, &SummaryFile { results, run }, &topology, &tally, None, None)).unwrap()
     };
     let live = LiveFacts { speed: 60.0, flows: 1, median_error: None, p95_error: None, max_error: None, overall: None };
     let live = page_of(RunFacts { live: Some(live), hub_waits: Some(1), ..RunFacts::default() });
@@ -413,7 +414,7 @@ fn a_site_of_many_is_no_darker_than_the_shares_of_its_jobs() {
     let tasks = vec![Task::new(Span::from_minutes(60), 4, Kind(0))];
     let asked =
         Job { id: task.job, arrive: Time::ZERO, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None };
-    let user = tally.names.actor("ann").unwrap();
+    let user = tally.names.find_actor("ann").unwrap();
     let happened = [
         (0, ROUTER, Record::Arrived { job: Arc::new(asked), user }),
         (0, YORK, Record::Started { task, cores: NodeSet::parse("0-3").unwrap() }),
@@ -531,7 +532,7 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
                 [[user]]\nname = \"user-{}\"\nstrategy = \"var\"\nahead = \"2 h\"\ncount = 100\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    let topology = hansa_sim::topology::load("grid.toml", &[], &mut read).unwrap().topology;
+    let topology = hansa_sim::topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let second = |at: u32| Time::ZERO + Span::from_secs(u64::from(at));
     let hour = Span::from_minutes(60);
@@ -625,5 +626,5 @@ fn levels_add_up_to_what_was_put_in() {
     levels.add(second(0), second(13), 2.0);
     levels.add(second(13), second(19), 4.0);
     levels.add(second(30), second(40), 9.0);
-    assert_eq!(levels.means(), [2.0, 3.0, 4.0, 4.0, 2.0]);
+    assert_eq!(levels.part_means(), [2.0, 3.0, 4.0, 4.0, 2.0]);
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::html::{Digits, bar, count, percent, span, table};
-use super::value::worth;
+use super::html::{Digits, format_count, share_bar, table_html, unbroken_percent, unbroken_span};
+use super::value::maximum_worth;
 use super::{Page, ROWS_MAX};
 use crate::Tally;
 use crate::markup::{Html, cells, html};
@@ -32,12 +32,12 @@ impl Had {
         self.jobs += 1;
         self.tasks += row.tasks.len() as u64;
         self.value += row.value().unwrap_or(0.0);
-        self.worth += worth(row);
+        self.worth += maximum_worth(row);
         let counts = tally.counted.counts(row);
         if let Some(wait) = row.wait().filter(|_| counts) {
             self.waited = (self.waited.0 + wait.micros() as f64 / 1e6, self.waited.1 + 1);
         }
-        let stretch = if tally.has_only_single_tasks() { row.stretch() } else { row.slr() };
+        let stretch = if tally.has_only_single_tasks() { row.stretch_factor() } else { row.slr() };
         if let Some(stretch) = stretch.filter(|_| counts) {
             self.stretched = (self.stretched.0 + stretch, self.stretched.1 + 1);
         }
@@ -87,21 +87,22 @@ impl Page<'_> {
     }
 
     fn users_alone(&self, rows: &[(String, String, Had)]) -> Html {
-        let hours = Digits::of(rows.iter().map(|row| row.2.hours.iter().sum()));
-        let worth = Digits::of(rows.iter().map(|row| row.2.worth));
+        let hours = Digits::for_numbers(rows.iter().map(|row| row.2.hours.iter().sum()));
+        let worth = Digits::for_numbers(rows.iter().map(|row| row.2.worth));
         let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
         let row = |(name, latency, had): &(String, String, Had)| {
             let share = had.value / had.worth;
-            let obtained = if had.worth > 0.0 { bar(share, &percent(share)) } else { "none available".into() };
+            let obtained =
+                if had.worth > 0.0 { share_bar(share, &unbroken_percent(share)) } else { "none available".into() };
             cells![
                 name,
                 latency,
-                count(had.jobs),
-                count(had.tasks),
-                hours.show(had.hours.iter().sum()),
-                mean(had.waited).map(span),
+                format_count(had.jobs),
+                format_count(had.tasks),
+                hours.show_number(had.hours.iter().sum()),
+                mean(had.waited).map(unbroken_span),
                 mean(had.stretched).map(|stretch| format!("{stretch:.2}")),
-                worth.show(had.worth),
+                worth.show_number(had.worth),
                 obtained,
             ]
         };
@@ -124,7 +125,7 @@ impl Page<'_> {
         let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
         let columns =
             ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", stretch, best, obtained];
-        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table(&columns, rows.iter().map(row)), meaning)
+        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table_html(&columns, rows.iter().map(row)), meaning)
     }
 
     /// Core hours by user and site.
@@ -141,12 +142,12 @@ impl Page<'_> {
         let names = own.iter().map(|site| format!("#{}", sites[*site].name));
         let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
         let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
-        let digits = Digits::of(rows.iter().flat_map(|row| &row.2.hours).copied());
+        let digits = Digits::for_numbers(rows.iter().flat_map(|row| &row.2.hours).copied());
         let row = |(name, _, had): &(String, String, Had)| {
-            let hours = own.iter().map(|site| digits.show(had.hours[*site]));
-            let rest = digits.show(others.iter().map(|site| had.hours[*site]).sum());
+            let hours = own.iter().map(|site| digits.show_number(had.hours[*site]));
+            let rest = digits.show_number(others.iter().map(|site| had.hours[*site]).sum());
             std::iter::once(name.clone()).chain(hours).chain([rest]).map(Html::from).collect()
         };
-        html!("<h3>Core hours by user and site</h3>\n{}", table(&columns, rows.iter().map(row)))
+        html!("<h3>Core hours by user and site</h3>\n{}", table_html(&columns, rows.iter().map(row)))
     }
 }

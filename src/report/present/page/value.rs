@@ -1,8 +1,8 @@
 //! "Value": the value that users obtained from their jobs, and the causes of its loss. For runs of jobs with a worth.
 
-use super::chart::{Figure, Scale, columns};
-use super::html::{Digits, bar, count, counted, number, percent, table};
-use super::sizes::{axis_of, tenths, tenths_in_words};
+use super::chart::{Figure, Scale, stacked_columns};
+use super::html::{Digits, format_count, format_counted, share_bar, table_html, unbroken_number, unbroken_percent};
+use super::sizes::{axis_of, tenths_in_words, work_tenths};
 use super::{CHART, Page};
 use crate::markup::{Html, cells, html};
 use crate::referee::tally::{JobRow, Standing};
@@ -15,35 +15,36 @@ impl Page<'_> {
         for row in self.tally.jobs.values() {
             if let Some(outcome) = ValueOutcome::of(row) {
                 let sum = &mut sums[outcome as usize];
-                (sum.0, sum.1, sum.2) = (sum.0 + 1, sum.1 + row.value().unwrap_or(0.0), sum.2 + lost(row));
+                (sum.0, sum.1, sum.2) = (sum.0 + 1, sum.1 + row.value().unwrap_or(0.0), sum.2 + lost_value(row));
             }
         }
         let jobs: u64 = sums.iter().map(|sum| sum.0).sum();
         let there: Vec<_> =
             ValueOutcome::ALL.into_iter().filter(|(outcome, ..)| sums[*outcome as usize].0 > 0).collect();
-        let share = |part: f64| if value.max > 0.0 { percent(part / value.max) } else { "–".to_owned() };
-        let [gains, losses] = [Digits::of(sums.iter().map(|sum| sum.1)), Digits::of(sums.iter().map(|sum| sum.2))];
+        let share = |part: f64| if value.max > 0.0 { unbroken_percent(part / value.max) } else { "–".to_owned() };
+        let [gains, losses] =
+            [Digits::for_numbers(sums.iter().map(|sum| sum.1)), Digits::for_numbers(sums.iter().map(|sum| sum.2))];
         let rows = there.iter().map(|(outcome, _, words)| {
             let (number_of, obtained, lost) = sums[*outcome as usize];
             let part = number_of as f64 / jobs.max(1) as f64;
             cells![
                 *words,
-                bar(part, &count(number_of)),
-                gains.show(obtained),
+                share_bar(part, &format_count(number_of)),
+                gains.show_number(obtained),
                 share(obtained),
-                losses.show(lost),
+                losses.show_number(lost),
                 share(lost),
             ]
         });
-        let tenths = tenths(self.tally.jobs.values().filter(|row| row.job.worth.is_some()));
+        let tenths = work_tenths(self.tally.jobs.values().filter(|row| row.job.worth.is_some()));
         let columns = ["Jobs that were …", "Jobs", "#Obtained", "#of all value", "#Lost", "#of all value"];
         html!(
             "<p>A job is worth its full value until its initial deadline and nothing from its final one on. Its age is \
              counted from submission, in multiples of its critical path (SLR). Of {} in total, users obtained {}.</p>\n\
              {}{}{}",
-            number(value.max),
-            number(value.obtained),
-            table(&columns, rows),
+            unbroken_number(value.max),
+            unbroken_number(value.obtained),
+            table_html(&columns, rows),
             value_by_size(&tenths, &there),
             starved_by_size(&tenths, &there)
         )
@@ -61,12 +62,12 @@ fn value_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> Html {
         desc: format!(
             "Stacked columns, one per tenth of the jobs by work: the share of the value that was obtained or lost, \
              and why. {}",
-            listed(&by_value)
+            columns_in_words(&by_value)
         ),
         note: format!("{} Percent of the tenth's maximum value.", tenths_in_words(tenths, "jobs with a worth")),
         legend: [("f0".to_owned(), "obtained".to_owned())].into_iter().chain(lost).collect(),
         height: CHART,
-        body: scale.axis("share of value, %") + columns(scale, axis_of(by_value.len()), &by_value),
+        body: scale.axis("share of value, %") + stacked_columns(scale, axis_of(by_value.len()), &by_value),
     }
     .html()
 }
@@ -86,14 +87,14 @@ fn starved_by_size(tenths: &[Vec<&JobRow>], there: &[InWords]) -> Html {
         title: "Starved jobs, by size of job",
         desc: format!(
             "Stacked columns, one per tenth of the jobs by work: the share of its jobs that starved. {}",
-            listed(&starving)
+            columns_in_words(&starving)
         ),
         note: "A job is starved if it never finished, or finished after its final deadline. Shares of the jobs with \
                a deadline in each tenth."
             .to_owned(),
         legend: starved.map(|(_, class, words)| ((*class).to_owned(), (*words).to_owned())).collect(),
         height: CHART - 40.0,
-        body: scale.axis("starved jobs, %") + columns(scale, axis_of(starving.len()), &starving),
+        body: scale.axis("starved jobs, %") + stacked_columns(scale, axis_of(starving.len()), &starving),
     }
     .html()
 }
@@ -127,44 +128,44 @@ impl ValueOutcome {
     ];
 
     fn of(row: &JobRow) -> Option<ValueOutcome> {
-        let starved = row.starved()?;
+        let starved = row.has_starved()?;
         Some(match row.standing() {
-            Standing::Removed if row.cancelled() => ValueOutcome::TakenBack,
+            Standing::Removed if row.is_cancelled() => ValueOutcome::TakenBack,
             Standing::Removed => ValueOutcome::GivenUp,
             Standing::Killed => ValueOutcome::Killed,
             Standing::Refused => ValueOutcome::Refused,
             Standing::Unfinished => ValueOutcome::Unfinished,
             Standing::Finished if starved => ValueOutcome::TooLate,
-            Standing::Finished if lost(row) > 0.0 => ValueOutcome::Late,
+            Standing::Finished if lost_value(row) > 0.0 => ValueOutcome::Late,
             Standing::Finished => ValueOutcome::InTime,
         })
     }
 }
 
-pub(super) fn worth(row: &JobRow) -> f64 {
+pub(super) fn maximum_worth(row: &JobRow) -> f64 {
     row.job.worth.as_ref().map_or(0.0, |worth| worth.max)
 }
 
-fn lost(row: &JobRow) -> f64 {
-    (worth(row) - row.value().unwrap_or(0.0)).max(0.0)
+fn lost_value(row: &JobRow) -> f64 {
+    (maximum_worth(row) - row.value().unwrap_or(0.0)).max(0.0)
 }
 
 /// Shares of a tenth's value, in percent, by outcome.
 fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
-    let max: f64 = tenth.iter().map(|row| worth(row)).sum();
+    let max: f64 = tenth.iter().map(|row| maximum_worth(row)).sum();
     if max <= 0.0 {
         return Vec::new();
     }
     let mut parts: Vec<(&'static str, f64, String)> = Vec::new();
     let mut push = |class, value: f64, words: &str| {
         let share = value / max * 100.0;
-        parts.push((class, share, format!("{words}: {share:.1} % ({})", number(value))));
+        parts.push((class, share, format!("{words}: {share:.1} % ({})", unbroken_number(value))));
     };
     push("f0", tenth.iter().filter_map(|row| row.value()).sum(), "obtained");
     for (outcome, class, words) in ValueOutcome::ALL.iter().skip(1) {
         push(
             class,
-            tenth.iter().filter(|row| ValueOutcome::of(row) == Some(*outcome)).map(|row| lost(row)).sum(),
+            tenth.iter().filter(|row| ValueOutcome::of(row) == Some(*outcome)).map(|row| lost_value(row)).sum(),
             words,
         );
     }
@@ -175,16 +176,16 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
     let share = |&(outcome, class, words): &InWords| {
-        let starved = |row: &&&JobRow| row.starved() == Some(true) && ValueOutcome::of(row) == Some(outcome);
+        let starved = |row: &&&JobRow| row.has_starved() == Some(true) && ValueOutcome::of(row) == Some(outcome);
         let those = tenth.iter().filter(starved).count();
         let share = those as f64 / jobs * 100.0;
-        (class, share, format!("{words}: {share:.1} % ({})", counted(those as u64, "job")))
+        (class, share, format!("{words}: {share:.1} % ({})", format_counted(those as u64, "job")))
     };
     ValueOutcome::ALL.iter().skip(2).map(share).collect()
 }
 
 /// Describes columns in words, for readers who cannot see them.
-fn listed(columns: &[Vec<(&str, f64, String)>]) -> String {
+fn columns_in_words(columns: &[Vec<(&str, f64, String)>]) -> String {
     let column = |(number, parts): (usize, &Vec<(&str, f64, String)>)| {
         let parts: Vec<&str> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.2.as_str()).collect();
         format!("Tenth {}: {}.", number + 1, if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") })

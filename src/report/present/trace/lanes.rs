@@ -20,7 +20,7 @@ impl Lanes {
     }
 
     /// The lane for the next item in order of starts; true if it is new.
-    pub fn take(&mut self, start: Time, end: Time) -> (u32, bool) {
+    pub fn take_lane(&mut self, start: Time, end: Time) -> (u32, bool) {
         while let Some(&Reverse((until, lane))) = self.taken.peek()
             && until <= start
         {
@@ -60,7 +60,7 @@ mod tests {
             for (start, length) in stretches {
                 let busy = until.values().filter(|until| **until > start).count();
                 let (lane, is_new) =
-                    lanes.take(Time::from_micros(start), Time::from_micros(start + length));
+                    lanes.take_lane(Time::from_micros(start), Time::from_micros(start + length));
                 let before = until.insert(lane, start + length.max(1));
                 prop_assert_eq!(is_new, before.is_none());
                 prop_assert!(before.is_none_or(|until| until <= start));

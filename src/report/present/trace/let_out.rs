@@ -34,8 +34,8 @@ impl Tally {
         trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
         let bookings = bookings.iter().map(|booking| self.booking_slice(booking)).collect();
-        let lanes = trace.slices(pid, lanes, "bookings", bookings)?;
-        trace.slices(pid, lanes, "holds", holds.iter().map(|hold| self.hold_slice(hold)).collect())?;
+        let lanes = trace.put_slices(pid, lanes, "bookings", bookings)?;
+        trace.put_slices(pid, lanes, "holds", holds.iter().map(|hold| self.hold_slice(hold)).collect())?;
         Ok(())
     }
 
@@ -86,14 +86,14 @@ pub(super) struct Slice {
 
 impl<P> TraceWriter<P> {
     /// Puts slices into lanes after these many; says how many there are then.
-    fn slices<E>(&mut self, pid: usize, before: u32, what: &str, mut slices: Vec<Slice>) -> Result<u32, E>
+    fn put_slices<E>(&mut self, pid: usize, before: u32, what: &str, mut slices: Vec<Slice>) -> Result<u32, E>
     where
         P: FnMut(&[u8]) -> Result<(), E>,
     {
         slices.sort_by_key(|slice| (slice.from, slice.to));
         let mut lanes = Lanes::default();
         for Slice { from, to, name, category, args } in slices {
-            let (lane, is_new) = lanes.take(from, to);
+            let (lane, is_new) = lanes.take_lane(from, to);
             let tid = before + lane;
             if is_new {
                 self.thread(pid, tid, &format!("{what}, lane {lane}"))?;

@@ -100,7 +100,7 @@ impl Tally {
         flows.sort_by_key(|flow| (flow.active, flow.edge));
         let mut lanes = Lanes::default();
         for FinishedFlow { edge, from, to, bytes, active, ended } in flows {
-            let (lane, is_new) = lanes.take(active, ended);
+            let (lane, is_new) = lanes.take_lane(active, ended);
             if is_new {
                 trace.thread(pid, lane, &format!("transfers, lane {lane}"))?;
                 last_lane = lane;
@@ -122,7 +122,7 @@ impl Tally {
         mut lane: u32,
         trace: &mut TraceWriter<P>,
     ) -> Result<(), E> {
-        for link in self.failing.links() {
+        for link in self.failing.failing_links() {
             lane += 1;
             trace.thread(pid, lane, &format!("link {}", self.names.of_link(link)))?;
             let mut down = Vec::new();
@@ -165,7 +165,7 @@ impl Tally {
         let mut lanes = Lanes::default();
         let mut busy = Steps::default();
         for (stint, sent, task) in ran {
-            let (lane, is_new) = lanes.take(stint.from, stint.to);
+            let (lane, is_new) = lanes.take_lane(stint.from, stint.to);
             if is_new {
                 trace.thread(pid, lane, &format!("lane {lane}"))?;
             }
@@ -225,7 +225,7 @@ impl Tally {
         let mut next = 1;
         rows.map(move |(job, index, row)| {
             let number = next;
-            next += row.sendings().count().max(1) as u64;
+            next += row.assignment_times().count().max(1) as u64;
             TaskOf { job, index, row, number }
         })
     }
@@ -256,7 +256,7 @@ type AssignedStint<'a> = (Stint<'a>, Option<AssignmentEvent>, TaskOf<'a>);
 
 impl<'a> TaskOf<'a> {
     fn sendings(&self) -> impl Iterator<Item = AssignmentEvent> + use<'a> {
-        self.row.sendings().zip(self.number..).map(|(at, number)| AssignmentEvent { at, number })
+        self.row.assignment_times().zip(self.number..).map(|(at, number)| AssignmentEvent { at, number })
     }
 
     /// Its stints, in order.

@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string as it stands there, quotes and escapes included.
-    pub fn string(&mut self) -> Result<&'a str, Unreadable> {
+    pub fn read_string(&mut self) -> Result<&'a str, Unreadable> {
         let rest = self.rest();
         let mut escaped = false;
         let close = rest.bytes().skip(1).position(|byte| {
@@ -73,25 +73,25 @@ impl<'a> Cursor<'a> {
     }
 
     pub fn unquoted(&mut self) -> Result<&'a str, Unreadable> {
-        let string = self.string()?;
+        let string = self.read_string()?;
         Ok(&string[1..string.len() - 1])
     }
 
-    pub fn digits(&mut self) -> &'a str {
+    pub fn read_digits(&mut self) -> &'a str {
         let rest = self.rest();
         let end = rest.find([',', '}', ']']).unwrap_or(rest.len());
         self.at += end;
         &rest[..end]
     }
 
-    pub fn number<T: FromStr>(&mut self) -> Result<T, Unreadable> {
+    pub fn read_number<T: FromStr>(&mut self) -> Result<T, Unreadable> {
         let before = self.at;
-        self.digits().parse().map_err(|_| Unreadable { column: before + 1, expected: "a number".to_owned() })
+        self.read_digits().parse().map_err(|_| Unreadable { column: before + 1, expected: "a number".to_owned() })
     }
 
-    pub fn seconds(&mut self) -> Result<u64, Unreadable> {
+    pub fn read_seconds(&mut self) -> Result<u64, Unreadable> {
         let before = self.at;
-        micros(self.digits())
+        parse_micros(self.read_digits())
             .ok_or_else(|| Unreadable { column: before + 1, expected: "seconds with at most six decimals".to_owned() })
     }
 
@@ -102,10 +102,10 @@ impl<'a> Cursor<'a> {
         what: &str,
     ) -> Result<T, Unreadable> {
         if !self.rest().starts_with('"') {
-            return Ok(of(self.number()?));
+            return Ok(of(self.read_number()?));
         }
         let before = self.at;
-        let known = names.get(self.string()?).and_then(|number| N::try_from(*number).ok());
+        let known = names.get(self.read_string()?).and_then(|number| N::try_from(*number).ok());
         known
             .map(of)
             .ok_or_else(|| Unreadable { column: before + 1, expected: format!("{what} that the manifest lists") })
@@ -113,7 +113,7 @@ impl<'a> Cursor<'a> {
 
     pub fn job_id(&mut self) -> Result<JobId, Unreadable> {
         self.expect(",\"job\":")?;
-        Ok(JobId(self.number()?))
+        Ok(JobId(self.read_number()?))
     }
 
     /// Reads any type that has a JSON form.
@@ -128,7 +128,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Unreadable>) -> Result<Vec<T>, Unreadable> {
+    pub fn read_list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, Unreadable>,
+    ) -> Result<Vec<T>, Unreadable> {
         self.expect("[")?;
         let mut items = Vec::new();
         while !self.accept("]") {
@@ -141,7 +144,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-fn micros(digits: &str) -> Option<u64> {
+fn parse_micros(digits: &str) -> Option<u64> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
     if fraction.is_empty() || fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;

@@ -10,118 +10,118 @@ use hansa_sim::time::{Span, Time};
 
 /// A field of a record, under a key.
 pub trait Field: Sized {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
 }
 
 impl Field for u32 {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_number(line, (*self).into());
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u32, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u32, Unreadable> {
         at.key(key)?;
-        at.number()
+        at.read_number()
     }
 }
 
 impl Field for u64 {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_number(line, *self);
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u64, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u64, Unreadable> {
         at.key(key)?;
-        at.number()
+        at.read_number()
     }
 }
 
 impl Field for f64 {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_float(line, *self);
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
         at.key(key)?;
-        at.number()
+        at.read_number()
     }
 }
 
 /// Left out where there is none.
 impl Field for Option<f64> {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if let Some(number) = self {
-            number.put(key, writer, line);
+            number.put_field(key, writer, line);
         }
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
-        if at.is_at_key(key) { f64::read(key, reader, at).map(Some) } else { Ok(None) }
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
+        if at.is_at_key(key) { f64::read_field(key, reader, at).map(Some) } else { Ok(None) }
     }
 }
 
 impl Field for Time {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_seconds(line, self.micros());
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
         at.key(key)?;
-        at.seconds().map(Time::from_micros)
+        at.read_seconds().map(Time::from_micros)
     }
 }
 
 impl Field for Span {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_seconds(line, self.micros());
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
         at.key(key)?;
-        at.seconds().map(Span::from_micros)
+        at.read_seconds().map(Span::from_micros)
     }
 }
 
 impl Field for Area {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_seconds(line, self.micros());
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
         at.key(key)?;
-        at.seconds().map(Area::from_micros)
+        at.read_seconds().map(Area::from_micros)
     }
 }
 
 impl Field for ActorId {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_name(line, &writer.actors, self.0);
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.key(key)?;
-        reader.actor(at)
+        reader.read_actor(at)
     }
 }
 
 impl Field for CableId {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_name(line, &writer.links, self.0);
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<CableId, Unreadable> {
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<CableId, Unreadable> {
         at.key(key)?;
         at.name(&reader.links, CableId, LINK)
     }
@@ -131,35 +131,35 @@ const LINK: &str = "the name of a link";
 
 /// Left out where there is none.
 impl Field for Vec<CableId> {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if !self.is_empty() {
             put_key(line, key);
             put_list(line, self, |line, link| put_name(line, &writer.links, link.0));
         }
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CableId>, Unreadable> {
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CableId>, Unreadable> {
         if !at.is_at_key(key) {
             return Ok(Vec::new());
         }
         at.key(key)?;
-        at.list(|at| at.name(&reader.links, CableId, LINK))
+        at.read_list(|at| at.name(&reader.links, CableId, LINK))
     }
 }
 
 impl Field for JobId {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.0.put(key, writer, line);
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.0.put_field(key, writer, line);
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
-        u32::read(key, reader, at).map(JobId)
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
+        u32::read_field(key, reader, at).map(JobId)
     }
 }
 
 /// Shapes of a malleable job: `[nodes,duration,runtime]` each.
 impl Field for Vec<JobShape> {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_list(line, self, |line, JobShape { nodes, duration, runtime }| {
             line.push(b'[');
@@ -171,15 +171,15 @@ impl Field for Vec<JobShape> {
         });
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<JobShape>, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<JobShape>, Unreadable> {
         at.key(key)?;
-        at.list(|at| {
+        at.read_list(|at| {
             at.expect("[")?;
-            let nodes = at.number()?;
+            let nodes = at.read_number()?;
             at.expect(",")?;
-            let duration = Span::from_micros(at.seconds()?);
+            let duration = Span::from_micros(at.read_seconds()?);
             at.expect(",")?;
-            let runtime = Span::from_micros(at.seconds()?);
+            let runtime = Span::from_micros(at.read_seconds()?);
             at.expect("]")?;
             Ok(JobShape { nodes, duration, runtime })
         })
@@ -189,14 +189,14 @@ impl Field for Vec<JobShape> {
 /// As `"12.3"`.
 impl Field for TaskId {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
         put_number_and(line, self.job.0.into(), b'.');
         put_number_and(line, self.index.into(), b'"');
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
         at.key(key)?;
         at.parsed("a task as \"job.task\"", |text| {
             let (job, index) = text.split_once('.')?;
@@ -208,7 +208,7 @@ impl Field for TaskId {
 /// As `"12.3-4"`, or `"12.home-0"` and `"12.0-home"`.
 impl Field for EdgeId {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
         put_number(line, self.job.0.into());
@@ -217,7 +217,7 @@ impl Field for EdgeId {
         line.push(b'"');
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<EdgeId, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<EdgeId, Unreadable> {
         at.key(key)?;
         at.parsed("an edge as \"job.task-task\"", |text| {
             let (job, tasks) = text.split_once('.')?;
@@ -230,27 +230,27 @@ impl Field for EdgeId {
 
 /// Under a key each.
 impl Field for Needs {
-    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.cpu.put("cpu", writer, line);
-        self.memory.put("memory", writer, line);
+    fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.cpu.put_field("cpu", writer, line);
+        self.memory.put_field("memory", writer, line);
     }
 
-    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Needs, Unreadable> {
-        Ok(Needs { cpu: Field::read("cpu", reader, at)?, memory: Field::read("memory", reader, at)? })
+    fn read_field(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Needs, Unreadable> {
+        Ok(Needs { cpu: Field::read_field("cpu", reader, at)?, memory: Field::read_field("memory", reader, at)? })
     }
 }
 
 /// As `"0-3 7"`.
 impl Field for NodeSet {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
         csv::put_cores(line, self, 0);
         line.push(b'"');
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<NodeSet, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<NodeSet, Unreadable> {
         at.key(key)?;
         at.parsed("cores as \"0-3 7\"", NodeSet::parse)
     }
@@ -258,14 +258,14 @@ impl Field for NodeSet {
 
 impl Field for Invalid {
     #[inline]
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.push(b'"');
         line.extend_from_slice(self.name().as_bytes());
         line.push(b'"');
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
         at.key(key)?;
         let named = |word: &str| Invalid::ALL.into_iter().find(|invalid| word == invalid.name());
         at.parsed("what is wrong with a request", named)
@@ -274,28 +274,28 @@ impl Field for Invalid {
 
 /// Under a key for each answer that there is.
 impl Field for ReserveAnswer {
-    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         match self {
             ReserveAnswer::Accepted { site, start, nodes } => {
-                site.put("accepted", writer, line);
-                start.put("start", writer, line);
-                nodes.put("cores", writer, line);
+                site.put_field("accepted", writer, line);
+                start.put_field("start", writer, line);
+                nodes.put_field("cores", writer, line);
             }
             ReserveAnswer::Declined => line.extend_from_slice(b",\"declined\":true"),
-            ReserveAnswer::Invalid(invalid) => invalid.put("invalid", writer, line),
+            ReserveAnswer::Invalid(invalid) => invalid.put_field("invalid", writer, line),
         }
     }
 
-    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ReserveAnswer, Unreadable> {
+    fn read_field(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ReserveAnswer, Unreadable> {
         if at.accept(",\"declined\":true") {
             return Ok(ReserveAnswer::Declined);
         }
         if !at.is_at_key("accepted") {
-            return Invalid::read("invalid", reader, at).map(ReserveAnswer::Invalid);
+            return Invalid::read_field("invalid", reader, at).map(ReserveAnswer::Invalid);
         }
-        let site = Field::read("accepted", reader, at)?;
-        let start = Field::read("start", reader, at)?;
-        Ok(ReserveAnswer::Accepted { site, start, nodes: Field::read("cores", reader, at)? })
+        let site = Field::read_field("accepted", reader, at)?;
+        let start = Field::read_field("start", reader, at)?;
+        Ok(ReserveAnswer::Accepted { site, start, nodes: Field::read_field("cores", reader, at)? })
     }
 }
 

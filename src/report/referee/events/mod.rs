@@ -60,7 +60,11 @@ pub(crate) fn next_line(events: &mut impl BufRead, line: &mut Vec<u8>) -> io::Re
 
 impl EventWriter {
     pub fn new(names: &Names) -> EventWriter {
-        EventWriter { actors: quoted(&names.actors), kinds: quoted(&names.kinds), links: quoted(&names.links) }
+        EventWriter {
+            actors: quote_names(&names.actors),
+            kinds: quote_names(&names.kinds),
+            links: quote_names(&names.links),
+        }
     }
 
     /// Appends the line of an entry, newline included.
@@ -131,7 +135,7 @@ impl EventWriter {
 
 impl EventReader {
     pub fn new(names: &Names) -> EventReader {
-        let index = |names: &[String]| BTreeMap::from_iter(quoted(names).into_iter().zip(0..));
+        let index = |names: &[String]| BTreeMap::from_iter(quote_names(names).into_iter().zip(0..));
         EventReader { actors: index(&names.actors), kinds: index(&names.kinds), links: index(&names.links) }
     }
 
@@ -139,19 +143,19 @@ impl EventReader {
     pub(crate) fn read_line(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
         let cut_off =
             || Unreadable { column: line.len() + 1, expected: "the end of the line: the file is truncated".to_owned() };
-        self.read(line.strip_suffix(b"\n").ok_or_else(cut_off)?)
+        self.read_entry(line.strip_suffix(b"\n").ok_or_else(cut_off)?)
     }
 
     /// Reads one line, without its newline.
-    pub fn read(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
+    pub fn read_entry(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
         let text = std::str::from_utf8(line)
             .map_err(|e| Unreadable { column: e.valid_up_to() + 1, expected: "UTF-8".to_owned() })?;
         let mut at = Cursor { text, at: 0 };
         at.expect("{\"t\":")?;
-        let time = Time::from_micros(at.seconds()?);
-        let step = if at.accept(",\"step\":") { at.number()? } else { 0 };
+        let time = Time::from_micros(at.read_seconds()?);
+        let step = if at.accept(",\"step\":") { at.read_number()? } else { 0 };
         at.expect(",\"actor\":")?;
-        let actor = self.actor(&mut at)?;
+        let actor = self.read_actor(&mut at)?;
         at.expect(",\"event\":")?;
         let record = self.record(&mut at)?;
         at.expect("}")?;
@@ -164,60 +168,60 @@ impl EventReader {
     pub(crate) fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
         let id = at.job_id()?;
         at.expect(",\"user\":")?;
-        let user = self.actor(at)?;
+        let user = self.read_actor(at)?;
         at.expect(",\"submitted\":")?;
-        let arrive = Time::from_micros(at.seconds()?);
+        let arrive = Time::from_micros(at.read_seconds()?);
         at.expect(",\"first_task\":")?;
-        let first_task = at.number()?;
+        let first_task = at.read_number()?;
         at.expect(",\"tasks\":")?;
         let mut times = Vec::new();
-        let tasks = at.list(|at| {
+        let tasks = at.read_list(|at| {
             at.expect("{\"runtime\":")?;
-            let runtime = Span::from_micros(at.seconds()?);
+            let runtime = Span::from_micros(at.read_seconds()?);
             at.expect(",\"cores\":")?;
-            let cores = at.number()?;
+            let cores = at.read_number()?;
             at.expect(",\"kind\":")?;
             let kind = at.name(&self.kinds, Kind, "a kind of core")?;
-            let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.seconds()?) } else { runtime };
-            times.push(if at.accept(",\"runtimes\":") { at.list(|at| self.site_time(at))? } else { Vec::new() });
+            let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.read_seconds()?) } else { runtime };
+            times.push(if at.accept(",\"runtimes\":") { at.read_list(|at| self.site_time(at))? } else { Vec::new() });
             at.expect("}")?;
             Ok(Task { runtime, cores, kind, walltime })
         })?;
         at.expect(",\"edges\":")?;
-        let edges = at.list(|at| {
+        let edges = at.read_list(|at| {
             at.expect("[")?;
-            let from = at.number()?;
+            let from = at.read_number()?;
             at.expect(",")?;
-            let to = at.number()?;
-            let data = if at.accept(",") { at.number()? } else { 0 };
+            let to = at.read_number()?;
+            let data = if at.accept(",") { at.read_number()? } else { 0 };
             at.expect("]")?;
             Ok(Edge { from, to, data })
         })?;
-        let worth = if at.accept(",\"worth\":") { Some(worth(at)?) } else { None };
+        let worth = if at.accept(",\"worth\":") { Some(read_worth(at)?) } else { None };
         Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth, times: SiteTimes::new(times) }), user))
     }
 
     fn site_time(&self, at: &mut Cursor<'_>) -> Result<SiteTime, Unreadable> {
         at.expect("[")?;
-        let site = self.actor(at)?;
+        let site = self.read_actor(at)?;
         at.expect(",")?;
-        let runtime = Span::from_micros(at.seconds()?);
+        let runtime = Span::from_micros(at.read_seconds()?);
         at.expect("]")?;
         Ok(SiteTime { site, runtime })
     }
 
-    pub(crate) fn actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
+    pub(crate) fn read_actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.name(&self.actors, ActorId, "the name of an actor")
     }
 }
 
-fn worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {
-    let max = at.number()?;
+fn read_worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {
+    let max = at.read_number()?;
     at.expect(",\"curve\":")?;
     Ok(Worth { max, curve: at.json("a value curve")? })
 }
 
-fn quoted(names: &[String]) -> Vec<String> {
+fn quote_names(names: &[String]) -> Vec<String> {
     names.iter().map(|name| serde_json::to_string(name).expect("a string is always JSON")).collect()
 }
 
@@ -281,7 +285,7 @@ mod tests {
     #[test]
     fn wrong_lines_are_told_by_column() {
         let reader = EventReader::new(&names());
-        let told = |line: &str| reader.read(line.as_bytes()).unwrap_err().to_string();
+        let told = |line: &str| reader.read_entry(line.as_bytes()).unwrap_err().to_string();
         assert_eq!(told(""), "column 1: expected `{\"t\":`");
         assert_eq!(told("{\"t\":1.0000001,"), "column 6: expected seconds with at most six decimals");
         assert_eq!(
@@ -302,7 +306,7 @@ mod tests {
             EventWriter::new(&names()).write(&entry, &mut line);
             prop_assert_eq!(line.pop(), Some(b'\n'));
             serde_json::from_slice::<serde_json::Value>(&line).expect("every line is JSON");
-            prop_assert_eq!(EventReader::new(&names()).read(&line), Ok(entry));
+            prop_assert_eq!(EventReader::new(&names()).read_entry(&line), Ok(entry));
         }
 
         #[test]
@@ -324,12 +328,12 @@ mod tests {
         #[test]
         fn no_line_makes_the_reader_panic(line in prop::collection::vec(any::<u8>(), 0..60), cut in 0usize..200, entry in any_entry()) {
             let reader = EventReader::new(&names());
-            let _ = reader.read(&line);
+            let _ = reader.read_entry(&line);
             let mut good = Vec::new();
             EventWriter::new(&names()).write(&entry, &mut good);
             let at = cut % good.len();
             good.splice(at..at, line);
-            let _ = reader.read(&good);
+            let _ = reader.read_entry(&good);
         }
     }
 }

@@ -20,7 +20,7 @@ use hansa_sim::kernel::ActorId;
 use hansa_sim::network::LoneTimes;
 use hansa_sim::systems::Gives;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Role, Roster, Topology, paths};
+use hansa_sim::topology::{Role, Roster, Topology, network_paths};
 
 /// The state of every job and task of a run, and of its sites and links, as its log has it so far.
 ///
@@ -100,7 +100,7 @@ impl JobBook {
         let mut sites = Vec::new();
         let mut first_core = 0;
         let mut first_user = ActorId(u32::MAX);
-        for (actor, role) in (0..).map(ActorId).zip(Roster::of(topology).roles) {
+        for (actor, role) in (0..).map(ActorId).zip(Roster::of_topology(topology).roles) {
             match role {
                 Role::Site(site) => {
                     let site = &topology.sites[site];
@@ -147,13 +147,14 @@ impl JobBook {
     /// True if a site has recorded more ends of a user's tasks than it has sent to the user; None if that is not known.
     pub(crate) fn withholds_ends_of(&self, user: ActorId, site: u32) -> Option<bool> {
         let ended = self.dealt.get(&(user, site)).map_or(0, |(_, ended)| *ended);
-        Some(self.witness.as_ref()?.relayed(self.sites[site as usize].actor, user)? < ended)
+        Some(self.witness.as_ref()?.relayed_count(self.sites[site as usize].actor, user)? < ended)
     }
 
     /// True if a user has recorded that it gave more tasks to a site than it has sent there.
     pub(crate) fn withholds_tasks(&self, user: ActorId, site: u32) -> bool {
         let given = self.dealt.get(&(user, site)).map_or(0, |(given, _)| *given);
-        let sent = self.witness.as_ref().and_then(|witness| witness.relayed(user, self.sites[site as usize].actor));
+        let sent =
+            self.witness.as_ref().and_then(|witness| witness.relayed_count(user, self.sites[site as usize].actor));
         sent.is_some_and(|sent| sent < given)
     }
 
@@ -223,7 +224,7 @@ impl JobBook {
 
     /// Number of a job in `jobs.csv`.
     pub(crate) fn number(&self, job: JobId) -> u64 {
-        self.log_numbers.number(job)
+        self.log_numbers.log_number(job)
     }
 
     /// True if jobs are from logs that have not been read, so that their numbers there are unknown.
@@ -244,7 +245,7 @@ impl JobBook {
 
     /// The workload of a job, if there are several with numbers of their own.
     pub(crate) fn workload(&self, job: JobId) -> Option<usize> {
-        self.log_numbers.workload(job)
+        self.log_numbers.workload_number(job)
     }
 
     /// Number of tasks of a system that were taken back.
@@ -310,7 +311,7 @@ impl JobBook {
 
     /// Every job, by number.
     pub(crate) fn rows(&self) -> io::Result<Rows<'_>> {
-        let over = self.over.as_ref().map(Ledger::read).transpose()?;
+        let over = self.over.as_ref().map(Ledger::read_rows).transpose()?;
         Ok(Rows { here: self.jobs.values().peekable(), over })
     }
 
@@ -341,7 +342,7 @@ impl JobBook {
         rows.flat_map(move |row| {
             let given_up = row.given_up().unwrap_or(self.last);
             let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
-            let tasks = row.ready().into_iter().zip(&row.tasks).zip(&row.job.tasks);
+            let tasks = row.ready_times().into_iter().zip(&row.tasks).zip(&row.job.tasks);
             let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
             stretches.filter(|(_, from, to)| from < to)
         })
@@ -388,8 +389,8 @@ impl JobBook {
     pub(super) fn put_aside(&mut self, row: JobRow) -> Result<(), RecordError> {
         let Some(over) = &mut self.over else { return Ok(()) };
         let job = row.job.id;
-        over.put(row)?;
-        self.transfers.forget(job);
+        over.put_row(row)?;
+        self.transfers.forget_job(job);
         Ok(())
     }
 
@@ -419,10 +420,10 @@ impl Rows<'_> {
 impl Reckoning {
     fn of(topology: &Topology, number: usize) -> Reckoning {
         let system = &topology.systems[number];
-        let row = system.row();
+        let row = system.system_row();
         let is_linked = topology.cables.is_some() && system.counts_transfers();
         let lone = is_linked.then(|| lone_times(topology, number));
-        let (tick, ccr_millionths) = (system.tick(), system.ccr_millionths());
+        let (tick, ccr_millionths) = (system.time_unit(), system.ccr_millionths());
         let has_queues = row.traits.is_rigid;
         let is_central = row.service.is_some();
         Reckoning { key: row.key, tick, ccr_millionths, lone, has_queues, is_central, gives: row.gives }
@@ -440,7 +441,7 @@ impl Reckoning {
 /// The numbers of the systems that have a service at the hub, or of those that have none.
 fn with_service(topology: &Topology, has_one: bool) -> impl Iterator<Item = u32> {
     let systems = topology.systems.iter().zip(0u32..);
-    systems.filter(move |(system, _)| system.row().service.is_some() == has_one).map(|(_, number)| number)
+    systems.filter(move |(system, _)| system.system_row().service.is_some() == has_one).map(|(_, number)| number)
 }
 
 /// The longest path through a job, by the rules of the system it was submitted to.
@@ -461,5 +462,5 @@ fn lone_times(topology: &Topology, system: usize) -> LoneTimes {
     let sites: Vec<usize> =
         (0..topology.sites.len()).filter(|site| topology.sites[*site].systems.contains(&system)).collect();
     let kinds: Vec<Kind> = sites.iter().map(|site| topology.sites[*site].kind).collect();
-    LoneTimes::new(&paths(topology).among(&sites), &kinds)
+    LoneTimes::new(&network_paths(topology).among(&sites), &kinds)
 }

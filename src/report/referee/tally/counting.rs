@@ -49,7 +49,7 @@ impl JobBook {
             return Err(Inconsistent::Again(*task, "started"));
         }
         if let (Some(before), Some(stints)) = (row.site.filter(|before| *before != site), &mut row.stints) {
-            stints.emigrate(before);
+            stints.mark_emigrated(before);
         }
         // A user that takes a task back says so.
         if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
@@ -80,8 +80,8 @@ impl JobBook {
         if let Some(job) = jobs.get_mut(&task.job) {
             withdrawn[job.system as usize] += 1;
             if is_lost {
-                let worked = job.work(task.index as usize, by.now, sites);
-                job.tasks[task.index as usize].setbacks().start_over(worked);
+                let worked = job.work_done(task.index as usize, by.now, sites);
+                job.tasks[task.index as usize].setbacks_mut().start_over(worked);
             }
         }
         Ok(None)
@@ -92,7 +92,7 @@ impl JobBook {
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
         let row = self.given(*task, site)?;
         if row.is_lost() {
-            row.setbacks().go_on(by.now);
+            row.setbacks_mut().go_on(by.now);
             row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
             self.totals.running += 1;
@@ -122,7 +122,7 @@ impl JobBook {
         let site = self.site(by.actor)?;
         let row = self.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
-        Stints::of(&mut row.stints, since).leave(by.now, &row.cores, left);
+        Stints::of(&mut row.stints, since).leave_nodes(by.now, &row.cores, left);
         Ok(None)
     }
 
@@ -168,7 +168,7 @@ impl JobBook {
         active: &Time,
     ) -> CountResult {
         if !self.jobs.contains_key(&edge.job) {
-            return Err(unknown(self.over.as_ref(), edge.job));
+            return Err(unknown_job(self.over.as_ref(), edge.job));
         }
         self.leaves(by, edge, from, to, bytes, active)
     }
@@ -188,7 +188,7 @@ impl JobBook {
     ) -> CountResult {
         let Some(row) = self.jobs.get(&edge.job) else {
             // The user gave the job up while its message was on the way. The job has been set aside.
-            return match unknown(self.over.as_ref(), edge.job) {
+            return match unknown_job(self.over.as_ref(), edge.job) {
                 Inconsistent::Ended(_) => self.leaves(by, edge, from, to, bytes, active),
                 unknown => Err(unknown),
             };
@@ -212,12 +212,12 @@ impl JobBook {
         active: &Time,
     ) -> CountResult {
         let ends = (self.site(*from)?, self.site(*to)?);
-        self.transfers.sent(*edge, ends, *bytes, (by.now, *active))?;
+        self.transfers.record_sent(*edge, ends, *bytes, (by.now, *active))?;
         Ok(None)
     }
 
     pub fn delivered(&mut self, by: Reporter, edge: &EdgeId) -> CountResult {
-        self.transfers.delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
+        self.transfers.record_delivered(*edge, by.now, self.jobs.contains_key(&edge.job))?;
         self.transfers.settle(&self.sites);
         Ok(None)
     }
@@ -334,7 +334,7 @@ impl JobBook {
 
     fn task(&mut self, task: TaskId) -> Result<&mut TaskRow, Inconsistent> {
         let over = self.over.as_ref();
-        let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown(over, task.job))?;
+        let row = self.jobs.get_mut(&task.job).ok_or_else(|| unknown_job(over, task.job))?;
         row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))
     }
 
@@ -352,7 +352,7 @@ impl JobBook {
     /// A task on which this site may report, as no other has it.
     pub(crate) fn given(&mut self, task: TaskId, site: u32) -> Result<&mut TaskRow, Inconsistent> {
         let JobBook { jobs, over, sites, .. } = self;
-        let row = jobs.get_mut(&task.job).ok_or_else(|| unknown(over.as_ref(), task.job))?;
+        let row = jobs.get_mut(&task.job).ok_or_else(|| unknown_job(over.as_ref(), task.job))?;
         let row = row.tasks.get_mut(task.index as usize).ok_or(Inconsistent::UnknownTask(task))?;
         match row.site {
             Some(given) if given != site => Err(Inconsistent::Elsewhere(task, sites[site as usize].name.clone())),
@@ -362,11 +362,11 @@ impl JobBook {
 
     pub(crate) fn open(&mut self, job: JobId) -> Result<&mut JobRow, Inconsistent> {
         let over = self.over.as_ref();
-        let row = self.jobs.get_mut(&job).ok_or_else(|| unknown(over, job))?;
+        let row = self.jobs.get_mut(&job).ok_or_else(|| unknown_job(over, job))?;
         if row.fate == Fate::Open { Ok(row) } else { Err(Inconsistent::Ended(job)) }
     }
 }
 
-fn unknown(over: Option<&Ledger>, job: JobId) -> Inconsistent {
+fn unknown_job(over: Option<&Ledger>, job: JobId) -> Inconsistent {
     if over.is_some_and(|over| over.holds(job)) { Inconsistent::Ended(job) } else { Inconsistent::UnknownJob(job) }
 }

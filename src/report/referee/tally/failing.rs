@@ -34,26 +34,26 @@ impl OutagesByPlace {
     }
 
     /// True if a site fails at all.
-    pub fn does(&self, site: usize) -> bool {
+    pub fn can_fail(&self, site: usize) -> bool {
         self.sites[site].0.is_some()
     }
 
     /// Duration of work on so many nodes of a site, with its checkpoints.
-    pub fn stretched(&self, site: usize, work: Span, nodes: u32) -> Span {
+    pub fn stretched_work(&self, site: usize, work: Span, nodes: u32) -> Span {
         let (fails, cores) = &self.sites[site];
         let saves = fails.as_ref().and_then(|fails| fails.recovery.saves(&fails.failures, *cores, nodes));
         saves.map_or(work, |saves| saves.stretched(work))
     }
 
     /// Hands over every outage of nodes of a site up to `until`, each at its end.
-    pub fn each(&self, site: usize, until: Time, take: impl FnMut(DownTime)) {
+    pub fn each_outage(&self, site: usize, until: Time, take: impl FnMut(DownTime)) {
         if let Some(fails) = &self.sites[site].0 {
-            each(fails.outages.clone(), until, take);
+            each_outage(fails.outages.clone(), until, take);
         }
     }
 
     /// The links that fail, in order.
-    pub fn links(&self) -> impl Iterator<Item = CableId> {
+    pub fn failing_links(&self) -> impl Iterator<Item = CableId> {
         self.links.keys().copied()
     }
 
@@ -64,12 +64,12 @@ impl OutagesByPlace {
     /// Hands over every outage of a link up to `until`, in order.
     pub fn each_of_link(&self, link: CableId, until: Time, mut take: impl FnMut(Time, Time)) {
         if let Some(outages) = self.links.get(&link) {
-            each(outages.clone(), until, |down| take(down.from, down.to));
+            each_outage(outages.clone(), until, |down| take(down.from, down.to));
         }
     }
 }
 
-fn each(mut outages: Outages, until: Time, mut take: impl FnMut(DownTime)) {
+fn each_outage(mut outages: Outages, until: Time, mut take: impl FnMut(DownTime)) {
     let mut open: Vec<DownTime> = Vec::new();
     while let Some(at) = outages.next().filter(|at| *at < until) {
         for Change { at, nodes, is_up } in outages.advance(at) {

@@ -37,7 +37,7 @@ impl JobBook {
                 to: name(row.to),
                 bytes: row.bytes,
                 released: row.released.micros() as f64 / 1e6,
-                seconds: row.seconds()?,
+                seconds: row.duration_seconds()?,
             })
         })
     }

@@ -132,7 +132,7 @@ impl Tally {
     }
 
     /// Words of reports for its jobs.
-    pub(crate) fn words(&self) -> Words {
+    pub(crate) fn report_words(&self) -> Words {
         self.subjects.iter().find_map(|present| present.subject.words).unwrap_or(USUAL)
     }
 
@@ -143,12 +143,12 @@ impl Tally {
 
     /// Sets the numbers and names of jobs in their logs.
     pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
-        self.book.log_numbers.tell(jobs.into_iter());
+        self.book.log_numbers.take_numbers(jobs.into_iter());
     }
 
     /// Number of jobs of which it keeps more than their existence and the sums.
     #[cfg(test)]
-    pub fn remembers(&self) -> usize {
+    pub fn remembered_jobs(&self) -> usize {
         self.jobs.len() + self.states.iter().map(|state| state.memory()).sum::<usize>()
     }
 }

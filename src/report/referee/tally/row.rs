@@ -58,7 +58,7 @@ pub struct ShapesRow {
 
 impl ShapesRow {
     /// The shortest duration of all shapes, from which slowdowns count.
-    pub fn shortest(&self) -> Span {
+    pub fn shortest_duration(&self) -> Span {
         self.shapes.iter().map(|shape| shape.duration).min().unwrap_or(Span::ZERO)
     }
 }
@@ -127,14 +127,14 @@ pub struct Setbacks {
 
 impl Setbacks {
     /// Records checkpoints, with the work that each of its cores spent on them.
-    pub fn checkpoint(&mut self, times: u64, spent: Span, cores: u32) {
+    pub fn record_checkpoints(&mut self, times: u64, spent: Span, cores: u32) {
         self.checkpoints += times;
         self.spent += Area::of(cores, spent);
         self.spent_now = spent;
     }
 
     /// Records a loss, with the work of each of its cores since the last loss and the saved part of it.
-    pub fn lose(&mut self, now: Time, worked: Span, saved: Span, cores: u32) {
+    pub fn record_loss(&mut self, now: Time, worked: Span, saved: Span, cores: u32) {
         let kept = saved + std::mem::take(&mut self.spent_now);
         self.lost += 1;
         self.wasted += Area::of(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
@@ -168,8 +168,9 @@ impl TaskRow {
     /// The stints so far, each with its times and its cores.
     pub fn stints(&self, now: Time) -> impl Iterator<Item = Stint<'_>> {
         let until = self.end.unwrap_or(now);
-        let alone = self.start.filter(|_| self.stints.is_none()).map(|start| Stint::alone(start, until, &self.cores));
-        let stints = self.stints.iter().flat_map(move |stints| stints.each(until, &self.cores));
+        let alone =
+            self.start.filter(|_| self.stints.is_none()).map(|start| Stint::only_stint(start, until, &self.cores));
+        let stints = self.stints.iter().flat_map(move |stints| stints.all_stints(until, &self.cores));
         stints.chain(alone)
     }
 
@@ -181,8 +182,8 @@ impl TaskRow {
     }
 
     /// Times of its assignments: to the sites where it was lost, and the last one.
-    pub fn sendings(&self) -> impl Iterator<Item = Time> + use<'_> {
-        let lost = self.stints.as_ref().map_or(&[][..], |stints| stints.sent());
+    pub fn assignment_times(&self) -> impl Iterator<Item = Time> + use<'_> {
+        let lost = self.stints.as_ref().map_or(&[][..], |stints| stints.sent_times());
         // It may continue where it was lost.
         let last = self.assigned.filter(|at| lost.last() != Some(at));
         lost.iter().copied().chain(last)
@@ -195,7 +196,7 @@ impl TaskRow {
 
     /// Each stint so far, with the work of each of its cores in it. A task on shared nodes does as much as its share
     /// allows, and nothing while it pays for a pause or a move.
-    pub fn worked<'a>(
+    pub fn worked_stints<'a>(
         &'a self,
         now: Time,
         needs: Option<Needs>,
@@ -220,7 +221,7 @@ impl TaskRow {
             }
             let time = stint.to.since(stint.from.max(held));
             before = Some(stint);
-            (stint, site.map_or(Span::ZERO, |site| site.work(needs, time, stint.share)))
+            (stint, site.map_or(Span::ZERO, |site| site.dedicated_time(needs, time, stint.share)))
         })
     }
 
@@ -235,7 +236,7 @@ impl TaskRow {
     }
 
     /// The consequences of failures for it; most tasks have none.
-    pub fn setbacks(&mut self) -> &mut Setbacks {
+    pub fn setbacks_mut(&mut self) -> &mut Setbacks {
         self.setbacks.get_or_insert_default()
     }
 
@@ -293,21 +294,21 @@ impl JobRow {
     }
 
     /// Work of a task so far, in core microseconds.
-    pub fn work(&self, index: usize, now: Time, sites: &[SiteFacts]) -> u128 {
+    pub fn work_done(&self, index: usize, now: Time, sites: &[SiteFacts]) -> u128 {
         let cores = self.job.tasks[index].cores;
-        let stints = self.tasks[index].worked(now, self.needs, sites);
+        let stints = self.tasks[index].worked_stints(now, self.needs, sites);
         let work =
             |(stint, worked): (Stint<'_>, Span)| u128::from(self.cores_in(cores, &stint)) * u128::from(worked.micros());
         stints.map(work).sum()
     }
 
     /// The cores and the time that its one task asked for: of several shapes, those of the first.
-    pub fn requested(&self, task: &Task) -> (u32, Span) {
+    pub fn requested_size(&self, task: &Task) -> (u32, Span) {
         let first = self.shapes.as_ref().and_then(|row| row.shapes.first());
         first.map_or((task.cores, task.walltime), |shape| (shape.nodes, shape.duration))
     }
 
-    pub fn cancelled(&self) -> bool {
+    pub fn is_cancelled(&self) -> bool {
         matches!(self.fate, Fate::Cancelled { .. })
     }
 
@@ -343,13 +344,13 @@ impl JobRow {
     }
 
     /// Its earliest start: a job with a request for a reservation does not wait before the ready time.
-    pub fn wanted(&self) -> Time {
+    pub fn earliest_start(&self) -> Time {
         self.answered.as_ref().map_or(self.job.arrive, |answered| answered.ready.max(self.job.arrive))
     }
 
     /// Wait until the start of its first task, if that started.
     pub fn wait(&self) -> Option<Span> {
-        Some(self.start()?.since(self.wanted()))
+        Some(self.start()?.since(self.earliest_start()))
     }
 
     /// Start of its first task.
@@ -363,7 +364,7 @@ impl JobRow {
     }
 
     /// Ready time of each task: the last end of its predecessors, or without any the earliest start of the job.
-    pub fn ready(&self) -> Vec<Option<Time>> {
+    pub fn ready_times(&self) -> Vec<Option<Time>> {
         let mut ready = Vec::new();
         self.ready_into(&mut ready);
         ready
@@ -372,7 +373,7 @@ impl JobRow {
     /// Like `ready`, into an existing buffer.
     pub fn ready_into(&self, ready: &mut Vec<Option<Time>>) {
         ready.clear();
-        ready.resize(self.tasks.len(), Some(self.wanted()));
+        ready.resize(self.tasks.len(), Some(self.earliest_start()));
         for edge in &self.job.edges {
             let end = self.tasks[edge.from as usize].end;
             let latest = &mut ready[edge.to as usize];
@@ -395,16 +396,16 @@ impl JobRow {
 
     /// Its duration from its earliest start, divided by the duration it would have had alone, if it finished; very
     /// short durations count as some seconds.
-    pub fn stretch(&self) -> Option<f64> {
+    pub fn stretch_factor(&self) -> Option<f64> {
         let end = self.last_end().filter(|_| self.standing() == Standing::Finished)?;
         let [took, alone] =
-            [end.since(self.wanted()), self.critical_path].map(|span| span.max(STRETCH_LEAST).micros() as f64);
+            [end.since(self.earliest_start()), self.critical_path].map(|span| span.max(STRETCH_LEAST).micros() as f64);
         Some(took / alone)
     }
 
     /// Age of its result in critical paths, as far as it counts for its worth. A service with values counts it when it
     /// hears of the end; elsewhere a job that ends in time is in time, independent of the message.
-    fn aged(&self) -> Option<f64> {
+    fn result_age(&self) -> Option<f64> {
         match self.fate {
             Fate::Completed { value: None, .. } => self.in_paths(self.last_end()?),
             _ => self.slr(),
@@ -413,14 +414,14 @@ impl JobRow {
 
     /// True if its user got nothing: it never finished, or not before its final deadline. `None` for a job without a
     /// deadline. A job that was rejected at once as too late did not starve.
-    pub fn starved(&self) -> Option<bool> {
+    pub fn has_starved(&self) -> Option<bool> {
         let worth = self.job.worth.as_ref()?;
         let last = worth.curve.final_();
         Some(match self.fate {
             Fate::NotAdmitted => false,
             _ if self.standing() == Standing::Killed => true,
             // A job that is promised an end at the deadline has it then.
-            Fate::Completed { value: None, .. } => self.aged().is_none_or(|age| age > last),
+            Fate::Completed { value: None, .. } => self.result_age().is_none_or(|age| age > last),
             _ => self.slr().is_none_or(|slr| slr >= last),
         })
     }
@@ -432,7 +433,7 @@ impl JobRow {
         match self.fate {
             Fate::Completed { value: Some(value), .. } => Some(value),
             Fate::Completed { .. } if self.standing() == Standing::Killed => Some(0.0),
-            Fate::Completed { .. } => Some(self.aged().map_or(0.0, |age| worth.max * worth.curve.factor(age))),
+            Fate::Completed { .. } => Some(self.result_age().map_or(0.0, |age| worth.max * worth.curve.factor(age))),
             _ => Some(0.0),
         }
     }

@@ -60,7 +60,7 @@ impl SiteFacts {
 
     /// Time that a dedicated core takes for the work of one of a job's cores here, in a time and at a share. A job on
     /// shared nodes uses no more of them than it needs.
-    pub fn work(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
+    pub fn dedicated_time(&self, needs: Option<Needs>, time: Span, share: f64) -> Span {
         if !self.is_shared {
             return time;
         }
@@ -86,7 +86,7 @@ impl Used {
     }
 
     /// Core microseconds in this duration.
-    pub fn over(self, micros: u128) -> u128 {
+    pub fn core_micros(self, micros: u128) -> u128 {
         match self {
             Used::Whole(cores) => u128::from(cores) * micros,
             Used::Shared(cores) => (cores * micros as f64).round() as u128,

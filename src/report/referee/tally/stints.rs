@@ -74,24 +74,24 @@ impl Stints {
         self.since
     }
 
-    pub fn share(&mut self, now: Time, nodes: &NodeSet, share: f64) {
+    pub fn set_share(&mut self, now: Time, nodes: &NodeSet, share: f64) {
         let changes = share != self.share;
         // An interval of no length is no stint.
         if let Some(from) = self.since.filter(|from| *from < now && changes) {
-            self.over.push(self.until(from, now, nodes, StintEnd::Shared));
+            self.over.push(self.closed_stint(from, now, nodes, StintEnd::Shared));
             self.since = Some(now);
         }
         self.share = share;
     }
 
     /// Adds a layer: one more of its parallel tasks on each of these nodes.
-    pub fn stack(&mut self, nodes: &NodeSet) {
+    pub fn add_layer(&mut self, nodes: &NodeSet) {
         self.more.push(nodes.clone());
     }
 
-    pub fn leave(&mut self, now: Time, nodes: &NodeSet, left: StintEnd) {
+    pub fn leave_nodes(&mut self, now: Time, nodes: &NodeSet, left: StintEnd) {
         if let Some(from) = self.since.take() {
-            self.over.push(self.until(from, now, nodes, left));
+            self.over.push(self.closed_stint(from, now, nodes, left));
             self.more.clear();
         }
     }
@@ -108,16 +108,16 @@ impl Stints {
         }
     }
 
-    pub fn sent(&self) -> &[Time] {
+    pub fn sent_times(&self) -> &[Time] {
         &self.sent
     }
 
     /// Records that it continues at another site than `site`, where it was until now.
-    pub fn emigrate(&mut self, site: u32) {
+    pub fn mark_emigrated(&mut self, site: u32) {
         self.over.iter_mut().for_each(|over| over.site = over.site.or(Some(site)));
     }
 
-    pub fn enter(&mut self, now: Time) {
+    pub fn enter_nodes(&mut self, now: Time) {
         self.since = Some(now);
     }
 
@@ -126,12 +126,12 @@ impl Stints {
         (self.since, self.share) = (Some(now), 1.0);
     }
 
-    fn until(&self, from: Time, to: Time, nodes: &NodeSet, left: StintEnd) -> ClosedStint {
+    fn closed_stint(&self, from: Time, to: Time, nodes: &NodeSet, left: StintEnd) -> ClosedStint {
         ClosedStint { from, to, nodes: nodes.clone(), more: self.more.clone(), share: self.share, left, site: None }
     }
 
     /// All stints; the last one, on these nodes, continues until `until`.
-    pub fn each<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
+    pub fn all_stints<'a>(&'a self, until: Time, nodes: &'a NodeSet) -> impl Iterator<Item = Stint<'a>> {
         let over = self.over.iter().map(|over| {
             let ClosedStint { from, to, ref nodes, ref more, share, left, site } = *over;
             Stint { from, to, nodes, more, share, left: Some(left), site }
@@ -146,7 +146,7 @@ impl Stints {
 
 impl<'a> Stint<'a> {
     /// The only stint of a task.
-    pub fn alone(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
+    pub fn only_stint(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
         Stint { from, to, nodes, more: &[], share: 1.0, left: None, site: None }
     }
 
@@ -157,21 +157,21 @@ impl<'a> Stint<'a> {
 
     /// Number of its parallel tasks.
     pub fn tasks(&self) -> u32 {
-        self.layers().map(NodeSet::len).sum()
+        self.node_layers().map(NodeSet::len).sum()
     }
 
     /// Number of its parallel tasks at places that had fewer before.
     pub fn newly_there(&self, before: &Stint<'_>) -> u32 {
-        let mut had = before.layers();
+        let mut had = before.node_layers();
         let come = |nodes: &NodeSet| match had.next() {
             Some(had) => nodes.len() - nodes.intersection(had).len(),
             None => nodes.len(),
         };
-        self.layers().map(come).sum()
+        self.node_layers().map(come).sum()
     }
 
     /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.
-    pub fn layers(&self) -> impl Iterator<Item = &'a NodeSet> + use<'a> {
+    pub fn node_layers(&self) -> impl Iterator<Item = &'a NodeSet> + use<'a> {
         std::iter::once(self.nodes).chain(self.more)
     }
 }

@@ -30,14 +30,14 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             stints: index.is_multiple_of(4).then(|| {
                 let mut stints = None;
                 let begun = Stints::of(&mut stints, Time::ZERO);
-                begun.leave(Time::from_micros(5), &NodeSet::run(2, 2 + index), StintEnd::Suspended);
-                moment(index).into_iter().for_each(|at| begun.enter(at));
+                begun.leave_nodes(Time::from_micros(5), &NodeSet::from_run(2, 2 + index), StintEnd::Suspended);
+                moment(index).into_iter().for_each(|at| begun.enter_nodes(at));
                 stints.expect("it has begun")
             }),
             setbacks: index.is_multiple_of(3).then(|| {
                 let mut setbacks = Setbacks::default();
-                setbacks.checkpoint(u64::from(index) + 1, Span::from_secs(2), 1 + index);
-                setbacks.lose(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1), 1 + index);
+                setbacks.record_checkpoints(u64::from(index) + 1, Span::from_secs(2), 1 + index);
+                setbacks.record_loss(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1), 1 + index);
                 Box::new(setbacks)
             }),
         }
@@ -92,7 +92,7 @@ fn the_critical_path_is_the_one_that_the_market_reckons_with() {
     let grid = Topology { systems: vec![Service::new(market.clone())], ..topology() };
     let task = |kind| Task::new(Span::from_secs(61), 1, Kind(kind));
     let job = Job { tasks: vec![task(0), task(1)], edges: vec![Edge::new(0, 1)], ..(*row(1, 2).job).clone() };
-    let figures = Figures::of(&job, &Graph::new(2, &job.edges), &market, None, false).unwrap();
+    let figures = Figures::of_job(&job, &Graph::new(2, &job.edges), &market, None, false).unwrap();
     let mut tally = Tally::new(&grid, &names());
     let record = Record::Arrived { job: Arc::new(job), user: BOB };
     tally.add(&Entry { stamp: Stamp::ZERO, actor: ROUTER, record }).unwrap();

@@ -13,12 +13,12 @@ pub struct AuctionAccount<'a>(pub &'a Tally);
 impl Account for AuctionAccount<'_> {
     fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
-    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
+    fn add_uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.state::<AuctionTally>().sums;
         let lost = |reason: LossReason| sums.lost[reason as usize];
-        summary.put(&Auctions {
+        summary.put_part(&Auctions {
             auctions: sums.auctions,
             bids: sums.bids(),
             won: sums.won,

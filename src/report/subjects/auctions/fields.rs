@@ -9,7 +9,7 @@ use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
 
 impl Field for Vec<CoreOffer> {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_list(line, self, |line, offer| {
             line.push(b'[');
@@ -20,13 +20,13 @@ impl Field for Vec<CoreOffer> {
         });
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CoreOffer>, Unreadable> {
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CoreOffer>, Unreadable> {
         at.key(key)?;
-        at.list(|at| {
+        at.read_list(|at| {
             at.expect("[")?;
-            let site = reader.actor(at)?;
+            let site = reader.read_actor(at)?;
             at.expect(",")?;
-            let cores = at.number()?;
+            let cores = at.read_number()?;
             at.expect("]")?;
             Ok(CoreOffer { site, cores })
         })
@@ -34,7 +34,7 @@ impl Field for Vec<CoreOffer> {
 }
 
 impl Field for Vec<TaskBid> {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_list(line, self, |line, TaskBid { task, bid, outcome }| {
             line.extend_from_slice(b"[\"");
@@ -53,9 +53,9 @@ impl Field for Vec<TaskBid> {
         });
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<TaskBid>, Unreadable> {
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<TaskBid>, Unreadable> {
         at.key(key)?;
-        at.list(|at| {
+        at.read_list(|at| {
             at.expect("[")?;
             let task = at.parsed("a task as \"job.task\"", |text| {
                 let (job, index) = text.split_once('.')?;
@@ -80,7 +80,7 @@ fn put_bid(line: &mut Vec<u8>, bid: f64) {
 
 fn read_bid(at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
     if !at.rest().starts_with('"') {
-        return at.number();
+        return at.read_number();
     }
     at.parsed("a bid", |text| match text {
         "inf" => Some(f64::INFINITY),
@@ -98,7 +98,7 @@ fn read_outcome(reader: &EventReader, at: &mut Cursor<'_>) -> Result<BidOutcome,
         Some(reason) => Ok(BidOutcome::Lost(reason)),
         None => {
             at.expect(",")?;
-            reader.actor(at).map(BidOutcome::Won)
+            reader.read_actor(at).map(BidOutcome::Won)
         }
     }
 }

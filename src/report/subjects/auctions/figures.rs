@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{Summary, SummaryPart};
-use hansa_sim::numerals::{count, counted};
+use hansa_sim::numerals::{format_count, format_counted};
 
 /// The part of a summary. `bids` is the sum of the four outcomes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -25,8 +25,9 @@ impl SummaryPart for Auctions {
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(Auctions { auctions, bids, won, .. }) = summary.part() else { return Vec::new() };
-    let bids = counted(bids, "bid");
-    let text = format!("{} with {bids}, of which {} won; bids.csv lists them", count(auctions), count(won));
+    let Some(Auctions { auctions, bids, won, .. }) = summary.read_part() else { return Vec::new() };
+    let bids = format_counted(bids, "bid");
+    let text =
+        format!("{} with {bids}, of which {} won; bids.csv lists them", format_count(auctions), format_count(won));
     vec![("auctions", text)]
 }

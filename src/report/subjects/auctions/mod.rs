@@ -47,17 +47,17 @@ impl RecordedMarket {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
         let market = &topology.systems[*systems.first()? as usize];
         let unit = market.recorded_bids()?;
-        let policy = market.policy();
+        let policy = market.main_policy();
         Some(Box::new(RecordedMarket { policy: policy.name.to_owned(), about: policy.about, unit }))
     }
 }
 
 impl SubjectReport for RecordedMarket {
-    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         Box::new(AuctionAccount(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        section::auction(self, page)
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        section::auction_section(self, page)
     }
 }

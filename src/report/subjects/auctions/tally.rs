@@ -75,7 +75,7 @@ impl SubjectTally for AuctionTally {
 
     fn begin_table(&mut self, topology: &Topology) {
         let is_recorded = topology.systems.iter().any(|system| system.recorded_bids().is_some());
-        self.rows = is_recorded.then(|| BIDS.header(&[]));
+        self.rows = is_recorded.then(|| BIDS.header_line(&[]));
     }
 
     fn table(&mut self) -> Option<OpenTable<'_>> {

@@ -30,9 +30,10 @@ job = [
 "#;
 
 pub fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
-    let topology = topology::load("by-hand.toml", &[], &mut |_| Ok(toml.as_bytes().to_vec())).unwrap().topology;
-    let roster = Roster::of(&topology);
-    let mut place = Place::new(topology::build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
+    let topology =
+        topology::read_topology("by-hand.toml", &[], &mut |_| Ok(toml.as_bytes().to_vec())).unwrap().topology;
+    let roster = Roster::of_topology(&topology);
+    let mut place = Place::new(topology::build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
     assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
     let log = place.take_log();
     (topology, log)
@@ -66,7 +67,7 @@ auction,time,bidder,kind,site,job,task,cores,bid,place,outcome
 
     let summary = tally.summary(0, Status::Complete, String::new());
     let auctions = Auctions { auctions: 3, bids: 7, won: 4, no_room: 2, no_data: 0, behind: 1 };
-    assert_eq!(summary.part::<Auctions>(), Some(auctions));
+    assert_eq!(summary.read_part::<Auctions>(), Some(auctions));
     let lines: Vec<String> = lines(&summary).into_iter().map(|(_, text)| text).collect();
     assert_eq!(lines, ["3 with 7 bids, of which 4 won; bids.csv lists them"]);
 }
@@ -78,8 +79,9 @@ fn the_auction_with_most_bidders_is_shown() {
     let shown = tally.state::<AuctionTally>().shown.as_ref().unwrap();
     assert_eq!((shown.number, shown.time, shown.bids.len()), (1, Time::ZERO, 3));
     let market = RecordedMarket { policy: "pvr".to_owned(), about: "the least", unit: BidUnit::Number };
-    let page =
-        section::explained(&market, shown) + section::offers(&tally, shown) + section::bids(&market, &tally, shown);
+    let page = section::explain_auction(&market, shown)
+        + section::offers_table(&tally, shown)
+        + section::bids_table(&market, &tally, shown);
     for part in [
         "2 of 3 bids won",
         "<td>york</td><td>plain</td><td class=\"n\">4</td><td class=\"n\">2</td><td class=\"n\">0</td>",
@@ -95,7 +97,7 @@ fn a_market_without_records_has_no_part() {
     let (topology, log) = played(&TOPOLOGY.replace("bids = \"log\"", ""));
     let mut tally = tallied(&topology, &log);
     assert!(tally.tables_so_far().next().is_none());
-    assert_eq!(tally.summary(0, Status::Complete, String::new()).part::<Auctions>(), None);
+    assert_eq!(tally.summary(0, Status::Complete, String::new()).read_part::<Auctions>(), None);
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl User {
     }
 
     /// Compares a job with its wanted start and its deadline.
-    fn compare(&mut self, row: &JobRow, (ahead, deadline): (Option<Span>, Option<Span>)) {
+    fn compare_wanted(&mut self, row: &JobRow, (ahead, deadline): (Option<Span>, Option<Span>)) {
         if let Some((start, ahead)) = row.start().zip(ahead) {
             let wanted = row.job.arrive + ahead;
             match start.cmp(&wanted) {
@@ -91,7 +91,7 @@ impl<'a> Accounts<'a> {
         }
     }
 
-    fn fared(&self, at: usize, known: &KnownUser, user: &User) -> OneUser {
+    fn user_summary(&self, at: usize, known: &KnownUser, user: &User) -> OneUser {
         let counts = self.bargains.users.get(&self.tally.user_at(at)).copied().unwrap_or_default();
         let mean = |sum: u128, count: u64| (count > 0).then(|| sum as f64 / count as f64 / 1e6);
         let queued = user.area.saturating_sub(counts.used);
@@ -103,12 +103,12 @@ impl<'a> Accounts<'a> {
             finished: user.finished,
             makespan: mean(user.makespan, user.timed),
             wait: mean(user.wait, user.started),
-            cost: hours(queued + counts.rents + counts.fees + counts.penalties),
-            fees: hours(counts.fees),
-            charges: hours(counts.charges),
-            penalties: hours(counts.penalties),
-            paid_for_nothing: hours(unused + user.padding + counts.penalties),
-            padding: hours(user.padding),
+            cost: area_hours(queued + counts.rents + counts.fees + counts.penalties),
+            fees: area_hours(counts.fees),
+            charges: area_hours(counts.charges),
+            penalties: area_hours(counts.penalties),
+            paid_for_nothing: area_hours(unused + user.padding + counts.penalties),
+            padding: area_hours(user.padding),
             adverts: counts.adverts,
             quotes: counts.quotes,
             bookings: counts.booked,
@@ -116,7 +116,7 @@ impl<'a> Accounts<'a> {
             handed_back: counts.handed_back,
             revoked: counts.revoked,
             postponed: counts.postponed,
-            compensation: hours(counts.compensation),
+            compensation: area_hours(counts.compensation),
             denied_stale: counts.denied[Refusal::Stale as usize],
             denied: counts.denied.iter().sum(),
             held: counts.held,
@@ -140,18 +140,18 @@ impl Account for Accounts<'_> {
         if let Some(user) = at.and_then(|at| self.users.get_mut(at)) {
             user.time(row);
         }
-        self.uncounted(row, &[]);
+        self.add_uncounted(row, &[]);
     }
 
     /// Requests, bookings and payments are those of all jobs.
-    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let at = self.tally.user_index(row.user).filter(|_| self.known.systems.contains(&row.system));
         let Some(at) = at else { return };
         let (Some(known), Some(user)) = (self.known.users.get(at), self.users.get_mut(at)) else { return };
         user.jobs += 1;
         user.finished += u64::from(matches!(row.fate, Fate::Completed { .. }));
         if let Some(wanted) = known.wanted {
-            user.compare(row, wanted);
+            user.compare_wanted(row, wanted);
         }
         for (task, asked) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(start) = task.start else { continue };
@@ -182,7 +182,8 @@ impl Account for Accounts<'_> {
 
     fn close(&mut self, summary: &mut Summary) {
         let users = self.users.iter().zip(&self.known.users).enumerate();
-        let users = users.filter(|(_, (user, _))| user.jobs > 0).map(|(at, (user, known))| self.fared(at, known, user));
+        let users =
+            users.filter(|(_, (user, _))| user.jobs > 0).map(|(at, (user, known))| self.user_summary(at, known, user));
         let users: Vec<OneUser> = users.collect();
         let all = &mut self.all;
         for user in &users {
@@ -203,7 +204,7 @@ impl Account for Accounts<'_> {
         all.causes = BTreeMap::from_iter(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
         all.users = users;
         self.settle_revenue();
-        summary.put(&self.all);
+        summary.put_part(&self.all);
     }
 }
 
@@ -221,7 +222,7 @@ impl Accounts<'_> {
             let sum = queue + rents + fees + penalties;
             (earned, given) = (earned + sum, given + compensation);
             let [earned, queue, rents, fees, charges, penalties, compensation] =
-                [sum, queue, rents, fees, charges, penalties, compensation].map(hours);
+                [sum, queue, rents, fees, charges, penalties, compensation].map(area_hours);
             let site = facts.name.clone();
             let one = Earned { site, earned, queue, rents, fees, charges, penalties, compensation, bookings };
             self.all.sites.push(one);
@@ -234,10 +235,10 @@ impl Accounts<'_> {
             got += counts.compensation;
         }
         let apart = |one: Area, other: Area| one.saturating_sub(other) + other.saturating_sub(one);
-        self.all.unbalanced = hours(apart(earned, paid) + apart(given, got));
+        self.all.unbalanced = area_hours(apart(earned, paid) + apart(given, got));
     }
 }
 
-fn hours(area: Area) -> f64 {
+fn area_hours(area: Area) -> f64 {
     area.seconds() / 3_600.0
 }

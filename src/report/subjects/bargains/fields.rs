@@ -13,14 +13,14 @@ use hansa_sim::time::{Span, Time};
 macro_rules! optional {
     ($($kind:ident)*) => {$(
         impl Field for Option<$kind> {
-            fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+            fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
                 if let Some(field) = self {
-                    field.put(key, writer, line);
+                    field.put_field(key, writer, line);
                 }
             }
 
-            fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<$kind>, Unreadable> {
-                if at.is_at_key(key) { $kind::read(key, reader, at).map(Some) } else { Ok(None) }
+            fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<$kind>, Unreadable> {
+                if at.is_at_key(key) { $kind::read_field(key, reader, at).map(Some) } else { Ok(None) }
             }
         }
     )*};
@@ -29,23 +29,23 @@ macro_rules! optional {
 optional! { Area Reason }
 
 impl Field for BookingId {
-    fn put(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.0.put(key, writer, line);
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.0.put_field(key, writer, line);
     }
 
-    fn read(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<BookingId, Unreadable> {
-        u64::read(key, reader, at).map(BookingId)
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<BookingId, Unreadable> {
+        u64::read_field(key, reader, at).map(BookingId)
     }
 }
 
 /// As `"12.1.0"`: request, attempt, leg.
 impl Field for HoldId {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         line.extend_from_slice(format!("\"{self}\"").as_bytes());
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<HoldId, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<HoldId, Unreadable> {
         at.key(key)?;
         at.parsed("a hold as \"request.attempt.leg\"", |text| {
             let (request, rest) = text.split_once('.')?;
@@ -57,38 +57,38 @@ impl Field for HoldId {
 
 /// Under keys of its own.
 impl Field for Part {
-    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.procs.put("procs", writer, line);
-        self.start.put("start", writer, line);
-        self.span.put("lasts", writer, line);
+    fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.procs.put_field("procs", writer, line);
+        self.start.put_field("start", writer, line);
+        self.span.put_field("lasts", writer, line);
     }
 
-    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Part, Unreadable> {
-        let procs = Field::read("procs", reader, at)?;
-        let start = Field::read("start", reader, at)?;
-        Ok(Part { procs, start, span: Field::read("lasts", reader, at)? })
+    fn read_field(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Part, Unreadable> {
+        let procs = Field::read_field("procs", reader, at)?;
+        let start = Field::read_field("start", reader, at)?;
+        Ok(Part { procs, start, span: Field::read_field("lasts", reader, at)? })
     }
 }
 
 /// Under keys of its own.
 impl Field for Receipt {
-    fn put(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.booking.put("booking", writer, line);
-        self.part.put("part", writer, line);
-        self.rent.put("rent", writer, line);
-        self.fee.put("fee", writer, line);
+    fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        self.booking.put_field("booking", writer, line);
+        self.part.put_field("part", writer, line);
+        self.rent.put_field("rent", writer, line);
+        self.fee.put_field("fee", writer, line);
     }
 
-    fn read(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Receipt, Unreadable> {
-        let booking = Field::read("booking", reader, at)?;
-        let part = Field::read("part", reader, at)?;
-        let rent = Field::read("rent", reader, at)?;
-        Ok(Receipt { booking, part, rent, fee: Field::read("fee", reader, at)? })
+    fn read_field(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Receipt, Unreadable> {
+        let booking = Field::read_field("booking", reader, at)?;
+        let part = Field::read_field("part", reader, at)?;
+        let rent = Field::read_field("rent", reader, at)?;
+        Ok(Receipt { booking, part, rent, fee: Field::read_field("fee", reader, at)? })
     }
 }
 
 impl Field for Vec<Offer> {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_list(line, self, |line, offer| {
             line.push(b'[');
@@ -99,13 +99,13 @@ impl Field for Vec<Offer> {
         });
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Offer>, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Offer>, Unreadable> {
         at.key(key)?;
-        at.list(|at| {
+        at.read_list(|at| {
             at.expect("[")?;
-            let start = Time::from_micros(at.seconds()?);
+            let start = Time::from_micros(at.read_seconds()?);
             at.expect(",")?;
-            let fee = Area::from_micros(at.seconds()?);
+            let fee = Area::from_micros(at.read_seconds()?);
             at.expect("]")?;
             Ok(Offer { start, fee })
         })
@@ -113,7 +113,7 @@ impl Field for Vec<Offer> {
 }
 
 impl Field for Vec<Slot> {
-    fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
         put_key(line, key);
         put_list(line, self, |line, slot| {
             line.push(b'[');
@@ -131,23 +131,23 @@ impl Field for Vec<Slot> {
         });
     }
 
-    fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Slot>, Unreadable> {
+    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<Slot>, Unreadable> {
         at.key(key)?;
-        at.list(|at| {
+        at.read_list(|at| {
             at.expect("[")?;
-            let start = Time::from_micros(at.seconds()?);
+            let start = Time::from_micros(at.read_seconds()?);
             at.expect(",")?;
-            let span = Span::from_micros(at.seconds()?);
+            let span = Span::from_micros(at.read_seconds()?);
             at.expect(",")?;
-            let procs = at.number()?;
+            let procs = at.read_number()?;
             at.expect(",")?;
-            let rate = Rate(at.number()?);
+            let rate = Rate(at.read_number()?);
             at.expect(",")?;
-            let fee = Area::from_micros(at.seconds()?);
+            let fee = Area::from_micros(at.read_seconds()?);
             at.expect(",")?;
-            let divisible = at.number()?;
+            let divisible = at.read_number()?;
             at.expect(",")?;
-            let extensible = at.number()?;
+            let extensible = at.read_number()?;
             at.expect("]")?;
             Ok(Slot { start, procs, span, rate, fee, divisible, extensible })
         })
@@ -158,14 +158,14 @@ impl Field for Vec<Slot> {
 macro_rules! fields {
     ($($kind:ident, $what:literal;)*) => {$(
         impl Field for $kind {
-            fn put(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
+            fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
                 put_key(line, key);
                 line.push(b'"');
                 line.extend_from_slice(self.word().as_bytes());
                 line.push(b'"');
             }
 
-            fn read(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<$kind, Unreadable> {
+            fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<$kind, Unreadable> {
                 at.key(key)?;
                 at.parsed($what, |text| $kind::ALL.iter().find(|(word, ..)| *word == text).map(|(_, kind, _)| *kind))
             }

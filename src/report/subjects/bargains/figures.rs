@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::is_zero;
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 pub const METRICS: &[Metric] = &[
     Metric::new(
@@ -16,7 +16,7 @@ pub const METRICS: &[Metric] = &[
         Family::Work,
         Unit::Share,
         Better::More,
-        |summary| summary.part::<Bargaining>()?.share_booked(),
+        |summary| summary.read_part::<Bargaining>()?.share_booked(),
     ),
     Metric::new(
         "stale_claims",
@@ -24,7 +24,7 @@ pub const METRICS: &[Metric] = &[
         Family::Knowledge,
         Unit::Share,
         Better::Less,
-        |summary| summary.part::<Bargaining>()?.share_stale(),
+        |summary| summary.read_part::<Bargaining>()?.share_stale(),
     ),
     Metric::new(
         "whole",
@@ -32,7 +32,7 @@ pub const METRICS: &[Metric] = &[
         Family::Work,
         Unit::Share,
         Better::More,
-        |summary| summary.part::<Bargaining>()?.share_whole(),
+        |summary| summary.read_part::<Bargaining>()?.share_whole(),
     ),
     Metric::new(
         "paid",
@@ -40,7 +40,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::CoreHours,
         Better::Less,
-        |summary| summary.part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
+        |summary| summary.read_part::<Bargaining>()?.users.iter().map(|user| user.cost).reduce(|a, b| a + b),
     ),
     Metric::new(
         "paid_for_nothing",
@@ -48,7 +48,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::CoreHours,
         Better::Less,
-        |summary| Some(summary.part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
+        |summary| Some(summary.read_part::<Bargaining>()?.users.iter().map(|user| user.paid_for_nothing).sum()),
     ),
     Metric::new(
         "revoked",
@@ -56,7 +56,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Count,
         Better::Less,
-        |summary| Some(summary.part::<Bargaining>()?.sum(|user| user.revoked) as f64),
+        |summary| Some(summary.read_part::<Bargaining>()?.sum(|user| user.revoked) as f64),
     ),
 ];
 
@@ -224,7 +224,7 @@ impl Bargaining {
         format!(
             "{}: {booked} booked, {refused} refused, {stale} lost to stale claims, {given_up} given \
              up{open}",
-            counted(*requests, "request")
+            format_counted(*requests, "request")
         )
     }
 
@@ -258,7 +258,7 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(all) = summary.part::<Bargaining>().filter(|all| !all.users.is_empty()) else { return Vec::new() };
+    let Some(all) = summary.read_part::<Bargaining>().filter(|all| !all.users.is_empty()) else { return Vec::new() };
     let mut lines = vec![("bargains", all.outcome())];
     lines.extend(all.stale_claims().map(|text| ("", text)));
     if all.whole + all.empty + all.torn + all.broken > 0 {
@@ -273,10 +273,12 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         let text = format!("{revoked} revoked, {postponed} postponed, {compensation:.1} core h of compensation");
         lines.push(("bookings", text));
     }
-    lines.extend(all.rejected.iter().map(|(why, count)| ("refused", format!("{}: {why}", counted(*count, "job")))));
+    lines.extend(
+        all.rejected.iter().map(|(why, count)| ("refused", format!("{}: {why}", format_counted(*count, "job")))),
+    );
     let label = |at: usize| if at == 0 { "not booked" } else { "" };
     let told = all.causes.iter().enumerate();
-    lines.extend(told.map(|(at, (why, count))| (label(at), format!("{}: {why}", counted(*count, "job")))));
+    lines.extend(told.map(|(at, (why, count))| (label(at), format!("{}: {why}", format_counted(*count, "job")))));
     lines.extend(revenue(&all));
     if !all.add_up() {
         lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));

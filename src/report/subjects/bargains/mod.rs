@@ -56,10 +56,10 @@ struct KnownUser {
 
 impl Strategies {
     fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
-        Some(Box::new(Strategies::known(topology, systems)))
+        Some(Box::new(Strategies::known_users(topology, systems)))
     }
 
-    fn known(topology: &Topology, systems: Vec<u32>) -> Strategies {
+    fn known_users(topology: &Topology, systems: Vec<u32>) -> Strategies {
         let known = |user: &hansa_sim::topology::User| {
             let strategy = topology.systems.iter().find_map(|system| system.strategy_of(user));
             let StrategyTraits { bargains, pads, has_legs } = strategy.unwrap_or_default();
@@ -81,19 +81,19 @@ impl Strategies {
 /// Checks that the calendars of a run fit their sites, see `section/shapes.rs`.
 #[cfg(test)]
 pub fn calendars_fit(topology: &Topology, tally: &Tally) {
-    section::calendars_fit(&Strategies::known(topology, Vec::new()), tally);
+    section::calendars_fit(&Strategies::known_users(topology, Vec::new()), tally);
 }
 
 impl SubjectReport for Strategies {
-    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         Box::new(account::Accounts::new(tally, self))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        section::strategies(self, page)
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        section::strategies_section(self, page)
     }
 
-    fn strategy(&self, user: usize) -> Option<&str> {
+    fn user_strategy(&self, user: usize) -> Option<&str> {
         self.users.get(user).map(|user| user.strategy.as_str())
     }
 }
@@ -119,9 +119,9 @@ mod tests {
         let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
                     [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
         let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-        let topology = hansa_sim::topology::load("grid.toml", &[], &mut read).unwrap().topology;
+        let topology = hansa_sim::topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
         let mut tally = Tally::new(&topology, &Names::of(&topology));
-        let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
+        let [york, ann] = ["york", "ann"].map(|name| tally.names.find_actor(name).unwrap());
         let mut add = |minutes, actor, record| {
             let stamp = Stamp::at(Time::ZERO + Span::from_minutes(minutes));
             tally.add(&Entry { stamp, actor, record }).unwrap();

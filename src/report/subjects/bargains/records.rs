@@ -4,14 +4,14 @@ use super::tally::BargainTally;
 use crate::referee::record_table::records;
 use hansa_sim::grid::{Part, Receipt};
 use hansa_sim::protocol::Fault;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 records! { BargainTally (book), (names)
     "advertised" Advertised { user, version, slots } => advertised,
-        format!("advertises {} to {}", counted(slots.len() as u64, "slot"), names.of_actor(*user));
+        format!("advertises {} to {}", format_counted(slots.len() as u64, "slot"), names.of_actor(*user));
     "quoted" Quoted { user, procs, span as "lasts", offers } => quoted, format!(
         "quotes {} to {}, for {} and {span}",
-        counted(offers.len() as u64, "start"), names.of_actor(*user), counted((*procs).into(), "processor"));
+        format_counted(offers.len() as u64, "start"), names.of_actor(*user), format_counted((*procs).into(), "processor"));
     "booked" Booked { user, job, receipt } => booked, {
         let Receipt { booking, part: Part { procs, start, span }, .. } = receipt;
         let user = names.of_actor(*user);

@@ -27,7 +27,7 @@ impl<'a> FailureAccount<'a> {
     }
 
     /// The interval from the first submission to the end of all work.
-    fn window(&self) -> (Time, Time) {
+    fn work_window(&self) -> (Time, Time) {
         match self.tally.totals.arrivals.zip(self.tally.end_of_work()) {
             Some(((first, _), end)) => (first, end.max(first)),
             None => (Time::ZERO, Time::ZERO),
@@ -35,14 +35,14 @@ impl<'a> FailureAccount<'a> {
     }
 
     /// Effects of failed links; `None`, if none fails.
-    fn links(&self) -> Option<FailingLinks> {
+    fn failing_links(&self) -> Option<FailingLinks> {
         let tally = self.tally;
-        let (from, to) = self.window();
+        let (from, to) = self.work_window();
         let lasts = u128::from(to.since(from).micros());
         let mut links = Vec::new();
         let mut all_down = 0;
         let mut link_failures = 0;
-        for link in tally.failing.links() {
+        for link in tally.failing.failing_links() {
             let mut down = 0;
             let mut failures = 0;
             tally.failing.each_of_link(link, to, |since, until| {
@@ -53,14 +53,14 @@ impl<'a> FailureAccount<'a> {
             });
             (all_down, link_failures) = (all_down + down, link_failures + failures);
             let name = tally.names.of_link(link);
-            let availability = share(lasts - down, lasts);
+            let availability = share_of(lasts - down, lasts);
             links.push(FailingLink { name, failures, down: down as f64 / 1e6, availability });
         }
         let there = lasts * links.len() as u128;
         let held = tally.transfers.held_up();
         (!links.is_empty()).then(|| FailingLinks {
             link_failures,
-            availability: share(there - all_down, there),
+            availability: share_of(there - all_down, there),
             flows_held_up: held.flows,
             times_held_up: held.times,
             held_up: held.micros as f64 / 1e6,
@@ -73,14 +73,14 @@ impl<'a> FailureAccount<'a> {
     /// Node microseconds for which nodes were up, and all of them, from the first submission to the end of all work.
     fn sites(&mut self) -> (u128, u128) {
         let tally = self.tally;
-        let (from, to) = self.window();
+        let (from, to) = self.work_window();
         let lasts = u128::from(to.since(from).micros());
         let mut all = 0;
         let mut all_down = 0;
         for (number, site) in tally.sites.iter().enumerate() {
             let mut down = 0;
             let mut failures = 0;
-            tally.failing.each(number, to, |one| {
+            tally.failing.each_outage(number, to, |one| {
                 if from < one.to {
                     failures += u64::from(one.nodes.len());
                     down += u128::from(one.nodes.len()) * u128::from(one.to.since(one.from.max(from)).micros());
@@ -89,13 +89,13 @@ impl<'a> FailureAccount<'a> {
             let there = lasts * u128::from(site.cores);
             (all, all_down) = (all + there, all_down + down);
             self.all.node_failures += failures;
-            if tally.failing.does(number) || self.losses[number] > 0 {
+            if tally.failing.can_fail(number) || self.losses[number] > 0 {
                 self.all.sites.push(FailingSite {
                     name: site.name.clone(),
                     nodes: site.cores.into(),
                     node_failures: failures,
                     down: down as f64 / 1e6,
-                    availability: share(there - down, there),
+                    availability: share_of(there - down, there),
                     tasks_lost: self.losses[number],
                 });
             }
@@ -104,7 +104,7 @@ impl<'a> FailureAccount<'a> {
     }
 }
 
-fn share(part: u128, all: u128) -> Option<f64> {
+fn share_of(part: u128, all: u128) -> Option<f64> {
     (all > 0).then(|| part as f64 / all as f64)
 }
 
@@ -112,7 +112,7 @@ impl Account for FailureAccount<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         let mut has_lost = false;
         for (index, task) in row.tasks.iter().enumerate() {
-            let worked = row.work(index, self.tally.last, &self.tally.sites);
+            let worked = row.work_done(index, self.tally.last, &self.tally.sites);
             for stint in task.stints(self.tally.last) {
                 if stint.is_lost()
                     && let Some(site) = stint.site.or(task.site)
@@ -147,13 +147,13 @@ impl Account for FailureAccount<'_> {
     }
 
     /// Failures cost all jobs, and none of these numbers is a mean of jobs.
-    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         self.job(row, ready);
     }
 
     fn close(&mut self, summary: &mut Summary) {
         let (up, there) = self.sites();
-        self.all.network = self.links();
+        self.all.network = self.failing_links();
         let &mut FailureAccount { work, lost, checkpoints, unfinished, .. } = self;
         let useful = work - lost - checkpoints - unfinished;
         let seconds = |micros: u128| micros as f64 / 1e6;
@@ -161,10 +161,10 @@ impl Account for FailureAccount<'_> {
         (all.work, all.work_useful) = (seconds(work), seconds(useful));
         (all.work_lost, all.work_checkpoints) = (seconds(lost), seconds(checkpoints));
         all.work_unfinished = seconds(unfinished);
-        all.availability = share(up, there);
-        all.goodput = share(useful, up);
-        all.efficiency = share(useful, work);
+        all.availability = share_of(up, there);
+        all.goodput = share_of(useful, up);
+        all.efficiency = share_of(useful, work);
         all.mean_recovery = (all.restarts > 0).then(|| self.recovering.micros() as f64 / 1e6 / all.restarts as f64);
-        summary.put(all);
+        summary.put_part(all);
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::present::page::html;
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::numerals::{count, number, percent, span, volume};
-use hansa_sim::settings::counted;
+use hansa_sim::numerals::{format_count, format_number, format_percent, format_span, format_volume};
+use hansa_sim::settings::format_counted;
 
 pub const METRICS: &[Metric] = &[
     Metric::new(
@@ -15,7 +15,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Share,
         Better::Neither,
-        |summary| summary.part::<Failures>()?.availability,
+        |summary| summary.read_part::<Failures>()?.availability,
     ),
     Metric::new(
         "goodput",
@@ -23,7 +23,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Share,
         Better::More,
-        |summary| summary.part::<Failures>()?.goodput,
+        |summary| summary.read_part::<Failures>()?.goodput,
     ),
     Metric::new(
         "efficiency",
@@ -31,7 +31,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Share,
         Better::More,
-        |summary| summary.part::<Failures>()?.efficiency,
+        |summary| summary.read_part::<Failures>()?.efficiency,
     ),
     Metric::new(
         "lost_tasks",
@@ -39,7 +39,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Count,
         Better::Less,
-        |summary| Some(summary.part::<Failures>()?.tasks_lost as f64),
+        |summary| Some(summary.read_part::<Failures>()?.tasks_lost as f64),
     ),
     Metric::new(
         "link_availability",
@@ -47,7 +47,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Share,
         Better::Neither,
-        |summary| summary.part::<Failures>()?.network.as_ref()?.availability,
+        |summary| summary.read_part::<Failures>()?.network.as_ref()?.availability,
     ),
     Metric::new(
         "held_up",
@@ -55,7 +55,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Seconds,
         Better::Less,
-        |summary| Some(summary.part::<Failures>()?.network.as_ref()?.held_up),
+        |summary| Some(summary.read_part::<Failures>()?.network.as_ref()?.held_up),
     ),
     Metric::new(
         "bytes_again",
@@ -63,7 +63,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Bytes,
         Better::Less,
-        |summary| Some(summary.part::<Failures>()?.network.as_ref()?.bytes_again as f64),
+        |summary| Some(summary.read_part::<Failures>()?.network.as_ref()?.bytes_again as f64),
     ),
 ];
 
@@ -138,26 +138,27 @@ impl SummaryPart for Failures {
 }
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
-    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), html::percent);
-    let recovery =
-        failures.mean_recovery.map_or(String::new(), |mean| format!(", running again {} later", html::span(mean)));
+    let Some(failures) = summary.read_part::<Failures>() else { return Vec::new() };
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), html::unbroken_percent);
+    let recovery = failures
+        .mean_recovery
+        .map_or(String::new(), |mean| format!(", running again {} later", html::unbroken_span(mean)));
     let mut cards = Vec::new();
     if let Some(network) = &failures.network {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
         cards.push((
             "Links available",
             share(network.availability),
-            format!("of the time of those that fail; {}", counted(*link_failures, "link failure")),
+            format!("of the time of those that fail; {}", format_counted(*link_failures, "link failure")),
         ));
         cards.push((
             "Data held up",
-            html::span(network.held_up),
+            html::unbroken_span(network.held_up),
             format!(
                 "{}; {}, {} sent again",
-                counted(*flows_held_up, "flow"),
-                counted(*reroutes, "reroute"),
-                html::volume(network.bytes_again as f64)
+                format_counted(*flows_held_up, "flow"),
+                format_counted(*reroutes, "reroute"),
+                html::unbroken_volume(network.bytes_again as f64)
             ),
         ));
     }
@@ -168,34 +169,42 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         (
             "Availability",
             share(failures.availability),
-            format!("of node time; {}", counted(failures.node_failures, "node failure")),
+            format!("of node time; {}", format_counted(failures.node_failures, "node failure")),
         ),
         ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
-        ("Tasks lost", count(failures.tasks_lost), format!("{} started again{recovery}", count(failures.restarts))),
+        (
+            "Tasks lost",
+            format_count(failures.tasks_lost),
+            format!("{} started again{recovery}", format_count(failures.restarts)),
+        ),
     ]);
     cards
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(failures) = summary.part::<Failures>() else { return Vec::new() };
-    let hours = |work: f64| number(work / 3600.0);
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), percent);
+    let Some(failures) = summary.read_part::<Failures>() else { return Vec::new() };
+    let hours = |work: f64| format_number(work / 3600.0);
+    let share = |share: Option<f64>| share.map_or("–".to_owned(), format_percent);
     let Failures { work_lost, work_checkpoints, tasks_lost, restarts, given_up, node_failures, .. } = failures;
-    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", span(mean)));
+    let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", format_span(mean)));
     let mut lines = Vec::new();
     if let Some(network) = &failures.network {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
         lines.push((
             "links",
-            format!("{}, up for {} of their time", counted(*link_failures, "failure"), share(network.availability)),
+            format!(
+                "{}, up for {} of their time",
+                format_counted(*link_failures, "failure"),
+                share(network.availability)
+            ),
         ));
-        let (held_up, again) = (span(network.held_up), volume(network.bytes_again as f64));
+        let (held_up, again) = (format_span(network.held_up), format_volume(network.bytes_again as f64));
         lines.push((
             "data",
             format!(
                 "{} held up for {held_up} in all; {}, {again} sent again",
-                counted(*flows_held_up, "flow"),
-                counted(*reroutes, "reroute")
+                format_counted(*flows_held_up, "flow"),
+                format_counted(*reroutes, "reroute")
             ),
         ));
     }
@@ -207,7 +216,7 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             "failures",
             format!(
                 "{}; nodes were up {} of the time, goodput {} of that",
-                counted(node_failures, "node failure"),
+                format_counted(node_failures, "node failure"),
                 share(failures.availability),
                 share(failures.goodput)
             ),
@@ -216,9 +225,9 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             "lost",
             format!(
                 "{} (counting each loss); {}{recovery}; {} given up",
-                counted(tasks_lost, "task"),
-                counted(restarts, "restart"),
-                counted(given_up, "job")
+                format_counted(tasks_lost, "task"),
+                format_counted(restarts, "restart"),
+                format_counted(given_up, "job")
             ),
         ),
         (
@@ -228,7 +237,7 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
                 share(failures.efficiency),
                 hours(work_lost),
                 hours(work_checkpoints),
-                counted(failures.checkpoints, "checkpoint")
+                format_counted(failures.checkpoints, "checkpoint")
             ),
         ),
     ]);

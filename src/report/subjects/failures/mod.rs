@@ -39,11 +39,11 @@ pub const SUBJECT: Subject = Subject {
 struct FailingSubject;
 
 impl SubjectReport for FailingSubject {
-    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         Box::new(FailureAccount::new(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        section::failures(page)
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        section::failures_section(page)
     }
 }

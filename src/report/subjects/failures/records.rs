@@ -2,14 +2,14 @@
 
 use super::tally::FailureTally;
 use crate::referee::record_table::records;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 records! { FailureTally (book), (names)
     "down" Down { cores, since } => are_down, format!("finds cores {cores} down, since {since}");
     "up" Up { cores, since } => are_up, format!("finds cores {cores} up again, since {since}");
     "lost" Lost { task, saved } => lost, format!("loses task {task} to a failure; {saved} of its work is saved");
     "checkpointed" Checkpointed { task, times, spent } => checkpointed,
-        format!("has saved the work of task {task} {}, which took {spent}", counted(*times, "time"));
+        format!("has saved the work of task {task} {}, which took {spent}", format_counted(*times, "time"));
     "link_down" LinkDown { link, since } => link_is_down,
         format!("finds link {} down, since {since}", names.of_link(*link));
     "link_up" LinkUp { link, since } => link_is_up,

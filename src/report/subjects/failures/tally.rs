@@ -36,14 +36,14 @@ impl FailureTally {
             true => Span::ZERO,
             false => worked + more,
         };
-        let worked = row.map_or(Span::ZERO, |row| row.worked(by.now, needs, sites).fold(Span::ZERO, since_loss));
-        let saved = sites[site as usize].work(needs, *saved, 1.0);
+        let worked = row.map_or(Span::ZERO, |row| row.worked_stints(by.now, needs, sites).fold(Span::ZERO, since_loss));
+        let saved = sites[site as usize].dedicated_time(needs, *saved, 1.0);
         let cores = book.cores_of(*task);
         book.leave(by, task, StintEnd::Lost)?;
         let row = book.given(*task, site)?;
         row.is_sent_again = false;
         row.keep_sending();
-        row.setbacks().lose(by.now, worked, saved, cores);
+        row.setbacks_mut().record_loss(by.now, worked, saved, cores);
         book.totals.running -= 1;
         book.totals.end = book.totals.end.max(by.now);
         Ok(Some(task.job))
@@ -66,9 +66,9 @@ impl FailureTally {
         if *spent > ran || *times > ran.micros() {
             return Err(Inconsistent::Unearned(*task));
         }
-        let spent = book.sites[site as usize].work(book.needs_of(task.job), *spent, 1.0);
+        let spent = book.sites[site as usize].dedicated_time(book.needs_of(task.job), *spent, 1.0);
         let cores = book.cores_of(*task);
-        book.given(*task, site)?.setbacks().checkpoint(*times, spent, cores);
+        book.given(*task, site)?.setbacks_mut().record_checkpoints(*times, spent, cores);
         Ok(None)
     }
 
@@ -104,7 +104,7 @@ impl FailureTally {
     }
 
     pub fn stalled(&mut self, book: &mut JobBook, by: Reporter, edge: &EdgeId, left: &u64) -> CountResult {
-        book.transfers.stalled(*edge, *left, by.now)?;
+        book.transfers.record_stalled(*edge, *left, by.now)?;
         Ok(None)
     }
 
@@ -117,7 +117,7 @@ impl FailureTally {
         via: &[CableId],
         active: &Time,
     ) -> CountResult {
-        book.transfers.continued(*edge, *left, via, *active)?;
+        book.transfers.record_continued(*edge, *left, via, *active)?;
         Ok(None)
     }
 }

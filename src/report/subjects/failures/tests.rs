@@ -17,7 +17,7 @@ fn minutes(minutes: u64) -> Span {
 
 /// York's node 3, on which no job runs here, is down for the second hour.
 fn failing() -> Tally {
-    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::run(3, 3) };
+    let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::from_run(3, 3) };
     let once = FailurePattern::Once { at: Time::ZERO + minutes(60), lasts: minutes(60) };
     let failures = vec![Failure { what, pattern: once, announced: true }];
     let topology = Topology { systems: vec![Service::new(Batch::default())], failures, ..topology() };
@@ -48,7 +48,7 @@ fn come(tally: &mut Tally, job: u32) -> TaskId {
 #[test]
 fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
     let mut tally = failing();
-    let core = |number: u32| NodeSet::run(number, number);
+    let core = |number: u32| NodeSet::from_run(number, number);
     let killed = come(&mut tally, 0);
     let again = come(&mut tally, 1);
     let whole = come(&mut tally, 2);
@@ -75,7 +75,7 @@ fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
     }
 
     let summary = tally.summary(1, Status::Complete, String::new());
-    let all = summary.part::<Failures>().unwrap();
+    let all = summary.read_part::<Failures>().unwrap();
     let hours = |node_minutes: u64| (node_minutes * 60) as f64;
     // 50, 90 and 70 minutes.
     assert_eq!(all.work, hours(50 + 90 + 70));
@@ -95,7 +95,7 @@ fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
 fn nobody_saves_more_than_it_ran() {
     let mut tally = failing();
     let task = come(&mut tally, 0);
-    add(&mut tally, 0, YORK, Record::Started { task, cores: NodeSet::run(0, 0) }).unwrap();
+    add(&mut tally, 0, YORK, Record::Started { task, cores: NodeSet::from_run(0, 0) }).unwrap();
     for record in [
         Record::Checkpointed { task, times: 1, spent: minutes(31) },
         Record::Checkpointed { task, times: u64::MAX, spent: minutes(1) },
@@ -111,13 +111,13 @@ fn who_was_moved_and_is_lost_has_run_for_nothing_since_the_start() {
     let mut tally = failing();
     let task = come(&mut tally, 0);
     let mut say = |at: u64, record: Record| add(&mut tally, at, YORK, record).unwrap();
-    say(0, Record::Started { task, cores: NodeSet::run(0, 0) });
-    say(20, Record::Moved { task, cores: NodeSet::run(1, 1) });
+    say(0, Record::Started { task, cores: NodeSet::from_run(0, 0) });
+    say(20, Record::Moved { task, cores: NodeSet::from_run(1, 1) });
     say(30, Record::Lost { task, saved: Span::ZERO });
-    say(30, Record::Started { task, cores: NodeSet::run(0, 0) });
+    say(30, Record::Started { task, cores: NodeSet::from_run(0, 0) });
     say(90, Record::Finished { task });
     add(&mut tally, 90, ROUTER, Record::Completed { job: JobId(0), value: None }).unwrap();
     let summary = tally.summary(1, Status::Complete, String::new());
-    let all = summary.part::<Failures>().unwrap();
+    let all = summary.read_part::<Failures>().unwrap();
     assert_eq!((all.work, all.work_lost, all.work_useful), (5400.0, 1800.0, 3600.0));
 }

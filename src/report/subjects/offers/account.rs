@@ -12,12 +12,12 @@ pub struct OfferAccount<'a>(pub &'a Tally);
 impl Account for OfferAccount<'_> {
     fn job(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
-    fn uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
+    fn add_uncounted(&mut self, _: &JobRow, _: &[Option<Time>]) {}
 
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.state::<OfferTally>().sums;
         let age_mean = if sums.given == 0 { 0.0 } else { sums.ages as f64 / sums.given as f64 / 1e6 };
         let (offers, given, age_max) = (sums.offers, sums.given, sums.age_max as f64 / 1e6);
-        summary.put(&Offers { offers, given, age_mean, age_max });
+        summary.put_part(&Offers { offers, given, age_mean, age_max });
     }
 }

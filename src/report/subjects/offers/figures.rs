@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::numerals::{count, span};
+use hansa_sim::numerals::{format_count, format_span};
 
 pub const METRICS: &[Metric] = &[
     Metric::new(
@@ -13,7 +13,7 @@ pub const METRICS: &[Metric] = &[
         Family::Knowledge,
         Unit::Seconds,
         Better::Less,
-        |summary| Some(summary.part::<Offers>()?.age_mean),
+        |summary| Some(summary.read_part::<Offers>()?.age_mean),
     ),
     Metric::new(
         "offer_age_max",
@@ -21,7 +21,7 @@ pub const METRICS: &[Metric] = &[
         Family::Knowledge,
         Unit::Seconds,
         Better::Less,
-        |summary| Some(summary.part::<Offers>()?.age_max),
+        |summary| Some(summary.read_part::<Offers>()?.age_max),
     ),
 ];
 
@@ -42,12 +42,12 @@ impl SummaryPart for Offers {
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(Offers { offers, age_mean, age_max, .. }) = summary.part() else { return Vec::new() };
+    let Some(Offers { offers, age_mean, age_max, .. }) = summary.read_part() else { return Vec::new() };
     let text = format!(
         "{}; {} old on average when a task is given away, {} at most",
-        count(offers),
-        span(age_mean),
-        span(age_max)
+        format_count(offers),
+        format_span(age_mean),
+        format_span(age_max)
     );
     vec![("offers", text)]
 }

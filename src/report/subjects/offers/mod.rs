@@ -14,7 +14,7 @@ use crate::markup::{Html, html};
 use crate::present::page::Page;
 use crate::results::account::Account;
 use crate::{SummaryPart, Tally};
-use hansa_sim::numerals::{counted, span};
+use hansa_sim::numerals::{format_counted, format_span};
 use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -38,19 +38,21 @@ fn open(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>
 }
 
 impl SubjectReport for OfferReport {
-    fn account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
         Box::new(OfferAccount(tally))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        let Some(Offers { offers, given, age_mean, age_max }) = page.results.part() else { return Html::default() };
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        let Some(Offers { offers, given, age_mean, age_max }) = page.results.read_part() else {
+            return Html::default();
+        };
         html!(
             "<p>Sites sent {}. When a task was given to a site ({}), the last offer of that site was {} old on average and \
              {} at most. An offer may be old because nothing has changed.</p>\n",
-            counted(offers, "offer"),
-            counted(given, "time"),
-            span(age_mean),
-            span(age_max)
+            format_counted(offers, "offer"),
+            format_counted(given, "time"),
+            format_span(age_mean),
+            format_span(age_max)
         )
     }
 }
@@ -89,12 +91,12 @@ job = [
         let (topology, log) = played(TOPOLOGY);
         let summary = tallied(&topology, &log).summary(0, Status::Complete, String::new());
         let offers = Offers { offers: 3, given: 2, age_mean: 0.0, age_max: 0.0 };
-        assert_eq!(summary.part::<Offers>(), Some(offers));
+        assert_eq!(summary.read_part::<Offers>(), Some(offers));
         let view = summary.view.unwrap();
         // Three minutes on 4 cores, and then on 1 core, as the second job ends at 12 min.
         assert_eq!((view.lag_mean, view.unseen), (180.0, 5.0 * 180.0));
         let (direct, log) = played(&TOPOLOGY.replace("messages", "direct").replace("offers_every = \"5 min\"", ""));
-        assert_eq!(tallied(&direct, &log).summary(0, Status::Complete, String::new()).part::<Offers>(), None);
+        assert_eq!(tallied(&direct, &log).summary(0, Status::Complete, String::new()).read_part::<Offers>(), None);
     }
 
     /// Refusal of an entry with another record.
@@ -126,14 +128,14 @@ job = [
     fn an_offer_that_the_router_has_not_received_at_that_time_is_refused() {
         let (topology, log) = played(TOPOLOGY);
         let first = log.iter().find(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
-        let roster = Roster::of(&topology);
+        let roster = Roster::of_topology(&topology);
         let sent = |offer: Option<SiteOffer>, micros: u64| {
             let witness = Witness::new(roster.latencies.clone(), &[vec![first.actor]]);
             if let Some(offer) = offer {
                 let message = Message::SiteOffer(offer);
                 let latency = roster.latencies[first.actor.index()];
                 let arrival = Stamp::at(first.stamp.time + latency + Span::from_micros(micros));
-                witness.see(&Envelope { arrival, from: first.actor, to: ActorId(0), number: 1, message });
+                witness.record_message(&Envelope { arrival, from: first.actor, to: ActorId(0), number: 1, message });
             }
             let mut tally = tallied(&topology, &[]);
             tally.witnessed_by(witness);

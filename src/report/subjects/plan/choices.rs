@@ -2,16 +2,16 @@
 
 use std::fmt::Write;
 
-use super::{columns, number};
+use super::{aligned_columns, format_number};
 use crate::axes::{Axis, PlotArea};
 use crate::markup::{Html, html};
 use crate::palette::{GROUND, INK, ON_LIGHT, SOFT};
-use hansa_sim::settings::{counted, printable};
+use hansa_sim::settings::{format_counted, make_printable};
 use hansa_sim::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
 
 /// The plans first, the chosen one marked; then its tasks.
-pub(super) fn table(of: &Choices) -> String {
-    let mut text = format!("{}\n", printable(&headline(of)));
+pub(super) fn choices_table(of: &Choices) -> String {
+    let mut text = format!("{}\n", make_printable(&plans_headline(of)));
     let site = |site: &PlanningSite| {
         let name = &site.name;
         let cores = site.cores;
@@ -20,57 +20,57 @@ pub(super) fn table(of: &Choices) -> String {
             (0, 0) => "idle".to_owned(),
             (running, waiting) => format!("{running} run, {waiting} wait"),
         };
-        let processors = counted(cores.into(), "processor");
-        format!("{name} ({processors}, {busy}, {} advertised)", counted(slots as u64, "slot"))
+        let processors = format_counted(cores.into(), "processor");
+        format!("{name} ({processors}, {busy}, {} advertised)", format_counted(slots as u64, "slot"))
     };
     let sites: Vec<String> = of.sites.iter().map(site).collect();
-    let _ = writeln!(text, "{} s after the start: {}", number(of.at), sites.join("; "));
+    let _ = writeln!(text, "{} s after the start: {}", format_number(of.at), sites.join("; "));
     let _ = writeln!(
         text,
         "the tasks take {} processor-s; alpha {} selects the plan with a star",
-        number(of.work),
+        format_number(of.work),
         of.alpha
     );
-    if let Some(limits) = limits(of) {
+    if let Some(limits) = plan_limits(of) {
         let _ = writeln!(text, "{limits}");
     }
 
     let row = |(place, plan): (usize, &Choice)| {
         let star = if place == of.chosen { "*" } else { "" };
         let beaten = if plan.dominated { "dominated by another plan" } else { "" };
-        let numbers = [number(plan.cost), number(plan.makespan), plan.bookings.to_string()];
+        let numbers = [format_number(plan.cost), format_number(plan.makespan), plan.bookings.to_string()];
         [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.plans.iter().enumerate().map(row).collect();
-    text.push_str(&columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2..5));
+    text.push_str(&aligned_columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2..5));
 
     let row = |task: &PlacedTask| {
-        let numbers = [task.cores.to_string(), number(task.start), number(task.end)];
-        [printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
+        let numbers = [task.cores.to_string(), format_number(task.start), format_number(task.end)];
+        [make_printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
     };
     let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
-    text.push_str(&columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2..5));
+    text.push_str(&aligned_columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2..5));
     text
 }
 
 /// The limits of plans, if there are any.
-fn limits(of: &Choices) -> Option<String> {
+fn plan_limits(of: &Choices) -> Option<String> {
     let left_out = of.left_out?;
-    let most = [of.budget.map(|most| format!("cost at most {} processor-s", number(most)))];
-    let longest = of.deadline.map(|longest| format!("take at most {} s", number(longest)));
+    let most = [of.budget.map(|most| format!("cost at most {} processor-s", format_number(most)))];
+    let longest = of.deadline.map(|longest| format!("take at most {} s", format_number(longest)));
     let limits: Vec<String> = most.into_iter().flatten().chain(longest).collect();
     Some(format!("plans {}; {left_out} that would not are left out", limits.join(" and ")))
 }
 
-fn headline(of: &Choices) -> String {
+fn plans_headline(of: &Choices) -> String {
     let better = of.plans.iter().filter(|plan| !plan.dominated).count();
     let sum = if of.is_weighted { format!(" by the weighted sum of alpha {}", of.alpha) } else { String::new() };
     format!(
         "{} on {}, planned by {}{sum}: {} on the Pareto front, of {} considered",
         of.workflow,
-        counted(of.sites.len() as u64, "site"),
+        format_counted(of.sites.len() as u64, "site"),
         of.policy,
-        counted(better as u64, "plan"),
+        format_counted(better as u64, "plan"),
         of.evaluated
     )
 }
@@ -80,16 +80,16 @@ const HEIGHT: f64 = 460.0;
 const AREA: PlotArea = PlotArea { left: 92.0, right: WIDTH - 28.0, top: 64.0, bottom: HEIGHT - 56.0 };
 
 /// Makespan to the right, cost upwards; along the line an earlier end costs more.
-pub(super) fn scatter(of: &Choices) -> Html {
-    let times = padded(of.plans.iter().map(|plan| plan.makespan));
-    let costs = padded(of.plans.iter().map(|plan| plan.cost).chain([of.work]));
+pub(super) fn scatter_picture(of: &Choices) -> Html {
+    let times = padded_axis(of.plans.iter().map(|plan| plan.makespan));
+    let costs = padded_axis(of.plans.iter().map(|plan| plan.cost).chain([of.work]));
     let at = |plan: &Choice| (AREA.x(times.share(plan.makespan)), AREA.y(costs.share(plan.cost)));
-    let title = headline(of);
+    let title = plans_headline(of);
     let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
         of.alpha
     );
-    limits(of).into_iter().for_each(|limits| below.push_str(&format!("; {limits}")));
+    plan_limits(of).into_iter().for_each(|limits| below.push_str(&format!("; {limits}")));
     let mut svg = html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
          viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"11\" fill=\"{INK}\">\n\
@@ -98,8 +98,8 @@ pub(super) fn scatter(of: &Choices) -> Html {
          <text x=\"12\" y=\"40\" fill=\"{SOFT}\">{below}</text>\n",
         [WIDTH, HEIGHT, INK, GROUND, SOFT, title, below]
     );
-    svg += AREA.lines_down(&times.ticks(number)) + AREA.name_below("makespan (s)");
-    svg += AREA.lines_across(&costs.ticks(number)) + AREA.name_beside("cost (processor-s)");
+    svg += AREA.lines_down(&times.tick_labels(format_number)) + AREA.name_below("makespan (s)");
+    svg += AREA.lines_across(&costs.tick_labels(format_number)) + AREA.name_beside("cost (processor-s)");
     svg += html!(
         "\n<path class=\"work\" stroke=\"{SOFT}\" stroke-dasharray=\"5 4\" d=\"M{} {:.1}H{}\"/>\n",
         AREA.left,
@@ -107,7 +107,7 @@ pub(super) fn scatter(of: &Choices) -> Html {
         AREA.right,
         SOFT
     );
-    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front(of, &at));
+    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front_path(of, &at));
     for (place, plan) in of.plans.iter().enumerate() {
         put_plan(&mut svg, plan, place == of.chosen, at(plan));
     }
@@ -117,7 +117,7 @@ pub(super) fn scatter(of: &Choices) -> Html {
 
 /// The best plans, from each straight up and across to the next: there is nothing between two, so an earlier end costs
 /// as much as the other one.
-fn front(of: &Choices, at: &dyn Fn(&Choice) -> (f64, f64)) -> String {
+fn front_path(of: &Choices, at: &dyn Fn(&Choice) -> (f64, f64)) -> String {
     let mut path = String::new();
     for plan in of.plans.iter().filter(|plan| !plan.dominated) {
         let (x, y) = at(plan);
@@ -130,9 +130,9 @@ fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, (x, y): (f64, f64)) 
     let fill = if plan.dominated { GROUND } else { ON_LIGHT[0] };
     let tip = format!(
         "{} s for {} processor-s, {}",
-        number(plan.makespan),
-        number(plan.cost),
-        counted(plan.bookings as u64, "booking")
+        format_number(plan.makespan),
+        format_number(plan.cost),
+        format_counted(plan.bookings as u64, "booking")
     );
     *svg += html!(
         "<circle class=\"plan\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\" fill=\"{fill}\" stroke=\"{}\">\
@@ -151,7 +151,7 @@ fn put_plan(svg: &mut Html, plan: &Choice, is_chosen: bool, (x, y): (f64, f64)) 
 }
 
 /// An axis with some room on both sides of all values.
-fn padded(values: impl Iterator<Item = f64>) -> Axis {
+fn padded_axis(values: impl Iterator<Item = f64>) -> Axis {
     let (least, most) =
         values.fold((f64::INFINITY, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
     let room = ((most - least) * 0.06).max(most * 0.01).max(1e-6);

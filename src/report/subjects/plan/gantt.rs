@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::number;
+use super::format_number;
 use crate::axes::{Axis, PlotArea};
 use crate::markup::{Html, html};
-use crate::palette::{COLOURS, ON_LIGHT, rules};
+use crate::palette::{COLOURS, ON_LIGHT, colour_rules};
 use hansa_sim::systems::plans::Schedule;
 
 const WIDTH: f64 = 1100.0;
@@ -47,7 +47,7 @@ struct GanttLane {
 }
 
 /// As SVG.
-pub(super) fn gantt(plan: &Schedule) -> Html {
+pub(super) fn gantt_picture(plan: &Schedule) -> Html {
     let mut lanes = site_lanes(plan);
     lanes.extend(link_lanes(plan));
     let all = lanes.len();
@@ -60,14 +60,17 @@ pub(super) fn gantt(plan: &Schedule) -> Html {
 
     let end = plan.realistic.max(plan.planned).max(f64::MIN_POSITIVE);
     let height: f64 = lanes.iter().map(|lane| lane.rows as f64 * lane.height + GAP).sum::<f64>() + TOP + 40.0;
-    let mut svg = head(plan, height, left_out);
+    let mut svg = gantt_head(plan, height, left_out);
     let axis = Axis::linear(0.0, end, 10.0);
     let area = PlotArea { left: LEFT, right: WIDTH - RIGHT, top: TOP - 6.0, bottom: height - 36.0 };
     let x = |time: f64| area.x(axis.share(time));
-    svg += html!("<g class=\"n\">{}</g>\n", area.lines_down(&axis.ticks(|time| format!("{} s", number(time)))));
+    svg += html!(
+        "<g class=\"n\">{}</g>\n",
+        area.lines_down(&axis.tick_labels(|time| format!("{} s", format_number(time))))
+    );
     let mut top = TOP;
     for lane in &lanes {
-        draw(&mut svg, lane, top, &x);
+        draw_lane(&mut svg, lane, top, &x);
         top += lane.rows as f64 * lane.height + GAP;
     }
     let planned = x(plan.planned);
@@ -79,18 +82,18 @@ pub(super) fn gantt(plan: &Schedule) -> Html {
     svg
 }
 
-fn head(plan: &Schedule, height: f64, left_out: usize) -> Html {
+fn gantt_head(plan: &Schedule, height: f64, left_out: usize) -> Html {
     let title = format!("{}, planned by {}", plan.workflow, plan.policy);
     let mut below = format!(
         "{} s on the shared network (filled), {} s as planned (outlined; dashed line); transfers have the colour of \
          the task that sends them",
-        number(plan.realistic),
-        number(plan.planned)
+        format_number(plan.realistic),
+        format_number(plan.planned)
     );
     if left_out > 0 {
         let _ = write!(below, "; {left_out} more lanes are left out");
     }
-    let colours = rules(&ON_LIGHT, |number, colour| format!(".c{number}{{fill:{colour}}}"));
+    let colours = colour_rules(&ON_LIGHT, |number, colour| format!(".c{number}{{fill:{colour}}}"));
     html!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height:.0}\" \
          viewBox=\"0 0 {WIDTH} {height:.0}\" font-family=\"sans-serif\" font-size=\"11\">\n<title>{title}</title>\n\
@@ -147,11 +150,11 @@ fn bar_of_task(plan: &Schedule, task: usize, row: usize) -> Bar {
         tip: format!(
             "{}: {} to {} s on {}; planned {} to {} s",
             which.name,
-            number(which.start),
-            number(which.end),
+            format_number(which.start),
+            format_number(which.end),
             plan.sites[which.site].name,
-            number(which.planned_start),
-            number(which.planned_end)
+            format_number(which.planned_start),
+            format_number(which.planned_end)
         ),
     }
 }
@@ -181,7 +184,11 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
                 row,
                 class: format!("f c{}", transfer.from % COLOURS),
                 label: format!("{from} → {to}"),
-                tip: format!("{from} to {to}: {} to {} s", number(transfer.release), number(transfer.end)),
+                tip: format!(
+                    "{from} to {to}: {} to {} s",
+                    format_number(transfer.release),
+                    format_number(transfer.end)
+                ),
             });
         }
         let rows = until.len() as f64;
@@ -192,7 +199,7 @@ fn link_lanes(plan: &Schedule) -> Vec<GanttLane> {
     lanes
 }
 
-fn draw(svg: &mut Html, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
+fn draw_lane(svg: &mut Html, lane: &GanttLane, top: f64, x: &dyn Fn(f64) -> f64) {
     let height = lane.rows as f64 * lane.height;
     let mut name: String = lane.name.chars().take(NAME).collect();
     if lane.name.chars().count() > NAME {

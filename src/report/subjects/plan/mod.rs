@@ -8,27 +8,27 @@ mod tests;
 use std::fmt::Write;
 use std::ops::Range;
 
-use crate::present::table::shorten;
-use hansa_sim::settings::{counted, printable};
+use crate::present::table::shorten_text;
+use hansa_sim::settings::{format_counted, make_printable};
 use hansa_sim::systems::plans::{Planned, Schedule, TaskRow, TransferRow};
 
-pub fn json(plan: &Planned) -> String {
+pub fn plan_json(plan: &Planned) -> String {
     format!("{}\n", serde_json::to_string_pretty(plan).expect("names and numbers are JSON"))
 }
 
 /// Text for a terminal.
-pub fn table(plan: &Planned) -> String {
+pub fn plan_table(plan: &Planned) -> String {
     match plan {
         Planned::Schedule(schedule) => of_schedule(schedule),
-        Planned::Choices(choices) => choices::table(choices),
+        Planned::Choices(choices) => choices::choices_table(choices),
     }
 }
 
 /// A picture as SVG: cores and links over time, or cost against makespan.
-pub fn picture(plan: &Planned) -> String {
+pub fn plan_picture(plan: &Planned) -> String {
     match plan {
-        Planned::Schedule(schedule) => gantt::gantt(schedule).into(),
-        Planned::Choices(choices) => choices::scatter(choices).into(),
+        Planned::Schedule(schedule) => gantt::gantt_picture(schedule).into(),
+        Planned::Choices(choices) => choices::scatter_picture(choices).into(),
     }
 }
 
@@ -36,11 +36,11 @@ pub fn picture(plan: &Planned) -> String {
 fn of_schedule(plan: &Schedule) -> String {
     let mut text = format!(
         "{} on {}, planned by {}: {} s planned, {} s on the shared network\n",
-        printable(&plan.workflow),
-        counted(plan.sites.len() as u64, "site"),
+        make_printable(&plan.workflow),
+        format_counted(plan.sites.len() as u64, "site"),
         plan.policy,
-        number(plan.planned),
-        number(plan.realistic)
+        format_number(plan.planned),
+        format_number(plan.realistic)
     );
     if plan.rounds.len() > 1 {
         let first = plan.rounds[0];
@@ -53,15 +53,19 @@ fn of_schedule(plan: &Schedule) -> String {
             "plan {} of {}, the first of which takes {} s{circle}",
             plan.best,
             plan.rounds.len(),
-            number(first.realistic)
+            format_number(first.realistic)
         );
     }
     let rows = task_rows(plan);
-    text.push_str(&columns(&["task", "site", "cores", "planned (s)", "to (s)", "starts (s)", "ends (s)"], &rows, 3..7));
+    text.push_str(&aligned_columns(
+        &["task", "site", "cores", "planned (s)", "to (s)", "starts (s)", "ends (s)"],
+        &rows,
+        3..7,
+    ));
     if !plan.transfers.is_empty() {
         let volume = format!("volume ({})", plan.data);
         let heads = ["from", "to", &volume, "released (s)", "there (s)", "links"];
-        text.push_str(&columns(&heads, &transfer_rows(plan), 2..5));
+        text.push_str(&aligned_columns(&heads, &transfer_rows(plan), 2..5));
     }
     text
 }
@@ -71,8 +75,11 @@ fn task_rows(plan: &Schedule) -> Vec<Vec<String>> {
     order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.site.cmp(&b.site)).then(a.cores.cmp(&b.cores)));
     let row = |task: &TaskRow| {
         let cores: Vec<String> = task.cores.iter().map(u32::to_string).collect();
-        let times = [task.planned_start, task.planned_end, task.start, task.end].map(number);
-        [printable(&task.name), plan.sites[task.site].name.clone(), cores.join(" ")].into_iter().chain(times).collect()
+        let times = [task.planned_start, task.planned_end, task.start, task.end].map(format_number);
+        [make_printable(&task.name), plan.sites[task.site].name.clone(), cores.join(" ")]
+            .into_iter()
+            .chain(times)
+            .collect()
     };
     order.into_iter().map(row).collect()
 }
@@ -81,24 +88,24 @@ fn transfer_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TransferRow> = plan.transfers.iter().collect();
     order.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
     let row = |transfer: &TransferRow| {
-        let name = |task: usize| printable(&plan.tasks[task].name);
+        let name = |task: usize| make_printable(&plan.tasks[task].name);
         let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();
-        let numbers = [transfer.volume, transfer.release, transfer.end].map(number);
+        let numbers = [transfer.volume, transfer.release, transfer.end].map(format_number);
         [name(transfer.from), name(transfer.to)].into_iter().chain(numbers).chain([links.join(", ")]).collect()
     };
     order.into_iter().map(row).collect()
 }
 
 /// At most six decimals, and none that are zero.
-fn number(number: f64) -> String {
+fn format_number(number: f64) -> String {
     let text = format!("{number:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Columns as wide as they must be; numbers to the right, with as many decimals as the one that needs most, words to
 /// the left, and those behind the numbers whole, however long they are.
-fn columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> String {
-    let rows = &aligned(rows, &numbers);
+fn aligned_columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> String {
+    let rows = &align_decimals(rows, &numbers);
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
         cells.chain([heads[column].chars().count()]).max().unwrap_or(0).min(WIDEST)
@@ -106,8 +113,8 @@ fn columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> Strin
     let widths: Vec<usize> = (0..heads.len()).map(width).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells = cells.zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
-            _ if numbers.contains(&column) => format!("{:>width$}", shorten(cell, width)),
-            _ if column < numbers.start => format!("{:<width$}", shorten(cell, width)),
+            _ if numbers.contains(&column) => format!("{:>width$}", shorten_text(cell, width)),
+            _ if column < numbers.start => format!("{:<width$}", shorten_text(cell, width)),
             _ => cell.to_owned(),
         });
         format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
@@ -119,7 +126,7 @@ fn columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> Strin
     text
 }
 
-fn aligned(rows: &[Vec<String>], numbers: &Range<usize>) -> Vec<Vec<String>> {
+fn align_decimals(rows: &[Vec<String>], numbers: &Range<usize>) -> Vec<Vec<String>> {
     let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let most = |column: usize| rows.iter().map(|row| decimals(&row[column])).max().unwrap_or(0);
     let most: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(most).collect();

@@ -1,13 +1,13 @@
 use super::*;
-use hansa_sim::systems::heft::paper::{Law, Wiring, paths, ten};
-use hansa_sim::systems::heft::plans::{ProblemNames, schedule};
-use hansa_sim::systems::heft::{Improvement, Problem, improve};
+use hansa_sim::systems::heft::paper::{Law, Wiring, paper_paths, ten_tasks};
+use hansa_sim::systems::heft::plans::{ProblemNames, named_schedule};
+use hansa_sim::systems::heft::{Improvement, Problem, improve_plan};
 use hansa_sim::systems::plans::{Choice, Choices, PlacedTask};
 
 fn report() -> Schedule {
-    let table = ten();
-    let problem = Problem::table(&table, paths(Law::Ideal, Wiring::FullDuplex)).unwrap();
-    let improved = improve(&problem, Improvement::default());
+    let table = ten_tasks();
+    let problem = Problem::from_table(&table, paper_paths(Law::Ideal, Wiring::FullDuplex)).unwrap();
+    let improved = improve_plan(&problem, Improvement::default());
     let known = ProblemNames {
         workflow: "ten <tasks>",
         policy: "network-heft",
@@ -17,7 +17,7 @@ fn report() -> Schedule {
         unit: 1.0,
         data: "s",
     };
-    schedule(&problem, &improved, known)
+    named_schedule(&problem, &improved, known)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_table_tells_tasks_and_transfers() {
 fn decimals_stand_below_each_other() {
     let rows = [["a", "1.5"], ["b", "20"], ["c", "0.000001"]].map(|row| row.map(str::to_owned).to_vec());
     assert_eq!(
-        columns(&["task", "ends (s)"], &rows, 1..2),
+        aligned_columns(&["task", "ends (s)"], &rows, 1..2),
         "\ntask   ends (s)\na      1.500000\nb     20.000000\nc      0.000001\n"
     );
 }
@@ -55,12 +55,12 @@ fn a_long_route_is_told_whole() {
 #[test]
 fn json_and_picture_hold_everything() {
     let report = report();
-    let json: serde_json::Value = serde_json::from_str(&json(&Planned::Schedule(report.clone()))).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&plan_json(&Planned::Schedule(report.clone()))).unwrap();
     assert_eq!(json["realistic"], 91.0);
     assert_eq!(json["tasks"].as_array().unwrap().len(), 10);
     assert_eq!(json["cycle"]["period"], 4);
 
-    let svg = picture(&Planned::Schedule(report.clone()));
+    let svg = plan_picture(&Planned::Schedule(report.clone()));
     let document = roxmltree::Document::parse(&svg).unwrap();
     let of = |class: &str| {
         document
@@ -83,7 +83,7 @@ fn many_flows_at_a_time_make_no_high_lane() {
         let mut report = report();
         let flow = report.transfers.iter().find(|transfer| transfer.end > transfer.release).unwrap().clone();
         report.transfers = vec![flow; flows];
-        let svg = picture(&Planned::Schedule(report));
+        let svg = plan_picture(&Planned::Schedule(report));
         let (_, rest) = svg.split_once(" height=\"").unwrap();
         rest.split_once('"').unwrap().0.parse().unwrap()
     };
@@ -102,14 +102,14 @@ fn no_name_reaches_a_terminal_as_an_order() {
     let task = PlacedTask { task: ESCAPE.to_owned(), site: "p1".to_owned(), cores: 1, start: 0.0, end: 1.0 };
     let choices = Choices { workflow: ESCAPE.to_owned(), tasks: vec![task], ..choices() };
     for plan in [Planned::Schedule(schedule), Planned::Choices(choices)] {
-        let table = table(&plan);
+        let table = plan_table(&plan);
         assert!(!table.contains('\u{1b}') && table.matches("a\u{fffd}[2Jb").count() > 1, "{table}");
     }
 }
 
 #[test]
 fn a_plan_that_is_only_slower_is_not_said_to_be_beaten_in_both() {
-    let table = table(&Planned::Choices(choices()));
+    let table = plan_table(&Planned::Choices(choices()));
     let row = "*     dominated by another plan";
     assert!(table.lines().any(|line| line.starts_with(row)), "{table}");
     assert_eq!(table.matches("another").count(), 1, "{table}");

@@ -2,7 +2,7 @@
 
 use super::fared::QueuedTimes;
 use super::{Queues, Schedule, result};
-use crate::manifest::pretty;
+use crate::manifest::pretty_json;
 use crate::referee::tally::{Fate, JobRow, Standing};
 use crate::results::account::Account;
 use crate::results::core::Mean;
@@ -48,7 +48,7 @@ struct QueueAccount {
 const NODE: u64 = 1_000_000;
 
 /// Number of nodes that a job can use.
-fn usable(row: &JobRow) -> u64 {
+fn usable_nodes(row: &JobRow) -> u64 {
     let cores = f64::from(row.job.tasks[0].cores);
     (cores * row.needs.unwrap_or(Needs::NODE).cpu * NODE as f64).round() as u64
 }
@@ -99,24 +99,24 @@ impl<'a> Queueing<'a> {
     }
 
     /// Adds a job to the use of the nodes.
-    fn take(&mut self, row: &JobRow) {
+    fn add_use(&mut self, row: &JobRow) {
         self.first = self.first.min(row.job.arrive);
         self.step(row);
         if let Some(results) = &mut self.results {
             results.ids.push(row.job.id);
-            results.jobs.push(&result::of(self.tally, self.queues, row));
+            results.jobs.push(&result::result_job(self.tally, self.queues, row));
         }
         let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
         self.last = self.last.max(row.job.arrive + fared.turnaround);
         let runtime = u128::from(fared.runtime.micros());
         self.held += runtime * u128::from(self.nodes(row));
-        self.worked += runtime * u128::from(usable(row));
+        self.worked += runtime * u128::from(usable_nodes(row));
     }
 
     /// Number of nodes that a job has while it runs: where nodes are shared, parts of one count.
     fn nodes(&self, row: &JobRow) -> u64 {
         match row.tasks[0].site.map(|site| self.tally.sites[site as usize].is_shared) {
-            Some(true) => usable(row),
+            Some(true) => usable_nodes(row),
             Some(false) | None => u64::from(row.job.tasks[0].cores) * NODE,
         }
     }
@@ -124,7 +124,7 @@ impl<'a> Queueing<'a> {
     fn step(&mut self, row: &JobRow) {
         let task = &row.tasks[0];
         let Some(site) = task.site else { return };
-        let nodes = usable(row) as i64;
+        let nodes = usable_nodes(row) as i64;
         let end = task.end.or(row.given_up()).unwrap_or(self.tally.last);
         let steps = &mut self.steps[site as usize];
         steps.push((row.job.arrive, nodes));
@@ -132,7 +132,7 @@ impl<'a> Queueing<'a> {
     }
 
     /// Node microseconds that the sites could have worked: at each moment all nodes, or those that jobs could use.
-    fn demand(&mut self) -> u128 {
+    fn node_demand(&mut self) -> u128 {
         let mut sum = 0;
         for (steps, site) in self.steps.iter_mut().zip(&self.tally.sites) {
             steps.sort_unstable();
@@ -151,24 +151,24 @@ impl Account for Queueing<'_> {
     fn job(&mut self, row: &JobRow, _: &[Option<Time>]) {
         if self.queues.systems.contains(&row.system) {
             self.count(row);
-            self.take(row);
+            self.add_use(row);
         }
     }
 
-    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
         if self.queues.systems.contains(&row.system) {
             self.all.nb_jobs_not_counted += 1;
-            self.take(row);
+            self.add_use(row);
         }
     }
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         let Some(QueueAccount { swf, schedule, .. }) = &mut self.results else { return Vec::new() };
         vec![("result.swf", swf), ("schedule.json", schedule)]
     }
 
     fn close(&mut self, summary: &mut Summary) {
-        let demand = self.demand();
+        let demand = self.node_demand();
         let all = &mut self.all;
         all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
         assert!(all.add_up(), "every job is counted once");
@@ -185,11 +185,11 @@ impl Account for Queueing<'_> {
             all.underutilisation = Some(demand as f64 / self.worked as f64 - 1.0);
         }
         if let Some(results) = &mut self.results {
-            results.schedule = pretty(all);
+            results.schedule = pretty_json(all);
             let jobs = std::mem::take(&mut results.jobs);
             results.log = Some(result::ResultLog::of(self.tally, self.queues, &results.ids, jobs, &mut results.swf));
         }
-        summary.put(all);
+        summary.put_part(all);
     }
 
     fn goes_on(&mut self) -> bool {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::super::is_zero;
 use super::log::LogFacts;
-use crate::present::page::html::number;
+use crate::present::page::html::unbroken_number;
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::numerals::{Digits, count, counted};
+use hansa_sim::numerals::{Digits, format_count, format_counted};
 use hansa_sim::workload::{FAULTS_FEW, faults_by_kind};
 
 pub const METRICS: &[Metric] = &[
@@ -19,7 +19,7 @@ pub const METRICS: &[Metric] = &[
         Family::Turnaround,
         Unit::Seconds,
         Better::Less,
-        |summary| match summary.part::<Schedule>() {
+        |summary| match summary.read_part::<Schedule>() {
             Some(schedule) => schedule.mean_turnaround_time,
             None => summary.turnaround,
         },
@@ -30,7 +30,7 @@ pub const METRICS: &[Metric] = &[
         Family::Slowdowns,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.part::<Schedule>()?.mean_bounded_slowdown,
+        |summary| summary.read_part::<Schedule>()?.mean_bounded_slowdown,
     ),
     Metric::new(
         "stretch",
@@ -38,7 +38,7 @@ pub const METRICS: &[Metric] = &[
         Family::Slowdowns,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.part::<Schedule>()?.mean_slowdown,
+        |summary| summary.read_part::<Schedule>()?.mean_slowdown,
     ),
     Metric::new(
         "killed",
@@ -47,7 +47,7 @@ pub const METRICS: &[Metric] = &[
         Unit::Share,
         Better::Less,
         |summary| {
-            let Schedule { nb_jobs, nb_jobs_killed, .. } = summary.part()?;
+            let Schedule { nb_jobs, nb_jobs_killed, .. } = summary.read_part()?;
             (nb_jobs > 0).then(|| nb_jobs_killed as f64 / nb_jobs as f64)
         },
     ),
@@ -57,7 +57,7 @@ pub const METRICS: &[Metric] = &[
         Family::Use,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.part::<Schedule>()?.underutilisation,
+        |summary| summary.read_part::<Schedule>()?.underutilisation,
     ),
 ];
 
@@ -109,36 +109,37 @@ impl Schedule {
 }
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
-    let Some(schedule) = summary.part::<Schedule>() else { return Vec::new() };
+    let Some(schedule) = summary.read_part::<Schedule>() else { return Vec::new() };
     let mean = schedule.mean_bounded_slowdown.map_or("–".to_owned(), |mean| format!("{mean:.2}"));
-    let most = schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", number(most)));
+    let most =
+        schedule.max_bounded_slowdown.map_or(String::new(), |most| format!(", at most {}", unbroken_number(most)));
     vec![("Bounded slowdown", mean, format!("mean of jobs that ran{most}"))]
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(schedule) = summary.part::<Schedule>() else { return Vec::new() };
+    let Some(schedule) = summary.read_part::<Schedule>() else { return Vec::new() };
     let mut lines = Vec::new();
     let under = schedule.underutilisation.map_or(String::new(), |share| format!("; underutilisation {share:.3}"));
     if let Some((mean, max)) = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown) {
-        let [mean, max] = [mean, max].map(|slowdown| Digits::of([mean, max]).show(slowdown));
+        let [mean, max] = [mean, max].map(|slowdown| Digits::for_numbers([mean, max]).show_number(slowdown));
         lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean}, at most {max}{under}")));
     }
-    lines.extend(schedule.rejected.iter().map(|(why, jobs)| ("refused", format!("{}: {why}", count(*jobs)))));
+    lines.extend(schedule.rejected.iter().map(|(why, jobs)| ("refused", format!("{}: {why}", format_count(*jobs)))));
     if !schedule.rejected.is_empty() {
         lines.push(("", "  jobs.csv lists these as REJECTED".to_owned()));
     }
     for log in &schedule.logs {
         let LogFacts { file, jobs, faults, .. } = log;
-        lines.push(("log", format!("{} of {file}", counted(*jobs, "job"))));
-        let counts = log.counts("without the job that they follow");
-        lines.extend(counts.map(|(many, what)| ("", format!("{} {what}", count(many)))));
+        lines.push(("log", format!("{} of {file}", format_counted(*jobs, "job"))));
+        let counts = log.special_counts("without the job that they follow");
+        lines.extend(counts.map(|(many, what)| ("", format!("{} {what}", format_count(many)))));
         lines.extend(log.by_reason.iter().map(|left_out| ("", format!("  {left_out}"))));
         let (few, listed) = faults_by_kind(faults, FAULTS_FEW);
         lines.extend(few.into_iter().map(|line| ("", format!("  {line}"))));
         let by_reason: u64 = log.by_reason.iter().map(|left_out| left_out.count).sum();
         let all = log.left_out + log.put_in_order + log.released - by_reason;
         if !faults.is_empty() && all > listed {
-            lines.push(("", format!("  and {} more", count(all - listed))));
+            lines.push(("", format!("  and {} more", format_count(all - listed))));
         }
         lines.extend(log.note.iter().map(|note| ("", note.clone())));
     }

@@ -53,7 +53,7 @@ impl LogFacts {
 
 impl LogFacts {
     /// Numbers of special entries, with their kinds.
-    pub fn counts(&self, released: &'static str) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+    pub fn special_counts(&self, released: &'static str) -> impl Iterator<Item = (u64, &'static str)> + use<> {
         let counts = [
             (self.left_out, "left out because they cannot be read or run"),
             (self.put_in_order, "put in order"),

@@ -57,7 +57,7 @@ impl Queues {
             systems,
             logs: rigid.collect(),
             policies: topology.sites.iter().map(|site| site.scheduler.clone()).collect(),
-            services: topology.systems.iter().filter(|system| system.row().service.is_some()).count() as u32,
+            services: topology.systems.iter().filter(|system| system.system_row().service.is_some()).count() as u32,
         }))
     }
 
@@ -68,12 +68,12 @@ impl Queues {
 }
 
 impl SubjectReport for Queues {
-    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(Queueing::new(tally, self, tables))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        section::queues(self, page)
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        section::queues_section(self, page)
     }
 }
 
@@ -97,7 +97,7 @@ mod tests {
         let systems = vec![Service::new(Batch::default()), Service::new(Planning::default())];
         let topology = Topology { systems, ..topology() };
         let mut tally = Tally::new(&topology, &Names::of(&topology));
-        let [york, ann] = ["york", "ann"].map(|name| tally.names.actor(name).unwrap());
+        let [york, ann] = ["york", "ann"].map(|name| tally.names.find_actor(name).unwrap());
         let batch = ActorId(0);
         let task = TaskId { job: JobId(0), index: 0 };
         let arrived = |id| {

@@ -27,7 +27,7 @@ impl ResultLog {
     pub fn of(tally: &Tally, queues: &Queues, ids: &[JobId], jobs: Packed, text: &mut Vec<u8>) -> ResultLog {
         let sites = queues.sites(tally);
         let nodes: u64 = sites.iter().map(|site| u64::from(tally.sites[*site].cores)).sum();
-        let mut header = swf::header(&tally.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
+        let mut header = swf::log_header(&tally.topology, jobs.len(), u32::try_from(nodes).unwrap_or(u32::MAX));
         if tally.sites.len() > 1 {
             header.extend(sites.iter().map(|site| format!("Partition: {} {}", site + 1, tally.sites[*site].name)));
         }
@@ -85,8 +85,8 @@ fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
 }
 
 /// The job as in its log, with its results in this run.
-pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
-    let logged = tally.log_numbers.rigid(row.job.id);
+pub fn result_job(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
+    let logged = tally.log_numbers.rigid_job(row.job.id);
     let logged = logged.unwrap_or_else(|| Rigid { number: u64::from(row.job.id.0) + 1, ..Rigid::default() });
     let task = row.job.tasks[0];
     let fared = QueuedTimes::of(tally, row);
@@ -94,10 +94,10 @@ pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
     // Only the run knows the user of a model's job. Users come after the sites and the actors at the router.
     let is_logged = tally.log_numbers.is_logged(row.job.id);
     let user = row.user.0.checked_sub(tally.sites.len() as u32 + queues.services - 1).filter(|_| !is_logged);
-    let submit = whole(row.job.arrive);
+    let submit = nearest_second(row.job.arrive);
     let moments = fared.map(|fared| {
         let start = row.job.arrive + fared.wait;
-        (whole(start), whole(row.job.arrive + fared.turnaround))
+        (nearest_second(start), nearest_second(row.job.arrive + fared.turnaround))
     });
     Rigid {
         submit,
@@ -120,6 +120,6 @@ pub fn of(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
 }
 
 /// The nearest whole second.
-fn whole(time: Time) -> Time {
+fn nearest_second(time: Time) -> Time {
     Time::from_micros((time.micros() + 500_000) / 1_000_000 * 1_000_000)
 }

@@ -5,8 +5,10 @@ use super::log::LogFacts;
 use super::{Queues, Schedule};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
-use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, Scale, WIDTH, areas, top};
-use crate::present::page::html::{Digits, at, count, counted, micros, short, span, table};
+use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, Scale, WIDTH, stack_top, stacked_areas};
+use crate::present::page::html::{
+    Digits, format_coord, format_count, format_counted, shorten_text, table_html, unbroken_micros, unbroken_span,
+};
 use crate::present::page::{CHART, LONG, PARTS, Page};
 use crate::{Spread, Tally};
 use hansa_sim::time::Span;
@@ -42,8 +44,8 @@ const SLOWDOWNS: Classes = [
 /// Sites in a table, before the rest is put together.
 const SITES_MAX: usize = 40;
 
-pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
-    let Some(schedule) = page.results.part::<Schedule>() else { return Html::default() };
+pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
+    let Some(schedule) = page.results.read_part::<Schedule>() else { return Html::default() };
     let tally = page.tally;
     let window = page.window;
     let sites = known.sites(tally);
@@ -65,17 +67,17 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
 
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {
         true => format!("{} other sites", sites.len() - groups + 1),
-        false => format!("{} ({})", short(&tally.sites[sites[at]].name, 40), known.policies[sites[at]]),
+        false => format!("{} ({})", shorten_text(&tally.sites[sites[at]].name, 40), known.policies[sites[at]]),
     };
     let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
     let table = by_site(tally, &sites, &known.policies, &fared);
     let (first, last) = if sites.len() > LONG { (Html::default(), table) } else { (table, Html::default()) };
     let mut html = first;
     let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
-    let (brought, seconds) = tally.transfers.brought(is_queued);
+    let (brought, seconds) = tally.transfers.input_totals(is_queued);
     if brought > 0 {
-        let inputs = counted(brought, "input");
-        let mean = span(seconds / brought as f64);
+        let inputs = format_counted(brought, "input");
+        let mean = unbroken_span(seconds / brought as f64);
         html += html!(
             "<p>{inputs} had to be transferred to a site before the job joined its queue, which took {mean} on \
              average: waits, and numbers of waiting jobs, include this.</p>\n",
@@ -84,8 +86,8 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
     }
     if waited {
         let series: Vec<(String, Vec<f64>)> =
-            waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.means())).collect();
-        let scale = Scale::new(top(&series), CHART);
+            waiting.iter().enumerate().map(|(at, levels)| (format!("f{at}"), levels.part_means())).collect();
+        let scale = Scale::new(stack_top(&series), CHART);
         html += Figure {
             id: "queue",
             title: "Jobs in the queue, by site",
@@ -93,7 +95,7 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
             note: format!("Each of the {PARTS} steps is a mean."),
             legend: legend.clone(),
             height: CHART,
-            body: scale.axis("waiting jobs") + areas(window, scale, &series),
+            body: scale.axis("waiting jobs") + stacked_areas(window, scale, &series),
         }
         .html();
     } else {
@@ -101,12 +103,12 @@ pub fn queues(known: &Queues, page: &Page<'_>) -> Html {
     }
     let wait = |fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6;
     let distributed = |id, title, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
-        distribution(id, title, classes, &legend, &fared, groups, measure)
+        distribution_chart(id, title, classes, &legend, &fared, groups, measure)
     };
     html += distributed("wait", "Waiting time of jobs", &WAITS, &wait);
     html += distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown);
     for log in &schedule.logs {
-        html += about(log);
+        html += log_counts(log);
     }
     html + last
 }
@@ -116,23 +118,24 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
         let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
         (!fared.is_empty()).then(|| [bounded().sum::<f64>() / fared.len() as f64, bounded().fold(0.0, f64::max)])
     };
-    let digits = |column: usize| Digits::of(fared.iter().filter_map(|fared| slowdowns(fared)).map(|two| two[column]));
+    let digits =
+        |column: usize| Digits::for_numbers(fared.iter().filter_map(|fared| slowdowns(fared)).map(|two| two[column]));
     let digits = [digits(0), digits(1)];
     let row = |(&site, fared): (&usize, &Vec<QueuedTimes>)| {
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
         let [mean, most] = [0, 1].map(|column| {
-            slowdowns(fared).map_or("–".to_owned(), |slowdowns| digits[column].show(slowdowns[column]))
+            slowdowns(fared).map_or("–".to_owned(), |slowdowns| digits[column].show_number(slowdowns[column]))
         });
-        let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| span(what(waits)));
+        let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| unbroken_span(what(waits)));
         cells![
             &tally.sites[site].name,
             html!("<code>{}</code>", &policies[site]),
-            count(fared.len() as u64),
+            format_count(fared.len() as u64),
             of_waits(|waits| waits.mean),
             of_waits(|waits| waits.median),
             of_waits(|waits| waits.p95),
-            micros(longest.micros()),
+            unbroken_micros(longest.micros()),
             mean,
             most,
         ]
@@ -151,13 +154,13 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
     ];
     let rest = match sites.len().saturating_sub(SITES_MAX) {
         0 => Html::default(),
-        more => html!("<p>And {}.</p>\n", counted(more as u64, "more site")),
+        more => html!("<p>And {}.</p>\n", format_counted(more as u64, "more site")),
     };
-    table(&columns, rows) + rest
+    table_html(&columns, rows) + rest
 }
 
 /// Columns a class, stacked by site.
-fn distribution(
+fn distribution_chart(
     id: &str,
     title: &str,
     classes: &Classes,
@@ -178,10 +181,10 @@ fn distribution(
     let mut words = Vec::new();
     for (place, ((label, _), jobs)) in classes.iter().zip(&counts).enumerate() {
         let sum: u64 = jobs.iter().sum();
-        body += column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
+        body += class_column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
         words.push(format!("{label}: {sum}"));
     }
-    body += html!("<g class=\"axis\">{}</g>\n", scale.area.base());
+    body += html!("<g class=\"axis\">{}</g>\n", scale.area.draw_base());
     Figure {
         id,
         title,
@@ -213,7 +216,14 @@ fn by_class(
 }
 
 /// The jobs of a class, one group of sites on another, and how many of all they are.
-fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(String, String)], percent: f64) -> Html {
+fn class_column(
+    scale: Scale,
+    place: usize,
+    label: &str,
+    jobs: &[u64],
+    legend: &[(String, String)],
+    percent: f64,
+) -> Html {
     let room = (WIDTH - LEFT - RIGHT) / CLASSES as f64;
     let left = LEFT + room * (place as f64 + 0.15);
     let mut svg = Html::default();
@@ -223,38 +233,38 @@ fn column(scale: Scale, place: usize, label: &str, jobs: &[u64], legend: &[(Stri
         let high = scale.y(below + *jobs as f64);
         svg += html!(
             "<rect class=\"f{group}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{}: {}</title></rect>\n",
-            at(left),
-            at(high),
-            at(room * 0.7),
-            at((low - high).max(0.5)),
+            format_coord(left),
+            format_coord(high),
+            format_coord(room * 0.7),
+            format_coord((low - high).max(0.5)),
             legend[group].1,
-            counted(*jobs, "job"),
+            format_counted(*jobs, "job"),
             group
         );
         below += *jobs as f64;
     }
-    let middle = at(left + room * 0.35);
+    let middle = format_coord(left + room * 0.35);
     svg += html!(
         "<g class=\"axis\"><text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{label}</text>\
          <text x=\"{middle}\" y=\"{}\" text-anchor=\"middle\">{percent:.1} %</text></g>\n",
-        at(scale.area.bottom + 18.0),
-        at(scale.y(below) - 5.0),
+        format_coord(scale.area.bottom + 18.0),
+        format_coord(scale.y(below) - 5.0),
         [middle, label, percent]
     );
     svg
 }
 
 /// Counts of a log's entries, by use.
-fn about(log: &LogFacts) -> Html {
+fn log_counts(log: &LogFacts) -> Html {
     let LogFacts { file, jobs, by_reason, faults, note, .. } = log;
-    let counts = log.counts("submitted at their own time because the job that they follow is missing");
-    let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", count(number))).collect();
+    let counts = log.special_counts("submitted at their own time because the job that they follow is missing");
+    let counts: Vec<String> = counts.map(|(number, what)| format!("{} {what}", format_count(number))).collect();
     let others = match counts.is_empty() {
         true => "Nothing was left out".to_owned(),
         false => format!("Other entries: {}", counts.join(", ")),
     };
     let mut html =
-        html!("<p>{} of the log <code>{file}</code> ran. {others}.</p>\n", counted(*jobs, "job"), file, others);
+        html!("<p>{} of the log <code>{file}</code> ran. {others}.</p>\n", format_counted(*jobs, "job"), file, others);
     if let Some(note) = note {
         html += html!("<p>Note that {note}.</p>\n", note);
     }

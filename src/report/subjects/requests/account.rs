@@ -57,7 +57,7 @@ pub struct RequestAccount<'a> {
 impl<'a> RequestAccount<'a> {
     /// The account of the requests to these systems, with or without a table.
     pub fn new(tally: &'a Tally, systems: &'a [u32], tables: bool) -> RequestAccount<'a> {
-        let text = tables.then(|| RESERVATIONS.header(&[]));
+        let text = tables.then(|| RESERVATIONS.header_line(&[]));
         let sum = Reservations::default();
         RequestAccount { tally, systems, text, sum, slowdowns: 0.0, late: BTreeMap::new() }
     }
@@ -73,7 +73,7 @@ impl<'a> RequestAccount<'a> {
                 sum.accepted += 1;
                 sum.moved += u64::from(answered.moved > 0);
                 let late = row.tasks.first().and_then(|task| task.start).filter(|at| at > start && answered.moved == 0);
-                let failing = self.tally.site_index(*site).filter(|site| self.tally.failing.does(*site));
+                let failing = self.tally.site_index(*site).filter(|site| self.tally.failing.can_fail(*site));
                 if let Some(late) = failing.zip(late) {
                     self.late.entry(late).or_default().push(nodes.clone());
                 }
@@ -102,7 +102,7 @@ impl<'a> RequestAccount<'a> {
         let mut shortened = 0;
         for site in self.late.keys().map(|(site, _)| *site).collect::<BTreeSet<usize>>() {
             let mut waited: BTreeMap<Time, NodeSet> = BTreeMap::new();
-            self.tally.failing.each(site, self.tally.last, |down| {
+            self.tally.failing.each_outage(site, self.tally.last, |down| {
                 if self.late.contains_key(&(site, down.to)) {
                     waited.entry(down.to).or_default().unite(&down.nodes);
                 }
@@ -159,13 +159,13 @@ impl Account for RequestAccount<'_> {
         }
     }
 
-    fn uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, _: &[Option<Time>]) {
         if let Some(answered) = row.answered.as_ref().filter(|_| self.systems.contains(&row.system)) {
             self.row(row, answered);
         }
     }
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         self.text.as_mut().map(|text| (RESERVATIONS.file, text)).into_iter().collect()
     }
 
@@ -176,18 +176,18 @@ impl Account for RequestAccount<'_> {
         let valid = sum.accepted + sum.declined;
         sum.acceptance = (valid > 0).then(|| sum.accepted as f64 / valid as f64);
         sum.slowdown = (sum.accepted > 0).then(|| self.slowdowns / sum.accepted as f64);
-        summary.put(&sum);
+        summary.put_part(&sum);
     }
 }
 
 pub fn request(row: &JobRow, answered: &AnsweredRow) -> Option<Request> {
-    Request::of(&row.job, answered.ready, answered.deadline).ok()
+    Request::from_job(&row.job, answered.ready, answered.deadline).ok()
 }
 
 /// Slowdown of a request that is booked until `end`: of several shapes, the shortest counts.
 fn slowdown(row: &JobRow, answered: &AnsweredRow, end: Time) -> f64 {
     let Some(request) = request(row, answered) else { return 0.0 };
-    let duration = row.shapes.as_ref().map_or(request.duration, |shapes| shapes.shortest());
+    let duration = row.shapes.as_ref().map_or(request.duration, |shapes| shapes.shortest_duration());
     Request { duration, ..request }.slowdown(end)
 }
 
@@ -196,7 +196,7 @@ pub fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time
     let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
     let booked = || {
         let (site, Request { duration, nodes, .. }) = (tally.site_index(site)?, request(row, answered)?);
-        Some(start + tally.failing.stretched(site, tally.sites[site].speed.time(duration), nodes))
+        Some(start + tally.failing.stretched_work(site, tally.sites[site].speed.time(duration), nodes))
     };
     answered.until.or_else(booked)
 }

@@ -4,7 +4,7 @@ use super::account::until;
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
-use crate::present::page::html::{at, counted, percent};
+use crate::present::page::html::{format_coord, format_counted, unbroken_percent};
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 
@@ -58,8 +58,8 @@ const WEEKS: Ruling = Ruling {
 };
 
 /// Empty if nothing was reserved.
-pub fn calendars(tally: &Tally, sites: &[usize]) -> Html {
-    let booked = bookings(tally);
+pub fn calendar_charts(tally: &Tally, sites: &[usize]) -> Html {
+    let booked = booking_marks(tally);
     let (Some(from), Some(to)) = (booked.iter().map(|it| it.start).min(), booked.iter().map(|it| it.end).max()) else {
         return Html::default();
     };
@@ -68,10 +68,10 @@ pub fn calendars(tally: &Tally, sites: &[usize]) -> Html {
     let ruling = ruling.unwrap_or(if length.micros() <= DAYS.row.micros() * ROWS_MAX { DAYS } else { WEEKS });
     let mut html = Html::default();
     for &site in sites.iter().take(SHEETS_MAX) {
-        html += sheet(tally, site, &booked, (from, to), ruling);
+        html += calendar_sheet(tally, site, &booked, (from, to), ruling);
     }
     if sites.len() > SHEETS_MAX {
-        let more = counted((sites.len() - SHEETS_MAX) as u64, "more site");
+        let more = format_counted((sites.len() - SHEETS_MAX) as u64, "more site");
         html += html!("<p>{more}: reservations.csv has them.</p>\n", more);
     }
     html
@@ -86,7 +86,7 @@ struct BookingMark {
     freed: Time,
 }
 
-fn bookings(tally: &Tally) -> Vec<BookingMark> {
+fn booking_marks(tally: &Tally) -> Vec<BookingMark> {
     let rows = tally.jobs.values().filter_map(|row| Some((row, row.answered.as_ref()?)));
     let bookings = rows.filter_map(|(row, answered)| {
         let ReserveAnswer::Accepted { site, start, nodes } = &answered.answer else { return None };
@@ -102,7 +102,13 @@ fn bookings(tally: &Tally) -> Vec<BookingMark> {
     bookings.collect()
 }
 
-fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, Time), ruling: Ruling) -> Html {
+fn calendar_sheet(
+    tally: &Tally,
+    site: usize,
+    booked: &[BookingMark],
+    (from, to): (Time, Time),
+    ruling: Ruling,
+) -> Html {
     let first = from.micros() / ruling.row.micros();
     let last = (to.micros().max(1) - 1) / ruling.row.micros();
     let rows = (last + 1 - first).min(ROWS_MAX);
@@ -121,11 +127,11 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
     let share = |levels: Vec<f64>| -> Vec<f64> {
         levels.into_iter().map(|level| (level / f64::from(facts.cores)).clamp(0.0, 1.0)).collect()
     };
-    let reserved = share(reserved.means());
-    let kept = share(kept.means());
+    let reserved = share(reserved.part_means());
+    let kept = share(kept.part_means());
 
     let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
-    let mut body = headings(&ruling, first, rows, width) + html!("<g class=\"sheet\">");
+    let mut body = calendar_headings(&ruling, first, rows, width) + html!("<g class=\"sheet\">");
     for (part, shares) in reserved.into_iter().zip(kept).enumerate() {
         let row = part as u64 / ruling.cells;
         let cell = part as u64 % ruling.cells;
@@ -142,11 +148,11 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
         note: format!(
             "{} on {}, {}. Numbers are the percentage of the nodes that were reserved and stayed so; the width of the \
              strip below is the share that was given back because jobs ended early or were cancelled.{left_out}",
-            counted(mine().count() as u64, "reservation"),
-            counted(facts.cores.into(), "node"),
+            format_counted(mine().count() as u64, "reservation"),
+            format_counted(facts.cores.into(), "node"),
             ruling.words,
         ),
-        legend: legend(),
+        legend: shades_legend(),
         height: TOP + HEAD + rows as f64 * CELL + 6.0,
         body,
     };
@@ -154,16 +160,16 @@ fn sheet(tally: &Tally, site: usize, booked: &[BookingMark], (from, to): (Time, 
 }
 
 /// Headings of the columns and rows.
-fn headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> Html {
+fn calendar_headings(ruling: &Ruling, first: u64, rows: u64, width: f64) -> Html {
     let mut svg = html!("<g class=\"axis\">");
     for cell in 0..ruling.cells {
-        let x = at(LEFT + (cell as f64 + 0.5) * width);
-        let y = at(TOP + 8.0);
+        let x = format_coord(LEFT + (cell as f64 + 0.5) * width);
+        let y = format_coord(TOP + 8.0);
         let name = (ruling.cell_name)(cell);
         svg += html!("<text class=\"middle\" x=\"{x}\" y=\"{y}\">{name}</text>", x, y, name);
     }
     for row in 0..rows {
-        let y = at(TOP + HEAD + (row as f64 + 0.5) * CELL);
+        let y = format_coord(TOP + HEAD + (row as f64 + 0.5) * CELL);
         let name = (ruling.row_name)(first + row);
         svg += html!("<text class=\"end\" x=\"{}\" y=\"{y}\" dy=\".32em\">{name}</text>", LEFT - 8.0, y, name);
     }
@@ -175,10 +181,10 @@ fn put_cell(body: &mut Html, (reserved, kept): (f64, f64), (x, y): (f64, f64), (
     let rect = |class: &str| {
         html!(
             "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
-            at(x),
-            at(y),
-            at(w),
-            at(h),
+            format_coord(x),
+            format_coord(y),
+            format_coord(w),
+            format_coord(h),
             class
         )
     };
@@ -189,26 +195,26 @@ fn put_cell(body: &mut Html, (reserved, kept): (f64, f64), (x, y): (f64, f64), (
             "{}<text class=\"{}\" x=\"{}\" y=\"{}\" dy=\".34em\">{:.0}</text>",
             rect(&format!("h{shade}")),
             if shade < DARK { "beside" } else { "over" },
-            at(x + w / 2.0),
-            at(y + h / 2.0),
+            format_coord(x + w / 2.0),
+            format_coord(y + h / 2.0),
             kept * 100.0
         );
     }
     if reserved - kept > FAINT {
         *body += html!(
             "<rect class=\"f1\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{STRIP}\"/>",
-            at(x),
-            at(y + h - STRIP),
-            at(w * (reserved - kept)),
+            format_coord(x),
+            format_coord(y + h - STRIP),
+            format_coord(w * (reserved - kept)),
             STRIP
         );
     }
-    let reserved = percent(reserved);
-    let kept = percent(kept);
+    let reserved = unbroken_percent(reserved);
+    let kept = unbroken_percent(kept);
     *body += html!("<title>{reserved} reserved, {kept} kept until its end</title></g>\n", reserved, kept);
 }
 
-fn legend() -> Vec<(String, String)> {
+fn shades_legend() -> Vec<(String, String)> {
     let shades = (0..10).map(|shade| {
         let name = match shade {
             0 => "nearly free",

@@ -9,7 +9,7 @@ use crate::present::page::html;
 use crate::referee::tally::ShapesRow;
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::numerals::{count, counted, number, percent};
+use hansa_sim::numerals::{format_count, format_counted, format_number, format_percent};
 
 pub const METRICS: &[Metric] = &[
     Metric::new(
@@ -18,7 +18,7 @@ pub const METRICS: &[Metric] = &[
         Family::Work,
         Unit::Share,
         Better::More,
-        |summary| summary.part::<Reservations>()?.acceptance,
+        |summary| summary.read_part::<Reservations>()?.acceptance,
     ),
     Metric::new(
         "broken_promises",
@@ -26,7 +26,7 @@ pub const METRICS: &[Metric] = &[
         Family::Failures,
         Unit::Count,
         Better::Less,
-        |summary| Some(summary.part::<Reservations>()?.broken as f64),
+        |summary| Some(summary.read_part::<Reservations>()?.broken as f64),
     ),
     Metric::new(
         "slowdown",
@@ -34,7 +34,7 @@ pub const METRICS: &[Metric] = &[
         Family::Slowdowns,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.part::<Reservations>()?.slowdown,
+        |summary| summary.read_part::<Reservations>()?.slowdown,
     ),
     Metric::new(
         "reshaped",
@@ -42,7 +42,7 @@ pub const METRICS: &[Metric] = &[
         Family::Work,
         Unit::Share,
         Better::Neither,
-        |summary| summary.part::<Reservations>()?.reshaped(),
+        |summary| summary.read_part::<Reservations>()?.reshaped(),
     ),
 ];
 
@@ -140,47 +140,57 @@ impl Reservations {
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let asked = |all: &Reservations| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0;
-    let Some(all) = summary.part::<Reservations>().filter(asked) else { return Vec::new() };
-    let share = all.acceptance.map_or("–".to_owned(), html::percent);
-    let (accepted, valid) = (count(all.accepted), count(all.accepted + all.declined));
+    let Some(all) = summary.read_part::<Reservations>().filter(asked) else { return Vec::new() };
+    let share = all.acceptance.map_or("–".to_owned(), html::unbroken_percent);
+    let (accepted, valid) = (format_count(all.accepted), format_count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));
-    let small = format!("mean; those that finished gave {} node hours back early", html::number(all.released / 3600.0));
+    let small = format!(
+        "mean; those that finished gave {} node hours back early",
+        html::unbroken_number(all.released / 3600.0)
+    );
     let mut cards = vec![
         ("Requests accepted", share, format!("{accepted} of {valid} valid ones")),
         ("Slowdown of requests", mean, small),
     ];
     if all.broken + all.moved > 0 {
-        let given = html::number(all.compensation / 3600.0);
-        let small = format!("{} moved as nodes failed; {given} node hours of compensation", count(all.moved));
-        cards.push(("Broken promises", count(all.broken), small));
+        let given = html::unbroken_number(all.compensation / 3600.0);
+        let small = format!("{} moved as nodes failed; {given} node hours of compensation", format_count(all.moved));
+        cards.push(("Broken promises", format_count(all.broken), small));
     }
     cards
 }
 
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
-    let Some(all) = summary.part::<Reservations>() else { return Vec::new() };
-    let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", percent(share)));
+    let Some(all) = summary.read_part::<Reservations>() else { return Vec::new() };
+    let share = all.acceptance.map_or(String::new(), |share| format!(" = {}", format_percent(share)));
     let others = [
         (all.invalid, "invalid"),
         (all.cancelled, "taken back"),
         (all.given_up, "given up because their input came too late"),
         (all.unanswered, "unanswered"),
     ];
-    let others: String =
-        others.iter().filter(|(many, _)| *many > 0).map(|(many, what)| format!("; {} {what}", count(*many))).collect();
-    let accepted = format!("{} of {} requests{share}{others}", count(all.accepted), count(all.accepted + all.declined));
+    let others: String = others
+        .iter()
+        .filter(|(many, _)| *many > 0)
+        .map(|(many, what)| format!("; {} {what}", format_count(*many)))
+        .collect();
+    let accepted = format!(
+        "{} of {} requests{share}{others}",
+        format_count(all.accepted),
+        format_count(all.accepted + all.declined)
+    );
     let slowdown = all.slowdown.map(|mean| ("slowdown", format!("of reserved jobs: mean {mean:.3}")));
     let suffered = all.moved + all.shortened + all.broken > 0;
     let promises = suffered.then(|| {
-        let given = number(all.compensation / 3600.0);
+        let given = format_number(all.compensation / 3600.0);
         let Reservations { moved, shortened, broken, .. } = &all;
         let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
         ("promises", told)
     });
     let shapes = all.by_shape.map(|by_shape| {
         let some = by_shape.each().into_iter().filter(|(_, requests)| *requests > 0);
-        let each: Vec<String> = some.map(|(what, requests)| format!("{} {what}", count(requests))).collect();
-        ("shapes", format!("of {}: {}", counted(by_shape.all(), "malleable request"), each.join("; ")))
+        let each: Vec<String> = some.map(|(what, requests)| format!("{} {what}", format_count(requests))).collect();
+        ("shapes", format!("of {}: {}", format_counted(by_shape.all(), "malleable request"), each.join("; ")))
     });
     [("accepted", accepted)].into_iter().chain(slowdown).chain(shapes).chain(promises).collect()
 }

@@ -52,13 +52,13 @@ impl Requests {
 }
 
 impl SubjectReport for Requests {
-    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(RequestAccount::new(tally, &self.systems, tables))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
+    fn page_section(&self, page: &Page<'_>) -> Html {
         let sites = page.tally.sites_of(&self.systems);
-        section::answers(page, &sites) + calendar::calendars(page.tally, &sites)
+        section::answers_section(page, &sites) + calendar::calendar_charts(page.tally, &sites)
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) mod tests {
     fn every_request_is_counted_once() {
         let tally = tally();
         let summary = tally.summary(1, Status::Complete, String::new());
-        let all = summary.part::<Reservations>().unwrap();
+        let all = summary.read_part::<Reservations>().unwrap();
         assert!(all.add_up());
         assert_eq!((all.submitted, all.accepted, all.declined, all.invalid), (5, 3, 1, 1));
         assert_eq!((all.finished, all.cancelled, all.unfinished), (1, 1, 1));
@@ -157,7 +157,7 @@ pub(crate) mod tests {
     #[test]
     fn the_table_has_a_row_a_request() {
         let text = table(&tally(), "reservations.csv");
-        let header = String::from_utf8(RESERVATIONS.header(&[])).unwrap();
+        let header = String::from_utf8(RESERVATIONS.header_line(&[])).unwrap();
         assert_eq!(
             text,
             format!(
@@ -210,11 +210,11 @@ pub(crate) mod tests {
         let row = "0,bob,0,600,1200,3600,1,accepted,,york,600,1800,3,2,600,1080,finished,0,,2,1";
         assert_eq!(text.lines().nth(1), Some(row));
         let summary = tally.summary(1, Status::Complete, String::new());
-        let all = summary.part::<Reservations>().unwrap();
+        let all = summary.read_part::<Reservations>().unwrap();
         let fewer = ByShape { fewer_nodes: 1, ..ByShape::default() };
         assert_eq!((all.by_shape, all.reshaped(), all.slowdown), (Some(fewer), Some(1.0), Some(2.0)));
         // Twice the shorter run time, though it ran for the longer one.
-        assert_eq!(tally.jobs[&id].stretch(), Some(2.0));
+        assert_eq!(tally.jobs[&id].stretch_factor(), Some(2.0));
         // Its row has what it asked for first.
         let job = table(&tally, "jobs.csv");
         assert_eq!(job.lines().nth(1).unwrap().split(',').collect::<Vec<_>>()[3..6], ["0", "2", "600"]);
@@ -251,7 +251,7 @@ pub(crate) mod tests {
         let ends: Vec<[&str; 3]> = rows.iter().map(|row| [row[4], row[11], row[13]]).collect();
         assert_eq!(ends, [["600", "900", "0.5"], ["600", "1500", "1.5"], ["600", "2100", "2.5"]]);
         let summary = tally.summary(1, Status::Complete, String::new());
-        let all = summary.part::<Reservations>().unwrap();
+        let all = summary.read_part::<Reservations>().unwrap();
         assert_eq!((all.released, all.slowdown), (120.0, Some(1.5)));
     }
 
@@ -298,7 +298,7 @@ pub(crate) mod tests {
             }
         }
         let summary = tally.summary(1, Status::Complete, String::new());
-        let all = summary.part::<Reservations>().unwrap();
+        let all = summary.read_part::<Reservations>().unwrap();
         assert_eq!((all.shortened, all.moved, all.finished), (1, 0, 2));
         // Of two nodes half a minute each: they were booked from 10 min to 21.5.
         assert_eq!(all.released, 2.0 * 2.0 * 30.0);

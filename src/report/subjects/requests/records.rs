@@ -3,7 +3,7 @@
 use super::tally::RequestTally;
 use crate::referee::record_table::records;
 use hansa_sim::protocol::ReserveAnswer;
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 records! { RequestTally (book), (names)
     "answered" Answered { job, ready, deadline, answer } => answered, match answer {
@@ -14,8 +14,8 @@ records! { RequestTally (book), (names)
     };
     "malleable" Malleable { job, shapes } => malleable, {
         let each: Vec<String> =
-            shapes.iter().map(|shape| format!("{} for {}", counted(shape.nodes.into(), "node"), shape.duration)).collect();
-        format!("may book request {job} in one of {}: {}", counted(shapes.len() as u64, "shape"), each.join(", "))
+            shapes.iter().map(|shape| format!("{} for {}", format_counted(shape.nodes.into(), "node"), shape.duration)).collect();
+        format!("may book request {job} in one of {}: {}", format_counted(shapes.len() as u64, "shape"), each.join(", "))
     };
     "shaped" Shaped { job, shape } => shaped, format!("chooses shape {shape} of request {job}, from 0");
     "rebooked" Rebooked { job, site, start, until, nodes as "cores" } => rebooked, format!(

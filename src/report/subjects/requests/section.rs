@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use super::{ByShape, Reservations, request};
 use crate::Tally;
 use crate::markup::{Html, cells, html};
-use crate::present::page::html::{Digits, bar, count, counted, percent, span, table};
+use crate::present::page::html::{
+    Digits, format_count, format_counted, share_bar, table_html, unbroken_percent, unbroken_span,
+};
 use crate::present::page::{Page, ROWS_MAX};
 use hansa_sim::protocol::ReserveAnswer;
 
@@ -26,8 +28,8 @@ struct AcceptedRequests {
 }
 
 /// The section; empty, if this run has no reservations.
-pub fn answers(page: &Page<'_>, here: &[usize]) -> Html {
-    let Some(all) = page.results.part::<Reservations>() else { return Html::default() };
+pub fn answers_section(page: &Page<'_>, here: &[usize]) -> Html {
+    let Some(all) = page.results.read_part::<Reservations>() else { return Html::default() };
     let tally = page.tally;
     let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
     let mut users: BTreeMap<usize, UserAnswers> = BTreeMap::new();
@@ -56,48 +58,52 @@ pub fn answers(page: &Page<'_>, here: &[usize]) -> Html {
             }
         }
     }
-    refusals(&reasons, all.submitted)
+    refusals_table(&reasons, all.submitted)
         + by_site(tally, here, &sites, all.accepted)
         + all.by_shape.map_or_else(Html::default, |requests| by_shape(&requests))
         + by_user(tally, &users)
 }
 
-fn refusals(reasons: &BTreeMap<String, u64>, submitted: u64) -> Html {
+fn refusals_table(reasons: &BTreeMap<String, u64>, submitted: u64) -> Html {
     if reasons.is_empty() {
         return html!("<p>No request was refused.</p>\n");
     }
     let share = |requests: u64| requests as f64 / submitted.max(1) as f64;
-    let rows = reasons
-        .iter()
-        .map(|(why, requests)| cells![why, count(*requests), bar(share(*requests), &percent(share(*requests)))]);
+    let rows = reasons.iter().map(|(why, requests)| {
+        cells![why, format_count(*requests), share_bar(share(*requests), &unbroken_percent(share(*requests)))]
+    });
     let columns = ["Answer", "#Requests", "Share of all requests"];
-    html!("<h3>Why requests were refused</h3>\n{}", table(&columns, rows))
+    html!("<h3>Why requests were refused</h3>\n{}", table_html(&columns, rows))
 }
 
 fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: u64) -> Html {
     if here.len() < 2 || accepted == 0 {
         return Html::default();
     }
-    let digits = Digits::of(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
+    let digits = Digits::for_numbers(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
     let row = |(name, booked): (String, &AcceptedRequests)| {
         let share = booked.requests as f64 / accepted as f64;
-        let wait = if booked.requests == 0 { "–".to_owned() } else { span(booked.wait / booked.requests as f64) };
-        let hours = digits.show(booked.node_seconds / 3600.0);
-        cells![name, count(booked.requests), hours, wait, bar(share, &percent(share))]
+        let wait =
+            if booked.requests == 0 { "–".to_owned() } else { unbroken_span(booked.wait / booked.requests as f64) };
+        let hours = digits.show_number(booked.node_seconds / 3600.0);
+        cells![name, format_count(booked.requests), hours, wait, share_bar(share, &unbroken_percent(share))]
     };
     let named = here.iter().map(|&site| (tally.sites[site].name.clone(), &sites[site]));
     let rows = named.take(ROWS_MAX).map(row);
     let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
-    html!("<h3>Accepted requests, by site</h3>\n{}{}", table(&columns, rows), more(here.len(), "site"))
+    html!("<h3>Accepted requests, by site</h3>\n{}{}", table_html(&columns, rows), more_note(here.len(), "site"))
 }
 
 fn by_shape(requests: &ByShape) -> Html {
     let row = |(what, accepted): (&str, u64)| {
         let share = accepted as f64 / requests.all().max(1) as f64;
-        cells![what, count(accepted), bar(share, &percent(share))]
+        cells![what, format_count(accepted), share_bar(share, &unbroken_percent(share))]
     };
     let columns = ["Booked", "#Accepted", "Share of accepted malleable requests"];
-    html!("<h3>Accepted malleable requests, by shape</h3>\n{}", table(&columns, requests.each().into_iter().map(row)))
+    html!(
+        "<h3>Accepted malleable requests, by shape</h3>\n{}",
+        table_html(&columns, requests.each().into_iter().map(row))
+    )
 }
 
 fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> Html {
@@ -110,21 +116,21 @@ fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> Html {
         let share = accepted as f64 / valid.max(1) as f64;
         cells![
             tally.names.actors.get(*user),
-            count(accepted + declined + invalid),
-            count(accepted),
-            count(declined),
-            count(invalid),
-            if valid == 0 { "–".into() } else { bar(share, &percent(share)) },
+            format_count(accepted + declined + invalid),
+            format_count(accepted),
+            format_count(declined),
+            format_count(invalid),
+            if valid == 0 { "–".into() } else { share_bar(share, &unbroken_percent(share)) },
         ]
     };
     let rows = users.iter().take(ROWS_MAX).map(row);
     let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted, of valid ones"];
-    html!("<h3>Requests, by user</h3>\n{}{}", table(&columns, rows), more(users.len(), "user"))
+    html!("<h3>Requests, by user</h3>\n{}{}", table_html(&columns, rows), more_note(users.len(), "user"))
 }
 
-fn more(all: usize, what: &str) -> Html {
+fn more_note(all: usize, what: &str) -> Html {
     match all.saturating_sub(ROWS_MAX) {
         0 => Html::default(),
-        rest => html!("<p>And {}.</p>\n", counted(rest as u64, &format!("more {what}"))),
+        rest => html!("<p>And {}.</p>\n", format_counted(rest as u64, &format!("more {what}"))),
     }
 }

@@ -10,7 +10,7 @@ use crate::tables::columns::OpenTable;
 use crate::tables::columns::{TableForm, number, seconds, text, whole};
 use crate::tables::csv::CsvRow;
 use crate::{Summary, Tally};
-use hansa_sim::grid::sharing::{Moves, Timed, bound_within, bounded_stretch, underutilisation};
+use hansa_sim::grid::sharing::{Moves, Timed, bound_within, bounded_stretch, measure_underutilisation};
 use hansa_sim::time::{Span, Time};
 
 pub struct Accounting<'a> {
@@ -63,10 +63,10 @@ pub const SHARING: TableForm = TableForm {
 impl<'a> Accounting<'a> {
     pub fn new(tally: &'a Tally, sites: &'a SharingSites, tables: bool) -> Accounting<'a> {
         let sums = tally.sites.iter().map(|_| SiteSums::default()).collect();
-        Accounting { tally, sites, sums, rows: tables.then(|| SHARING.header(&[])) }
+        Accounting { tally, sites, sums, rows: tables.then(|| SHARING.header_line(&[])) }
     }
 
-    fn gigabytes(&self, site: usize) -> f64 {
+    fn memory_gigabytes(&self, site: usize) -> f64 {
         self.sites.memory_kb[site] as f64 / 1e6
     }
 
@@ -98,13 +98,13 @@ impl<'a> Accounting<'a> {
         let seconds = first.zip(last).map(|(first, last)| last.since(first).micros() as f64 / 1e6);
         let rate = |of: f64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds);
         let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
-        let usage = (jobs > 0).then(|| underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
+        let usage = (jobs > 0).then(|| measure_underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
         let few = Some(&sum.counted).filter(|jobs| (1..=BOUND_MAX).contains(&jobs.len()));
         let bound = few.and_then(|jobs| bound_within(PAIRS_MAX, facts.cores, jobs));
         let counted = sum.counted.len();
         let Moves { preemptions, migrations, .. } = sum.moves;
-        let paused_gb = sum.moves.paused * self.gigabytes(site);
-        let migrated_gb = sum.moves.migrated * self.gigabytes(site);
+        let paused_gb = sum.moves.paused * self.memory_gigabytes(site);
+        let migrated_gb = sum.moves.migrated * self.memory_gigabytes(site);
         let paused = preemptions as f64;
         let moved = migrations as f64;
         SiteShared {
@@ -143,7 +143,7 @@ impl<'a> Accounting<'a> {
         let mut moves = Moves::default();
         by_site.iter().for_each(|(_, more)| moves.add(more));
         let gigabytes = |of: fn(&Moves) -> f64| {
-            by_site.iter().map(|(site, moves)| of(moves) * self.gigabytes(*site as usize)).sum::<f64>()
+            by_site.iter().map(|(site, moves)| of(moves) * self.memory_gigabytes(*site as usize)).sum::<f64>()
         };
         let needs = timed.need;
         let mut line = SHARING.row(text);
@@ -183,16 +183,16 @@ impl Account for Accounting<'_> {
     }
 
     /// Its moves and its use of nodes belong to those of the site.
-    fn uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
+    fn add_uncounted(&mut self, row: &JobRow, ready: &[Option<Time>]) {
         self.job(row, ready);
     }
 
-    fn tables(&mut self) -> Vec<OpenTable<'_>> {
+    fn open_tables(&mut self) -> Vec<OpenTable<'_>> {
         self.rows.as_mut().map(|rows| (SHARING.file, rows)).into_iter().collect()
     }
 
     fn close(&mut self, summary: &mut Summary) {
-        summary.put(&Sharing { sites: self.sites() });
+        summary.put_part(&Sharing { sites: self.sites() });
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
             let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
             tally.add(&Entry { stamp, actor, record }).unwrap();
         }
-        let sharing = tally.summary(1, Status::Complete, String::new()).part::<Sharing>().unwrap();
+        let sharing = tally.summary(1, Status::Complete, String::new()).read_part::<Sharing>().unwrap();
         let site = &sharing.sites[0];
         assert_eq!((site.jobs, site.preemptions, site.paused_gb, site.preemptions_per_job), (0, 1, 6.0, None));
     }
@@ -265,7 +265,7 @@ mod tests {
             add(81, YORK, Record::Finished { task });
             add(81, ROUTER, Record::Completed { job: task.job, value: None });
         }
-        let sharing = tally.summary(1, Status::Complete, String::new()).part::<Sharing>().unwrap();
+        let sharing = tally.summary(1, Status::Complete, String::new()).read_part::<Sharing>().unwrap();
         assert_eq!(sharing.sites[0].max_stretch, Some(81.0 / 60.0));
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::metric::{Better, Family, Metric, Unit};
 use crate::{Summary, SummaryPart};
-use hansa_sim::settings::counted;
+use hansa_sim::settings::format_counted;
 
 pub const METRICS: &[Metric] = &[
     Metric::new(
@@ -13,7 +13,7 @@ pub const METRICS: &[Metric] = &[
         Family::Fairness,
         Unit::Ratio,
         Better::Less,
-        |summary| summary.part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
+        |summary| summary.read_part::<Sharing>()?.over(|site| site.max_stretch, f64::max),
     ),
     Metric::new(
         "preemptions",
@@ -21,7 +21,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Count,
         Better::Less,
-        |summary| summary.part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
+        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.preemptions as f64), |a, b| a + b),
     ),
     Metric::new(
         "migrations",
@@ -29,7 +29,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Count,
         Better::Less,
-        |summary| summary.part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
+        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.migrations as f64), |a, b| a + b),
     ),
     Metric::new(
         "moved_gb",
@@ -37,7 +37,7 @@ pub const METRICS: &[Metric] = &[
         Family::Costs,
         Unit::Gigabytes,
         Better::Less,
-        |summary| summary.part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
+        |summary| summary.read_part::<Sharing>()?.over(|site| Some(site.paused_gb + site.migrated_gb), |a, b| a + b),
     ),
 ];
 
@@ -88,7 +88,7 @@ impl Sharing {
 }
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
-    let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
+    let Some(sharing) = summary.read_part::<Sharing>() else { return Vec::new() };
     let shared = sharing.sites.iter().filter(|site| site.shared && site.jobs > 0);
     shared
         .take(3)
@@ -97,8 +97,8 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
             let words = format!(
                 "at {}, mean {mean:.2}; {}, {}",
                 site.name,
-                counted(site.preemptions, "pause"),
-                counted(site.migrations, "move")
+                format_counted(site.preemptions, "pause"),
+                format_counted(site.migrations, "move")
             );
             Some(("Largest stretch", format!("{max:.2}"), words))
         })
@@ -108,7 +108,7 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     /// Pauses and moves of each job from which on they are worth a remark.
     const MANY: f64 = 20.0;
-    let Some(sharing) = summary.part::<Sharing>() else { return Vec::new() };
+    let Some(sharing) = summary.read_part::<Sharing>() else { return Vec::new() };
     let line = |site: &SiteShared| {
         let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
         let bound = match site.bound {
@@ -117,7 +117,11 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
         };
         let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
         let moves = match site.shared {
-            true => format!("; {}, {}", counted(site.preemptions, "preemption"), counted(site.migrations, "migration")),
+            true => format!(
+                "; {}, {}",
+                format_counted(site.preemptions, "preemption"),
+                format_counted(site.migrations, "migration")
+            ),
             false => String::new(),
         };
         Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))

@@ -59,11 +59,11 @@ impl SharingSites {
 }
 
 impl SubjectReport for SharingSites {
-    fn account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
+    fn open_account<'a>(&'a self, tally: &'a Tally, tables: bool) -> Box<dyn Account + 'a> {
         Box::new(Accounting::new(tally, self, tables))
     }
 
-    fn section(&self, page: &Page<'_>) -> Html {
-        section::sharing(self, page)
+    fn page_section(&self, page: &Page<'_>) -> Html {
+        section::sharing_section(self, page)
     }
 }

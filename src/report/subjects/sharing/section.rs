@@ -9,9 +9,11 @@ use crate::axes::Axis;
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
 use crate::present::page::chart::{
-    BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, across, plot_area, time_axis,
+    BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, TOP, WIDTH, plot_area, time_axis, x_across,
 };
-use crate::present::page::html::{Digits, at, count, counted, number, short, table};
+use crate::present::page::html::{
+    Digits, format_coord, format_count, format_counted, shorten_text, table_html, unbroken_number,
+};
 use crate::present::page::stacks::{STEPS, Strips};
 use crate::present::page::{CHART, LONG, PARTS, Page};
 use hansa_sim::grid::sharing::bounded_stretch;
@@ -22,18 +24,18 @@ const SITES_MAX: usize = 40;
 /// Sites whose nodes are drawn.
 const DRAWN_MAX: usize = 6;
 
-pub fn sharing(known: &SharingSites, page: &Page<'_>) -> Html {
-    let Some(sharing) = page.results.part::<Sharing>() else { return Html::default() };
+pub fn sharing_section(known: &SharingSites, page: &Page<'_>) -> Html {
+    let Some(sharing) = page.results.read_part::<Sharing>() else { return Html::default() };
     let tally = page.tally;
     let sites: Vec<usize> = tally.sites_of(&known.systems);
     let shared: Vec<usize> = sites.iter().copied().filter(|site| tally.sites[*site].is_shared).collect();
     let table = side_by_side(&sharing);
     let (first, last) = if sharing.sites.len() > LONG { (Html::default(), table) } else { (table, Html::default()) };
     let mut html = first;
-    html += yields(page, &shared);
-    html += stretches(page, known, &sites);
+    html += yields_chart(page, &shared);
+    html += stretches_chart(page, known, &sites);
     for &site in shared.iter().take(DRAWN_MAX) {
-        html += nodes(page, site);
+        html += nodes_chart(page, site);
     }
     if shared.len() > DRAWN_MAX {
         html += html!("<p>The nodes of the other {} sites are not drawn.</p>\n", shared.len() - DRAWN_MAX);
@@ -48,7 +50,7 @@ fn side_by_side(sharing: &Sharing) -> Html {
         cells![
             &site.name,
             html!("<code>{}</code>", &site.scheduler),
-            count(site.jobs),
+            format_count(site.jobs),
             or_none(site.mean_stretch, two),
             or_none(site.max_stretch, two),
             or_none(site.bound.map(|bound| bound.1), two),
@@ -56,18 +58,18 @@ fn side_by_side(sharing: &Sharing) -> Html {
         ]
     };
     let columns = ["Site", "Scheduler", "#Jobs that ended", "#Mean stretch", "#Largest", "#Bound", "#Underutilisation"];
-    let volumes = Digits::of(sharing.sites.iter().flat_map(|site| [site.paused_gb, site.migrated_gb]));
+    let volumes = Digits::for_numbers(sharing.sites.iter().flat_map(|site| [site.paused_gb, site.migrated_gb]));
     let moves = |site: &SiteShared| {
         cells![
             &site.name,
-            count(site.preemptions),
+            format_count(site.preemptions),
             or_none(site.preemptions_per_hour, two),
             or_none(site.preemptions_per_job, two),
-            volumes.show(site.paused_gb),
-            count(site.migrations),
+            volumes.show_number(site.paused_gb),
+            format_count(site.migrations),
             or_none(site.migrations_per_hour, two),
             or_none(site.migrations_per_job, two),
-            volumes.show(site.migrated_gb),
+            volumes.show_number(site.migrated_gb),
         ]
     };
     let moves_columns =
@@ -84,28 +86,28 @@ fn side_by_side(sharing: &Sharing) -> Html {
                 a share of what they did.</p>\n"
     );
     let sites = || sharing.sites.iter().take(SITES_MAX);
-    let moved = table(&moves_columns, sites().filter(|site| site.shared).map(moves));
-    table(&columns, sites().map(row)) + rest + note + moved
+    let moved = table_html(&moves_columns, sites().filter(|site| site.shared).map(moves));
+    table_html(&columns, sites().map(row)) + rest + note + moved
 }
 
 /// Mean yield of the jobs on nodes.
-fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
+fn yields_chart(page: &Page<'_>, shared: &[usize]) -> Html {
     let tally = page.tally;
     let window = page.window;
     let groups = shared.len().min(COLOURS);
     let empty = || vec![Levels::new(window, PARTS); groups];
     let mut given = empty();
     let mut there = empty();
-    for (group, stint) in stints(tally, shared) {
+    for (group, stint) in job_stints(tally, shared) {
         given[group.min(groups - 1)].add(stint.0, stint.1, stint.2);
         there[group.min(groups - 1)].add(stint.0, stint.1, 1.0);
     }
     let scale = Scale::new(1.08, CHART);
     let mut body = scale.axis("mean yield");
     for (group, (given, there)) in given.iter().zip(&there).enumerate() {
-        let given = given.means();
-        let there = there.means();
-        let x = |part: usize| across(part as f64 / PARTS as f64);
+        let given = given.part_means();
+        let there = there.part_means();
+        let x = |part: usize| x_across(part as f64 / PARTS as f64);
         let mut path = String::new();
         let mut is_drawn = false;
         for part in 0..PARTS {
@@ -113,14 +115,14 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
                 is_drawn = false;
                 continue;
             }
-            let y = at(scale.y(given[part] / there[part]));
-            let begin = if is_drawn { format!("V{y}") } else { format!("M{} {y}", at(x(part))) };
-            let _ = write!(path, "{begin}H{}", at(x(part + 1)));
+            let y = format_coord(scale.y(given[part] / there[part]));
+            let begin = if is_drawn { format!("V{y}") } else { format!("M{} {y}", format_coord(x(part))) };
+            let _ = write!(path, "{begin}H{}", format_coord(x(part + 1)));
             is_drawn = true;
         }
         let yields = given.iter().zip(&there).map(|(given, there)| match *there <= 1e-9 {
             true => String::new(),
-            false => number(given / there),
+            false => unbroken_number(given / there),
         });
         let yields = yields.collect::<Vec<_>>().join(";");
         body += html!("<path class=\"line l{group}\" data-v=\"{yields}\" d=\"{path}\"/>\n", group, yields, path);
@@ -133,7 +135,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
         note: format!(
             "Each of the {PARTS} steps is a mean over jobs and time. Jobs that are paused or waiting do not count."
         ),
-        legend: legend(tally, shared),
+        legend: sites_legend(tally, shared),
         height: CHART,
         body,
     }
@@ -141,7 +143,7 @@ fn yields(page: &Page<'_>, shared: &[usize]) -> Html {
 }
 
 /// Stints of each job at these sites, with its share.
-fn stints<'a>(
+fn job_stints<'a>(
     tally: &'a Tally,
     sites: &'a [usize],
 ) -> impl Iterator<Item = (usize, (hansa_sim::time::Time, hansa_sim::time::Time, f64))> + 'a {
@@ -154,11 +156,11 @@ fn stints<'a>(
     })
 }
 
-fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
+fn sites_legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
     let groups = sites.len().min(COLOURS);
     let name = |at: usize| match at + 1 == groups && sites.len() > groups {
         true => format!("{} other sites", sites.len() - groups + 1),
-        false => short(&tally.sites[sites[at]].name, 40),
+        false => shorten_text(&tally.sites[sites[at]].name, 40),
     };
     (0..groups).map(|at| (format!("f{at}"), name(at))).collect()
 }
@@ -167,7 +169,7 @@ fn legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
 const DOTS_MAX: usize = 4_000;
 
 /// Work and stretch of each job as a dot, on logarithmic scales.
-fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
+fn stretches_chart(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
     let tally = page.tally;
     let groups = sites.len().min(COLOURS);
     let mut dots: Vec<(usize, f64, f64)> = Vec::new();
@@ -189,19 +191,19 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
     let largest = dots.iter().map(|dot| dot.2).fold(2.0, f64::max);
     let stretches = Axis { from: 1.0, to: math::pow(largest, 1.05), step: None };
     // Most stretches are small, so lines at powers of ten alone would be too few.
-    let lines = stretches.numbers().into_iter().flat_map(|power| [1.0, 2.0, 5.0].map(|times| times * power));
-    let lines = lines.filter(|line| *line <= stretches.to).map(|line| (stretches.share(line), number(line)));
+    let lines = stretches.tick_numbers().into_iter().flat_map(|power| [1.0, 2.0, 5.0].map(|times| times * power));
+    let lines = lines.filter(|line| *line <= stretches.to).map(|line| (stretches.share(line), unbroken_number(line)));
     let area = plot_area(CHART - BOTTOM);
     let mut body = area.vertical_axis(&lines.collect::<Vec<_>>(), "stretch");
     body += html!(
         "<g class=\"axis\">{}{}{}</g>\n",
-        area.ticks(&works.ticks(number)),
-        area.base(),
+        area.draw_ticks(&works.tick_labels(unbroken_number)),
+        area.draw_base(),
         area.name_below("work of the job, node seconds")
     );
     for (group, work, stretch) in dots.iter().step_by(every) {
-        let x = at(area.x(works.share(*work)));
-        let y = at(area.y(stretches.share(*stretch)));
+        let x = format_coord(area.x(works.share(*work)));
+        let y = format_coord(area.y(stretches.share(*stretch)));
         body += html!("<circle class=\"f{group}\" cx=\"{x}\" cy=\"{y}\" r=\"2.5\"/>\n", group, x, y);
     }
     let all = if every == 1 { "One dot per job".to_owned() } else { format!("One dot per {every} jobs") };
@@ -210,7 +212,7 @@ fn stretches(page: &Page<'_>, known: &SharingSites, sites: &[usize]) -> Html {
         title: "Stretch of jobs by their work",
         desc: "One dot per job: to the right the more work, upwards the larger the stretch.".to_owned(),
         note: format!("{all}. Both axes are logarithmic."),
-        legend: legend(tally, sites),
+        legend: sites_legend(tally, sites),
         height: CHART,
         body,
     }
@@ -221,29 +223,29 @@ const STRIPS_MAX: u32 = 32;
 const STRIP: f64 = 16.0;
 
 /// The nodes of a site, one below the other.
-fn nodes(page: &Page<'_>, site: usize) -> Html {
+fn nodes_chart(page: &Page<'_>, site: usize) -> Html {
     let facts = &page.tally.sites[site];
     let strips = Strips::new(facts.cores, STRIPS_MAX, TOP, STRIP);
     let height = TOP + STRIP * f64::from(strips.count()) + BOTTOM;
-    let mut body = strips.svg(page.tally, page.window, site);
+    let mut body = strips.shares_svg(page.tally, page.window, site);
     for strip in 0..strips.count() {
         let (first, last) = strips.nodes(strip);
         let name = if first == last { first.to_string() } else { format!("{first}-{last}") };
-        let bottom = strips.bottom(strip);
+        let bottom = strips.strip_bottom(strip);
         body += html!(
             "<g class=\"axis\"><path d=\"M{LEFT} {0}H{1}\"/><text x=\"{2}\" y=\"{3}\" \
              text-anchor=\"end\">{name}</text></g>\n",
-            at(bottom),
+            format_coord(bottom),
             WIDTH - RIGHT,
             LEFT - 7.0,
-            at(bottom - 3.0),
+            format_coord(bottom - 3.0),
             [LEFT, name]
         );
     }
     body += time_axis(page.window, height - BOTTOM);
     let together = match strips.nodes_each() {
         1 => String::new(),
-        nodes => format!(" A row is {} together.", counted(nodes.into(), "node")),
+        nodes => format!(" A row is {} together.", format_counted(nodes.into(), "node")),
     };
     Figure {
         id: &format!("stacks-{site}"),

@@ -24,7 +24,7 @@ impl SharingTally {
         let site = book.holds(*task, by.actor, cores)?;
         let row = book.given(*task, site)?;
         let suspended = row.stints.as_deref_mut().filter(|stints| stints.since().is_none());
-        suspended.ok_or(Inconsistent::NotSuspended(*task))?.enter(by.now);
+        suspended.ok_or(Inconsistent::NotSuspended(*task))?.enter_nodes(by.now);
         (row.site, row.cores) = (Some(site), cores.clone());
         Ok(None)
     }
@@ -42,7 +42,7 @@ impl SharingTally {
         match row.start.filter(|_| row.end.is_none()) {
             _ if !(0.0..=1.0).contains(share) => return Err(Inconsistent::NoShare(*task)),
             None => return Err(Inconsistent::NotRunning(*task)),
-            Some(start) => Stints::of(&mut row.stints, start).share(by.now, &row.cores, *share),
+            Some(start) => Stints::of(&mut row.stints, start).set_share(by.now, &row.cores, *share),
         }
         Ok(None)
     }
@@ -51,7 +51,7 @@ impl SharingTally {
         let site = book.holds(*task, by.actor, cores)?;
         let row = book.given(*task, site)?;
         let since = row.on_cores_since().filter(|_| row.end.is_none()).ok_or(Inconsistent::NotRunning(*task))?;
-        Stints::of(&mut row.stints, since).stack(cores);
+        Stints::of(&mut row.stints, since).add_layer(cores);
         Ok(None)
     }
 

@@ -19,6 +19,6 @@ fn queues_are_measured_by_the_same_formula() {
          name = \"alice\"\n[[workload]]\nsource = \"table\"\n{}",
         jobs.concat()
     ));
-    let schedule: Schedule = summary.part().unwrap();
+    let schedule: Schedule = summary.read_part().unwrap();
     assert!((schedule.underutilisation.unwrap() - 0.790_323).abs() < 1e-6, "{:?}", schedule.underutilisation);
 }

@@ -12,7 +12,7 @@ use hansa_sim::grid::{
 use hansa_sim::kernel::{ActorId, Entry, judge};
 use hansa_sim::protocol::Record;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, build, load};
+use hansa_sim::topology::{Roster, build_actors, read_topology};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 100 }))]
@@ -35,7 +35,7 @@ proptest! {
             if linked { links } else { "" }
         );
         let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let mut topology = load("grid.toml", &[], &mut read).unwrap().topology;
+        let mut topology = read_topology("grid.toml", &[], &mut read).unwrap().topology;
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let mtbf = Span::from_secs(mtbf);
         let mttr = Span::from_secs(20);
@@ -48,9 +48,9 @@ proptest! {
         let checkpoint = (every > 0).then_some(saves);
         topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
 
-        let roster = Roster::of(&topology);
-        let actors = build(&topology, &roster.all()).unwrap();
-        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+        let roster = Roster::of_topology(&topology);
+        let actors = build_actors(&topology, &roster.all()).unwrap();
+        let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
         let names = Names::of(&topology);
         let mut tally = Tally::new(&topology, &names);
         for entry in &log {
@@ -106,10 +106,10 @@ fn plans_reuse_the_time_of_abandoned_workflows() {
              [[workload.job]]\narrive = \"20 s\"\ntasks = [{{ runtime = \"90 s\", cores = 1 }}]\n"
         );
         let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let topology = load("grid.toml", &[], &mut read).unwrap().topology;
-        let roster = Roster::of(&topology);
-        let actors = build(&topology, &roster.all()).unwrap();
-        let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+        let topology = read_topology("grid.toml", &[], &mut read).unwrap().topology;
+        let roster = Roster::of_topology(&topology);
+        let actors = build_actors(&topology, &roster.all()).unwrap();
+        let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
         let ends = log.iter().filter_map(|entry| match entry.record {
             Record::Removed { job } | Record::Completed { job, .. } => Some((job.0, entry.stamp.time.seconds())),
             _ => None,

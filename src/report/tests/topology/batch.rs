@@ -4,8 +4,8 @@ use super::*;
 use hansa_sim::grid::Needs;
 use hansa_sim::systems::batch::Batch;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{BuildError, Roster, build};
-use hansa_sim::workload::raise::utilisation;
+use hansa_sim::topology::{BuildError, Roster, build_actors};
+use hansa_sim::workload::raise::log_utilisation;
 use hansa_sim::workload::rigids::Rigids;
 use hansa_sim::workload::{Numbering, Platform, Source, WorkloadError};
 
@@ -84,11 +84,11 @@ fn a_log_is_read_and_its_errors_are_kept() {
     let text = topology.to_toml();
     let resolved = load_text(&text, &[]).unwrap();
     assert_eq!((resolved.jobs(), resolved.hash()), (2, topology.hash()));
-    let Err(BuildError::Workload { error, .. }) = build(&resolved, &Roster::of(&resolved).all()) else {
+    let Err(BuildError::Workload { error, .. }) = build_actors(&resolved, &Roster::of_topology(&resolved).all()) else {
         panic!("no log")
     };
     assert_eq!(error.to_string(), "its jobs are not available: cannot read log.swf: there is no such file");
-    assert_eq!(build(&topology, &Roster::of(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
+    assert_eq!(build_actors(&topology, &Roster::of_topology(&topology).all()).map(|cast| cast.len()).unwrap(), 3);
 
     let changed: &[(&str, &[u8])] = &[("grid.toml", text.as_bytes()), ("log.swf", b"1 2 3")];
     assert!(load_files(changed, &[]).unwrap_err().to_string().contains("log.swf has changed"));
@@ -193,7 +193,7 @@ fn needs(topology: &Topology) -> Vec<Option<(u32, f64, f64)>> {
     let source = &topology.workloads[0].source;
     let jobs = source.jobs(&Default::default(), Default::default(), &mut Default::default()).unwrap();
     let shape = |(place, job): (usize, &hansa_sim::grid::Job)| {
-        let Needs { cpu, memory } = source.job_source().needs(place)?;
+        let Needs { cpu, memory } = source.job_source().job_needs(place)?;
         Some((job.tasks[0].cores, cpu, memory))
     };
     jobs.iter().enumerate().map(shape).collect()
@@ -213,7 +213,7 @@ fn a_node_of_two_processors_counts_as_two_in_a_load() {
     };
     for (target, share) in [("0.16667", 0.16667), ("0.33333", 0.33333), ("0.5", 0.5)] {
         let topology = load(&format!("workload.0.utilisation={target}")).unwrap();
-        let used = utilisation(&rigids(&topology).content.weighed(u32::MAX), 12);
+        let used = log_utilisation(&rigids(&topology).content.weighed(u32::MAX), 12);
         assert!((used - share).abs() < 0.01 * share, "{used} for {target}");
     }
     let refused = load("workload.0.utilisation=0.9").unwrap_err().to_string();

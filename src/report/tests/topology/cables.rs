@@ -7,7 +7,7 @@ use hansa_sim::network::{Duplex, Efficiency, LinkId, Mode};
 use hansa_sim::protocol::Record;
 use hansa_sim::time::{Stamp, Time};
 use hansa_sim::topology::simgrid;
-use hansa_sim::topology::{Payload, link_names, paths};
+use hansa_sim::topology::{Payload, link_names, network_paths};
 
 /// Three sites around a switch.
 pub(super) const STAR: &str = r#"name = "star"
@@ -52,7 +52,7 @@ tasks = [{ runtime = "1 min", cores = 1 }]
 #[test]
 fn a_full_duplex_cable_is_two_links_and_a_half_duplex_one_is_one() {
     let topology = load_text(STAR, &[]).unwrap();
-    let paths = paths(&topology);
+    let paths = network_paths(&topology);
     assert_eq!(link_names(&topology), ["a york → lab", "a lab → york", "b", "c leeds → lab", "c lab → leeds"]);
     let route = |from, to| paths.route(from, to).iter().map(|link| link.0).collect::<Vec<_>>();
     assert_eq!((route(0, 1), route(1, 0)), (vec![0, 2], vec![2, 1]));
@@ -101,7 +101,7 @@ fn ways(links: &[(&str, &str, &str, u32)]) -> Vec<String> {
     text.push_str(&STAR[STAR.find("[[user]]").unwrap()..]);
     let topology = load_text(&text, &[]).unwrap_or_else(|diagnostics| panic!("{diagnostics}\n{text}"));
     let names = link_names(&topology);
-    paths(&topology).route(0, 1).iter().map(|link: &LinkId| names[link.index()].clone()).collect()
+    network_paths(&topology).route(0, 1).iter().map(|link: &LinkId| names[link.index()].clone()).collect()
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn too_many_sites_for_links_are_one_fault() {
 #[test]
 fn a_converted_simgrid_platform_is_a_topology() {
     let platform = include_str!("small-platform.xml");
-    let converted = simgrid::convert("small", platform).unwrap();
+    let converted = simgrid::convert_platform("small", platform).unwrap();
     let topology = load_text(&converted.toml, &[]).unwrap_or_else(|told| panic!("{told}\n{}", converted.toml));
     let cables = topology.cables.as_ref().unwrap();
     assert_eq!(cables.routes.len(), topology.sites.len() * (topology.sites.len() - 1));
@@ -220,7 +220,7 @@ fn hosts_from_simgrid_do_not_take_names_of_the_run() {
     let route = |(from, to)| format!("<route src=\"{from}\" dst=\"{to}\"><link_ctn id=\"l\"/></route>");
     let routes: String = ways.map(route).collect();
     let platform = format!("<platform><zone id=\"z\" routing=\"Full\">{hosts}{link}{routes}</zone></platform>");
-    let toml = simgrid::convert("small", &platform).unwrap().toml;
+    let toml = simgrid::convert_platform("small", &platform).unwrap().toml;
     let topology = load_text(&toml, &[]).unwrap_or_else(|told| panic!("{told}\n{toml}"));
     let sites: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
     assert_eq!(sites, ["router-2", "network-2", "dispatcher-2", "meta-scheduler-2", "user-2", "york"]);
@@ -232,8 +232,8 @@ fn data_that_would_take_forever_is_refused() {
     let text = STAR.replace("tasks = [{ runtime = \"1 min\", cores = 1 }]\n", jobs);
     let told = |settings: &[&str]| {
         let topology = load_text(&text, settings).unwrap();
-        let all = hansa_sim::topology::Roster::of(&topology).all();
-        hansa_sim::topology::build(&topology, &all).err().map(|error| error.to_string())
+        let all = hansa_sim::topology::Roster::of_topology(&topology).all();
+        hansa_sim::topology::build_actors(&topology, &all).err().map(|error| error.to_string())
     };
     assert_eq!(told(&[]), None);
     let loaded = load_files(&[("grid.toml", text.as_bytes())], &["link.b.capacity=\"1 kbps\""]).unwrap();
@@ -276,8 +276,8 @@ edges = [[0, 2, 10000000], [1, 2, 3000000]]
 
 /// Log of a run, with seconds, and its table of transfers.
 fn told(topology: &Topology) -> (Vec<String>, String) {
-    let roster = hansa_sim::topology::Roster::of(topology);
-    let actors = hansa_sim::topology::build(topology, &roster.all()).unwrap();
+    let roster = hansa_sim::topology::Roster::of_topology(topology);
+    let actors = hansa_sim::topology::build_actors(topology, &roster.all()).unwrap();
     let mut place = Place::new(actors, roster.latencies.clone());
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     let log = place.take_log();

@@ -256,13 +256,14 @@ fn of_files() {
         ];
         tell(&mut page, title, &load_files(&files, &[]).expect_err(title));
     }
-    let reasons = load("there/is/none.toml", &[], &mut |_| Err("there is no such file".to_owned())).unwrap_err();
+    let reasons =
+        read_topology("there/is/none.toml", &[], &mut |_| Err("there is no such file".to_owned())).unwrap_err();
     tell(&mut page, "no file", &reasons);
-    let large = load("large.toml", &[], &mut |_| Ok(vec![b'#'; (64 << 20) + 1])).unwrap_err();
+    let large = read_topology("large.toml", &[], &mut |_| Ok(vec![b'#'; (64 << 20) + 1])).unwrap_err();
     tell(&mut page, "a file that is too large", &large);
     let mut log = b";\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1\n".repeat(1 << 21);
     log.truncate((64 << 20) + 7);
-    let large = load("large.txt", &[], &mut |_| Ok(log.clone())).unwrap_err();
+    let large = read_topology("large.txt", &[], &mut |_| Ok(log.clone())).unwrap_err();
     tell(&mut page, "a log that is too large", &large);
     golden("files.txt", &page);
 }
@@ -373,7 +374,7 @@ fn of_log(log: &str, keys: &str) -> Vec<String> {
         "grid.toml" => Ok(text.clone().into_bytes()),
         _ => Ok(log.as_bytes().to_vec()),
     };
-    let diagnostics = load("grid.toml", &[], &mut read).map(|_| ()).unwrap_err();
+    let diagnostics = read_topology("grid.toml", &[], &mut read).map(|_| ()).unwrap_err();
     diagnostics.to_string().split("\n\n").map(str::to_owned).collect()
 }
 

@@ -7,7 +7,7 @@ use hansa_sim::kernel::{Breach, Place};
 use hansa_sim::protocol::Record;
 use hansa_sim::systems::{self, SystemRow, managers, provisioning};
 use hansa_sim::time::Stamp;
-use hansa_sim::topology::{Roster, build};
+use hansa_sim::topology::{Roster, build_actors};
 
 /// A grid of one site, whose jobs take all of it.
 fn grid(row: &SystemRow, site: &str, user: &str, jobs: usize, task: &str) -> String {
@@ -22,8 +22,8 @@ fn grid(row: &SystemRow, site: &str, user: &str, jobs: usize, task: &str) -> Str
 /// Number of jobs that end, and the breach that stops the run.
 fn run(text: &str) -> (usize, Option<Breach>) {
     let topology = load_text(text, &[]).unwrap_or_else(|faults| panic!("{text}: {faults}"));
-    let roster = Roster::of(&topology);
-    let mut place = Place::new(build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
+    let roster = Roster::of_topology(&topology);
+    let mut place = Place::new(build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
     let stop = place.run_before(Stamp::NEVER, usize::MAX).err();
     let ended = place.take_log().iter().filter(|entry| matches!(entry.record, Record::Finished { .. })).count();
     (ended, stop)
@@ -31,7 +31,7 @@ fn run(text: &str) -> (usize, Option<Breach>) {
 
 /// Schedulers of a system, without external ones.
 fn schedulers(row: &SystemRow) -> Vec<&'static str> {
-    let outside = |name: &str| managers::tongue(name).is_some();
+    let outside = |name: &str| managers::program_protocol(name).is_some();
     let own = (row.schedulers)().into_iter();
     let others = managers::ALL.iter().filter(|_| row.traits.takes_managers).flat_map(|kind| (kind.names)());
     own.chain(others).map(|named| named.name).filter(|name| !outside(name)).collect()
@@ -76,7 +76,7 @@ fn runs_that_reach_the_end_of_time_report_it() {
 
 #[test]
 fn negotiating_users_reach_the_end_of_time_as_well() {
-    let row = systems::find("provisioning").unwrap();
+    let row = systems::find_system("provisioning").unwrap();
     for strategy in provisioning::strategy::ALL.iter().step_by(STEP) {
         let legs = if strategy.has_legs { "legs = [\"york\"]" } else { "" };
         let ahead = if strategy.has_ahead { "ahead = \"30 d\"" } else { "" };

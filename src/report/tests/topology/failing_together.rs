@@ -12,7 +12,7 @@ use hansa_sim::kernel::{ActorId, Entry, judge};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build};
+use hansa_sim::topology::{Roster, Topology, build_actors};
 
 /// York and bath are shared, leeds has reservations only.
 const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
@@ -128,7 +128,7 @@ impl Story {
 
     /// True if jobs of a site are only counted, and may be moved.
     fn counts(&self, site: usize) -> bool {
-        self.policy(site).is_some_and(|name| queue::find(name).unwrap().counts() || self.bargained.is_some())
+        self.policy(site).is_some_and(|name| queue::find_policy(name).unwrap().counts() || self.bargained.is_some())
     }
 
     /// True if a job is useless without its siblings at other sites at the same time.
@@ -145,7 +145,7 @@ impl Story {
         }
         let mut calendar = Calendar::new(SITES[0].1);
         let meant = self.reserved.iter().map(|&(from, lasts, first, count)| {
-            let nodes = NodeSet::run(first, (first + count - 1).min(SITES[0].1 - 1));
+            let nodes = NodeSet::from_run(first, (first + count - 1).min(SITES[0].1 - 1));
             (second(from), second(from + lasts), nodes)
         });
         meant.filter(|(from, until, nodes)| calendar.insert(*from, *until, nodes).is_ok()).collect()
@@ -337,9 +337,9 @@ fn second(second: u64) -> Time {
 }
 
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let actors = build(topology, &roster.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
+    let roster = Roster::of_topology(topology);
+    let actors = build_actors(topology, &roster.all()).unwrap();
+    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// A task on nodes of a site, with start and end, and true if it was lost then.
@@ -413,13 +413,13 @@ fn outages(mut outages: Outages, end: Time) -> Vec<(Time, Time, u32)> {
 /// nodes have identities, nothing runs on reserved nodes either.
 fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &[Stint]) -> Result<(), TestCaseError> {
     let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     for (number, (name, nodes)) in SITES.iter().enumerate() {
         let site = roster.names.iter().position(|other| other == name).expect("it is in the plan");
         let here = || all.iter().filter(|stint| stint.site.index() == site);
         let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, end));
         for Stint { task, nodes, from, to, lost, .. } in here() {
-            let fails = down.iter().filter(|(_, _, node)| nodes.contains(&NodeSet::run(*node, *node)));
+            let fails = down.iter().filter(|(_, _, node)| nodes.contains(&NodeSet::from_run(*node, *node)));
             let fails: Vec<Time> = fails.map(|(at, ..)| *at).filter(|at| from < at && at <= to).collect();
             prop_assert!(fails.iter().all(|at| at == to), "{} is on {} up to {}", task, nodes, to);
             let may_be_lost = !fails.is_empty() || story.is_leg(task.job);
@@ -427,7 +427,7 @@ fn check_nodes(story: &Story, topology: &Topology, log: &[Entry<Record>], all: &
         }
         let mut calendar = Calendar::new(*nodes);
         for (from, to, node) in down {
-            prop_assert_eq!(calendar.insert(from, to, &NodeSet::run(node, node)), Ok(()));
+            prop_assert_eq!(calendar.insert(from, to, &NodeSet::from_run(node, node)), Ok(()));
         }
         for Stint { task, nodes, from, to, .. } in here().filter(|stint| stint.from < stint.to) {
             let free = calendar.insert(*from, *to, nodes);
@@ -517,10 +517,12 @@ fn check_promises(
         // Without other waits, it is late only as long as a node of it is down.
         let waits = story.has_links && request(&task.job).7 > 0;
         let (Some((_, start, ..)), false, true) = (promise, waits, *is_first) else { continue };
-        let number = SITES.iter().position(|(name, _)| Roster::of(topology).names[site.index()] == *name).unwrap();
+        let number =
+            SITES.iter().position(|(name, _)| Roster::of_topology(topology).names[site.index()] == *name).unwrap();
         if start < from && !(story.counts(number) && story.fails) {
             let down = topology.failing().site(number).map_or_else(Vec::new, |fails| outages(fails.outages, *from));
-            let is_back = |&(_, up, node): &(Time, Time, u32)| up == *from && nodes.contains(&NodeSet::run(node, node));
+            let is_back =
+                |&(_, up, node): &(Time, Time, u32)| up == *from && nodes.contains(&NodeSet::from_run(node, node));
             prop_assert!(down.iter().any(is_back), "{} is late at {}", task, from);
         }
     }

@@ -37,7 +37,7 @@ fn with(failures: &str) -> Result<Topology, String> {
 fn a_trace_with_many_names_is_read_once() {
     let text = GRID.replace('#', &"[[failure]]\nsite = \"york\"\ntrace = \"trace.csv\"\n".repeat(3));
     let mut read = Vec::new();
-    let Loaded { topology, inputs, .. } = load("grid.toml", &[], &mut |path| {
+    let Loaded { topology, inputs, .. } = read_topology("grid.toml", &[], &mut |path| {
         read.push(path.to_owned());
         Ok(if path == "grid.toml" { text.clone().into_bytes() } else { b"component,down,up\na,10,20\n".to_vec() })
     })
@@ -92,7 +92,7 @@ fn each_table_and_node_fails_independently() {
     };
     let alone = outages(drawn);
     let of = |changes: &[hansa_sim::grid::Change], node: u32| -> Vec<(Time, bool)> {
-        let its = changes.iter().filter(|change| change.nodes.contains(&NodeSet::run(node, node)));
+        let its = changes.iter().filter(|change| change.nodes.contains(&NodeSet::from_run(node, node)));
         its.map(|change| (change.at, change.is_up)).collect()
     };
     assert_ne!(of(&alone, 0), of(&alone, 1));
@@ -374,7 +374,7 @@ nodes = 2
     let log = run(&topology);
     let of_request = log.iter().filter_map(|entry| match &entry.record {
         Record::Assigned { task, site } if task.job.0 == 1 => {
-            Some(hansa_sim::topology::Roster::of(&topology).names[site.index()].clone())
+            Some(hansa_sim::topology::Roster::of_topology(&topology).names[site.index()].clone())
         }
         Record::Broken { job, .. } if job.0 == 1 => Some("broken".to_owned()),
         _ => None,

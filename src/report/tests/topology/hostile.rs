@@ -65,7 +65,7 @@ proptest! {
                     "grid.toml" => Ok(FINE.into()),
                     _ => Err("there is no such file".to_owned()),
                 };
-                if let Err(diagnostics) = load("grid.toml", &[setting], read) {
+                if let Err(diagnostics) = read_topology("grid.toml", &[setting], read) {
                     prop_assert!(diagnostics.to_string().starts_with("error: "));
                 }
             }
@@ -268,7 +268,7 @@ fn a_file_of_a_million_keys_is_refused_before_it_is_parsed() {
     for number in 0..KEYS_MAX {
         text.push_str(&format!("k{number}=1\n"));
     }
-    let refused = hansa_sim::topology::load("many.toml", &[], &mut |_| Ok(text.clone().into_bytes()));
+    let refused = hansa_sim::topology::read_topology("many.toml", &[], &mut |_| Ok(text.clone().into_bytes()));
     let told = refused.err().unwrap().to_string();
     assert!(told.contains("expected at most 1,000,000 keys, found 1,000,001"), "{told}");
     assert!(told.len() < 1_000 && told.contains("a [[workload]] names"), "{told}");

@@ -46,7 +46,7 @@ fn defaults_are_those_of_the_market_paper() {
             latency: Span::ZERO,
             report_every: Span::ZERO,
             systems: vec![0],
-            ..Site::usual()
+            ..Site::with_defaults()
         }],
         cables: None,
         failures: Vec::new(),
@@ -222,7 +222,7 @@ fn the_hash_covers_the_meaning() {
 fn the_resolved_text_explains_itself() {
     let (_, text) = shipped()[0];
     golden("quickstart.toml", &load_text(text, &[]).unwrap().to_toml());
-    golden("catalog.txt", &catalog::listing());
+    golden("catalog.txt", &catalog::catalogue_text());
     let (_, text) = shipped()[1];
     let resolved = load_text(text, &[]).unwrap().to_toml();
     let job = resolved.find("[[workload.job]]").unwrap();
@@ -286,7 +286,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
                         systems: vec![0],
-                        ..Site::usual()
+                        ..Site::with_defaults()
                     })
                     .collect();
                 let users: Vec<User> = users
@@ -378,7 +378,7 @@ fn workloads(users: usize, kinds: usize, tick: Span) -> impl Strategy<Value = Wo
         generators(kinds).prop_map(Source::Market),
         prop::collection::vec(jobs(kinds, tick), 1..4).prop_map(|mut jobs| {
             jobs.sort_by_key(|job| job.arrive);
-            Source::Table(table::Table::of(jobs))
+            Source::Table(table::Table::of_jobs(jobs))
         }),
     ];
     (submitters, source).prop_map(|(users, source)| Workload { users, shares: Vec::new(), system: 0, source })
@@ -448,7 +448,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::ListedJob> {
 
 #[test]
 fn every_name_of_the_catalogue_is_usable() {
-    for section in catalog::sections() {
+    for section in catalog::list_sections() {
         let (table, key) = section.key.split_once('.').unwrap();
         let path = match table {
             "site" | "user" | "workload" | "link" | "failure" => format!("{table}.0.{key}"),
@@ -477,7 +477,7 @@ fn every_name_of_the_catalogue_is_usable() {
             load_files(&files, &settings)
         };
         for entry in &section.entries {
-            assert!(catalog::listing().contains(&entry.about), "{}", entry.name);
+            assert!(catalog::catalogue_text().contains(&entry.about), "{}", entry.name);
             let outcome = read(entry.name);
             // Another source needs other keys, legs need sites, and a one-way link another one back.
             if section.key != "workload.source" && !["one-way", "coallocate"].contains(&entry.name) {
@@ -507,7 +507,9 @@ fn base(key: &str, name: &str) -> &'static str {
         Some(("workload", "size")) => DUMPED,
         Some(("site", "scheduler")) if planner::ALL.iter().any(|row| row.name == name) => BARGAINING,
         Some(("workload", "deal" | "types" | "stream" | "needs" | "walltimes")) => QUEUEING,
-        Some(("site", "scheduler")) if queue::find(name).is_some() || managers::find(name).is_some() => SHARED,
+        Some(("site", "scheduler")) if queue::find_policy(name).is_some() || managers::find_kind(name).is_some() => {
+            SHARED
+        }
         _ => FINE,
     }
 }

@@ -9,11 +9,11 @@ use hansa_sim::kernel::{Entry, Place};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Stamp, Time};
-use hansa_sim::topology::{Role, Roster, Topology, build};
+use hansa_sim::topology::{Role, Roster, Topology, build_actors};
 
 pub(super) fn run(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies);
+    let roster = Roster::of_topology(topology);
+    let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies);
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     place.take_log()
 }
@@ -140,12 +140,12 @@ fn systems_are_separated() {
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
     let summary = tally.summary(topology.seed, Status::Complete, String::new());
-    let Systems(mut all) = summary.part().expect("two systems meet");
+    let Systems(mut all) = summary.read_part().expect("two systems meet");
     all.sort_by(|one, other| one.name.cmp(&other.name));
 
     // The first 150 jobs are the queue's. By system: ended jobs, and core microseconds by site, york first.
     let system = |job: JobId| usize::from(job.0 >= 150);
-    let roles = Roster::of(&topology).roles;
+    let roles = Roster::of_topology(&topology).roles;
     let mut over = [0, 0];
     let mut busy = [[0u128; 2]; 2];
     let mut started = BTreeMap::new();
@@ -489,7 +489,7 @@ fn a_site_that_lets_its_time_serves_all_others_too() {
         let mut running = BTreeMap::<TaskId, NodeSet>::new();
         let mut started = BTreeMap::new();
         for Entry { stamp, actor, record } in log {
-            let is_york = Roster::of(&topology).names[actor.index()] == "york";
+            let is_york = Roster::of_topology(&topology).names[actor.index()] == "york";
             match record {
                 Record::Answered { job, answer: ReserveAnswer::Accepted { start, nodes, .. }, .. } => {
                     promised.insert(job, (start, nodes));

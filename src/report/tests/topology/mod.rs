@@ -20,7 +20,7 @@ mod staging;
 
 use proptest::prelude::ProptestConfig;
 
-use hansa_sim::topology::{InvalidInput, Loaded, Override, Rendered, Topology, load, load_prepared};
+use hansa_sim::topology::{InvalidInput, Loaded, Override, Rendered, Topology, load_prepared, read_topology};
 
 /// A small and valid topology.
 const FINE: &str = r#"name = "fine"
@@ -42,7 +42,7 @@ fn load_files(files: &[(&str, &[u8])], settings: &[&str]) -> Result<Loaded, Inva
         Some((_, bytes)) => Ok(bytes.to_vec()),
         None => Err("there is no such file".to_owned()),
     };
-    load(files[0].0, &overrides, &mut read)
+    read_topology(files[0].0, &overrides, &mut read)
 }
 
 fn load_text(text: &str, settings: &[&str]) -> Result<Topology, InvalidInput> {

@@ -68,7 +68,9 @@ fn rows_have_names_of_their_own_and_plan_by_one_of_them() {
         assert!(row.plans.iter().any(|entry| entry.name == service.plans_by()), "{}", row.key);
     }
     let bargaining = provisioning::ROW.plans.iter();
-    assert!(bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find(entry.name).is_some()));
+    assert!(
+        bargaining.clone().all(|entry| entry.bargains && provisioning::strategy::find_strategy(entry.name).is_some())
+    );
 }
 
 /// Without links, data travels from its site to the router and on to the other site; lines of sites of other systems

@@ -14,7 +14,7 @@ use hansa_sim::kernel::{Entry, judge};
 use hansa_sim::protocol::Record;
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build};
+use hansa_sim::topology::{Roster, Topology, build_actors};
 
 /// Name and nodes of each site. York may be shared by several systems.
 const SITES: [(&str, u32); 2] = [("york", 6), ("bath", 4)];
@@ -117,7 +117,7 @@ impl Story {
         let mut calendar = Calendar::new(nodes);
         let mut all = Vec::new();
         for &(_, from, lasts, first, count) in self.kept.iter().filter(|kept| kept.0 == site && kept.3 < nodes) {
-            let kept = NodeSet::run(first, (first + count - 1).min(nodes - 1));
+            let kept = NodeSet::from_run(first, (first + count - 1).min(nodes - 1));
             let until = from + lasts;
             if calendar.insert(second(from), second(until), &kept).is_ok() {
                 all.push(format!("{{ from = \"{from} s\", until = \"{until} s\", nodes = \"{kept}\" }}"));
@@ -200,9 +200,9 @@ fn second(second: u64) -> Time {
 
 /// Runs a grid in the engine that checks every promise.
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let actors = build(topology, &roster.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
+    let roster = Roster::of_topology(topology);
+    let actors = build_actors(topology, &roster.all()).unwrap();
+    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// Checks that every job ends, and that the end of a queued job is reported as of the moment at which it happens.
@@ -215,7 +215,7 @@ fn check(story: &Story, topology: &Topology) -> Result<(), TestCaseError> {
     }
     prop_assert_eq!(tally.jobs_ended(), topology.jobs());
     let mut ends: BTreeMap<TaskId, Time> = BTreeMap::new();
-    let names = Roster::of(topology).names;
+    let names = Roster::of_topology(topology).names;
     for Entry { stamp, actor, record } in &log {
         match record {
             Record::Finished { task } | Record::Killed { task } => {

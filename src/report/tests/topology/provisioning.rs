@@ -12,7 +12,7 @@ use hansa_sim::protocol::handshake::Party;
 use hansa_sim::protocol::{Message, Record, Ship};
 use hansa_sim::time::{Span, Stamp, Time};
 use hansa_sim::topology::{self, Roster, check_jobs};
-use hansa_sim::workload::raise::utilisation;
+use hansa_sim::workload::raise::log_utilisation;
 use hansa_sim::workload::rigids::Rigids;
 use hansa_sim::workload::{Numbering, Platform, Rigid, Source, swf};
 
@@ -61,7 +61,7 @@ fn a_topology_of_negotiating_users_reads_back() {
         let topology = load_text(text, &[]).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         check_jobs(&topology).unwrap();
-        assert!(Roster::of(&topology).at_hub().is_empty(), "a [provisioning] has no service at the hub");
+        assert!(Roster::of_topology(&topology).at_hub().is_empty(), "a [provisioning] has no service at the hub");
     }
     let approach = &load_text(PAIR, &[]).unwrap().users[0].approach;
     assert_eq!((approach.strategy.as_str(), &approach.legs[..], approach.alpha), ("coallocate", &[0, 1][..], 0.5));
@@ -260,8 +260,9 @@ users = ["alice"]
     for habit in ["planner = \"script\"", "planner = \"resubmit\"\npatience = \"5 min\""] {
         let ran = |who: &str| {
             let topology = load_text(&text(who, habit), &[]).unwrap();
-            let roster = Roster::of(&topology);
-            let mut place = Place::new(topology::build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
+            let roster = Roster::of_topology(&topology);
+            let mut place =
+                Place::new(topology::build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
             place.run_before(Stamp::NEVER, usize::MAX).unwrap();
             let mut tally = Tally::new(&topology, &Names::of(&topology));
             let log = place.take_log();
@@ -386,7 +387,7 @@ fn jobs_use_the_requested_share_of_a_site() {
         let topology = load_text(&text, settings).unwrap();
         assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
         let Source::Rigid(rigids) = &topology.workloads[0].source else { panic!("they are rigid") };
-        utilisation(&rigids.content.weighed(u32::MAX), cores)
+        log_utilisation(&rigids.content.weighed(u32::MAX), cores)
     };
     let near = |found: f64, wanted: f64| assert!((found - wanted).abs() < 0.01 * wanted, "{found} {wanted}");
     near(used(&["workload.0.utilisation=0.5"], 12), 0.5);
@@ -399,7 +400,7 @@ fn jobs_use_the_requested_share_of_a_site() {
     for (target, jobs) in [("0.4", 550..600), ("0.2", 270..310)] {
         let loaded = load(&[&format!("workload.0.utilisation={target}")]).unwrap().topology;
         let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-        near(utilisation(&rigids.content.weighed(u32::MAX), 12), target.parse().unwrap());
+        near(log_utilisation(&rigids.content.weighed(u32::MAX), 12), target.parse().unwrap());
         assert!(jobs.contains(&rigids.count), "{}", rigids.count);
         check_copies(rigids, 480);
         let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
@@ -416,13 +417,13 @@ fn jobs_use_the_requested_share_of_a_site() {
     let files = [("grid.toml", text.as_bytes()), ("log.swf", wide.as_bytes())];
     let loaded = load_files(&files, &["workload.0.utilisation=0.2"]).unwrap().topology;
     let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-    near(utilisation(&rigids.content.weighed(8), 12), 0.2);
+    near(log_utilisation(&rigids.content.weighed(8), 12), 0.2);
     let note = rigids.content.note().unwrap();
     assert!(note.contains(&format!("`utilisation` leaves out {} jobs", 960 - rigids.count)), "{note}");
     // Twice the rate is twice the load.
     let loaded = load(&["workload.0.arrival_factor=2", "workload.0.utilisation=0.666"]).unwrap().topology;
     let Source::Rigid(rigids) = &loaded.workloads[0].source else { panic!("they are rigid") };
-    near(utilisation(&rigids.content.weighed(8), 12), 0.666);
+    near(log_utilisation(&rigids.content.weighed(8), 12), 0.666);
     assert_eq!(rigids.content.jobs.last().unwrap().submit, Time::ZERO + Span::from_secs(479 * 1_800));
     let again = load_files(&[("grid.toml", loaded.to_toml().as_bytes()), ("log.swf", log.as_bytes())], &[]);
     assert_eq!(again.unwrap().topology, loaded);
@@ -439,7 +440,7 @@ fn check_copies(rigids: &Rigids, last: u64) {
     assert!(copies.iter().copied().eq((last + 1..).take(copies.len())), "{copies:?}");
     let mut text = Vec::new();
     jobs.iter().for_each(|job| swf::write_job(job, &mut text));
-    let again = swf::read(&text[..]).unwrap();
+    let again = swf::read_log(&text[..]).unwrap();
     assert_eq!((again.jobs.len(), again.faults.left_out), (jobs.len(), 0));
 }
 
@@ -501,7 +502,7 @@ struct Mallory {
 }
 
 impl Actor<Message, Record> for Mallory {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             if event.cause == Cause::Start {
                 out.log(Record::Arrived { job: self.job.clone(), user: self.user });
@@ -522,9 +523,9 @@ impl Actor<Message, Record> for Mallory {
 #[test]
 fn a_user_that_sends_data_of_others_is_named() {
     let topology = load_text(SHARED, &[]).unwrap();
-    let roster = Roster::of(&topology);
+    let roster = Roster::of_topology(&topology);
     let names = Names::of(&topology);
-    let [mallory, network] = ["mallory", "network"].map(|name| names.actor(name).unwrap());
+    let [mallory, network] = ["mallory", "network"].map(|name| names.find_actor(name).unwrap());
     let task = Task::new(Span::from_minutes(60), 1, Kind(0));
     let job = Job {
         id: JobId(1),
@@ -537,7 +538,7 @@ fn a_user_that_sends_data_of_others_is_named() {
     };
     let edge = |job, from, to| EdgeId { job: JobId(job), from, to };
     let blamed = |ships: &[(EdgeId, u64)]| {
-        let mut actors = topology::build(&topology, &roster.all()).unwrap();
+        let mut actors = topology::build_actors(&topology, &roster.all()).unwrap();
         let liar = Mallory { network, job: Arc::new(job.clone()), user: mallory, ships: ships.to_vec() };
         let place = actors.iter_mut().find(|(id, _)| *id == mallory).unwrap();
         place.1 = Box::new(liar);
@@ -547,7 +548,7 @@ fn a_user_that_sends_data_of_others_is_named() {
         place.take_log().iter().find_map(|entry| {
             assert_eq!(roster.may_write(entry.actor, &entry.record), Ok(()));
             let RecordError::Inconsistent(wrong) = tally.add(entry).err()? else { panic!("nothing is written") };
-            Some(format!("{}: {wrong}", tally.blame(entry, &wrong, &BTreeMap::new())))
+            Some(format!("{}: {wrong}", tally.blame_members(entry, &wrong, &BTreeMap::new())))
         })
     };
     assert_eq!(blamed(&[(edge(1, 0, 1), 1000)]), None);
@@ -749,7 +750,7 @@ source = "table"
 
 /// Site of the start of each task, by number in the topology.
 fn started_at(topology: &Topology) -> Vec<(u32, u32, usize)> {
-    let roster = Roster::of(topology);
+    let roster = Roster::of_topology(topology);
     let sites: Vec<ActorId> =
         ["york", "leeds"].map(|name| roster.find(&Party::Site(name.to_owned())).unwrap()).to_vec();
     let site = |actor| sites.iter().position(|site| *site == actor).unwrap();

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::batch::QUEUEING;
 use super::*;
 use hansa_sim::random::SplitMix64;
-use hansa_sim::settings::{Context, Layout, Listed, Shape, What, list};
+use hansa_sim::settings::{Context, Layout, Listed, Shape, What, list_keys};
 use hansa_sim::systems;
-use hansa_sim::topology::keys;
+use hansa_sim::topology::topology_keys;
 use hansa_sim::workload;
 
 /// Two sites and two users with one workload.
@@ -71,7 +71,7 @@ fn bases() -> Vec<(String, String)> {
     bases.push(kinds("market", "jobs = 2\ncores_max = 8"));
     bases.push(kinds("table", &format!("{task}]").replace("cores = 1", "cores = 1, kind = \"a\"")));
     for row in workload::ALL {
-        let listed = list(|w| drop((row.read)(w, &Context::unknown())));
+        let listed = list_keys(|w| drop((row.read)(w, &Context::unknown())));
         if listed.iter().any(|listed| listed.key.name == "kind") {
             let (name, keys) = sources.iter().find(|(name, _)| *name == row.name).expect("every source is here");
             bases.push(kinds(name, &format!("{keys}\nkind = \"a\"")));
@@ -402,7 +402,7 @@ fn seed_of(base: &str, key: &str) -> u64 {
 #[test]
 fn every_key_of_every_table_is_read_written_and_hashed() {
     let mut all = Vec::new();
-    leaves("", &keys(), None, &mut all);
+    leaves("", &topology_keys(), None, &mut all);
     let bases: Vec<Base> = bases().into_iter().map(Base::of).collect();
     // Builds without optimisation set each key in the first base that takes it, counted from one that its name chooses.
     let enough = if cfg!(unoptimised) { 1 } else { usize::MAX };
@@ -478,13 +478,13 @@ fn every_key_has_a_meaning() {
             assert!(says, "nothing says what {} means", key.name);
         }
     }
-    look(&keys());
+    look(&topology_keys());
 }
 
 #[test]
 fn many_keys_at_once_are_read_written_and_hashed() {
     let mut all = Vec::new();
-    leaves("", &keys(), None, &mut all);
+    leaves("", &topology_keys(), None, &mut all);
     let mut random = SplitMix64::new(11);
     let mut taken = 0;
     for (name, text) in bases() {

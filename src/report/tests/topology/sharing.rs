@@ -4,7 +4,7 @@ use super::meeting::run;
 use super::*;
 use hansa_sim::grid::Invalid;
 use hansa_sim::protocol::Record;
-use hansa_sim::topology::{Roster, build};
+use hansa_sim::topology::{Roster, build_actors};
 
 const SHARING: &str = r#"name = "sharing"
 [batch]
@@ -38,7 +38,7 @@ fn a_scheduler_may_be_named_by_its_grammar() {
     assert_eq!((&*york.scheduler, &*leeds.scheduler), ("GreedyPM */per/opt=min/minvt=600", "easy"));
     assert_eq!((york.memory_kb, leeds.memory_kb), (2_500_000, 8_000_000));
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
-    assert_eq!(build(&topology, &Roster::of(&topology).all()).map(|cast| cast.len()).unwrap(), 4);
+    assert_eq!(build_actors(&topology, &Roster::of_topology(&topology).all()).map(|cast| cast.len()).unwrap(), 4);
     assert_eq!(topology.warnings(), Vec::<String>::new());
     // Another spelling of a name is the same topology.
     let again = load_text(SHARING, &["site.york.scheduler=\"GreedyPM  */per/opt=min/minvt=600/period=600\""]).unwrap();

@@ -125,8 +125,8 @@ fn a_plan_expects_the_capacity_or_what_a_lone_flow_obtains() {
         let topology =
             load_files(&[("grid.toml", TEN), ("ten-tasks.json", TABLE)], &["network.model=tcp-parallel", estimate]);
         let topology = topology.unwrap().topology;
-        let work = workflow::read("ten-tasks.json", TABLE).unwrap();
-        let row = topology.systems[0].row();
+        let work = workflow::read_workflow("ten-tasks.json", TABLE).unwrap();
+        let row = topology.systems[0].system_row();
         let look = |context: &PlanningContext<'_>| {
             (row.plans[1].make)(&Order {
                 policy: "heft",

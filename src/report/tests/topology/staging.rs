@@ -6,7 +6,7 @@ use hansa_sim::kernel::{Place, judge};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::systems::reservation::fit;
 use hansa_sim::time::Stamp;
-use hansa_sim::topology::{Roster, Topology, build};
+use hansa_sim::topology::{Roster, Topology, build_actors};
 
 /// One megabyte per second each way.
 const WIRE: &str = r#"[[link]]
@@ -21,13 +21,13 @@ name = "alice"
 /// Log of a run, with seconds, and its table of transfers. All layouts have equal results if no actor breaks a promise,
 /// which a judge checks.
 fn told(topology: &Topology) -> (Vec<String>, String) {
-    let roster = Roster::of(topology);
-    let actors = || build(topology, &roster.all()).unwrap();
+    let roster = Roster::of_topology(topology);
+    let actors = || build_actors(topology, &roster.all()).unwrap();
     let mut place = Place::new(actors(), roster.latencies.clone());
     place.run_before(Stamp::NEVER, usize::MAX).unwrap();
     let log = place.take_log();
     let latencies: Vec<_> = roster.all().iter().map(|id| roster.latencies[id.index()]).collect();
-    assert_eq!(judge::run(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies), log);
+    assert_eq!(judge::run_actors(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies), log);
 
     let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
@@ -157,8 +157,8 @@ fn without_data_links_change_nothing() {
     let alone = load_text(&format!("{plain}{jobs}").replace(wire, ""), &[]).unwrap();
     assert!(linked.cables.is_some() && alone.cables.is_none());
     let run = |topology: &Topology| {
-        let roster = Roster::of(topology);
-        let mut place = Place::new(build(topology, &roster.all()).unwrap(), roster.latencies);
+        let roster = Roster::of_topology(topology);
+        let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies);
         place.run_before(Stamp::NEVER, usize::MAX).unwrap();
         place.take_log()
     };

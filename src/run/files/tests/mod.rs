@@ -282,7 +282,7 @@ fn verify_tells_what_is_missing_or_changed() {
         let digest = write_events(&story(), |line| folder_put(&mut folder, line));
         let results = tally(&story()).summary(7, Status::Complete, digest);
         let summary = SummaryFile { results, run: RunFacts::default() };
-        folder.write(SUMMARY, &hansa_report::manifest::pretty(&summary)).unwrap();
+        folder.write(SUMMARY, &hansa_report::manifest::pretty_json(&summary)).unwrap();
         folder.write(JOBS, b"").unwrap();
         folder.finish(manifest()).unwrap();
     };

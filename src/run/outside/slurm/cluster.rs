@@ -19,7 +19,7 @@ use super::ports::Ports;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Site;
-use hansa_sim::protocol::outside::brief;
+use hansa_sim::protocol::outside::shorten_output;
 use hansa_sim::time::Span;
 
 /// Real time without any progress of virtual time after which the programs are given up.
@@ -303,7 +303,7 @@ fn find_complaints(said: &str, conf: &Conf) -> String {
     let mut last = String::new();
     for line in said.lines() {
         let Some(at) = ["error: ", "fatal: "].iter().filter_map(|kind| line.find(kind)).min() else { continue };
-        let line = brief(&line[at..]);
+        let line = shorten_output(&line[at..]);
         let told = conf.in_terms_of_file(&line);
         let is_grave =
             told != line || ["fatal: ", "error: Pars", "error: _parse"].iter().any(|it| line.starts_with(it));

@@ -178,14 +178,14 @@ fn conf_lines(site: &Site, ground: &Ground<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hansa_sim::topology::load;
+    use hansa_sim::topology::read_topology;
 
     fn site(slurm: &str) -> Site {
         let text = format!(
             "name = \"x\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"slurm\"\n{slurm}\n\
              [[user]]\nname = \"alice\"\n[[workload]]\nsource = \"lublin\"\njobs = 3\n"
         );
-        let loaded = load("x.toml", &[], &mut |_| Ok(text.clone().into()));
+        let loaded = read_topology("x.toml", &[], &mut |_| Ok(text.clone().into()));
         loaded.map(|loaded| loaded.topology.sites[0].clone()).unwrap_or_else(|faults| panic!("{faults}"))
     }
 

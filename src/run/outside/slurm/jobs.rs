@@ -120,7 +120,7 @@ impl Jobs {
         let each = self.cores_per_node;
         let mut holds = NodeSet::default();
         for (node, count) in nodes.iter().zip(counts) {
-            let mut free = NodeSet::run(node * each, node * each + each - 1).intersection(&self.free);
+            let mut free = NodeSet::from_run(node * each, node * each + each - 1).intersection(&self.free);
             let taken = free.take_lowest(*count);
             holds.unite(&taken.ok_or_else(|| {
                 format!("starts job {} on {count} cores of node n{node}, of which {} are free", job.0, free.len())

@@ -18,7 +18,7 @@ use crate::err;
 use crate::input::unreadable_reason;
 use cluster::{Cluster, EndedProgram};
 use hansa_sim::grid::{NodeSet, Site};
-use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, brief};
+use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, shorten_output};
 use hansa_sim::roles::outside::{CheckedProgram, Decides};
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::{Span, Time};
@@ -201,7 +201,7 @@ impl SlurmSite {
         }
         let command = ended.command.join(" ");
         let refused = (ended.command[0] == "sbatch").then(|| job_of(&ended.command[3])).flatten().map(|(job, _)| job);
-        let said = brief(ended.said.trim());
+        let said = shorten_output(ended.said.trim());
         match refused.filter(|job| self.jobs.withdraw(*job)) {
             Some(job) => {
                 err::warning(&self.cluster.fault_text(&format!("rejects job {}: {said}", job.0)));
@@ -239,7 +239,7 @@ impl SlurmSite {
 }
 
 impl Decides for SlurmSite {
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.request_decision(now, happened).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);
             Advice::default()
@@ -253,7 +253,7 @@ impl Decides for SlurmSite {
 }
 
 impl CheckedProgram for SlurmSite {
-    fn refuse(&mut self, now: Time, why: &str) {
+    fn refuse_answer(&mut self, now: Time, why: &str) {
         self.fault.record_trouble(self.cluster.fault_text(why).into(), now);
     }
 

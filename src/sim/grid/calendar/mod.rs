@@ -81,7 +81,7 @@ impl Calendar {
         self.check(start, end, nodes)?;
         with!(&mut self.kept, tree => {
             let start = start.max(tree.first_start());
-            let set = Set::of(nodes);
+            let set = Set::from_nodes(nodes);
             if start >= end {
                 return Ok(());
             }
@@ -99,7 +99,7 @@ impl Calendar {
         self.check(start, end, nodes)?;
         with!(&mut self.kept, tree => {
             let start = start.max(tree.first_start());
-            let set = Set::of(nodes);
+            let set = Set::from_nodes(nodes);
             if start >= end {
                 return Ok(());
             }
@@ -120,7 +120,7 @@ impl Calendar {
 
     /// Nodes that are busy at any time of `[start, end)`.
     pub fn busy_over(&self, start: Time, end: Time) -> NodeSet {
-        with!(&self.kept, tree => gathered(tree, start, end).nodes())
+        with!(&self.kept, tree => gather_busy(tree, start, end).to_nodes())
     }
 
     /// Nodes that are free throughout `[start, end)`.
@@ -134,8 +134,8 @@ impl Calendar {
         let limit = self.nodes.checked_sub(width)?;
         let starts = from..latest + Span::from_micros(1);
         let (start, busy) = with!(&self.kept, tree => {
-            let (start, busy) = earliest(tree, &self.counts, starts, span, limit, None)?;
-            (start, busy.nodes())
+            let (start, busy) = find_earliest(tree, &self.counts, starts, span, limit, None)?;
+            (start, busy.to_nodes())
         });
         Some((start, self.lowest_beside(&busy, width)))
     }
@@ -145,10 +145,10 @@ impl Calendar {
     pub fn improved(&self, starts: Range<Time>, start: Time, span: Span, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
         let limit = self.nodes.checked_sub(nodes.len())?;
         let (at, busy) = with!(&self.kept, tree => {
-            let held = Held { start, nodes: &Set::of(nodes) };
-            let ahead = earliest(tree, &self.counts, starts.clone(), span, limit, Some(&held));
-            let (at, busy) = ahead.or_else(|| if start < starts.end { lower(tree, span, &held) } else { None })?;
-            (at, busy.nodes())
+            let held = Held { start, nodes: &Set::from_nodes(nodes) };
+            let ahead = find_earliest(tree, &self.counts, starts.clone(), span, limit, Some(&held));
+            let (at, busy) = ahead.or_else(|| if start < starts.end { find_lower_nodes(tree, span, &held) } else { None })?;
+            (at, busy.to_nodes())
         });
         Some((at, self.lowest_beside(&busy, nodes.len())))
     }
@@ -158,9 +158,9 @@ impl Calendar {
     pub fn lowest_of(&self, nodes: &NodeSet, start: Time, span: Span, width: u32) -> Result<NodeSet, Time> {
         let others = nodes.complement(self.nodes);
         let busy = with!(&self.kept, tree => {
-            let mut busy = Set::of(&others);
+            let mut busy = Set::from_nodes(&others);
             match tree.last_shortage(start, start + span, self.nodes - width, &mut busy) {
-                None => busy.nodes(),
+                None => busy.to_nodes(),
                 Some(shortage_end) => return Err(shortage_end),
             }
         });
@@ -200,7 +200,7 @@ impl Calendar {
     /// the earliest, and possibly without end.
     pub fn stretch(&self, start: Time, end: Time, nodes: &NodeSet, floor: Time) -> (Time, Time) {
         with!(&self.kept, tree => {
-            let set = Set::of(nodes);
+            let set = Set::from_nodes(nodes);
             let begin = if floor < start { tree.last_meeting(floor, start, &set).unwrap_or(floor) } else { start };
             (begin.max(floor).min(start), tree.first_meeting(end, Time::NEVER, &set).unwrap_or(Time::NEVER))
         })
@@ -209,7 +209,7 @@ impl Calendar {
     /// Records: start and busy nodes.
     pub fn records(&self) -> Vec<(Time, NodeSet)> {
         let mut records = Vec::new();
-        with!(&self.kept, tree => tree.records(&mut |start, busy| records.push((start, busy.nodes()))));
+        with!(&self.kept, tree => tree.records(&mut |start, busy| records.push((start, busy.to_nodes()))));
         if records[0].1.is_empty() {
             records.remove(0);
         }
@@ -241,7 +241,7 @@ impl Calendar {
     }
 }
 
-fn gathered<S: Set>(tree: &Tree<S>, start: Time, end: Time) -> S {
+fn gather_busy<S: Set>(tree: &Tree<S>, start: Time, end: Time) -> S {
     let mut busy = S::default();
     if start < end {
         tree.gather(start, end, &mut busy);
@@ -260,7 +260,7 @@ struct Held<'s, S> {
 ///
 /// An obstacle of one start blocks all later starts up to its end, so each failure jumps to the end of the last
 /// obstacle in the window.
-fn earliest<S: Set>(
+fn find_earliest<S: Set>(
     tree: &Tree<S>,
     counts: &Counts,
     mut starts: Range<Time>,
@@ -276,8 +276,8 @@ fn earliest<S: Set>(
         let apart = (start + span).min(ahead);
         let mut busy = S::default();
         if let Some(held) = held {
-            busy = gathered(tree, ahead, end);
-            busy.take(held.nodes);
+            busy = gather_busy(tree, ahead, end);
+            busy.remove_all(held.nodes);
         }
         match tree.last_shortage(start, apart, limit, &mut busy) {
             None => return Some((start, busy)),
@@ -287,10 +287,10 @@ fn earliest<S: Set>(
 }
 
 /// Nodes that are busy beside a booking while it lasts, if there are lower nodes for it.
-fn lower<S: Set>(tree: &Tree<S>, span: Span, held: &Held<'_, S>) -> Option<(Time, S)> {
-    let mut busy = gathered(tree, held.start, held.start + span);
+fn find_lower_nodes<S: Set>(tree: &Tree<S>, span: Span, held: &Held<'_, S>) -> Option<(Time, S)> {
+    let mut busy = gather_busy(tree, held.start, held.start + span);
     let has_gaps = !busy.holds_below(held.nodes);
-    busy.take(held.nodes);
+    busy.remove_all(held.nodes);
     has_gaps.then_some((held.start, busy))
 }
 

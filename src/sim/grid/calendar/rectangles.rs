@@ -42,14 +42,14 @@ impl Calendar {
             return;
         }
         match &self.kept {
-            TreeByWidth::Few(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            TreeByWidth::Some(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            TreeByWidth::Many(tree) => rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Few(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Some(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Many(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
         }
     }
 }
 
-fn rectangles<S: Set>(
+fn visit_rectangles<S: Set>(
     tree: &Tree<S>,
     counts: &Counts,
     nodes: u32,
@@ -58,11 +58,11 @@ fn rectangles<S: Set>(
     each: &mut impl FnMut(Rectangle),
 ) {
     let limit = nodes - wish.width;
-    let all = S::of(&super::NodeSet::all(nodes));
+    let all = S::from_nodes(&super::NodeSet::all(nodes));
     // End of the last obstacle, before which no start is possible.
     let mut blocked_before = wish.from;
     let mut last: Option<(S, Rectangle)> = None;
-    for start in starts(tree, wish) {
+    for start in candidate_starts(tree, wish) {
         if start < blocked_before {
             continue;
         }
@@ -79,7 +79,7 @@ fn rectangles<S: Set>(
             (Some((same, rectangle)), _) if *same == busy && end <= rectangle.end => Rectangle { start, ..*rectangle },
             (_, Some(Bounds { floor, ceiling })) => {
                 let mut free = all.clone();
-                free.take(&busy);
+                free.remove_all(&busy);
                 let begin = if floor < start { tree.last_meeting(floor, start, &free).unwrap_or(floor) } else { start };
                 let until = if end < ceiling { tree.first_meeting(end, ceiling, &free) } else { None };
                 Rectangle { start, width: free.len(), begin, end: until.unwrap_or(ceiling) }
@@ -90,7 +90,7 @@ fn rectangles<S: Set>(
     }
 }
 
-fn starts<S: Set>(tree: &Tree<S>, wish: &RectangleQuery) -> Vec<Time> {
+fn candidate_starts<S: Set>(tree: &Tree<S>, wish: &RectangleQuery) -> Vec<Time> {
     let mut starts = vec![wish.from, wish.latest];
     tree.starts(wish.from, wish.latest, &mut |start| starts.push(start));
     let back = |end: Time| Time::from_micros(end.micros() - wish.span.micros());

@@ -3,27 +3,27 @@
 use super::super::NodeSet;
 
 pub trait Set: Clone + Default + PartialEq {
-    fn of(nodes: &NodeSet) -> Self;
-    fn nodes(&self) -> NodeSet;
+    fn from_nodes(nodes: &NodeSet) -> Self;
+    fn to_nodes(&self) -> NodeSet;
     fn len(&self) -> u32;
     fn is_empty(&self) -> bool;
-    fn add(&mut self, other: &Self);
-    fn take(&mut self, other: &Self);
-    fn common(&self, other: &Self) -> Self;
-    fn meets(&self, other: &Self) -> bool;
+    fn add_all(&mut self, other: &Self);
+    fn remove_all(&mut self, other: &Self);
+    fn common_nodes(&self, other: &Self) -> Self;
+    fn shares_nodes(&self, other: &Self) -> bool;
     fn contains(&self, other: &Self) -> bool;
     /// The lowest `count` nodes; `None` if there are fewer.
-    fn lowest(&self, count: u32) -> Option<Self>;
+    fn lowest_nodes(&self, count: u32) -> Option<Self>;
     /// True if all numbers below the highest of `other` are in the set.
     fn holds_below(&self, other: &Self) -> bool;
 }
 
 impl Set for NodeSet {
-    fn of(nodes: &NodeSet) -> NodeSet {
+    fn from_nodes(nodes: &NodeSet) -> NodeSet {
         nodes.clone()
     }
 
-    fn nodes(&self) -> NodeSet {
+    fn to_nodes(&self) -> NodeSet {
         self.clone()
     }
 
@@ -35,19 +35,19 @@ impl Set for NodeSet {
         self.is_empty()
     }
 
-    fn add(&mut self, other: &NodeSet) {
+    fn add_all(&mut self, other: &NodeSet) {
         self.unite(other);
     }
 
-    fn take(&mut self, other: &NodeSet) {
+    fn remove_all(&mut self, other: &NodeSet) {
         self.subtract(other);
     }
 
-    fn common(&self, other: &NodeSet) -> NodeSet {
+    fn common_nodes(&self, other: &NodeSet) -> NodeSet {
         self.intersection(other)
     }
 
-    fn meets(&self, other: &NodeSet) -> bool {
+    fn shares_nodes(&self, other: &NodeSet) -> bool {
         self.meets(other)
     }
 
@@ -55,7 +55,7 @@ impl Set for NodeSet {
         self.contains(other)
     }
 
-    fn lowest(&self, count: u32) -> Option<NodeSet> {
+    fn lowest_nodes(&self, count: u32) -> Option<NodeSet> {
         self.lowest(count)
     }
 
@@ -78,7 +78,7 @@ impl<const W: usize> Default for Bits<W> {
 }
 
 impl<const W: usize> Set for Bits<W> {
-    fn of(nodes: &NodeSet) -> Self {
+    fn from_nodes(nodes: &NodeSet) -> Self {
         let mut bits = Self::default();
         for &(first, last) in nodes.runs() {
             let low = first as usize / 64;
@@ -92,7 +92,7 @@ impl<const W: usize> Set for Bits<W> {
         bits
     }
 
-    fn nodes(&self) -> NodeSet {
+    fn to_nodes(&self) -> NodeSet {
         let mut nodes = NodeSet::default();
         for (word, &bits) in self.words.iter().enumerate() {
             let mut rest = bits;
@@ -121,21 +121,21 @@ impl<const W: usize> Set for Bits<W> {
         self.words.iter().all(|&word| word == 0)
     }
 
-    fn add(&mut self, other: &Self) {
+    fn add_all(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine |= other);
     }
 
-    fn take(&mut self, other: &Self) {
+    fn remove_all(&mut self, other: &Self) {
         self.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine &= !other);
     }
 
-    fn common(&self, other: &Self) -> Self {
+    fn common_nodes(&self, other: &Self) -> Self {
         let mut common = self.clone();
         common.words.iter_mut().zip(&other.words).for_each(|(mine, other)| *mine &= other);
         common
     }
 
-    fn meets(&self, other: &Self) -> bool {
+    fn shares_nodes(&self, other: &Self) -> bool {
         self.words.iter().zip(&other.words).any(|(mine, other)| mine & other != 0)
     }
 
@@ -143,7 +143,7 @@ impl<const W: usize> Set for Bits<W> {
         self.words.iter().zip(&other.words).all(|(mine, other)| other & !mine == 0)
     }
 
-    fn lowest(&self, count: u32) -> Option<Self> {
+    fn lowest_nodes(&self, count: u32) -> Option<Self> {
         let mut lowest = Self::default();
         let mut missing = count;
         for (word, &bits) in lowest.words.iter_mut().zip(&self.words) {
@@ -176,15 +176,15 @@ mod tests {
 
     /// Results of all operations, as runs.
     fn answers<S: Set>(one: &NodeSet, other: &NodeSet, count: u32) -> Answers {
-        let one = S::of(one);
-        let other = S::of(other);
+        let one = S::from_nodes(one);
+        let other = S::from_nodes(other);
         let mut more = one.clone();
         let mut less = one.clone();
-        more.add(&other);
-        less.take(&other);
-        let sets = [&one, &more, &less, &one.common(&other)].map(Set::nodes);
-        let facts = [one.is_empty(), one.meets(&other), one.contains(&other), one.holds_below(&other)];
-        (sets, one.len(), facts, one.lowest(count).map(|lowest| lowest.nodes()))
+        more.add_all(&other);
+        less.remove_all(&other);
+        let sets = [&one, &more, &less, &one.common_nodes(&other)].map(Set::to_nodes);
+        let facts = [one.is_empty(), one.shares_nodes(&other), one.contains(&other), one.holds_below(&other)];
+        (sets, one.len(), facts, one.lowest_nodes(count).map(|lowest| lowest.to_nodes()))
     }
 
     fn set(numbers: &BTreeSet<u32>) -> NodeSet {

@@ -169,7 +169,7 @@ fn check(nodes: u32, steps: u32, seed: u64) {
                 assert_eq!(removed.is_ok(), expected || end <= judge.now, "step {step}: {removed:?}");
             }
             7 => {
-                let set = NodeSet::run(nodes - width, nodes - 1);
+                let set = NodeSet::from_run(nodes - width, nodes - 1);
                 let end = from + span;
                 let outcome = match random.int(0, 1) {
                     0 => (calendar.insert(at(from), at(end), &set), judge.mark(from, end, &set, true)),
@@ -247,13 +247,13 @@ fn many_nodes_agree_with_the_table() {
 #[test]
 fn a_clash_changes_nothing() {
     let mut calendar = Calendar::new(10);
-    let low = NodeSet::run(0, 3);
+    let low = NodeSet::from_run(0, 3);
     calendar.insert(at(5), at(9), &low).unwrap();
     let before = calendar.records();
-    assert_eq!(calendar.insert(at(8), at(12), &NodeSet::run(3, 4)), Err(Clash::DoubleBooking));
+    assert_eq!(calendar.insert(at(8), at(12), &NodeSet::from_run(3, 4)), Err(Clash::DoubleBooking));
     assert_eq!(calendar.remove(at(5), at(10), &low), Err(Clash::NotBooked));
     assert_eq!(calendar.insert(at(7), at(7), &low), Err(Clash::Empty));
-    assert_eq!(calendar.insert(at(7), at(8), &NodeSet::run(9, 10)), Err(Clash::Empty));
+    assert_eq!(calendar.insert(at(7), at(8), &NodeSet::from_run(9, 10)), Err(Clash::Empty));
     assert_eq!(calendar.insert(at(7), Time::NEVER, &low), Err(Clash::Empty));
     assert_eq!(calendar.insert(at(7), at(8), &NodeSet::default()), Err(Clash::Empty));
     assert_eq!(calendar.records(), before);
@@ -261,7 +261,7 @@ fn a_clash_changes_nothing() {
 
 #[test]
 fn a_tree_shrinks_when_records_are_released() {
-    let node = NodeSet::run(0, 0);
+    let node = NodeSet::from_run(0, 0);
     for (each, backwards) in [(2_000, false), (1_000, false), (285, false), (285, true), (50, true)] {
         let mut calendar = Calendar::new(1);
         let spans: Vec<_> = (0..2_000).map(|number| (at(10 * number), at(10 * number + 5))).collect();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::NodeSet;
 use super::failure::{Drawn, Failure, FailurePattern, FailureTarget, Per, Traced};
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::time::{Span, Time};
 
 /// Outages of a site or a link, computed lazily. A link counts as node 0 of its own.
@@ -78,19 +78,23 @@ impl Outages {
             FailureTarget::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
             FailureTarget::Link(_) => None,
         };
-        Outages::of(failures, its, seed)
+        Outages::from_failures(failures, its, seed)
     }
 
     /// Outages of a link; `None` if it never fails.
     pub fn of_link(link: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
-        Outages::of(failures, |what| (*what == FailureTarget::Link(link)).then(|| NodeSet::all(1)), seed)
+        Outages::from_failures(failures, |what| (*what == FailureTarget::Link(link)).then(|| NodeSet::all(1)), seed)
     }
 
-    fn of(failures: &[Failure], its: impl Fn(&FailureTarget) -> Option<NodeSet>, seed: u64) -> Option<Outages> {
+    fn from_failures(
+        failures: &[Failure],
+        its: impl Fn(&FailureTarget) -> Option<NodeSet>,
+        seed: u64,
+    ) -> Option<Outages> {
         let mut streams = Vec::new();
         for (failure, table) in failures.iter().zip(1u64..) {
             if let Some(nodes) = its(&failure.what) {
-                add(failure, &nodes, mix(mix(seed) ^ table), &mut streams);
+                add_streams(failure, &nodes, mix_bits(mix_bits(seed) ^ table), &mut streams);
             }
         }
         let mut outages = Outages {
@@ -126,10 +130,10 @@ impl Outages {
             {
                 self.due.pop();
                 let nodes = self.streams[number].nodes_of_next();
-                let is_new = |node: &u32| !touched.contains(&NodeSet::run(*node, *node));
+                let is_new = |node: &u32| !touched.contains(&NodeSet::from_run(*node, *node));
                 let known: Vec<u32> =
                     nodes.each().filter(is_new).filter(|node| self.depth.contains_key(node)).collect();
-                known.iter().for_each(|node| before.insert(&NodeSet::run(*node, *node)));
+                known.iter().for_each(|node| before.insert(&NodeSet::from_run(*node, *node)));
                 touched.unite(&nodes);
                 self.turn(number, at, &nodes);
             }
@@ -188,7 +192,7 @@ impl Outages {
         for number in &self.broken {
             let stream = &self.streams[*number];
             let Some(outage) = &stream.next else { continue };
-            let guess = if stream.announced { outage.up } else { guess(outage.down, stream.usually, now) };
+            let guess = if stream.announced { outage.up } else { guess_return(outage.down, stream.usually, now) };
             for node in outage.nodes.each() {
                 let known = back.entry(node).or_insert(guess);
                 *known = guess.max(*known);
@@ -210,7 +214,7 @@ impl Outages {
 }
 
 /// The first of ever longer times after `down` that is later than now.
-fn guess(down: Time, usually: Span, now: Time) -> Time {
+fn guess_return(down: Time, usually: Span, now: Time) -> Time {
     let mut step = usually.micros().max(1);
     let mut guess = down;
     while guess <= now && guess < Time::NEVER {
@@ -221,7 +225,7 @@ fn guess(down: Time, usually: Span, now: Time) -> Time {
 }
 
 /// Adds the streams of a table.
-fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>) {
+fn add_streams(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>) {
     let mut stream = |nodes: NodeSet, source: Source, usually: Span| {
         streams.push(Stream { nodes, source, announced: failure.announced, usually, next: None });
     };
@@ -232,11 +236,11 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
         FailurePattern::Drawn(drawn) => {
             let whole = match drawn.per {
                 Per::Site => vec![nodes.clone()],
-                Per::Node => nodes.each().map(|node| NodeSet::run(node, node)).collect(),
+                Per::Node => nodes.each().map(|node| NodeSet::from_run(node, node)).collect(),
             };
             for nodes in whole {
                 let component = nodes.runs().first().map_or(0, |run| u64::from(run.0));
-                let random = SplitMix64::new(mix(seed ^ mix(component)));
+                let random = SplitMix64::new(mix_bits(seed ^ mix_bits(component)));
                 stream(nodes, Source::Drawn(*drawn, random), drawn.mttr);
             }
         }
@@ -249,7 +253,7 @@ fn add(failure: &Failure, nodes: &NodeSet, seed: u64, streams: &mut Vec<Stream>)
             let usually = Span::from_micros((lasts / trace.len().max(1) as u128) as u64);
             for (place, node) in (0..).zip(nodes.each()) {
                 let Some(times) = by_component.get(&place) else { continue };
-                stream(NodeSet::run(node, node), Source::Listed(times.as_slice().into(), 0), usually);
+                stream(NodeSet::from_run(node, node), Source::Listed(times.as_slice().into(), 0), usually);
             }
         }
     }
@@ -272,7 +276,7 @@ impl Stream {
                 let down = from + drawn.between.draw(drawn.mtbf, random);
                 let up = down + drawn.repair.draw(drawn.mttr, random);
                 let nodes = match drawn.per {
-                    Per::Site => some(&self.nodes, drawn.struck(self.nodes.len().into()), random),
+                    Per::Site => choose_nodes(&self.nodes, drawn.struck(self.nodes.len().into()), random),
                     Per::Node => self.nodes.clone(),
                 };
                 (up <= Time::LATEST).then_some(Outage { down, up, nodes })
@@ -300,7 +304,7 @@ impl Stream {
 }
 
 /// A uniform random choice of `wanted` nodes.
-fn some(nodes: &NodeSet, mut wanted: u64, random: &mut SplitMix64) -> NodeSet {
+fn choose_nodes(nodes: &NodeSet, mut wanted: u64, random: &mut SplitMix64) -> NodeSet {
     let all = u64::from(nodes.len());
     if wanted == all {
         return nodes.clone();

@@ -127,7 +127,7 @@ proptest! {
             now += look;
             seen.extend(often.advance(second(now)));
             let first = (look % 8) as u32;
-            let nodes = NodeSet::run(first, (first + width - 1).min(9));
+            let nodes = NodeSet::from_run(first, (first + width - 1).min(9));
             let down = often.expected(second(now));
             if down.iter().any(|one| one.nodes.meets(&nodes)) {
                 prop_assert!(down.iter().all(|one| one.back > second(now)));

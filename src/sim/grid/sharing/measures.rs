@@ -10,7 +10,7 @@ pub(super) const SHORT: f64 = 10.0;
 
 /// Turnaround relative to the run time on exclusive nodes; times below 10 s count as 10 s.
 pub fn bounded_stretch(turnaround: Span, runtime: Span) -> f64 {
-    seconds(turnaround).max(SHORT) / seconds(runtime).max(SHORT)
+    to_seconds(turnaround).max(SHORT) / to_seconds(runtime).max(SHORT)
 }
 
 /// Counts of pauses and moves.
@@ -50,12 +50,12 @@ impl Usage {
 
 /// Underutilisation, from the ends of jobs under any policy. Used processor time equals the work, so it suffices to
 /// compute the usable one: the smaller of the demand of live jobs and the capacity. O(jobs log jobs).
-pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)>) -> Usage {
+pub fn measure_underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)>) -> Usage {
     let mut work = 0.0;
     let mut steps: Vec<(Time, f64)> = Vec::new();
     for (job, end) in jobs {
         let asked = job.need.total_cpu();
-        work += seconds(job.runtime) * asked;
+        work += to_seconds(job.runtime) * asked;
         steps.extend([(job.submit, asked), (end, -asked)]);
     }
     steps.sort_by_key(|step| step.0);
@@ -63,7 +63,7 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
     let mut asked = 0.0;
     for pair in steps.windows(2) {
         asked += pair[0].1;
-        usable += f64::min(nodes.into(), asked) * seconds(pair[1].0 - pair[0].0);
+        usable += f64::min(nodes.into(), asked) * to_seconds(pair[1].0 - pair[0].0);
     }
     Usage { missed: usable - work, work }
 }
@@ -71,14 +71,14 @@ pub fn underutilisation(nodes: u32, jobs: impl IntoIterator<Item = (Timed, Time)
 /// Work of the jobs relative to the capacity of the cluster between the first submission and the last; not finite if
 /// all jobs arrive at once.
 pub fn offered_load(nodes: u32, jobs: &[Timed]) -> f64 {
-    let work: f64 = jobs.iter().map(|job| seconds(job.runtime) * job.need.total_cpu()).sum();
+    let work: f64 = jobs.iter().map(|job| to_seconds(job.runtime) * job.need.total_cpu()).sum();
     let span = match jobs {
         [first, .., last] => last.submit - first.submit,
         _ => Span::ZERO,
     };
-    work / (f64::from(nodes) * seconds(span))
+    work / (f64::from(nodes) * to_seconds(span))
 }
 
-pub(crate) fn seconds(span: Span) -> f64 {
+pub(crate) fn to_seconds(span: Span) -> f64 {
     span.micros() as f64 / 1e6
 }

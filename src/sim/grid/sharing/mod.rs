@@ -7,8 +7,8 @@ mod bound;
 pub mod measures;
 pub mod need;
 
-pub use bound::{Bound, bound, bound_within};
-pub use measures::{Moves, Usage, bounded_stretch, offered_load, underutilisation};
+pub use bound::{Bound, bound_within, compute_bound};
+pub use measures::{Moves, Usage, bounded_stretch, measure_underutilisation, offered_load};
 pub use need::{BadNeed, MappingRefusal, Need};
 
 use crate::time::{Span, Time};

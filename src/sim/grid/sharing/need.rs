@@ -56,17 +56,17 @@ impl Need {
 
     /// Checks that an empty cluster of this many nodes could hold it.
     pub fn check(&self, nodes: u32) -> Result<(), MappingRefusal> {
-        let needed = u64::from(self.tasks).div_ceil(slots(1.0, self.memory));
+        let needed = u64::from(self.tasks).div_ceil(count_slots(1.0, self.memory));
         if needed <= nodes.into() { Ok(()) } else { Err(MappingRefusal { tasks: self.tasks, needed, nodes }) }
     }
 }
 
 /// True if a task with this memory fits into the free part of a node.
-pub(crate) fn fits(free: f64, memory: f64) -> bool {
+pub(crate) fn fits_memory(free: f64, memory: f64) -> bool {
     memory <= free + TOLERANCE
 }
 
 /// Number of tasks with this memory that fit into the free part of a node.
-pub(crate) fn slots(free: f64, memory: f64) -> u64 {
+pub(crate) fn count_slots(free: f64, memory: f64) -> u64 {
     ((free + TOLERANCE) / memory).max(0.0) as u64
 }

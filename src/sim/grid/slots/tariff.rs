@@ -52,11 +52,11 @@ impl Tariff {
 
     /// Cost of a part: of each piece of it at the price of its time, rounded down once.
     pub fn cost(&self, part: &Part) -> Area {
-        Tariff::paid(self.weight(part))
+        Tariff::cost_of_weight(self.weight(part))
     }
 
     /// Cost of parts with this sum of weights.
-    pub fn paid(weight: u128) -> Area {
+    pub fn cost_of_weight(weight: u128) -> Area {
         Area::from_micros(u64::try_from(weight / 1_000).unwrap_or(u64::MAX))
     }
 

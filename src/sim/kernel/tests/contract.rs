@@ -12,7 +12,7 @@ struct Source {
 }
 
 impl Actor<Word, u64> for Source {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         let is_due = batch.iter().any(|event| !matches!(event.cause, Cause::Message(_)));
         batch.clear();
         if !is_due || self.chunks == 0 {
@@ -20,7 +20,7 @@ impl Actor<Word, u64> for Source {
         }
         self.chunks -= 1;
         let mut draw = |below: u64| {
-            self.state = mix(self.state);
+            self.state = mix_bits(self.state);
             self.state % below
         };
         let mut at = now.time;
@@ -48,13 +48,13 @@ struct Desk {
 }
 
 impl Actor<Word, u64> for Desk {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         // Words of workers first, as the contract makes them independent of the others.
         batch.sort_by_key(|event| event.from.0 >= self.sources);
         for event in batch.drain(..) {
             let Cause::Message(word) = event.cause else { continue };
             if event.from.0 < self.sources {
-                out.log(mix(word.content) ^ u64::from(self.id.0));
+                out.log(mix_bits(word.content) ^ u64::from(self.id.0));
                 if self.is_swayed {
                     self.state ^= word.content;
                 }
@@ -63,11 +63,11 @@ impl Actor<Word, u64> for Desk {
                 }
                 continue;
             }
-            self.state = mix(self.state ^ word.content);
+            self.state = mix_bits(self.state ^ word.content);
             out.log(self.state);
             let workers = self.sources - self.desks;
             for _ in 0..self.state % 3 {
-                self.state = mix(self.state);
+                self.state = mix_bits(self.state);
                 let to = ActorId(self.desks + (self.state % u64::from(workers)) as u32);
                 out.send(to, Word { life: word.life, patience: (self.state >> 8) as u8 % 8, content: self.state });
             }
@@ -81,10 +81,10 @@ struct Worker {
 }
 
 impl Actor<Word, u64> for Worker {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         for event in batch.drain(..) {
             let Cause::Message(word) = event.cause else { continue };
-            self.state = mix(self.state ^ word.content);
+            self.state = mix_bits(self.state ^ word.content);
             out.log(self.state);
             let earliest = word.reaction().earliest(now);
             if !earliest.is_never() {
@@ -110,7 +110,7 @@ impl Loop {
         let first = desks + workers;
         let actor = |number: u32| -> BoxedActor<Word, u64> {
             let id = ActorId(number);
-            let state = mix(seed ^ mix(number.into()));
+            let state = mix_bits(seed ^ mix_bits(number.into()));
             match number {
                 _ if number < desks => Box::new(Desk { id, sources: first, desks, state, is_swayed, answers }),
                 _ if number < first => Box::new(Worker { state }),
@@ -131,7 +131,7 @@ impl Loop {
         let count = self.desks + self.workers + self.sources;
         let home = |number: u32| match number < self.desks {
             true => 0,
-            false => 1 + (mix(spread ^ u64::from(number)) % 3) as usize,
+            false => 1 + (mix_bits(spread ^ u64::from(number)) % 3) as usize,
         };
         let latency = |number: u32| match number < self.desks {
             true => 0,
@@ -208,7 +208,7 @@ proptest! {
             homes.iter().zip(servants).map(|(home, serves)| (*home > 0 && serves).then_some(ActorId(0))).collect();
         let contract = Contract { sources: Vec::new(), settled };
         let actors = || servants_of(gossips(seed, homes.len() as u32, life), &contract, seed);
-        let judged = judge::run(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies);
+        let judged = judge::run_actors(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies);
         let mut wires = Wires::with_contract(&homes, count, actors(), latencies.clone(), contract.clone());
         prop_assert_eq!(&wires.run(chance).expect("all keep their promises"), &judged);
     }
@@ -221,7 +221,7 @@ struct Servant {
 }
 
 impl Actor<Word, u64> for Servant {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         batch.retain(|event| {
             let Cause::Message(word) = event.cause else { return true };
             if event.from == self.master {
@@ -235,7 +235,7 @@ impl Actor<Word, u64> for Servant {
         if !batch.is_empty() {
             let mut own = Outbox::new();
             own.begin(now);
-            self.gossip.handle(now, batch, &mut own);
+            self.gossip.handle_batch(now, batch, &mut own);
             let is_to_master = |action: &Action<Word>| matches!(action, Action::Send { to, .. } if *to == self.master);
             out.actions.extend(own.actions.into_iter().filter(|action| !is_to_master(action)));
             own.records.into_iter().for_each(|record| out.log(record));
@@ -266,7 +266,7 @@ struct Master {
 }
 
 impl Actor<Word, u64> for Master {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
         let may_send_now = |event: &Event<Word>| match event.cause {
             Cause::Message(word) => word.reaction() == Reaction::Now && word.life > 0,
             Cause::Start => true,
@@ -274,12 +274,12 @@ impl Actor<Word, u64> for Master {
         };
         let count = batch.iter().filter(|event| may_send_now(event)).count();
         for _ in 0..count.min(self.servants.len() * 3) {
-            self.state = mix(self.state);
+            self.state = mix_bits(self.state);
             let to = self.servants[(self.state % self.servants.len() as u64) as usize];
             let patience = ORDER + (self.state >> 20) as u8 % 5;
             out.send(to, Word { life: (self.state >> 40) as u8 % 4, patience, content: self.state });
         }
-        self.gossip.handle(now, batch, out);
+        self.gossip.handle_batch(now, batch, out);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 
-use super::{Changed, FlowTime, Flows, Scratch, SharedLink, bits};
+use super::{Changed, FlowTime, Flows, Scratch, SharedLink, sortable_bits};
 
 /// Progressive filling of the part of the network that has changed.
 impl<T: FlowTime> Flows<T> {
@@ -67,7 +67,7 @@ impl<T: FlowTime> Flows<T> {
         for &which in &self.changed.bundles {
             let bundle = &self.bundles[which as usize];
             if self.counts[which as usize] > 0 && bundle.limit.is_finite() {
-                limits.push((bits(bundle.limit), which));
+                limits.push((sortable_bits(bundle.limit), which));
             }
             self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
         }
@@ -103,7 +103,7 @@ impl<T: FlowTime> Flows<T> {
                 }
                 let bundle = &self.bundles[which as usize];
                 if bundle.limit.is_finite() {
-                    limits.push((bits(bundle.limit), which));
+                    limits.push((sortable_bits(bundle.limit), which));
                 }
                 self.crossings[bundle.crossings()].iter().for_each(|(link, _)| found.add(*link, &self.links));
             }
@@ -112,7 +112,7 @@ impl<T: FlowTime> Flows<T> {
         limits.sort_unstable();
         limits.dedup();
         let levels_of = links.iter().map(|&link| (link, &self.links[link as usize]));
-        levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((bits(l.level()), id))));
+        levels.extend(levels_of.filter(|(_, l)| l.unfrozen > 0).map(|(id, l)| Reverse((sortable_bits(l.level()), id))));
     }
 
     /// Freezes the bundles at or above the floor, lowest level first.
@@ -135,7 +135,7 @@ impl<T: FlowTime> Flows<T> {
             let link = &self.links[id as usize];
             // Levels only rise, so a link whose level has risen goes back into the heap.
             if link.unfrozen > 0 && link.level() > level {
-                *lowest = Reverse((bits(link.level()), id));
+                *lowest = Reverse((sortable_bits(link.level()), id));
                 continue;
             }
             PeekMut::pop(lowest);

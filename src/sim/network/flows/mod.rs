@@ -283,7 +283,7 @@ impl<T: FlowTime> Flows<T> {
 
     /// Releases a flow, now or later. It uses its links once their latencies have elapsed.
     pub fn start(&mut self, release: T, route: RouteId, volume: f64) -> FlowId {
-        let is_flow = release.key() < T::NEVER && volume >= 0.0 && volume.is_finite();
+        let is_flow = release.sort_key() < T::NEVER && volume >= 0.0 && volume.is_finite();
         assert!(is_flow, "{volume} at {release:?} is no flow");
         let number = self.started;
         self.started += 1;
@@ -299,7 +299,7 @@ impl<T: FlowTime> Flows<T> {
             }
         };
         // Latency delays only the first byte: until it has elapsed, the flow uses no link.
-        self.activate_at(release.after(self.bundles[route.0 as usize].latency), slot);
+        self.activate_at(release.later_by(self.bundles[route.0 as usize].latency), slot);
         FlowId(slot)
     }
 
@@ -307,7 +307,7 @@ impl<T: FlowTime> Flows<T> {
         if active <= self.now {
             self.activate(slot)
         } else {
-            self.waiting.push(Reverse((active.key(), self.flows[slot as usize].number, slot)))
+            self.waiting.push(Reverse((active.sort_key(), self.flows[slot as usize].number, slot)))
         }
     }
 
@@ -319,7 +319,7 @@ impl<T: FlowTime> Flows<T> {
         self.settle();
         let wait = self.waiting.peek().map_or(T::NEVER, |Reverse((at, _, _))| *at);
         let next = wait.min(self.ends.min());
-        (next != T::NEVER).then(|| T::from_key(next.max(self.now.key())))
+        (next != T::NEVER).then(|| T::from_key(next.max(self.now.sort_key())))
     }
 
     /// Advances to a time through all changes up to it, and appends the flows that end on the way to `ended`, by end,
@@ -394,7 +394,7 @@ impl<T: FlowTime> Flows<T> {
             && self.take_ended(bundle, &mut over)
         {}
         while let Some(&Reverse((at, _, slot))) = self.waiting.peek()
-            && at <= self.now.key()
+            && at <= self.now.sort_key()
         {
             self.waiting.pop();
             self.activate(slot);
@@ -414,7 +414,7 @@ impl<T: FlowTime> Flows<T> {
     fn take_ended(&mut self, which: usize, over: &mut Vec<(u64, u32)>) -> bool {
         let clock = self.clock(which);
         // The expected time decides, despite rounding of the clock.
-        let mut due = self.ends.min() <= self.now.key();
+        let mut due = self.ends.min() <= self.now.sort_key();
         let mut any = false;
         while let Some(&Reverse((end, number, slot))) = self.ending[which].peek() {
             let left = f64::from_bits(end) - clock;
@@ -455,7 +455,7 @@ impl<T: FlowTime> Flows<T> {
         let end = clock + volume;
         let bundle = &mut self.bundles[which as usize];
         bundle.next_end = if self.counts[which as usize] == 0 { end } else { bundle.next_end.min(end) };
-        self.ending[which as usize].push(Reverse((bits(end), number, slot)));
+        self.ending[which as usize].push(Reverse((sortable_bits(end), number, slot)));
         self.flows[slot as usize].state = FlowPhase::Active(end);
         self.join(which);
     }
@@ -469,7 +469,7 @@ impl<T: FlowTime> Flows<T> {
         let mut ends = std::mem::take(&mut self.ending[which]).into_vec();
         for Reverse((end, _, slot)) in &mut ends {
             let left = (f64::from_bits(*end) - by).max(0.0);
-            *end = bits(left);
+            *end = sortable_bits(left);
             self.flows[*slot as usize].state = FlowPhase::Active(left);
         }
         self.ending[which] = ends.into();
@@ -535,7 +535,7 @@ impl<T: FlowTime> Flows<T> {
     /// Current reading of a bundle's clock.
     fn clock(&self, which: usize) -> f64 {
         let bundle = &self.bundles[which];
-        let passed = self.now.since(bundle.since);
+        let passed = self.now.elapsed_since(bundle.since);
         // An infinite rate has no time to add anything.
         if passed > 0.0 { bundle.clock + passed * self.rates[which] } else { bundle.clock }
     }
@@ -554,7 +554,7 @@ impl<T: FlowTime> Flows<T> {
         let bundle = &self.bundles[which];
         match self.counts[which] {
             0 => T::NEVER,
-            _ => bundle.since.after(((bundle.next_end - bundle.clock) / self.rates[which]).max(0.0)).key(),
+            _ => bundle.since.later_by(((bundle.next_end - bundle.clock) / self.rates[which]).max(0.0)).sort_key(),
         }
     }
 
@@ -573,6 +573,6 @@ impl<T: FlowTime> Flows<T> {
 }
 
 /// Bits of a number that is not negative; they sort like the number.
-fn bits(number: f64) -> u64 {
+fn sortable_bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }

@@ -13,14 +13,14 @@ pub trait FlowTime: Copy + PartialOrd + Debug {
     /// Key of an event that does not happen; later than all other keys.
     const NEVER: Self::Key;
 
-    fn key(self) -> Self::Key;
+    fn sort_key(self) -> Self::Key;
     fn from_key(key: Self::Key) -> Self;
 
     /// Time `span` later; `span` is not negative.
-    fn after(self, span: f64) -> Self;
+    fn later_by(self, span: f64) -> Self;
 
     /// Time since an earlier time; zero or less if `earlier` is not earlier.
-    fn since(self, earlier: Self) -> f64;
+    fn elapsed_since(self, earlier: Self) -> f64;
 }
 
 /// Time in any unit. Its resolution is relative to its distance from zero.
@@ -31,19 +31,19 @@ impl FlowTime for f64 {
     const START: f64 = 0.0;
     const NEVER: u64 = f64::INFINITY.to_bits();
 
-    fn key(self) -> u64 {
-        super::bits(self)
+    fn sort_key(self) -> u64 {
+        super::sortable_bits(self)
     }
 
     fn from_key(key: u64) -> f64 {
         f64::from_bits(key)
     }
 
-    fn after(self, span: f64) -> f64 {
+    fn later_by(self, span: f64) -> f64 {
         self + span
     }
 
-    fn since(self, earlier: f64) -> f64 {
+    fn elapsed_since(self, earlier: f64) -> f64 {
         self - earlier
     }
 }
@@ -83,7 +83,7 @@ impl FlowTime for FlowMoment {
     const START: FlowMoment = FlowMoment(0);
     const NEVER: u128 = u128::MAX;
 
-    fn key(self) -> u128 {
+    fn sort_key(self) -> u128 {
         self.0
     }
 
@@ -91,12 +91,12 @@ impl FlowTime for FlowMoment {
         FlowMoment(key)
     }
 
-    fn after(self, span: f64) -> FlowMoment {
+    fn later_by(self, span: f64) -> FlowMoment {
         // Scaling by a power of two is exact, and the conversion saturates.
         FlowMoment(self.0.saturating_add((span * MICRO) as u128)).min(FlowMoment::LAST)
     }
 
-    fn since(self, earlier: FlowMoment) -> f64 {
+    fn elapsed_since(self, earlier: FlowMoment) -> f64 {
         self.0.saturating_sub(earlier.0) as f64 / MICRO
     }
 }
@@ -109,10 +109,10 @@ mod tests {
     fn moments_have_the_same_resolution_at_the_end_of_time() {
         for start in [0, 1 << 53, Time::LATEST.micros()].map(Time::from_micros) {
             let start_of = FlowMoment::from(start);
-            let later = start_of.after(2.25);
-            assert_eq!(later.since(start_of), 2.25);
-            assert_eq!(start_of.since(later), 0.0);
-            let rounded = |span: f64| start_of.after(span).round_up(1e-3).since(start).micros();
+            let later = start_of.later_by(2.25);
+            assert_eq!(later.elapsed_since(start_of), 2.25);
+            assert_eq!(start_of.elapsed_since(later), 0.0);
+            let rounded = |span: f64| start_of.later_by(span).round_up(1e-3).since(start).micros();
             assert_eq!([0.0, 1e-4, 0.002, 1.0, 2.25, 3.0005].map(rounded), [0, 0, 1, 1, 3, 3]);
         }
     }
@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn times_after_the_last_moment_are_clamped_to_it() {
         for span in [1e19, 1e300, f64::INFINITY] {
-            let last = FlowMoment::from(Time::LATEST).after(span);
+            let last = FlowMoment::from(Time::LATEST).later_by(span);
             assert_eq!(last, FlowMoment::LAST);
-            assert!(last.key() < FlowMoment::NEVER);
+            assert!(last.sort_key() < FlowMoment::NEVER);
             assert_eq!(last.round_up(1e-3), Time::NEVER);
         }
     }

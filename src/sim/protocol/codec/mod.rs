@@ -34,9 +34,9 @@ pub enum CodecError {
 }
 
 /// Appends the encoding of `value` for another process to `bytes`.
-pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+pub fn encode_frame<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     let before = bytes.len();
-    pack(value, bytes)?;
+    pack_value(value, bytes)?;
     match bytes.len() - before {
         length if length > FRAME_MAX => {
             bytes.truncate(before);
@@ -47,14 +47,14 @@ pub fn encode<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecE
 }
 
 /// Length of the encoding of `value` in bytes, even if longer than a frame.
-pub fn length<T: Serialize>(value: &T) -> Result<usize, CodecError> {
+pub fn encoded_length<T: Serialize>(value: &T) -> Result<usize, CodecError> {
     let mut size = bincode::enc::write::SizeWriter::default();
     bincode::serde::encode_into_writer(value, &mut size, bincode::config::standard())?;
     Ok(size.bytes_written)
 }
 
 /// Decodes one value that takes up all of `bytes`.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+pub fn decode_frame<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     if bytes.len() > FRAME_MAX {
         return Err(CodecError::TooLong(bytes.len()));
     }
@@ -67,13 +67,13 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
 }
 
 /// Appends the encoding of `value` for this process to `bytes`; no limit of length.
-pub fn pack<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+pub fn pack_value<T: Serialize>(value: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
     bincode::serde::encode_into_std_write(value, bytes, bincode::config::standard())?;
     Ok(())
 }
 
-/// Decodes the output of [`pack`].
-pub fn unpack<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
+/// Decodes the output of [`pack_value`].
+pub fn unpack_value<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, CodecError> {
     Ok(T::deserialize(&mut Reader { rest: bytes })?)
 }
 
@@ -116,12 +116,12 @@ mod tests {
             0x03, 0x03, 0xfd, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfc, 0xfd, 0x03, 0x03, 0x03, 0x9f, 0x00, 0xf7, 0x00, 0x85,
         ];
         for end in 0..=cores.len() {
-            assert!(decode::<Up<Message, Record>>(&cores[..end]).is_err());
+            assert!(decode_frame::<Up<Message, Record>>(&cores[..end]).is_err());
         }
         // A frame of mail that claims 2^64 - 1 messages.
         let mut mail = vec![0, 0, 0, 0xfd];
         mail.extend([0xff; 8]);
-        assert!(decode::<Down<Message>>(&mail).is_err());
+        assert!(decode_frame::<Down<Message>>(&mail).is_err());
     }
 
     /// A job without run times by site has the encoding that it had before there were any.
@@ -142,12 +142,15 @@ mod tests {
                 let mut bytes = Vec::new();
                 let mut packed = Vec::new();
                 let mut before = Vec::new();
-                encode(&job, &mut bytes).unwrap();
-                pack(&job, &mut packed).unwrap();
+                encode_frame(&job, &mut bytes).unwrap();
+                pack_value(&job, &mut packed).unwrap();
                 assert_eq!(bytes, packed);
-                assert_eq!((decode(&bytes).ok(), unpack(&bytes).ok()), (Some(job.clone()), Some(job.clone())));
+                assert_eq!(
+                    (decode_frame(&bytes).ok(), unpack_value(&bytes).ok()),
+                    (Some(job.clone()), Some(job.clone()))
+                );
                 let Job { id, arrive, first_task, tasks, edges, .. } = &job;
-                pack(&(id, arrive, first_task, tasks, edges, &worth), &mut before).unwrap();
+                pack_value(&(id, arrive, first_task, tasks, edges, &worth), &mut before).unwrap();
                 assert_eq!(bytes == before, times.is_none(), "{job:?}");
             }
         }
@@ -333,17 +336,17 @@ mod tests {
 
     fn twice<T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(value: &T) {
         let mut bytes = Vec::new();
-        encode(value, &mut bytes).unwrap();
-        assert_eq!(&decode::<T>(&bytes).unwrap(), value);
+        encode_frame(value, &mut bytes).unwrap();
+        assert_eq!(&decode_frame::<T>(&bytes).unwrap(), value);
         assert_eq!(&postcard::from_bytes::<T>(&postcard::to_stdvec(value).unwrap()).unwrap(), value);
     }
 
     #[test]
     fn what_is_too_long_is_refused_on_both_sides() {
         let long = vec![0u8; FRAME_MAX + 1];
-        assert!(matches!(encode(&long, &mut Vec::new()), Err(CodecError::TooLong(_))));
-        assert!(matches!(decode::<Vec<u8>>(&long), Err(CodecError::TooLong(_))));
-        assert!(matches!(decode::<u8>(&[1, 2]), Err(CodecError::Trailing(1))));
+        assert!(matches!(encode_frame(&long, &mut Vec::new()), Err(CodecError::TooLong(_))));
+        assert!(matches!(decode_frame::<Vec<u8>>(&long), Err(CodecError::TooLong(_))));
+        assert!(matches!(decode_frame::<u8>(&[1, 2]), Err(CodecError::Trailing(1))));
     }
 
     /// The one reason for a reader of our own: what may be written may be read, though each byte may become a word.
@@ -351,11 +354,11 @@ mod tests {
     fn what_is_within_the_limit_on_one_side_is_so_on_the_other() {
         for length in [FRAME_MAX / 8 - 5, FRAME_MAX / 8 + 1, FRAME_MAX - 5] {
             let mut bytes = Vec::new();
-            encode(&vec![7u64; length], &mut bytes).unwrap();
+            encode_frame(&vec![7u64; length], &mut bytes).unwrap();
             assert_eq!(bytes.len(), length + 5);
-            assert_eq!(decode::<Vec<u64>>(&bytes).unwrap(), vec![7u64; length]);
+            assert_eq!(decode_frame::<Vec<u64>>(&bytes).unwrap(), vec![7u64; length]);
         }
-        assert!(matches!(encode(&vec![7u64; FRAME_MAX - 4], &mut Vec::new()), Err(CodecError::TooLong(_))));
+        assert!(matches!(encode_frame(&vec![7u64; FRAME_MAX - 4], &mut Vec::new()), Err(CodecError::TooLong(_))));
     }
 
     /// The error is that of the list, before its first element is read, let alone allocated.
@@ -363,15 +366,15 @@ mod tests {
     fn a_list_is_held_against_the_bytes_that_are_left() {
         let refused = |bytes: &[u8], claimed, left| {
             let expected = DecodeError::Length { claimed, left };
-            assert!(matches!(decode::<Vec<u64>>(bytes), Err(CodecError::Decode(error)) if error == expected));
-            assert!(matches!(decode::<String>(bytes), Err(CodecError::Decode(error)) if error == expected));
+            assert!(matches!(decode_frame::<Vec<u64>>(bytes), Err(CodecError::Decode(error)) if error == expected));
+            assert!(matches!(decode_frame::<String>(bytes), Err(CodecError::Decode(error)) if error == expected));
         };
         refused(&[3, 1, 1], 3, 2);
         refused(&[251, 0, 1, 9], 256, 1);
         refused(&[253, 255, 255, 255, 255, 255, 255, 255, 255], u64::MAX, 0);
         // A hello that claims a name of 2^40 bytes.
         let name = [1, 1, 253, 0, 0, 0, 0, 0, 1, 0, 0, b'y'];
-        let error = decode::<Hello>(&name).unwrap_err();
+        let error = decode_frame::<Hello>(&name).unwrap_err();
         assert!(matches!(error, CodecError::Decode(DecodeError::Length { claimed: 0x100_0000_0000, left: 1 })));
     }
 
@@ -379,8 +382,8 @@ mod tests {
     fn what_no_message_has_cannot_be_unpacked() {
         fn refused<T: Serialize + DeserializeOwned>(value: &T) -> bool {
             let mut bytes = Vec::new();
-            pack(value, &mut bytes).unwrap();
-            matches!(unpack::<T>(&bytes), Err(CodecError::Decode(DecodeError::Foreign | DecodeError::Value(_))))
+            pack_value(value, &mut bytes).unwrap();
+            matches!(unpack_value::<T>(&bytes), Err(CodecError::Decode(DecodeError::Foreign | DecodeError::Value(_))))
         }
         assert!(refused(&'y') && refused(&-1) && refused(&std::collections::BTreeMap::from([(1, 2)])));
         assert!(refused(&1_u128));
@@ -390,17 +393,17 @@ mod tests {
     fn agree<T: DeserializeOwned + PartialEq + std::fmt::Debug>(bytes: &[u8]) {
         let judge = bincode::serde::decode_from_slice::<T, _>(bytes, bincode::config::standard());
         let judge = judge.ok().filter(|(_, used)| *used == bytes.len()).map(|(value, _)| value);
-        assert_eq!(decode::<T>(bytes).ok(), judge, "{bytes:?}");
+        assert_eq!(decode_frame::<T>(bytes).ok(), judge, "{bytes:?}");
     }
 
     proptest! {
         #[test]
         fn what_is_packed_is_unpacked(entry in any_entry()) {
             let mut bytes = Vec::new();
-            pack(&entry, &mut bytes).unwrap();
-            prop_assert_eq!(length(&entry).unwrap(), bytes.len());
+            pack_value(&entry, &mut bytes).unwrap();
+            prop_assert_eq!(encoded_length(&entry).unwrap(), bytes.len());
             // Numbers that are none are unequal to themselves.
-            prop_assert_eq!(format!("{:?}", unpack::<crate::kernel::Entry<Record>>(&bytes).unwrap()), format!("{entry:?}"));
+            prop_assert_eq!(format!("{:?}", unpack_value::<crate::kernel::Entry<Record>>(&bytes).unwrap()), format!("{entry:?}"));
         }
 
         #[test]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, nodes, seconds};
+use super::{Answer, parse_nodes, to_seconds};
 use crate::grid::{JobId, JobShape, NodeSet};
 use crate::time::{Span, Time};
 
@@ -94,8 +94,8 @@ struct CandidateLine<'a> {
 impl<'a> AllocatorQuestion<'a> {
     /// A query in the form of the conversation, with the names of the system's sites.
     pub fn new(query: &AllocationQuery, sites: &'a [String]) -> AllocatorQuestion<'a> {
-        let at = |time: Time| seconds(time.micros());
-        let lasts = |span: Span| seconds(span.micros());
+        let at = |time: Time| to_seconds(time.micros());
+        let lasts = |span: Span| to_seconds(span.micros());
         let candidate = |one: &CandidateStart| CandidateLine {
             site: &sites[one.site],
             shape: one.shape,
@@ -134,7 +134,7 @@ impl Answer for AllocatorAnswer {
     const KIND: &'static str = "allocate";
     const EXAMPLE: &'static str = r#"{"type":"allocate","ask":1,"candidate":0}"#;
 
-    fn ask(&self) -> u64 {
+    fn question_number(&self) -> u64 {
         self.ask
     }
 }
@@ -148,7 +148,7 @@ enum AllocateWord {
 impl AllocatorAnswer {
     /// The chosen candidate, or an error if the answer is invalid; None if the request is to have none of them.
     pub fn allocation(self) -> Result<Option<Allocation>, String> {
-        match (self.candidate, self.nodes.as_deref().map(nodes).transpose()?) {
+        match (self.candidate, self.nodes.as_deref().map(parse_nodes).transpose()?) {
             (Some(candidate), nodes) => Ok(Some(Allocation { candidate, nodes })),
             (None, None) => Ok(None),
             (None, Some(nodes)) => Err(format!("names the nodes {nodes}, but no candidate")),

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Advice, JobEnd, SiteAction, SiteEvent, brief, moment, seconds};
+use super::{Advice, JobEnd, SiteAction, SiteEvent, shorten_output, time_of_seconds, to_seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -15,11 +15,11 @@ use crate::time::Time;
 const WORKLOAD: &str = "w0";
 
 /// The platform, before any event.
-pub fn begins(site: &str, nodes: u32) -> Value {
+pub fn begin_message(site: &str, nodes: u32) -> Value {
     let machine = |id: u32| json!({ "id": id, "name": format!("{site}-{id}"), "state": "idle", "properties": {} });
-    message(
+    json_message(
         Time::ZERO,
-        vec![event(
+        vec![json_event(
             Time::ZERO,
             "SIMULATION_BEGINS",
             &json!({
@@ -46,33 +46,33 @@ pub fn begins(site: &str, nodes: u32) -> Value {
 }
 
 /// All events since the last question, each with its time.
-pub fn happens(now: Time, happened: &[(Time, SiteEvent)]) -> Value {
+pub fn events_message(now: Time, happened: &[(Time, SiteEvent)]) -> Value {
     let instants = happened.chunk_by(|one, next| one.0 == next.0);
-    message(now, instants.flat_map(|instant| events(instant[0].0, instant)).collect())
+    json_message(now, instants.flat_map(|instant| event_list(instant[0].0, instant)).collect())
 }
 
 /// Events of one time. Killed jobs are reported like all others, and then all together, as Batsim does.
-fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
+fn event_list(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
     let mut events = Vec::with_capacity(happened.len());
     let mut killed = Vec::new();
     let mut progress = serde_json::Map::new();
     for (_, happened) in happened {
         match happened {
             SiteEvent::Submitted { job, nodes, walltime, runtime } => {
-                let id = id(*job);
+                let id = job_name(*job);
                 let profile = job.0.to_string();
                 let data = json!({
                     "job_id": id,
                     "job": {
                         "id": id,
-                        "subtime": seconds(at.micros()),
-                        "walltime": seconds(walltime.micros()),
+                        "subtime": to_seconds(at.micros()),
+                        "walltime": to_seconds(walltime.micros()),
                         "res": nodes,
                         "profile": profile,
                     },
-                    "profile": { "type": "delay", "delay": seconds(runtime.micros()) },
+                    "profile": { "type": "delay", "delay": to_seconds(runtime.micros()) },
                 });
-                events.push(event(at, "JOB_SUBMITTED", &data));
+                events.push(json_event(at, "JOB_SUBMITTED", &data));
             }
             SiteEvent::Ended { job, how, on, progress: done } => {
                 let (state, code) = match how {
@@ -80,9 +80,9 @@ fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
                     JobEnd::Walltime => ("COMPLETED_WALLTIME_REACHED", -1),
                     JobEnd::Killed => ("COMPLETED_KILLED", -1),
                 };
-                let id = id(*job);
+                let id = job_name(*job);
                 let data = json!({ "job_id": id, "job_state": state, "return_code": code, "alloc": on.to_string() });
-                events.push(event(at, "JOB_COMPLETED", &data));
+                events.push(json_event(at, "JOB_COMPLETED", &data));
                 if *how == JobEnd::Killed {
                     progress.insert(id.clone(), json!({ "profile": job.0.to_string(), "progress": done }));
                     killed.push(id);
@@ -90,28 +90,28 @@ fn events(at: Time, happened: &[(Time, SiteEvent)]) -> Vec<Value> {
             }
             // Batsim has no message for a recalled or lost job, so sites that it manages have neither.
             SiteEvent::Recalled { .. } | SiteEvent::Lost { .. } | SiteEvent::Nodes { .. } => {}
-            SiteEvent::Called => events.push(event(at, "REQUESTED_CALL", &json!({}))),
+            SiteEvent::Called => events.push(json_event(at, "REQUESTED_CALL", &json!({}))),
         }
     }
     if !killed.is_empty() {
-        events.push(event(at, "JOB_KILLED", &json!({ "job_ids": killed, "job_progress": progress })));
+        events.push(json_event(at, "JOB_KILLED", &json!({ "job_ids": killed, "job_progress": progress })));
     }
     events
 }
 
-pub fn ends(now: Time) -> Value {
-    message(now, vec![event(now, "SIMULATION_ENDS", &json!({}))])
+pub fn end_message(now: Time) -> Value {
+    json_message(now, vec![json_event(now, "SIMULATION_ENDS", &json!({}))])
 }
 
-fn message(now: Time, events: Vec<Value>) -> Value {
-    json!({ "now": seconds(now.micros()), "events": events })
+fn json_message(now: Time, events: Vec<Value>) -> Value {
+    json!({ "now": to_seconds(now.micros()), "events": events })
 }
 
-fn event(at: Time, kind: &str, data: &Value) -> Value {
-    json!({ "timestamp": seconds(at.micros()), "type": kind, "data": data })
+fn json_event(at: Time, kind: &str, data: &Value) -> Value {
+    json!({ "timestamp": to_seconds(at.micros()), "type": kind, "data": data })
 }
 
-fn id(job: JobId) -> String {
+fn job_name(job: JobId) -> String {
     format!("{WORKLOAD}!{}", job.0)
 }
 
@@ -139,63 +139,71 @@ pub const KNOWN: &str = "EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER";
 impl BatsimReply {
     /// The requested actions, or an error if one is not supported.
     pub fn advice(self, asked: Time) -> Result<Advice, String> {
-        let ready = moment(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
-            format!("says that the time is {} s, but was asked at {} s", self.now, seconds(asked.micros()))
+        let ready = time_of_seconds(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
+            format!("says that the time is {} s, but was asked at {} s", self.now, to_seconds(asked.micros()))
         })?;
         let mut wishes = Vec::with_capacity(self.events.len());
         let mut last = asked;
         for BatsimEvent { timestamp, kind, data } in self.events {
-            let at = moment(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
+            let at = time_of_seconds(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
                 format!(
                     "gives its {} the time {timestamp} s, which is not between {} s and its own time, {} s",
-                    brief(&kind),
-                    seconds(last.micros()),
+                    shorten_output(&kind),
+                    to_seconds(last.micros()),
                     self.now
                 )
             })?;
             last = at;
-            wish(at, &kind, &data, &mut wishes)?;
+            read_action(at, &kind, &data, &mut wishes)?;
         }
         Ok(Advice { wishes, ready })
     }
 }
 
-fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteAction)>) -> Result<(), String> {
+fn read_action(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteAction)>) -> Result<(), String> {
     match kind {
         "EXECUTE_JOB" => {
-            if let Some(part) = ["mapping", "storage_mapping", "additional_io_job"].iter().find(|key| has(data, key)) {
+            if let Some(part) =
+                ["mapping", "storage_mapping", "additional_io_job"].iter().find(|key| has_value(data, key))
+            {
                 return Err(format!("asks for an EXECUTE_JOB with `{part}`, which is not possible here"));
             }
-            let job = job(kind, data.get("job_id"))?;
+            let job = parse_job(kind, data.get("job_id"))?;
             let text = data.get("alloc").and_then(Value::as_str).unwrap_or_default();
-            let on = resources(text).filter(|on| !on.is_empty()).ok_or_else(|| {
+            let on = parse_resources(text).filter(|on| !on.is_empty()).ok_or_else(|| {
                 format!(
                     "asks for an EXECUTE_JOB of {} on {}, where numbers of resources such as \"0-3 7\" were expected",
-                    id(job),
-                    shown(data.get("alloc"))
+                    job_name(job),
+                    show_value(data.get("alloc"))
                 )
             })?;
             wishes.push((at, SiteAction::Start { job, on: Some(on) }));
         }
-        "REJECT_JOB" => wishes.push((at, SiteAction::Reject { job: job(kind, data.get("job_id"))? })),
+        "REJECT_JOB" => wishes.push((at, SiteAction::Reject { job: parse_job(kind, data.get("job_id"))? })),
         "KILL_JOB" => {
             let jobs = data.get("job_ids").and_then(Value::as_array);
             let jobs = jobs.ok_or_else(|| format!("asks for a {kind} without a list `job_ids`"))?;
             for named in jobs {
-                wishes.push((at, SiteAction::Kill { job: job(kind, Some(named))? }));
+                wishes.push((at, SiteAction::Kill { job: parse_job(kind, Some(named))? }));
             }
         }
         "CALL_ME_LATER" => {
             let then = data.get("timestamp").and_then(Value::as_f64);
-            let then = then.and_then(moment).ok_or_else(|| {
-                format!("asks for a {kind} at {}, where a time in seconds was expected", shown(data.get("timestamp")))
+            let then = then.and_then(time_of_seconds).ok_or_else(|| {
+                format!(
+                    "asks for a {kind} at {}, where a time in seconds was expected",
+                    show_value(data.get("timestamp"))
+                )
             })?;
             wishes.push((at, SiteAction::Call { at: then }));
         }
         // Jobs come from the users of the grid alone, so there is no registration to be finished.
         "NOTIFY" if data.get("type").and_then(Value::as_str) == Some("registration_finished") => {}
         _ => {
-            return Err(format!("asks for {}, which is not possible here (possible are {KNOWN})", brief(kind)));
+            return Err(format!(
+                "asks for {}, which is not possible here (possible are {KNOWN})",
+                shorten_output(kind)
+            ));
         }
     }
     Ok(())
@@ -203,7 +211,7 @@ fn wish(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteAction)>
 
 /// A set of resources as Batsim 4 reads it: numbers and intervals, separated by spaces, in any order; they may touch
 /// or overlap. None for anything else.
-fn resources(text: &str) -> Option<NodeSet> {
+fn parse_resources(text: &str) -> Option<NodeSet> {
     let mut set = NodeSet::default();
     for interval in text.split(' ').filter(|interval| !interval.is_empty()) {
         // `parse` alone would take a sign.
@@ -214,25 +222,25 @@ fn resources(text: &str) -> Option<NodeSet> {
         if first > last || last == u32::MAX {
             return None;
         }
-        set.unite(&NodeSet::run(first, last));
+        set.unite(&NodeSet::from_run(first, last));
     }
     Some(set)
 }
 
-fn has(data: &Value, key: &str) -> bool {
+fn has_value(data: &Value, key: &str) -> bool {
     data.get(key).is_some_and(|value| !value.is_null())
 }
 
-fn job(kind: &str, named: Option<&Value>) -> Result<JobId, String> {
+fn parse_job(kind: &str, named: Option<&Value>) -> Result<JobId, String> {
     let number = named.and_then(Value::as_str).and_then(|name| name.strip_prefix(WORKLOAD)?.strip_prefix('!'));
     let number = number.and_then(|number| number.parse().ok().filter(|_| number.bytes().all(|c| c.is_ascii_digit())));
     number.map(JobId).ok_or_else(|| {
-        format!("asks for a {kind} of {}, where a job such as \"{WORKLOAD}!12\" was expected", shown(named))
+        format!("asks for a {kind} of {}, where a job such as \"{WORKLOAD}!12\" was expected", show_value(named))
     })
 }
 
-fn shown(value: Option<&Value>) -> String {
-    value.map_or_else(|| "nothing".to_owned(), |value| brief(&value.to_string()))
+fn show_value(value: Option<&Value>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), |value| shorten_output(&value.to_string()))
 }
 
 #[cfg(test)]
@@ -241,7 +249,7 @@ mod tests {
 
     #[test]
     fn resources_are_read_as_batsim_reads_them() {
-        let read = |text: &str| resources(text).map(|set| set.to_string());
+        let read = |text: &str| parse_resources(text).map(|set| set.to_string());
         for (text, expected) in [
             ("0 1", "0-1"),
             ("7 0-3", "0-3 7"),
@@ -264,7 +272,7 @@ mod tests {
             |job| SiteEvent::Ended { job: JobId(job), how: JobEnd::Killed, on: NodeSet::all(1), progress: 0.5 };
         let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
         let happened = [(five, killed(1)), (five, killed(2)), (seven, SiteEvent::Called), (seven, killed(3))];
-        let message = happens(seven, &happened);
+        let message = events_message(seven, &happened);
         let told = |event: &Value| {
             (event["timestamp"].as_f64(), event["type"].as_str().map(str::to_owned), event["data"]["job_ids"].clone())
         };

@@ -61,7 +61,7 @@ impl Answer for BidderAnswer {
     const KIND: &'static str = "bids";
     const EXAMPLE: &'static str = r#"{"type":"bids","ask":1,"bids":[3.5]}"#;
 
-    fn ask(&self) -> u64 {
+    fn question_number(&self) -> u64 {
         self.ask
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, Answer, JobEnd, SiteAction, SiteEvent, SiteLine, call, nodes, seconds};
+use super::{Advice, Answer, JobEnd, SiteAction, SiteEvent, SiteLine, call_time, parse_nodes, to_seconds};
 use crate::grid::JobId;
 use crate::time::Time;
 
@@ -57,7 +57,7 @@ impl ManagerQuestion {
     pub fn new(happened: &[(Time, SiteEvent)]) -> ManagerQuestion {
         let line = |(_, happened): &(Time, SiteEvent)| match happened {
             &SiteEvent::Submitted { job, nodes, walltime, .. } => {
-                SiteEventLine::Submitted { job, nodes, walltime: seconds(walltime.micros()) }
+                SiteEventLine::Submitted { job, nodes, walltime: to_seconds(walltime.micros()) }
             }
             SiteEvent::Ended { job, how, on, .. } => {
                 let how = match how {
@@ -68,12 +68,13 @@ impl ManagerQuestion {
                 SiteEventLine::Ended { job: *job, how, nodes: on.to_string() }
             }
             SiteEvent::Lost { job, on, waits, .. } => {
-                let walltime = waits.map(|walltime| seconds(walltime.micros()));
+                let walltime = waits.map(|walltime| to_seconds(walltime.micros()));
                 SiteEventLine::Lost { job: *job, nodes: on.to_string(), waits: waits.is_some(), walltime }
             }
             SiteEvent::Nodes { down } => {
-                let down =
-                    down.iter().map(|one| DownNodes { nodes: one.nodes.to_string(), back: seconds(one.back.micros()) });
+                let down = down
+                    .iter()
+                    .map(|one| DownNodes { nodes: one.nodes.to_string(), back: to_seconds(one.back.micros()) });
                 SiteEventLine::Nodes { down: down.collect() }
             }
             &SiteEvent::Recalled { job } => SiteEventLine::Recalled { job },
@@ -96,7 +97,7 @@ impl Answer for ManagerAnswer {
     const KIND: &'static str = "manage";
     const EXAMPLE: &'static str = r#"{"type":"manage","ask":1,"orders":[{"order":"start","job":0,"nodes":"0-3"}]}"#;
 
-    fn ask(&self) -> u64 {
+    fn question_number(&self) -> u64 {
         self.ask
     }
 }
@@ -122,11 +123,11 @@ impl ManagerAnswer {
         let wish = |order: SiteOrderLine| {
             Ok::<SiteAction, String>(match order {
                 SiteOrderLine::Start { job, nodes: named } => {
-                    SiteAction::Start { job, on: named.as_deref().map(nodes).transpose()? }
+                    SiteAction::Start { job, on: named.as_deref().map(parse_nodes).transpose()? }
                 }
                 SiteOrderLine::Reject { job } => SiteAction::Reject { job },
                 SiteOrderLine::Kill { job } => SiteAction::Kill { job },
-                SiteOrderLine::Call { t } => SiteAction::Call { at: call(t)? },
+                SiteOrderLine::Call { t } => SiteAction::Call { at: call_time(t)? },
             })
         };
         let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();

@@ -109,7 +109,7 @@ pub struct Question<T> {
 
 impl<T> Question<T> {
     pub fn new(kind: &'static str, ask: u64, now: Time, content: T) -> Question<T> {
-        Question { kind, ask, t: seconds(now.micros()), content }
+        Question { kind, ask, t: to_seconds(now.micros()), content }
     }
 }
 
@@ -121,7 +121,7 @@ pub trait Answer: DeserializeOwned {
     const EXAMPLE: &'static str;
 
     /// Number of the question that it answers.
-    fn ask(&self) -> u64;
+    fn question_number(&self) -> u64;
 }
 
 /// First answer of every program that uses lines.
@@ -147,31 +147,31 @@ pub struct SiteLine<'a> {
 }
 
 /// Seconds, as usual in other programs. Equal numbers of microseconds give equal numbers.
-pub fn seconds(micros: u64) -> f64 {
+pub fn to_seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
 /// Time in microseconds for a number of seconds; `None` if no run lasts that long.
-pub fn moment(seconds: f64) -> Option<Time> {
+pub fn time_of_seconds(seconds: f64) -> Option<Time> {
     let micros = (seconds * 1e6).round();
     // Integers up to 2^53, which doubles represent exactly.
     (0.0..=9_007_199_254_740_992.0).contains(&micros).then(|| Time::from_micros(micros as u64))
 }
 
 /// Requested call time of a program that uses lines.
-fn call(t: f64) -> Result<Time, String> {
-    moment(t).ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))
+fn call_time(t: f64) -> Result<Time, String> {
+    time_of_seconds(t).ok_or_else(|| format!("asks to be called at {t} s, which is not a time of the run"))
 }
 
 /// Reads a set of nodes that a program names.
-fn nodes(text: &str) -> Result<NodeSet, String> {
+fn parse_nodes(text: &str) -> Result<NodeSet, String> {
     NodeSet::parse(text).ok_or_else(|| {
-        format!("names the nodes {:?}, where numbers in order such as \"0-3 7\" were expected", brief(text))
+        format!("names the nodes {:?}, where numbers in order such as \"0-3 7\" were expected", shorten_output(text))
     })
 }
 
 /// The beginning of a program's output that can be shown.
-pub fn brief(said: &str) -> String {
+pub fn shorten_output(said: &str) -> String {
     let shown = |letter: char| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() };
     said.trim_end().chars().take(200).map(shown).collect()
 }

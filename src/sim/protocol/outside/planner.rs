@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, SiteLine, call, seconds};
+use super::{Answer, SiteLine, call_time, to_seconds};
 use crate::grid::JobId;
 use crate::time::{Span, Time};
 
@@ -56,7 +56,7 @@ impl<'a> PlannerQuestion<'a> {
     pub fn new(heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
         let line = |heard: &'a UserEvent| match heard {
             UserEvent::Due { job, nodes, walltime, site } => {
-                let walltime = seconds(walltime.micros());
+                let walltime = to_seconds(walltime.micros());
                 UserEventLine::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
             }
             &UserEvent::Over { job } => UserEventLine::Over { job },
@@ -80,7 +80,7 @@ impl Answer for PlannerAnswer {
     const KIND: &'static str = "plan";
     const EXAMPLE: &'static str = r#"{"type":"plan","ask":1,"orders":[{"order":"submit","job":0,"site":null}]}"#;
 
-    fn ask(&self) -> u64 {
+    fn question_number(&self) -> u64 {
         self.ask
     }
 }
@@ -106,7 +106,7 @@ impl PlannerAnswer {
             Ok(match order {
                 UserOrderLine::Submit { job, site } => UserAction::Submit { job, site },
                 UserOrderLine::Recall { job } => UserAction::Recall { job },
-                UserOrderLine::Call { t } => UserAction::Call { at: call(t)? },
+                UserOrderLine::Call { t } => UserAction::Call { at: call_time(t)? },
             })
         };
         self.orders.into_iter().map(plan).collect()

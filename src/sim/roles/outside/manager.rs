@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::CheckedProgram;
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::outside::{Advice, JobEnd, SiteAction, SiteEvent, seconds};
+use crate::protocol::outside::{Advice, JobEnd, SiteAction, SiteEvent, to_seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
 use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
 use crate::time::{Span, Time};
@@ -19,12 +19,12 @@ use crate::time::{Span, Time};
 /// Connection to a program that decides for a site.
 pub trait Decides: CheckedProgram {
     /// Actions before any event.
-    fn begin(&mut self) -> Advice {
+    fn initial_actions(&mut self) -> Advice {
         Advice::default()
     }
 
     /// Actions in reaction to events. None once the program has failed.
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
 
     /// True if the program itself ends jobs at their walltimes, early or late. Otherwise the site does.
     fn ends_at_walltimes(&self) -> bool {
@@ -32,7 +32,7 @@ pub trait Decides: CheckedProgram {
     }
 
     /// True if the program can be told of recalled jobs. Otherwise no job can be recalled.
-    fn hears_of_recalls(&self) -> bool {
+    fn accepts_recalls(&self) -> bool {
         true
     }
 }
@@ -126,7 +126,7 @@ impl Managed {
     /// Recalls a waiting job, unless the program cannot be told; returns the number of its losses.
     fn recall(&mut self, now: Time, sender: ActorId, job: JobId) -> Option<u32> {
         let losses = self.waiting.get(&job).filter(|waiting| waiting.sender == sender)?.losses;
-        if !self.decider.hears_of_recalls() {
+        if !self.decider.accepts_recalls() {
             return None;
         }
         self.waiting.remove(&job);
@@ -142,7 +142,7 @@ impl Managed {
     /// Carries out the actions that are due and reports events, until there are none of either now.
     fn keep_up(&mut self, now: Time, orders: &mut Vec<Order>) -> Result<(), String> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            let advice = self.decider.begin();
+            let advice = self.decider.initial_actions();
             self.take_advice(now, advice, orders)?;
         }
         for _ in 0..ASKED_MAX {
@@ -165,7 +165,7 @@ impl Managed {
                 return Ok(());
             }
             let happened = std::mem::take(&mut self.happened);
-            let advice = self.decider.decide(now, &happened);
+            let advice = self.decider.decide_on_events(now, &happened);
             self.take_advice(now, advice, orders)?;
         }
         Err(format!("has been asked {ASKED_MAX} times at one moment, and its orders still cause further events"))
@@ -190,14 +190,14 @@ impl Managed {
             SiteAction::Start { job, on } => orders.push(self.start(now, job, on)?),
             SiteAction::Reject { job } => {
                 let ManagedJob { sender, .. } = self.leave_queue(job, "rejects")?;
-                orders.push(Order::Say(sender, Message::Declined(Declined { task: task(job) })));
+                orders.push(Order::Say(sender, Message::Declined(Declined { task: only_task(job) })));
             }
             SiteAction::Kill { job } => match self.running.remove(&job) {
                 Some(runs) => {
                     self.free.unite(&runs.on);
                     let progress = self.progress(now, &runs);
                     self.happened.push((now, SiteEvent::Ended { job, how: JobEnd::Killed, on: runs.on, progress }));
-                    orders.push(Order::Kill(task(job)));
+                    orders.push(Order::Kill(only_task(job)));
                 }
                 // The program dates its actions, so it cannot know of a job that ends before them.
                 None if self.has_ended_unheard(job) => {}
@@ -205,8 +205,8 @@ impl Managed {
             },
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {
-                let at = seconds(at.micros());
-                let now = seconds(now.micros());
+                let at = to_seconds(at.micros());
+                let now = to_seconds(now.micros());
                 return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
             }
         }
@@ -255,7 +255,8 @@ impl Managed {
         self.free.subtract(&on);
         self.running.insert(job, RunningJobs { on: on.clone(), since: now, work });
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
-        let start = Start::whole(sender, task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
+        let start =
+            Start::on_whole_nodes(sender, only_task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
         Ok(Order::Start(Start {
             walltime: if self.decider.ends_at_walltimes() { Span::MAX } else { self.stretched(walltime, nodes) },
             // It may be killed at any time.
@@ -281,7 +282,7 @@ impl Managed {
 }
 
 impl Manager for Managed {
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Entrust(entrust) => self.take(now, sender, entrust),
             Message::Recall(Recall { task }) => {
@@ -293,7 +294,7 @@ impl Manager for Managed {
         }
     }
 
-    fn ended(&mut self, now: Time, ended: &Running) {
+    fn task_ended(&mut self, now: Time, ended: &Running) {
         let job = ended.task.job;
         let Some(runs) = self.running.remove(&job) else { return };
         self.free.unite(&runs.on);
@@ -304,7 +305,7 @@ impl Manager for Managed {
     }
 
     /// Queues a lost job again, unless its sender decides.
-    fn lost(&mut self, now: Time, lost: &Running, saved: Span) {
+    fn task_lost(&mut self, now: Time, lost: &Running, saved: Span) {
         let job = lost.task.job;
         let RunningJobs { on, work, .. } = self.running.remove(&job).expect("a lost job has run");
         self.free.unite(&on);
@@ -332,21 +333,21 @@ impl Manager for Managed {
     }
 
     /// Once the program has failed, no more is decided, and the run is about to end.
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         if self.decider.has_failed() {
             return;
         }
         if let Err(why) = self.keep_up(now, orders) {
-            self.decider.refuse(now, &why);
+            self.decider.refuse_answer(now, &why);
         }
     }
 
     /// Without jobs there is nothing to order, even if events are reported.
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         if self.waiting.is_empty() && self.running.is_empty() { Time::NEVER } else { at }
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         if self.decider.has_failed() {
             return None;
         }
@@ -358,6 +359,6 @@ impl Manager for Managed {
     }
 }
 
-fn task(job: JobId) -> TaskId {
+fn only_task(job: JobId) -> TaskId {
     TaskId { job, index: 0 }
 }

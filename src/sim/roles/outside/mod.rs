@@ -16,7 +16,7 @@ pub use planner::{PlannedUser, Plans};
 /// Connection to a program whose answers are checked.
 pub trait CheckedProgram: Send {
     /// Reports an impossible answer. The program has failed from then on.
-    fn refuse(&mut self, now: Time, why: &str);
+    fn refuse_answer(&mut self, now: Time, why: &str);
 
     /// True once there are no more answers, for any reason.
     fn has_failed(&self) -> bool;

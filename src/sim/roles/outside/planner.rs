@@ -10,7 +10,7 @@ use super::CheckedProgram;
 use crate::grid::{Job, JobId, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::outside::planner::{UserAction, UserEvent};
-use crate::protocol::outside::seconds;
+use crate::protocol::outside::to_seconds;
 use crate::protocol::{Enqueue, JobEnded, Message, Recall, Recalled};
 use crate::roles::user::{Followers, Out, Planner, Script};
 use crate::time::{Span, Time};
@@ -18,7 +18,7 @@ use crate::time::{Span, Time};
 /// Connection to a program that decides for a user.
 pub trait Plans: CheckedProgram {
     /// Actions in reaction to events. None once the program has failed.
-    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
+    fn plan_actions(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
 }
 
 /// Sites that a program may choose, by name.
@@ -109,7 +109,7 @@ impl PlannedUser {
             }
             UserAction::Call { at } if at > now => drop(self.calls.insert(at)),
             UserAction::Call { at } => {
-                let [at, now] = [at, now].map(|time| seconds(time.micros()));
+                let [at, now] = [at, now].map(|time| to_seconds(time.micros()));
                 return Err(format!("asks to be called at {at} s, which is not later than {now} s"));
             }
         }
@@ -135,11 +135,11 @@ impl PlannedUser {
 }
 
 impl Planner for PlannedUser {
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.script.wake(now, out);
+    fn handle_timer(&mut self, now: Time, out: &mut Out) {
+        self.script.handle_timer(now, out);
     }
 
-    fn hear(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {
+    fn receive_message(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {
         match message {
             Message::JobEnded(JobEnded { job, .. }) if self.out.remove(&job).is_some() => {
                 self.heard.push(UserEvent::Over { job });
@@ -159,16 +159,16 @@ impl Planner for PlannedUser {
         }
     }
 
-    fn decide(&mut self, now: Time, out: &mut Out) {
+    fn decide_submissions(&mut self, now: Time, out: &mut Out) {
         self.come_due(now);
         if self.decider.has_failed() {
             return;
         }
         if !self.heard.is_empty() {
             let heard = std::mem::take(&mut self.heard);
-            for plan in self.decider.plan(now, &heard) {
+            for plan in self.decider.plan_actions(now, &heard) {
                 if let Err(why) = self.obey(now, plan, out) {
-                    return self.decider.refuse(now, &why);
+                    return self.decider.refuse_answer(now, &why);
                 }
             }
         }

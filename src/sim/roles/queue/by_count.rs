@@ -6,7 +6,12 @@ use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Counts, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: Backfill) -> Box<dyn Policy> {
+pub(super) fn build_policy(
+    nodes: u32,
+    reserved: &[Reserved],
+    order: QueueOrder,
+    backfill: Backfill,
+) -> Box<dyn Policy> {
     let mut supply = ByCount {
         nodes,
         free: nodes,
@@ -16,7 +21,7 @@ pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfi
         last_reserved: Time::ZERO,
         labels: Labels::new(nodes),
     };
-    reserved.iter().for_each(|reserved| supply.book(Time::ZERO, reserved));
+    reserved.iter().for_each(|reserved| supply.add_booking(Time::ZERO, reserved));
     Box::new(Easy::new(supply, order, backfill))
 }
 
@@ -79,7 +84,7 @@ impl NodePool for ByCount {
         fits_beside.then_some(())
     }
 
-    fn reserve(&self, now: Time, head: &Ask) -> Shadow {
+    fn head_reservation(&self, now: Time, head: &Ask) -> Shadow {
         if let Some(counts) = &self.counts {
             let start = counts.earliest(now, head.walltime, self.nodes - head.nodes);
             return Shadow { start, end: start + head.walltime, nodes: head.nodes, spare: 0 };
@@ -95,13 +100,13 @@ impl NodePool for ByCount {
         Shadow { start, end: start + head.walltime, nodes: head.nodes, spare: free + more - head.nodes }
     }
 
-    fn shrink(&self, now: Time, ask: &Ask, (): &(), shadow: &mut Shadow) {
+    fn shrink_shadow(&self, now: Time, ask: &Ask, (): &(), shadow: &mut Shadow) {
         if now + ask.walltime > shadow.start {
             shadow.spare = shadow.spare.saturating_sub(ask.nodes);
         }
     }
 
-    fn start(&mut self, now: Time, ask: &Ask, (): ()) -> NodeSet {
+    fn start_job(&mut self, now: Time, ask: &Ask, (): ()) -> NodeSet {
         let end = now + ask.walltime;
         self.free -= ask.nodes;
         if let Some(counts) = &mut self.counts {
@@ -115,7 +120,7 @@ impl NodePool for ByCount {
         nodes
     }
 
-    fn end(&mut self, now: Time, job: TaskId, until: Time) {
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends but does not run");
         let (_, _, count) = self.ends.remove(place);
@@ -136,11 +141,11 @@ impl NodePool for ByCount {
         most + nodes.len() <= self.nodes && !self.labels.are_booked(booking)
     }
 
-    fn taken(&self, from: Time, until: Time) -> NodeSet {
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet {
         self.labels.booked_over(from, until)
     }
 
-    fn book(&mut self, now: Time, booking: &Reserved) {
+    fn add_booking(&mut self, now: Time, booking: &Reserved) {
         let counts = self.counts.get_or_insert_with(|| {
             let mut counts = Counts::default();
             self.ends.iter().for_each(|end| counts.insert(now, end.0, end.2));
@@ -151,7 +156,7 @@ impl NodePool for ByCount {
         self.labels.book(booking);
     }
 
-    fn release(&mut self, now: Time, booking: &Reserved) {
+    fn release_booking(&mut self, now: Time, booking: &Reserved) {
         let counts = self.counts.as_mut().expect("they are kept while anything is booked");
         counts.remove(booking.from.max(now), booking.until, booking.nodes.len());
         self.labels.release(booking);
@@ -170,11 +175,11 @@ impl NodePool for ByCount {
         true
     }
 
-    fn wake(&self, is_anybody_waiting: bool) -> Option<Time> {
+    fn next_wake(&self, is_anybody_waiting: bool) -> Option<Time> {
         self.labels.next().filter(|_| is_anybody_waiting || !self.ends.is_empty())
     }
 
-    fn ends(&self) -> &[(Time, TaskId, u32)] {
+    fn running_ends(&self) -> &[(Time, TaskId, u32)] {
         &self.ends
     }
 }

@@ -7,7 +7,12 @@ use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Bits, Calendar, NodeSet, QueueOrder, Set, TaskId};
 use crate::time::{Span, Time};
 
-pub(super) fn build(nodes: u32, reserved: &[Reserved], order: QueueOrder, backfill: Backfill) -> Box<dyn Policy> {
+pub(super) fn build_policy(
+    nodes: u32,
+    reserved: &[Reserved],
+    order: QueueOrder,
+    backfill: Backfill,
+) -> Box<dyn Policy> {
     match nodes {
         0..=256 => Box::new(Easy::new(ByNode::<Bits<4>>::new(nodes, reserved), order, backfill)),
         257..=1024 => Box::new(Easy::new(ByNode::<Bits<16>>::new(nodes, reserved), order, backfill)),
@@ -46,7 +51,7 @@ impl<S: Set> ByNode<S> {
             calendar.insert(*from, *until, nodes).expect("what is reserved does not overlap");
         }
         ByNode {
-            free: S::of(&NodeSet::all(nodes)),
+            free: S::from_nodes(&NodeSet::all(nodes)),
             free_count: nodes,
             ends: Vec::new(),
             held: Vec::new(),
@@ -59,7 +64,7 @@ impl<S: Set> ByNode<S> {
     fn unreserved(&self, nodes: &S, from: Time, span: Span) -> S {
         let mut rest = nodes.clone();
         if !self.reserved_ends.is_empty() {
-            rest.take(&S::of(&self.reserved.busy_over(from, from + span)));
+            rest.remove_all(&S::from_nodes(&self.reserved.busy_over(from, from + span)));
         }
         rest
     }
@@ -74,8 +79,8 @@ impl<S: Set> ByNode<S> {
         let start = enough.expect("a job that fits the site can start once all others have ended").0;
         let mut free = self.free.clone();
         let ended = self.ends.iter().take_while(|end| end.0 <= start).count();
-        self.held[..ended].iter().for_each(|held| free.add(held));
-        (start, free.lowest(head.nodes).expect("they have been counted"))
+        self.held[..ended].iter().for_each(|held| free.add_all(held));
+        (start, free.lowest_nodes(head.nodes).expect("they have been counted"))
     }
 
     /// A start becomes possible only at the end of a job or of a reservation.
@@ -91,7 +96,7 @@ impl<S: Set> ByNode<S> {
         let mut blocked_before = Time::ZERO;
         for start in times {
             while ended < self.ends.len() && self.ends[ended].0 <= start {
-                free.add(&self.held[ended]);
+                free.add_all(&self.held[ended]);
                 count += self.ends[ended].2;
                 ended += 1;
                 blocked_before = Time::ZERO;
@@ -99,8 +104,8 @@ impl<S: Set> ByNode<S> {
             if count < head.nodes || start < blocked_before {
                 continue;
             }
-            match self.reserved.lowest_of(&free.nodes(), start, head.walltime, head.nodes) {
-                Ok(nodes) => return (start, S::of(&nodes)),
+            match self.reserved.lowest_of(&free.to_nodes(), start, head.walltime, head.nodes) {
+                Ok(nodes) => return (start, S::from_nodes(&nodes)),
                 Err(until) => blocked_before = until,
             }
         }
@@ -121,7 +126,7 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         if ask.nodes > self.free_count {
             return None;
         }
-        self.unreserved(&self.free, now, ask.walltime).lowest(ask.nodes)
+        self.unreserved(&self.free, now, ask.walltime).lowest_nodes(ask.nodes)
     }
 
     fn for_follower(&self, now: Time, ask: &Ask, shadow: &Shadow<S>) -> Option<S> {
@@ -130,68 +135,68 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         if ask.nodes > count {
             return None;
         }
-        self.unreserved(nodes, now, ask.walltime).lowest(ask.nodes)
+        self.unreserved(nodes, now, ask.walltime).lowest_nodes(ask.nodes)
     }
 
-    fn reserve(&self, _: Time, head: &Ask) -> Shadow<S> {
+    fn head_reservation(&self, _: Time, head: &Ask) -> Shadow<S> {
         let (start, nodes) =
             if self.reserved_ends.is_empty() { self.reserve_by_ends(head) } else { self.reserve_around(head) };
         let mut spare = self.free.clone();
-        spare.take(&nodes);
+        spare.remove_all(&nodes);
         Shadow { start, spare_count: spare.len(), spare }
     }
 
-    fn shrink(&self, _: Time, _: &Ask, room: &S, shadow: &mut Shadow<S>) {
-        shadow.spare.take(room);
+    fn shrink_shadow(&self, _: Time, _: &Ask, room: &S, shadow: &mut Shadow<S>) {
+        shadow.spare.remove_all(room);
         shadow.spare_count = shadow.spare.len();
     }
 
-    fn start(&mut self, now: Time, ask: &Ask, room: S) -> NodeSet {
-        self.free.take(&room);
+    fn start_job(&mut self, now: Time, ask: &Ask, room: S) -> NodeSet {
+        self.free.remove_all(&room);
         self.free_count -= ask.nodes;
         let key = (now + ask.walltime, ask.job, ask.nodes);
         let place = self.ends.partition_point(|end| *end < key);
-        let nodes = room.nodes();
+        let nodes = room.to_nodes();
         self.ends.insert(place, key);
         self.held.insert(place, room);
         nodes
     }
 
     fn adopt(&mut self, now: Time, ask: &Ask, nodes: &NodeSet) -> bool {
-        self.start(now, ask, S::of(nodes));
+        self.start_job(now, ask, S::from_nodes(nodes));
         true
     }
 
-    fn end(&mut self, _: Time, job: TaskId, until: Time) {
+    fn end_job(&mut self, _: Time, job: TaskId, until: Time) {
         let place = self.ends.partition_point(|end| (end.0, end.1) < (until, job));
         assert!(self.ends.get(place).is_some_and(|end| end.1 == job), "job {job} ends but does not run");
         let (_, _, count) = self.ends.remove(place);
-        self.free.add(&self.held.remove(place));
+        self.free.add_all(&self.held.remove(place));
         self.free_count += count;
     }
 
     fn has_room(&self, _: Time, booking: &Reserved) -> bool {
         let Reserved { from, until, nodes } = booking;
-        let set = S::of(nodes);
+        let set = S::from_nodes(nodes);
         let mut running = self.ends.iter().zip(&self.held).filter(|(end, _)| end.0 > *from);
-        !running.any(|(_, held)| held.meets(&set)) && !self.reserved.busy_over(*from, *until).meets(nodes)
+        !running.any(|(_, held)| held.shares_nodes(&set)) && !self.reserved.busy_over(*from, *until).meets(nodes)
     }
 
-    fn taken(&self, from: Time, until: Time) -> NodeSet {
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet {
         let mut nodes = self.reserved.busy_over(from, until);
         let running = self.ends.iter().zip(&self.held).filter(|(end, _)| end.0 > from);
-        running.for_each(|(_, held)| nodes.unite(&held.nodes()));
+        running.for_each(|(_, held)| nodes.unite(&held.to_nodes()));
         nodes
     }
 
-    fn book(&mut self, now: Time, booking: &Reserved) {
+    fn add_booking(&mut self, now: Time, booking: &Reserved) {
         let Reserved { from, until, nodes } = booking;
         self.reserved.insert((*from).max(now), *until, nodes).expect("what is booked does not overlap");
         let place = self.reserved_ends.partition_point(|end| end < until);
         self.reserved_ends.insert(place, *until);
     }
 
-    fn release(&mut self, now: Time, booking: &Reserved) {
+    fn release_booking(&mut self, now: Time, booking: &Reserved) {
         let Reserved { from, until, nodes } = booking;
         self.reserved.remove((*from).max(now), *until, nodes).expect("what is released is booked");
         let place = self.reserved_ends.partition_point(|end| end < until);
@@ -208,11 +213,11 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         anything_ended
     }
 
-    fn wake(&self, is_anybody_waiting: bool) -> Option<Time> {
+    fn next_wake(&self, is_anybody_waiting: bool) -> Option<Time> {
         self.reserved_ends.front().copied().filter(|_| is_anybody_waiting)
     }
 
-    fn ends(&self) -> &[(Time, TaskId, u32)] {
+    fn running_ends(&self) -> &[(Time, TaskId, u32)] {
         &self.ends
     }
 }

@@ -4,7 +4,7 @@
 //! SP2 with backfilling", 2001. The plan is compressed when a job ends early.
 
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
@@ -13,5 +13,5 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),
     ranks: RankedPart::Places,
     #[cfg(test)]
-    judge: |story| judge(Rule::Conservative, false, story),
+    judge: |story| judge_story(Rule::Conservative, false, story),
 };

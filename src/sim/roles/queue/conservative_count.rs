@@ -1,7 +1,7 @@
 //! Conservative backfilling as in simulators that only count nodes.
 
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
@@ -10,5 +10,5 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     build: |nodes, reserved, order| planner::by_count(nodes, reserved, order),
     ranks: RankedPart::Places,
     #[cfg(test)]
-    judge: |story| judge(Rule::Conservative, true, story),
+    judge: |story| judge_story(Rule::Conservative, true, story),
 };

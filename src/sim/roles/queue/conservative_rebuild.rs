@@ -2,7 +2,7 @@
 //! back.
 
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, planner};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
@@ -11,5 +11,5 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::FromScratch),
     ranks: RankedPart::Plan,
     #[cfg(test)]
-    judge: |story| judge(Rule::Rebuild, false, story),
+    judge: |story| judge_story(Rule::Rebuild, false, story),
 };

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::order::{Ranking, Waiting};
 use super::{Ask, Policy, QueuePolicyRow, RankedPart, Reserved, Step, by_node};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
@@ -18,10 +18,10 @@ use crate::time::Time;
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy",
     about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
-    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, Backfill::All),
+    build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::All),
     ranks: RankedPart::Reservation,
     #[cfg(test)]
-    judge: |story| judge(Rule::Easy, false, story),
+    judge: |story| judge_story(Rule::Easy, false, story),
 };
 
 /// Jobs that may overtake the head of the queue, if they do not delay it.
@@ -50,24 +50,24 @@ pub(super) trait NodePool: Clone + Send + 'static {
     /// Nodes for a job that starts now and leaves the head its reservation.
     fn for_follower(&self, now: Time, ask: &Ask, shadow: &Self::Shadow) -> Option<Self::Room>;
     /// Earliest time at which the head fits for its whole walltime, and its nodes then.
-    fn reserve(&self, now: Time, head: &Ask) -> Self::Shadow;
+    fn head_reservation(&self, now: Time, head: &Ask) -> Self::Shadow;
     /// Subtracts a follower that has started from the nodes beside the head's reservation.
-    fn shrink(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
-    fn start(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
+    fn shrink_shadow(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
+    fn start_job(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
     /// See [`Policy::adopt`].
     fn adopt(&mut self, _now: Time, _ask: &Ask, _nodes: &NodeSet) -> bool {
         false
     }
-    fn end(&mut self, now: Time, job: TaskId, until: Time);
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time);
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
-    fn taken(&self, from: Time, until: Time) -> NodeSet;
-    fn book(&mut self, now: Time, booking: &Reserved);
-    fn release(&mut self, now: Time, booking: &Reserved);
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet;
+    fn add_booking(&mut self, now: Time, booking: &Reserved);
+    fn release_booking(&mut self, now: Time, booking: &Reserved);
     /// Lets bookings begin and end; true if anything may have become free.
     fn keep_up(&mut self, now: Time, steps: &mut Vec<Step>) -> bool;
-    fn wake(&self, is_anybody_waiting: bool) -> Option<Time>;
+    fn next_wake(&self, is_anybody_waiting: bool) -> Option<Time>;
     /// Latest ends of running jobs, ascending.
-    fn ends(&self) -> &[(Time, TaskId, u32)];
+    fn running_ends(&self) -> &[(Time, TaskId, u32)];
 }
 
 #[derive(Clone)]
@@ -89,7 +89,7 @@ impl<S: NodePool> Easy<S> {
     }
 
     fn start(&mut self, now: Time, ask: &Ask, room: S::Room, steps: &mut Vec<Step>) {
-        let nodes = self.supply.start(now, ask, room);
+        let nodes = self.supply.start_job(now, ask, room);
         steps.push(Step::Start { job: ask.job, nodes });
     }
 
@@ -112,13 +112,13 @@ impl<S: NodePool> Easy<S> {
         if is_over || first >= self.queue.len() || self.supply.is_used_up() {
             return;
         }
-        let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.reserve(now, &head));
+        let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.head_reservation(now, &head));
         let mut kept = first;
         let mut is_stopped = false;
         for place in first..self.queue.len() {
             let ask = self.queue[place].ask;
             if !is_stopped && let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
-                self.supply.shrink(now, &ask, &room, &mut shadow);
+                self.supply.shrink_shadow(now, &ask, &room, &mut shadow);
                 self.start(now, &ask, room, steps);
                 continue;
             }
@@ -149,12 +149,12 @@ impl<S: NodePool> Easy<S> {
 }
 
 impl<S: NodePool> Policy for Easy<S> {
-    fn end(&mut self, now: Time, job: TaskId, until: Time) {
-        self.supply.end(now, job, until);
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
+        self.supply.end_job(now, job, until);
         self.look_anew();
     }
 
-    fn submit(&mut self, now: Time, ask: Ask) {
+    fn submit_job(&mut self, now: Time, ask: Ask) {
         let new = self.ranking.arrival(now, ask);
         let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index]);
         if place < self.queue.len() {
@@ -174,7 +174,7 @@ impl<S: NodePool> Policy for Easy<S> {
         self.look_anew();
     }
 
-    fn withdraw(&mut self, _: Time, job: TaskId) {
+    fn withdraw_job(&mut self, _: Time, job: TaskId) {
         self.queue.retain(|waiting| waiting.ask.job != job);
         self.look_anew();
     }
@@ -183,17 +183,17 @@ impl<S: NodePool> Policy for Easy<S> {
         self.supply.has_room(now, booking)
     }
 
-    fn taken(&self, from: Time, until: Time) -> NodeSet {
-        self.supply.taken(from, until)
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet {
+        self.supply.taken_nodes(from, until)
     }
 
-    fn book(&mut self, now: Time, booking: &Reserved) {
-        self.supply.book(now, booking);
+    fn add_booking(&mut self, now: Time, booking: &Reserved) {
+        self.supply.add_booking(now, booking);
         self.look_anew();
     }
 
-    fn release(&mut self, now: Time, booking: &Reserved) {
-        self.supply.release(now, booking);
+    fn release_booking(&mut self, now: Time, booking: &Reserved) {
+        self.supply.release_booking(now, booking);
         self.look_anew();
     }
 
@@ -203,7 +203,7 @@ impl<S: NodePool> Policy for Easy<S> {
         }
     }
 
-    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.make_way(now, steps);
         self.sort(now);
         self.start_heads(now, steps);
@@ -213,19 +213,19 @@ impl<S: NodePool> Policy for Easy<S> {
         self.tried = self.queue.len();
     }
 
-    fn wake(&self) -> Option<Time> {
-        self.supply.wake(!self.queue.is_empty())
+    fn next_wake(&self) -> Option<Time> {
+        self.supply.next_wake(!self.queue.is_empty())
     }
 
-    fn moves(&self) -> bool {
+    fn moves_jobs(&self) -> bool {
         S::MOVES
     }
 
     /// Simulates the future with all jobs taking their walltimes.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
+    fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let mut future = self.clone();
         if let Some(extra) = extra {
-            future.book(now, extra);
+            future.add_booking(now, extra);
         }
         let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|waiting| (waiting.ask.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
@@ -233,7 +233,7 @@ impl<S: NodePool> Policy for Easy<S> {
         let mut now = now;
         let mut steps = Vec::new();
         loop {
-            future.pass(now, &mut steps);
+            future.run_pass(now, &mut steps);
             for step in steps.drain(..) {
                 if let Step::Start { job, .. } = step {
                     let place = places.binary_search_by_key(&job, |place| plan[*place].0);
@@ -244,14 +244,14 @@ impl<S: NodePool> Policy for Easy<S> {
             if future.queue.is_empty() {
                 return plan;
             }
-            let end = future.supply.ends().first().map(|end| end.0);
-            let wake = future.wake().filter(|wake| *wake > now);
+            let end = future.supply.running_ends().first().map(|end| end.0);
+            let wake = future.next_wake().filter(|wake| *wake > now);
             now = end.into_iter().chain(wake).min().expect("a waiting job waits for an event");
             if now == Time::NEVER {
                 return plan;
             }
-            while let Some(&(until, job, _)) = future.supply.ends().first().filter(|end| end.0 <= now) {
-                future.end(now, job, until);
+            while let Some(&(until, job, _)) = future.supply.running_ends().first().filter(|end| end.0 <= now) {
+                future.end_job(now, job, until);
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use super::easy::Backfill;
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-count",
     about: "like easy, but only counts nodes, as most simulators do",
-    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::All),
+    build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::All),
     ranks: RankedPart::Reservation,
     #[cfg(test)]
-    judge: |story| judge(Rule::Easy, true, story),
+    judge: |story| judge_story(Rule::Easy, true, story),
 };

@@ -2,14 +2,14 @@
 
 use super::easy::Backfill;
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-first-misfit",
     about: "like easy-count, but no job behind the first follower that does not fit may overtake",
-    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::UntilMisfit),
+    build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::UntilMisfit),
     ranks: RankedPart::Head,
     #[cfg(test)]
-    judge: |story| judge(Rule::EasyUntilMisfit, true, story),
+    judge: |story| judge_story(Rule::EasyUntilMisfit, true, story),
 };

@@ -2,14 +2,14 @@
 
 use super::easy::Backfill;
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, by_node};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
-    build: |nodes, reserved, order| by_node::build(nodes, reserved, order, Backfill::None),
+    build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::None),
     ranks: RankedPart::Head,
     #[cfg(test)]
-    judge: |story| judge(Rule::Fcfs, false, story),
+    judge: |story| judge_story(Rule::Fcfs, false, story),
 };

@@ -2,14 +2,14 @@
 
 use super::easy::Backfill;
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::{QueuePolicyRow, RankedPart, by_count};
 
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs-count",
     about: "like fcfs, but only counts nodes",
-    build: |nodes, reserved, order| by_count::build(nodes, reserved, order, Backfill::None),
+    build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::None),
     ranks: RankedPart::Head,
     #[cfg(test)]
-    judge: |story| judge(Rule::Fcfs, true, story),
+    judge: |story| judge_story(Rule::Fcfs, true, story),
 };

@@ -117,22 +117,22 @@ impl JudgedTable<'_> {
     }
 }
 
-fn numbers(reserved: &Reserved) -> Vec<u32> {
+fn node_numbers(reserved: &Reserved) -> Vec<u32> {
     reserved.nodes.each().collect()
 }
 
-fn held(reserved: &Reserved) -> Held {
+fn to_held(reserved: &Reserved) -> Held {
     let seconds = |micros: u64| micros / 1_000_000;
     let from = seconds(reserved.from.micros());
     let until = seconds(reserved.until.micros());
-    Held { job: usize::MAX, from, until, nodes: numbers(reserved) }
+    Held { job: usize::MAX, from, until, nodes: node_numbers(reserved) }
 }
 
 type Slots = Vec<(u64, u64, u32)>;
 
 /// Placement after the thesis: the first slot at whose start there are enough nodes, stacked with slots before it.
 fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 {
-    normalise(list);
+    normalise_slots(list);
     for at in 0..list.len() {
         let start = list[at].0.max(earliest);
         let lasts = |slot: &(u64, u64, u32)| slot.1 >= start.saturating_add(span);
@@ -158,13 +158,13 @@ fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 
             list.extend([(first, end, count - take), (first, start, take), (start + span, end, take)]);
         }
         list.retain(|(first, end, count)| first < end && *count > 0);
-        normalise(list);
+        normalise_slots(list);
         return start;
     }
     unreachable!("every job starts at some time")
 }
 
-fn normalise(list: &mut Slots) {
+fn normalise_slots(list: &mut Slots) {
     list.sort_unstable();
     let mut sums: Slots = Vec::new();
     for (first, end, count) in list.drain(..) {
@@ -176,10 +176,10 @@ fn normalise(list: &mut Slots) {
     *list = sums;
 }
 
-pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
+pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let Story { nodes, order, ref reserved, ref jobs, ref changes } = *story;
     let seconds = |micros: u64| micros / 1_000_000;
-    let mut rectangles: Vec<Held> = reserved.iter().map(held).collect();
+    let mut rectangles: Vec<Held> = reserved.iter().map(to_held).collect();
     // Index of each booked rectangle, with its change.
     let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
@@ -279,7 +279,7 @@ pub fn judge(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
         for (number, (_, change)) in changes.iter().enumerate().filter(|(_, change)| change.0 == now) {
             match change {
                 SiteChange::Book(wanted) | SiteChange::Close(wanted) => {
-                    let wanted = held(wanted);
+                    let wanted = to_held(wanted);
                     let apart = |other: &Held| {
                         let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
                         !overlap || !other.nodes.iter().any(|node| wanted.nodes.contains(node))

@@ -43,7 +43,7 @@ impl Labels {
 
     /// Nodes booked during some of that time.
     pub fn booked_over(&self, from: Time, until: Time) -> NodeSet {
-        Reserved::over(self.coming.iter().chain(&self.aside), from, until)
+        Reserved::nodes_within(self.coming.iter().chain(&self.aside), from, until)
     }
 
     pub fn release(&mut self, booking: &Reserved) {

@@ -26,17 +26,17 @@ mod slotlist;
 mod tests;
 mod trial;
 
-pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play};
+pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jobs};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
 
 /// A site's scheduler of rigid jobs.
 pub trait Policy: Send {
     /// A job leaves its nodes: at `until`, when its walltime is over, or before.
-    fn end(&mut self, now: Time, job: TaskId, until: Time);
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time);
 
     /// A job joins the queue; it fits the site.
-    fn submit(&mut self, now: Time, ask: Ask);
+    fn submit_job(&mut self, now: Time, ask: Ask);
 
     /// Takes over a job that runs already, on nodes that are free for its walltime from now on. False if nodes are only
     /// counted: the job can be submitted instead.
@@ -48,45 +48,45 @@ pub trait Policy: Send {
     fn submit_first(&mut self, now: Time, ask: Ask);
 
     /// A job leaves the queue without having started.
-    fn withdraw(&mut self, now: Time, job: TaskId);
+    fn withdraw_job(&mut self, now: Time, job: TaskId);
 
     /// True if running jobs and other bookings leave room for a booking. Waiting jobs do not count.
     fn has_room(&self, now: Time, booking: &Reserved) -> bool;
 
     /// Nodes that are not free for all of that time, because of running jobs or other bookings; if nodes are only
     /// counted, because of bookings alone.
-    fn taken(&self, from: Time, until: Time) -> NodeSet;
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet;
 
     /// Reserves these nodes, for which there is room. Waiting jobs give way.
-    fn book(&mut self, now: Time, booking: &Reserved);
+    fn add_booking(&mut self, now: Time, booking: &Reserved);
 
     /// Takes nodes out of use: they are down, or return to the owner that they were withheld from. Nodes that have
     /// become free in this instant are not allocated before, as in an outage these are the nodes that close. All
     /// bookings close before any displaced job gets another place, as these are given in order of the queue.
-    fn close(&mut self, now: Time, bookings: &[Reserved]) {
-        bookings.iter().for_each(|booking| self.book(now, booking));
+    fn close_nodes(&mut self, now: Time, bookings: &[Reserved]) {
+        bookings.iter().for_each(|booking| self.add_booking(now, booking));
     }
 
     /// Frees the rest of a booking that is not over yet.
-    fn release(&mut self, now: Time, booking: &Reserved);
+    fn release_booking(&mut self, now: Time, booking: &Reserved);
 
     /// Clears the nodes of bookings that begin now. A pass does so too; this is for callers that cannot wait for it.
     fn make_way(&mut self, _now: Time, _steps: &mut Vec<Step>) {}
 
     /// Appends the steps to be taken now, in order.
-    fn pass(&mut self, now: Time, steps: &mut Vec<Step>);
+    fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>);
 
     /// Next time to look for starts or to update the state, even if no job ends or arrives; called after a pass.
-    fn wake(&self) -> Option<Time>;
+    fn next_wake(&self) -> Option<Time>;
 
     /// True if running jobs may be moved.
-    fn moves(&self) -> bool {
+    fn moves_jobs(&self) -> bool {
         false
     }
 
     /// Start of each job of the queue, in any order, if no more jobs arrive and all take their walltimes; with `extra`
     /// booked, too. [`Time::NEVER`] if time ends before the job would: it waits, and gets a place if others end early.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
+    fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)>;
 }
 
 /// Request of a job.
@@ -170,7 +170,7 @@ impl QueuePolicyRow {
 impl QueuePolicyRow {
     /// True if nodes are only counted, so that jobs may have to move.
     pub fn counts(&self) -> bool {
-        (self.build)(1, &[], QueueOrder::Arrival).moves()
+        (self.build)(1, &[], QueueOrder::Arrival).moves_jobs()
     }
 }
 
@@ -189,6 +189,6 @@ pub const ALL: &[QueuePolicyRow] = &[
 /// Default scheduler of sites in topologies with a `[batch]` table.
 pub const USUAL: &str = "easy";
 
-pub fn find(name: &str) -> Option<&'static QueuePolicyRow> {
+pub fn find_policy(name: &str) -> Option<&'static QueuePolicyRow> {
     ALL.iter().find(|row| row.name == name)
 }

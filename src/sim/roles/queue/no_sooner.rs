@@ -25,29 +25,29 @@ struct KnownStart {
 }
 
 impl KnownStart {
-    fn tells_of(&self, nodes: u32, span: Span) -> bool {
+    fn applies_to(&self, nodes: u32, span: Span) -> bool {
         self.nodes <= nodes && self.span <= span
     }
 
-    fn says_all_of(&self, other: &KnownStart) -> bool {
-        self.tells_of(other.nodes, other.span) && self.until >= other.until
+    fn implies_bound(&self, other: &KnownStart) -> bool {
+        self.applies_to(other.nodes, other.span) && self.until >= other.until
     }
 }
 
 impl NoSooner {
     /// Time before which there is no room for this many nodes for this long.
     pub fn than(&self, nodes: u32, span: Span) -> Time {
-        let telling = self.known.iter().filter(|known| known.tells_of(nodes, span));
+        let telling = self.known.iter().filter(|known| known.applies_to(nodes, span));
         telling.map(|known| known.until).max().unwrap_or(Time::ZERO)
     }
 
     /// Adds a bound: no room for this many nodes for this long before `until`.
     pub fn note(&mut self, nodes: u32, span: Span, until: Time) {
         let new = KnownStart { nodes, span, until };
-        if self.known.iter().any(|known| known.says_all_of(&new)) {
+        if self.known.iter().any(|known| known.implies_bound(&new)) {
             return;
         }
-        self.known.retain(|known| !new.says_all_of(known));
+        self.known.retain(|known| !new.implies_bound(known));
         if self.known.len() == MOST {
             self.known.remove(0);
         }

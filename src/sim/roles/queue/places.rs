@@ -44,7 +44,7 @@ impl<P: NodePlan> Places<P> {
     pub fn place(&mut self, now: Time, waiting: Waiting) -> PlannedJob<P::Room> {
         let ask = waiting.ask;
         let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
-        let (start, room) = self.plan.earliest(from, &ask);
+        let (start, room) = self.plan.earliest_place(from, &ask);
         self.plan.insert(start, start + ask.walltime, &room);
         self.note(now, &ask, start);
         PlannedJob { waiting, start, room }
@@ -61,9 +61,9 @@ impl<P: NodePlan> Places<P> {
             // The bounds are of a plan with this job in it, so they apply only to starts from which it would not reach
             // its own place.
             let from = no_sooner.min(first_that_reaches(*start, ask.walltime)).max(now);
-            self.plan.improved(from..freed_to, ask, *start, room)
+            self.plan.improved_place(from..freed_to, ask, *start, room)
         } else {
-            Some(self.plan.earliest(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
+            Some(self.plan.earliest_place(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
         };
         let Some((earliest, better)) = better else {
             self.note(now, planned.ask(), planned.start);
@@ -86,11 +86,11 @@ impl<P: NodePlan> Places<P> {
 
     pub fn advance(&mut self, now: Time) {
         self.no_sooner.advance(now);
-        self.plan.advance(now);
+        self.plan.advance_to(now);
     }
 
     pub fn take(&mut self, room: &P::Room, until: Time) -> NodeSet {
-        self.plan.take(room, until)
+        self.plan.take_nodes(room, until)
     }
 
     pub fn give_back(&mut self, nodes: &NodeSet) {
@@ -98,11 +98,11 @@ impl<P: NodePlan> Places<P> {
     }
 
     pub fn book(&mut self, booking: &Reserved) {
-        self.plan.book(booking);
+        self.plan.add_booking(booking);
     }
 
     pub fn release(&mut self, booking: &Reserved) {
-        self.plan.release(booking);
+        self.plan.release_booking(booking);
     }
 
     pub fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>) {

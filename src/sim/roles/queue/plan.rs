@@ -18,7 +18,7 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     /// Nodes of a booking.
     fn room_of(booking: &Reserved) -> Self::Room;
     /// True if there is room from start to end.
-    fn has(&self, start: Time, end: Time, room: &Self::Room) -> bool;
+    fn is_room_free(&self, start: Time, end: Time, room: &Self::Room) -> bool;
     /// True if running jobs and bookings leave room.
     fn has_room<'a>(
         &self,
@@ -29,21 +29,27 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     /// True if a place obstructs a booking that has no room: they overlap where room is missing.
     fn is_in_way(&self, place: &PlannedJob<Self::Room>, booking: &Reserved) -> bool;
     /// Earliest place for a job; [`Time::NEVER`], without nodes, if time ends before it would.
-    fn earliest(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
+    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
     /// The place that a job would get if it were placed again: the earliest of `starts` before its own, or its own
     /// start with better nodes, provided that it does not lie after `starts`. None if the job stays.
-    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, room: &Self::Room) -> Option<(Time, Self::Room)>;
-    fn advance(&mut self, now: Time);
+    fn improved_place(
+        &self,
+        starts: Range<Time>,
+        ask: &Ask,
+        start: Time,
+        room: &Self::Room,
+    ) -> Option<(Time, Self::Room)>;
+    fn advance_to(&mut self, now: Time);
     /// Nodes for a job that starts.
-    fn take(&mut self, room: &Self::Room, until: Time) -> NodeSet;
+    fn take_nodes(&mut self, room: &Self::Room, until: Time) -> NodeSet;
     fn give_back(&mut self, nodes: &NodeSet);
     /// Bookings come, go, begin and end.
-    fn book(&mut self, booking: &Reserved);
-    fn release(&mut self, booking: &Reserved);
+    fn add_booking(&mut self, booking: &Reserved);
+    fn release_booking(&mut self, booking: &Reserved);
     fn keep_up<'a>(&mut self, now: Time, tenants: impl Iterator<Item = Tenant<'a>>, steps: &mut Vec<Step>);
-    fn next(&self) -> Option<Time>;
+    fn next_booking_change(&self) -> Option<Time>;
 }
 
 /// A job of the queue with its place; without a place if that is at [`Time::NEVER`].
@@ -72,7 +78,7 @@ impl NodePlan for Calendar {
         booking.nodes.clone()
     }
 
-    fn has(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
+    fn is_room_free(&self, start: Time, end: Time, nodes: &NodeSet) -> bool {
         !self.busy_over(start, end).meets(nodes)
     }
 
@@ -90,7 +96,7 @@ impl NodePlan for Calendar {
         place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
     }
 
-    fn earliest(&self, from: Time, ask: &Ask) -> (Time, NodeSet) {
+    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, NodeSet) {
         let place = Calendar::earliest(self, from, ask.walltime, ask.nodes, Time::NEVER);
         place.filter(|(start, _)| ask.in_time(*start) < Time::NEVER).unwrap_or((Time::NEVER, NodeSet::default()))
     }
@@ -107,27 +113,27 @@ impl NodePlan for Calendar {
         }
     }
 
-    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
+    fn improved_place(&self, starts: Range<Time>, ask: &Ask, start: Time, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
         Calendar::improved(self, starts, start, ask.walltime, nodes)
     }
 
-    fn advance(&mut self, now: Time) {
+    fn advance_to(&mut self, now: Time) {
         Calendar::advance(self, now);
     }
 
-    fn take(&mut self, nodes: &NodeSet, _: Time) -> NodeSet {
+    fn take_nodes(&mut self, nodes: &NodeSet, _: Time) -> NodeSet {
         nodes.clone()
     }
 
     fn give_back(&mut self, _: &NodeSet) {}
 
-    fn book(&mut self, _: &Reserved) {}
+    fn add_booking(&mut self, _: &Reserved) {}
 
-    fn release(&mut self, _: &Reserved) {}
+    fn release_booking(&mut self, _: &Reserved) {}
 
     fn keep_up<'a>(&mut self, _: Time, _: impl Iterator<Item = Tenant<'a>>, _: &mut Vec<Step>) {}
 
-    fn next(&self) -> Option<Time> {
+    fn next_booking_change(&self) -> Option<Time> {
         None
     }
 }
@@ -154,7 +160,7 @@ impl NodePlan for Counted {
         booking.nodes.len()
     }
 
-    fn has(&self, start: Time, end: Time, width: &u32) -> bool {
+    fn is_room_free(&self, start: Time, end: Time, width: &u32) -> bool {
         self.counts.most(start, end) + width <= self.nodes
     }
 
@@ -170,14 +176,14 @@ impl NodePlan for Counted {
     fn is_in_way(&self, place: &PlannedJob<u32>, booking: &Reserved) -> bool {
         let from = place.start.max(booking.from);
         let until = place.end().min(booking.until);
-        from < until && !self.has(from, until, &booking.nodes.len())
+        from < until && !self.is_room_free(from, until, &booking.nodes.len())
     }
 
-    fn earliest(&self, from: Time, ask: &Ask) -> (Time, u32) {
+    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, u32) {
         (ask.in_time(self.counts.earliest(from, ask.walltime, self.nodes - ask.nodes)), ask.nodes)
     }
 
-    fn improved(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
+    fn improved_place(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
         // It has room where it overlaps its own place, as no more than all nodes are ever busy.
         let ahead = self.counts.earliest_ahead(starts, ask.walltime, self.nodes - width, start)?;
         Some((ahead, *width))
@@ -191,19 +197,19 @@ impl NodePlan for Counted {
         self.counts.remove(start, end, *width);
     }
 
-    fn advance(&mut self, now: Time) {
+    fn advance_to(&mut self, now: Time) {
         self.counts.advance(now);
     }
 
-    fn take(&mut self, width: &u32, until: Time) -> NodeSet {
+    fn take_nodes(&mut self, width: &u32, until: Time) -> NodeSet {
         self.labels.take(*width, until)
     }
 
-    fn book(&mut self, booking: &Reserved) {
+    fn add_booking(&mut self, booking: &Reserved) {
         self.labels.book(booking);
     }
 
-    fn release(&mut self, booking: &Reserved) {
+    fn release_booking(&mut self, booking: &Reserved) {
         self.labels.release(booking);
     }
 
@@ -215,7 +221,7 @@ impl NodePlan for Counted {
         self.labels.give_back(nodes);
     }
 
-    fn next(&self) -> Option<Time> {
+    fn next_booking_change(&self) -> Option<Time> {
         self.labels.next()
     }
 }
@@ -230,6 +236,6 @@ pub(super) fn leave_room(
 ) -> bool {
     let running = running.filter(|(until, _)| *until > wanted.from).map(|(until, count)| (wanted.from, until, count));
     let set_aside = booked.iter().map(|booking| (booking.from, booking.until, booking.nodes.len()));
-    let most = Counts::of(running.chain(set_aside)).most(wanted.from, wanted.until);
+    let most = Counts::from_bookings(running.chain(set_aside)).most(wanted.from, wanted.until);
     most + wanted.nodes.len() <= nodes && !booked.iter().any(|other| other.meets(wanted))
 }

@@ -111,7 +111,7 @@ impl<P: NodePlan> QueuePlanner<P> {
     /// Takes jobs that obstruct a booking out of the plan, and adds their indices to `displaced`: the last in the queue
     /// gives way first.
     fn clear(&mut self, now: Time, booking: &Reserved, room: &P::Room, displaced: &mut BTreeSet<usize>) {
-        let has = |plan: &P| plan.has(booking.from.max(now), booking.until, room);
+        let has = |plan: &P| plan.is_room_free(booking.from.max(now), booking.until, room);
         let mut is_clear = has(self.places.plan());
         for place in (0..self.queue.len()).rev() {
             if is_clear {
@@ -138,7 +138,7 @@ impl<P: NodePlan> QueuePlanner<P> {
 }
 
 impl<P: NodePlan> Policy for QueuePlanner<P> {
-    fn end(&mut self, now: Time, job: TaskId, until: Time) {
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         let PlannedRun { room, nodes, .. } = self.running.remove(place);
@@ -150,7 +150,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     }
 
     /// Waiting jobs have the first choice of freed nodes. A plan from scratch places jobs of lower rank again.
-    fn submit(&mut self, now: Time, ask: Ask) {
+    fn submit_job(&mut self, now: Time, ask: Ask) {
         self.freshen(now);
         self.places.advance(now);
         let new = self.ranking.arrival(now, ask);
@@ -195,7 +195,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.look_ahead();
     }
 
-    fn withdraw(&mut self, _: Time, job: TaskId) {
+    fn withdraw_job(&mut self, _: Time, job: TaskId) {
         let Some(place) = self.queue.iter().position(|planned| planned.ask().job == job) else { return };
         let planned = self.queue.remove(place);
         self.places.take_out(&planned);
@@ -210,8 +210,8 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.places.plan().has_room(running, &self.booked, booking)
     }
 
-    fn taken(&self, from: Time, until: Time) -> NodeSet {
-        let mut nodes = Reserved::over(self.booked.iter(), from, until);
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet {
+        let mut nodes = Reserved::nodes_within(self.booked.iter(), from, until);
         if !P::MOVES {
             let running = self.running.iter().filter(|running| running.until > from);
             running.for_each(|running| nodes.unite(&running.nodes));
@@ -220,14 +220,14 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     }
 
     /// Waiting jobs have the first choice of freed nodes.
-    fn book(&mut self, now: Time, booking: &Reserved) {
+    fn add_booking(&mut self, now: Time, booking: &Reserved) {
         self.freshen(now);
-        self.close(now, std::slice::from_ref(booking));
+        self.close_nodes(now, std::slice::from_ref(booking));
     }
 
     /// Only jobs that obstruct the bookings lose their places, and get the earliest ones left, in order of the queue;
     /// the places that they leave are free for all.
-    fn close(&mut self, now: Time, bookings: &[Reserved]) {
+    fn close_nodes(&mut self, now: Time, bookings: &[Reserved]) {
         self.places.advance(now);
         let mut displaced = BTreeSet::new();
         for booking in bookings {
@@ -253,7 +253,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.look_ahead();
     }
 
-    fn release(&mut self, now: Time, booking: &Reserved) {
+    fn release_booking(&mut self, now: Time, booking: &Reserved) {
         self.places.advance(now);
         self.places.remove(booking.from.max(now), booking.until, &P::room_of(booking));
         self.places.release(booking);
@@ -270,7 +270,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.places.keep_up(now, tenants, steps);
     }
 
-    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.booked.retain(|booking| booking.until > now);
         self.freshen(now);
         self.places.advance(now);
@@ -295,29 +295,30 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.look_ahead();
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         let start = Some(self.next).filter(|next| *next < Time::NEVER);
-        let booked = self.places.plan().next().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
+        let booked =
+            self.places.plan().next_booking_change().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
         start.into_iter().chain(booked).min()
     }
 
-    fn moves(&self) -> bool {
+    fn moves_jobs(&self) -> bool {
         P::MOVES
     }
 
     /// Unless a job arrives or ends early, every job starts at its place.
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
+    fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places = |planner: &QueuePlanner<P>| {
             planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect()
         };
         let is_in_way =
-            |extra: &Reserved| !self.places.plan().has(extra.from.max(now), extra.until, &P::room_of(extra));
+            |extra: &Reserved| !self.places.plan().is_room_free(extra.from.max(now), extra.until, &P::room_of(extra));
         if !self.stale && !extra.is_some_and(is_in_way) {
             return places(self);
         }
         let mut future = self.clone();
         if let Some(extra) = extra {
-            future.book(now, extra);
+            future.add_booking(now, extra);
         }
         future.freshen(now);
         places(&future)

@@ -6,7 +6,7 @@
 //! rebuilt: running jobs and bookings in order of starts, then the queue. A rebuild costs O(slots) per job.
 
 #[cfg(test)]
-use super::judge::{Rule, judge};
+use super::judge::{Rule, judge_story};
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
@@ -20,7 +20,7 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
     ranks: RankedPart::Places,
     #[cfg(test)]
-    judge: |story| judge(Rule::SlotList, true, story),
+    judge: |story| judge_story(Rule::SlotList, true, story),
 };
 
 #[derive(Clone)]
@@ -78,27 +78,27 @@ impl SlotList {
             self.queue.sort_unstable_by(|(a, _), (b, _)| self.ranking.compare(now, a, b));
         }
         for (waiting, start) in &mut self.queue {
-            *start = place(&mut self.list, now, &waiting.ask);
+            *start = place_job(&mut self.list, now, &waiting.ask);
         }
     }
 }
 
-fn place(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
+fn place_job(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
     list.place_in_time(ask.nodes, ask.walltime, now)
 }
 
 impl Policy for SlotList {
-    fn end(&mut self, now: Time, job: TaskId, until: Time) {
+    fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
         let at = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(at).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         self.labels.give_back(&self.running.remove(at).nodes);
         self.stale |= now < until;
     }
 
-    fn submit(&mut self, now: Time, ask: Ask) {
+    fn submit_job(&mut self, now: Time, ask: Ask) {
         self.freshen(now);
         self.list.trim(now);
-        let start = place(&mut self.list, now, &ask);
+        let start = place_job(&mut self.list, now, &ask);
         let new = self.ranking.arrival(now, ask);
         let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].0);
         self.queue.insert(place, (new, start));
@@ -111,11 +111,11 @@ impl Policy for SlotList {
         self.stale = true;
     }
 
-    fn moves(&self) -> bool {
+    fn moves_jobs(&self) -> bool {
         true
     }
 
-    fn withdraw(&mut self, _: Time, job: TaskId) {
+    fn withdraw_job(&mut self, _: Time, job: TaskId) {
         let before = self.queue.len();
         self.queue.retain(|(waiting, _)| waiting.ask.job != job);
         self.stale |= self.queue.len() < before;
@@ -126,17 +126,17 @@ impl Policy for SlotList {
         leave_room(running, &self.booked, booking, self.nodes)
     }
 
-    fn taken(&self, from: Time, until: Time) -> NodeSet {
-        Reserved::over(self.booked.iter(), from, until)
+    fn taken_nodes(&self, from: Time, until: Time) -> NodeSet {
+        Reserved::nodes_within(self.booked.iter(), from, until)
     }
 
-    fn book(&mut self, _: Time, booking: &Reserved) {
+    fn add_booking(&mut self, _: Time, booking: &Reserved) {
         self.labels.book(booking);
         self.booked.push(booking.clone());
         self.stale = true;
     }
 
-    fn release(&mut self, _: Time, booking: &Reserved) {
+    fn release_booking(&mut self, _: Time, booking: &Reserved) {
         self.labels.release(booking);
         self.booked.retain(|other| other != booking);
         self.stale = true;
@@ -148,7 +148,7 @@ impl Policy for SlotList {
         self.labels.keep_up(now, tenants, steps);
     }
 
-    fn pass(&mut self, now: Time, steps: &mut Vec<Step>) {
+    fn run_pass(&mut self, now: Time, steps: &mut Vec<Step>) {
         self.booked.retain(|booking| booking.until > now);
         self.freshen(now);
         self.make_way(now, steps);
@@ -167,19 +167,19 @@ impl Policy for SlotList {
         });
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         let start = self.queue.iter().map(|(_, start)| *start).min().filter(|start| *start < Time::NEVER);
         let booked = self.labels.next().filter(|_| !self.queue.is_empty() || !self.running.is_empty());
         start.into_iter().chain(booked).min()
     }
 
-    fn plan(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
+    fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
         let places = |list: &SlotList| list.queue.iter().map(|(waiting, start)| (waiting.ask.job, *start)).collect();
         if !self.stale && extra.is_none() {
             return places(self);
         }
         let mut future = self.clone();
-        extra.iter().for_each(|extra| future.book(now, extra));
+        extra.iter().for_each(|extra| future.add_booking(now, extra));
         future.freshen(now);
         places(&future)
     }

@@ -7,9 +7,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::judge::{SiteChange, Story};
-use super::trial::{play_among, task};
-use super::{ALL, Ask, Policy, QueuePolicyRow, Reserved, Step, find};
-use super::{Ran, Rigid, play};
+use super::trial::{only_task, play_among};
+use super::{ALL, Ask, Policy, QueuePolicyRow, Reserved, Step, find_policy};
+use super::{Ran, Rigid, play_jobs};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::time::{Span, Time};
 
@@ -22,8 +22,8 @@ fn job(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn ends(policy: &str, nodes: u32, jobs: &[Rigid]) -> Vec<u64> {
-    let mut policy = (find(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-    play(&mut *policy, nodes, jobs).into_iter().map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
+    let mut policy = (find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+    play_jobs(&mut *policy, nodes, jobs).into_iter().map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
 }
 
 #[test]
@@ -81,8 +81,8 @@ fn the_order_of_the_queue_is_a_choice() {
     let exact = [job(0, 2, 10, 10), job(1, 1, 5, 5), job(2, 2, 8, 8), job(9, 2, 3, 3)];
     let early = [job(0, 2, 20, 10), exact[1], exact[2], exact[3]];
     let ends = |policy: &str, order: QueueOrder, jobs: &[Rigid]| -> Vec<u64> {
-        let mut policy = (find(policy).unwrap().build)(2, &[], order);
-        let ran = play(&mut *policy, 2, jobs);
+        let mut policy = (find_policy(policy).unwrap().build)(2, &[], order);
+        let ran = play_jobs(&mut *policy, 2, jobs);
         ran.into_iter().skip(1).map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
     };
     for policy in ["fcfs", "fcfs-count", "easy", "easy-count"] {
@@ -109,18 +109,18 @@ fn a_job_that_came_back_is_first_in_every_order() {
     for (row, (_, order, _)) in ALL.iter().flat_map(|row| QueueOrder::ALL.iter().map(move |order| (row, order))) {
         let mut policy = (row.build)(2, &[], *order);
         let ask =
-            |number: u32, nodes: u32, secs: u64| Ask { job: task(number), nodes, walltime: Span::from_secs(secs) };
-        policy.submit(second(0), ask(0, 2, 5));
-        policy.submit(second(0), ask(1, 1, 5));
+            |number: u32, nodes: u32, secs: u64| Ask { job: only_task(number), nodes, walltime: Span::from_secs(secs) };
+        policy.submit_job(second(0), ask(0, 2, 5));
+        policy.submit_job(second(0), ask(1, 1, 5));
         policy.submit_first(second(0), ask(2, 1, 50));
         policy.submit_first(second(0), ask(3, 2, 60));
         let mut steps = Vec::new();
-        policy.pass(second(0), &mut steps);
+        policy.run_pass(second(0), &mut steps);
         let started: Vec<TaskId> = steps
             .iter()
             .filter_map(|step| if let Step::Start { job, .. } = step { Some(*job) } else { None })
             .collect();
-        assert_eq!(started, [task(3)], "{} {order:?}", row.name);
+        assert_eq!(started, [only_task(3)], "{} {order:?}", row.name);
     }
 }
 
@@ -165,7 +165,7 @@ fn play_story(
     story: &Story,
     mut looks: impl FnMut(Time, &dyn Policy, &[Option<Ran>]),
 ) -> (Vec<Option<Ran>>, Vec<(usize, Reserved)>) {
-    let row = find(name).unwrap();
+    let row = find_policy(name).unwrap();
     let counting = row.counts();
     let mut policy = (row.build)(story.nodes, &story.reserved, story.order);
     let mut times: Vec<Time> = story.changes.iter().map(|change| second(change.0)).collect();
@@ -182,8 +182,8 @@ fn play_story(
                     assert_eq!(wanted.from >= now && policy.has_room(now, wanted), fits, "{name}: room for {wanted:?}");
                     if fits {
                         match change {
-                            SiteChange::Close(_) => policy.close(now, std::slice::from_ref(wanted)),
-                            _ => policy.book(now, wanted),
+                            SiteChange::Close(_) => policy.close_nodes(now, std::slice::from_ref(wanted)),
+                            _ => policy.add_booking(now, wanted),
                         }
                         booked.push((number, wanted.clone()));
                     }
@@ -191,7 +191,7 @@ fn play_story(
                 SiteChange::Release(number) => {
                     let booking = booked.iter_mut().find(|(other, _)| other == number).map(|(_, booking)| booking);
                     if let Some(booking) = booking.filter(|booking| booking.from.max(now) < booking.until) {
-                        policy.release(now, booking);
+                        policy.release_booking(now, booking);
                         booking.until = now.max(booking.from);
                     }
                 }
@@ -201,7 +201,7 @@ fn play_story(
                         asked.submit < now && fits && ran[*job].is_none() && !withdrawn.contains(job)
                     };
                     if story.jobs.get(*job).is_some_and(waits) {
-                        policy.withdraw(now, task(*job as u32));
+                        policy.withdraw_job(now, only_task(*job as u32));
                         withdrawn.push(*job);
                     }
                 }
@@ -224,7 +224,7 @@ fn check(
 
 fn check_story(name: &str, story: &Story) -> Result<(), TestCaseError> {
     let (ran, booked) = play_story(name, story, |_, _, _| ());
-    let row = find(name).unwrap();
+    let row = find_policy(name).unwrap();
     let verdict = (row.judge)(story);
     let counting = verdict.counting;
     prop_assert_eq!(row.counts(), counting, "{}: a policy that counts nodes moves jobs, and no other one does", name);
@@ -269,7 +269,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let mut seen = None;
     play_story(name, &before, |now, policy, ran| {
         if now == second(at) {
-            seen = Some((policy.plan(now, None), ran.to_vec()));
+            seen = Some((policy.planned_starts(now, None), ran.to_vec()));
         }
     });
     let (plan, there) = seen.expect("there is such an instant");
@@ -311,7 +311,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let mut plans = None;
     play_story(name, &before, |now, policy, _| {
         if now == second(at) {
-            plans = Some((policy.plan(now, Some(extra)), policy.plan(now, None)));
+            plans = Some((policy.planned_starts(now, Some(extra)), policy.planned_starts(now, None)));
         }
     });
     let (with, without) = plans.expect("there is such an instant");
@@ -347,7 +347,7 @@ fn reservations(width: u32) -> impl Strategy<Value = Vec<Reserved>> {
         let mut calendar = Calendar::new(width);
         let mut kept = Vec::new();
         for (from, length, first, count) in list {
-            let nodes = NodeSet::run(first, (first + count - 1).min(width - 1));
+            let nodes = NodeSet::from_run(first, (first + count - 1).min(width - 1));
             let until = second(from + length);
             let from = second(from);
             if calendar.insert(from, until, &nodes).is_ok() {
@@ -360,7 +360,7 @@ fn reservations(width: u32) -> impl Strategy<Value = Vec<Reserved>> {
 
 fn booking(width: u32) -> impl Strategy<Value = Reserved> {
     (0u64..40, 1u64..15, 0..width, 1..=width).prop_map(move |(from, length, first, count)| {
-        let nodes = NodeSet::run(first, (first + count - 1).min(width - 1));
+        let nodes = NodeSet::from_run(first, (first + count - 1).min(width - 1));
         Reserved { from: second(from), until: second(from + length), nodes }
     })
 }
@@ -399,8 +399,8 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
 fn a_list_of_slots_is_not_the_same_as_counting() {
     let example = [job(0, 2, 3, 3), job(0, 4, 1, 1), job(0, 1, 2, 2), job(0, 3, 2, 2)];
     let starts = |name: &str, nodes: u32, jobs: &[Rigid]| {
-        let mut policy = (find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-        let ran = play(&mut *policy, nodes, jobs);
+        let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let ran = play_jobs(&mut *policy, nodes, jobs);
         ran.iter().map(|ran| ran.as_ref().unwrap().start.micros() / 1_000_000).collect::<Vec<_>>()
     };
     assert_eq!(starts("slotlist", 5, &example), [0, 3, 0, 4]);
@@ -411,18 +411,19 @@ fn a_list_of_slots_is_not_the_same_as_counting() {
 
 #[test]
 fn nodes_that_are_only_counted_are_not_those_reserved() {
-    let reserved = [Reserved { from: second(50), until: second(80), nodes: NodeSet::run(0, 3) }];
+    let reserved = [Reserved { from: second(50), until: second(80), nodes: NodeSet::from_run(0, 3) }];
     for name in ["fcfs-count", "easy-count", "conservative-count", "slotlist"] {
-        let mut policy = (find(name).unwrap().build)(8, &reserved, QueueOrder::Arrival);
-        let ran = play(&mut *policy, 8, &[job(0, 4, 100, 100)]);
+        let mut policy = (find_policy(name).unwrap().build)(8, &reserved, QueueOrder::Arrival);
+        let ran = play_jobs(&mut *policy, 8, &[job(0, 4, 100, 100)]);
         let ran = ran[0].as_ref().unwrap();
         assert_eq!((ran.start, numbers(&ran.nodes), ran.moves.len()), (second(0), vec![4, 5, 6, 7], 0), "{name}");
     }
     // Each node is reserved for a while, and there is always another one: by count there is room all the time.
-    let one = |from, node| Reserved { from: second(from), until: second(from + 10), nodes: NodeSet::run(node, node) };
+    let one =
+        |from, node| Reserved { from: second(from), until: second(from + 10), nodes: NodeSet::from_run(node, node) };
     for name in ["fcfs-count", "easy-count", "conservative-count"] {
-        let mut policy = (find(name).unwrap().build)(2, &[one(10, 0), one(30, 1)], QueueOrder::Arrival);
-        let ran = play(&mut *policy, 2, &[job(0, 1, 50, 50)]);
+        let mut policy = (find_policy(name).unwrap().build)(2, &[one(10, 0), one(30, 1)], QueueOrder::Arrival);
+        let ran = play_jobs(&mut *policy, 2, &[job(0, 1, 50, 50)]);
         let stints: Vec<_> = ran[0].as_ref().unwrap().stints().map(|(_, to, nodes)| (to, nodes.to_string())).collect();
         let expected = [(second(10), "0"), (second(30), "1"), (second(50), "0")];
         assert_eq!(stints, expected.map(|(to, nodes)| (to, nodes.to_owned())), "{name}");
@@ -436,7 +437,7 @@ fn a_booking_that_was_released_before_its_start_is_no_event() {
     let booking = |from: u64, until: u64, first: u32, last: u32| Reserved {
         from: second(from),
         until: second(until),
-        nodes: NodeSet::run(first, last),
+        nodes: NodeSet::from_run(first, last),
     };
     let story = Story {
         nodes: 5,
@@ -495,8 +496,8 @@ proptest! {
             let ends = |factor: u32| {
                 let nodes = 8 * factor;
                 let jobs = widen(factor);
-                let mut policy = (find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-                let ran = play(&mut *policy, nodes, &jobs);
+                let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+                let ran = play_jobs(&mut *policy, nodes, &jobs);
                 ran.iter().map(|ran| ran.as_ref().map(|ran| (ran.start, ran.nodes.len() / factor))).collect::<Vec<_>>()
             };
             let small = ends(1);
@@ -524,9 +525,9 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
     for row in ALL {
         let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
         for (job, number) in jobs.iter().zip(0..) {
-            policy.submit(Time::ZERO, Ask { job: task(number), nodes: job.nodes, walltime: job.walltime });
+            policy.submit_job(Time::ZERO, Ask { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
         }
-        let mut plan = policy.plan(Time::ZERO, None);
+        let mut plan = policy.planned_starts(Time::ZERO, None);
         plan.sort_unstable();
         let planned = plan.iter().filter(|(_, start)| *start < Time::NEVER).count();
         // There are that many millennia.
@@ -534,7 +535,7 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
         assert!(plan.iter().all(|(_, start)| *start == Time::NEVER || *start + millennium < Time::NEVER));
 
         let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
-        let ran = play(&mut *policy, 4, &jobs);
+        let ran = play_jobs(&mut *policy, 4, &jobs);
         assert!(ran.iter().all(Option::is_some), "{}", row.name);
     }
 }
@@ -553,12 +554,12 @@ impl Evening<'_> {
     fn go_to(&mut self, time: Time) {
         loop {
             let end = self.running.first().map(|(until, _)| *until);
-            let wake = self.policy.wake().filter(|wake| *wake > self.now);
+            let wake = self.policy.next_wake().filter(|wake| *wake > self.now);
             let next = end.into_iter().chain(wake).filter(|next| *next <= time).min();
             self.now = next.unwrap_or(time);
             while let Some(&(until, job)) = self.running.first().filter(|(until, _)| *until <= self.now) {
                 self.running.pop_first();
-                self.policy.end(self.now, job, until);
+                self.policy.end_job(self.now, job, until);
             }
             self.booked.retain(|booking| booking.until > self.now);
             self.pass();
@@ -570,7 +571,7 @@ impl Evening<'_> {
 
     fn pass(&mut self) {
         let mut steps = Vec::new();
-        self.policy.pass(self.now, &mut steps);
+        self.policy.run_pass(self.now, &mut steps);
         for step in steps {
             if let Step::Start { job, .. } = step {
                 assert!(self.waiting.remove(&job));
@@ -580,7 +581,7 @@ impl Evening<'_> {
     }
 
     fn look_ahead(&self, extra: Option<&Reserved>) {
-        let plan = self.policy.plan(self.now, extra);
+        let plan = self.policy.planned_starts(self.now, extra);
         assert_eq!(plan.iter().map(|(job, _)| *job).collect::<BTreeSet<_>>(), self.waiting);
         for (job, start) in plan {
             assert!(start == Time::NEVER || start + self.asks[&job].walltime < Time::NEVER);
@@ -608,23 +609,23 @@ fn every_policy_survives_the_end_of_time() {
             match stream.int(0, 11) {
                 0..=4 => {
                     let walltime = Span::from_micros(stream.int(1, (1 << 56) - (1 << 20)));
-                    let ask = Ask { job: task(number), nodes: stream.int(1, 5) as u32, walltime };
+                    let ask = Ask { job: only_task(number), nodes: stream.int(1, 5) as u32, walltime };
                     site.asks.insert(ask.job, ask);
                     site.waiting.insert(ask.job);
                     match stream.int(0, 4) {
                         0 => site.policy.submit_first(site.now, ask),
-                        _ => site.policy.submit(site.now, ask),
+                        _ => site.policy.submit_job(site.now, ask),
                     }
                 }
                 5 if !site.waiting.is_empty() => {
                     let job = *site.waiting.iter().nth(some(&mut stream, site.waiting.len())).unwrap();
                     site.waiting.remove(&job);
-                    site.policy.withdraw(site.now, job);
+                    site.policy.withdraw_job(site.now, job);
                 }
                 6 | 7 if !site.running.is_empty() => {
                     let ends = *site.running.iter().nth(some(&mut stream, site.running.len())).unwrap();
                     site.running.remove(&ends);
-                    site.policy.end(site.now, ends.1, ends.0);
+                    site.policy.end_job(site.now, ends.1, ends.0);
                 }
                 8 => {
                     let from = Time::from_micros(site.now.micros() + stream.int(1, 1 << 56));
@@ -635,13 +636,13 @@ fn every_policy_survives_the_end_of_time() {
                     let booking = Reserved { from, until, nodes };
                     if until < Time::NEVER && site.policy.has_room(site.now, &booking) {
                         site.look_ahead(Some(&booking));
-                        site.policy.book(site.now, &booking);
+                        site.policy.add_booking(site.now, &booking);
                         site.booked.push(booking);
                     }
                 }
                 9 if !site.booked.is_empty() => {
                     let booking = site.booked.swap_remove(some(&mut stream, site.booked.len()));
-                    site.policy.release(site.now, &booking);
+                    site.policy.release_booking(site.now, &booking);
                 }
                 _ => {
                     let later = site.now + Span::from_micros(stream.int(1, 1 << 55));
@@ -666,22 +667,22 @@ fn starts_older(row: &QueuePolicyRow, order: QueueOrder, story: &Story) -> bool 
     for now in (0..400).map(second) {
         let before = running.len();
         for (_, until, job) in running.extract_if(.., |(end, ..)| *end <= now).collect::<Vec<_>>() {
-            policy.end(now, job, until);
+            policy.end_job(now, job, until);
         }
         let is_called = running.len() < before || wake.is_some_and(|wake| wake <= now);
         let mut joined = Vec::new();
         while let Some((number, job)) = jobs.next_if(|(_, job)| job.submit == now) {
-            policy.submit(now, Ask { job: task(number), nodes: job.nodes, walltime: job.walltime });
-            joined.push(task(number));
+            policy.submit_job(now, Ask { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
+            joined.push(only_task(number));
         }
-        policy.pass(now, &mut steps);
+        policy.run_pass(now, &mut steps);
         for step in steps.drain(..) {
             let Step::Start { job, .. } = step else { continue };
             let Rigid { walltime, runtime, .. } = story.jobs[job.job.0 as usize];
             running.push((now + runtime.min(walltime), now + walltime, job));
             found |= !is_called && !joined.contains(&job);
         }
-        wake = policy.wake();
+        wake = policy.next_wake();
     }
     assert!(running.is_empty() && jobs.peek().is_none(), "{} {order:?}: {story:?}", row.name);
     found

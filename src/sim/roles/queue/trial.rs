@@ -18,15 +18,15 @@ pub struct Rigid {
 }
 
 impl Bulk for Rigid {
-    fn submit(&self) -> Time {
+    fn submit_time(&self) -> Time {
         self.submit
     }
 
-    fn work(&self) -> u128 {
+    fn cpu_work(&self) -> u128 {
         u128::from(self.nodes) * u128::from(self.runtime.min(self.walltime).micros())
     }
 
-    fn later(&self, by: Span) -> Rigid {
+    fn delayed_by(&self, by: Span) -> Rigid {
         Rigid { submit: self.submit + by, ..*self }
     }
 }
@@ -43,11 +43,11 @@ pub struct Ran {
 }
 
 /// Runs all jobs, in order of submission; None for jobs that do not fit the site.
-pub fn play(policy: &mut dyn Policy, nodes: u32, jobs: &[Rigid]) -> Vec<Option<Ran>> {
+pub fn play_jobs(policy: &mut dyn Policy, nodes: u32, jobs: &[Rigid]) -> Vec<Option<Ran>> {
     play_among(policy, nodes, jobs, &[], |_, _, _| ())
 }
 
-/// Like [`play`], with calls of `happens` at some times, ascending: after ends, before submissions.
+/// Like [`play_jobs`], with calls of `happens` at some times, ascending: after ends, before submissions.
 pub(super) fn play_among(
     policy: &mut dyn Policy,
     nodes: u32,
@@ -71,18 +71,18 @@ pub(super) fn play_among(
             && end == now
         {
             ends.pop();
-            policy.end(now, task(job), until);
+            policy.end_job(now, only_task(job), until);
         }
         if times.next_if_eq(&now).is_some() {
             happens(now, policy, &ran);
         }
         while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
             if (1..=nodes).contains(&job.nodes) {
-                policy.submit(now, Ask { job: task(next as u32), nodes: job.nodes, walltime: job.walltime });
+                policy.submit_job(now, Ask { job: only_task(next as u32), nodes: job.nodes, walltime: job.walltime });
             }
             next += 1;
         }
-        policy.pass(now, &mut steps);
+        policy.run_pass(now, &mut steps);
         for step in steps.drain(..) {
             match step {
                 Step::Start { job, nodes } => {
@@ -97,7 +97,7 @@ pub(super) fn play_among(
                 }
             }
         }
-        wake = policy.wake().filter(|wake| *wake > now);
+        wake = policy.next_wake().filter(|wake| *wake > now);
     }
 }
 
@@ -141,7 +141,7 @@ pub fn first_start(
         }
         let coming = later.peek().map(|job| job.submit.max(now));
         let ending = queue.ends.peek().map(|Reverse((end, ..))| *end);
-        let wake = queue.policy.wake().filter(|wake| *wake > now);
+        let wake = queue.policy.next_wake().filter(|wake| *wake > now);
         now = coming.into_iter().chain(ending).chain(wake).min()?;
         queue.end_jobs(now);
         while let Some(job) = later.next_if(|job| job.submit <= now) {
@@ -165,11 +165,11 @@ struct OngoingTrial<'a> {
 impl OngoingTrial<'_> {
     fn submit(&mut self, now: Time, job: Rigid) {
         let ask = self.add(job);
-        self.policy.submit(now, ask);
+        self.policy.submit_job(now, ask);
     }
 
     fn add(&mut self, job: Rigid) -> Ask {
-        let number = task(self.jobs.len() as u32);
+        let number = only_task(self.jobs.len() as u32);
         self.jobs.push(job);
         Ask { job: number, nodes: job.nodes, walltime: job.walltime }
     }
@@ -189,7 +189,7 @@ impl OngoingTrial<'_> {
                 homeless.push(ask);
             }
         }
-        homeless.into_iter().for_each(|ask| self.policy.submit(now, ask));
+        homeless.into_iter().for_each(|ask| self.policy.submit_job(now, ask));
         self.pass(now);
     }
 
@@ -203,13 +203,13 @@ impl OngoingTrial<'_> {
             && end <= now
         {
             self.ends.pop();
-            self.policy.end(now, task(job), until);
+            self.policy.end_job(now, only_task(job), until);
         }
     }
 
     fn pass(&mut self, now: Time) {
         let mut steps = Vec::new();
-        self.policy.pass(now, &mut steps);
+        self.policy.run_pass(now, &mut steps);
         for step in steps {
             let Step::Start { job, .. } = step else { continue };
             self.add_end(now, job);
@@ -221,7 +221,7 @@ impl OngoingTrial<'_> {
 }
 
 /// The only task of the job with this number.
-pub(super) fn task(job: u32) -> TaskId {
+pub(super) fn only_task(job: u32) -> TaskId {
     TaskId { job: JobId(job), index: 0 }
 }
 

@@ -14,7 +14,7 @@ struct Auction;
 impl Manager for Auction {
     /// Starts tasks at once. A sender that sends more than fits has lost count; then tasks wait in order of arrival.
     /// Nothing can change that any more, so all starts are settled.
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty.
         if cores == 0 || runtime.is_zero() {
@@ -22,7 +22,7 @@ impl Manager for Auction {
         }
         // Senders know the size of a site, so a task that can never run gets no answer.
         let Some(at) = earliest_in_turn(site, now, cores) else { return };
-        orders.push(Order::Start(Start::whole(sender, task, at, On::planned(planned, cores), runtime)));
+        orders.push(Order::Start(Start::on_whole_nodes(sender, task, at, On::from_plan(planned, cores), runtime)));
     }
 
     fn is_quiet(&self) -> bool {

@@ -32,7 +32,7 @@ impl InTurn {
 }
 
 impl Manager for InTurn {
-    fn hear(&mut self, _: Time, sender: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty, or larger than the site.
         if (1..=site.total()).contains(&cores) && !runtime.is_zero() {
@@ -41,13 +41,13 @@ impl Manager for InTurn {
         }
     }
 
-    fn lost(&mut self, _: Time, _: &Running, _: Span) {}
+    fn task_lost(&mut self, _: Time, _: &Running, _: Span) {}
 
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let mut free = site.free();
         while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
             let UnstartedTask { sender, task, cores, runtime, planned } = next;
@@ -58,12 +58,13 @@ impl Manager for InTurn {
                 self.lengths.remove(&runtime);
             }
             let loss = self.attempts.starts_for_giver(cores);
-            let start = Start::whole(sender, task, now, On::planned(planned, cores), loss.stretched(runtime));
+            let start =
+                Start::on_whole_nodes(sender, task, now, On::from_plan(planned, cores), loss.stretched(runtime));
             orders.push(Order::Start(Start { loss, ..start }));
         }
     }
 
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest)
     }
 }

@@ -16,6 +16,6 @@ pub struct SchedulerRow {
 
 pub const ALL: &[SchedulerRow] = &[auction::ROW];
 
-pub fn find(name: &str) -> Option<&'static SchedulerRow> {
+pub fn find_scheduler(name: &str) -> Option<&'static SchedulerRow> {
     ALL.iter().find(|row| row.name == name)
 }

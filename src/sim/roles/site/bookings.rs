@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manager::{Loss, On, Start, rank};
+use super::manager::{Loss, On, Start, task_rank};
 use super::tasks::Tasks;
 use crate::grid::{NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
@@ -72,7 +72,7 @@ impl Bookings {
 
     /// Nodes booked during some of that time.
     pub fn over(&self, from: Time, until: Time) -> NodeSet {
-        Reserved::over(self.all.values().map(|booking| &booking.held), from, until)
+        Reserved::nodes_within(self.all.values().map(|booking| &booking.held), from, until)
     }
 
     pub fn of(&self, sender: ActorId, task: TaskId) -> Option<&Booking> {
@@ -207,7 +207,7 @@ impl Booking {
     /// Only its owner can recall the task, so its end is reported at once.
     pub fn begin(&self, task: TaskId, at: Time, runtime: Span, loss: Loss) -> Start {
         let on = On::These(self.held.nodes.clone().into());
-        let start = Start::whole(self.sender, task, at, on, runtime);
-        Start { walltime: self.held.until.since(at), loss, rank: rank(task), ..start }
+        let start = Start::on_whole_nodes(self.sender, task, at, on, runtime);
+        Start { walltime: self.held.until.since(at), loss, rank: task_rank(task), ..start }
     }
 }

@@ -30,7 +30,7 @@ impl Site {
         if changes.is_empty() && !is_due && expected == self.expected {
             return;
         }
-        self.manager.finish(now, &mut self.orders);
+        self.manager.finish_tasks(now, &mut self.orders);
         self.carry_out(now, out);
         for change in changes {
             let nodes = change.nodes;
@@ -52,19 +52,19 @@ impl Site {
 
     /// Removes a task on a failed node.
     fn lose(&mut self, now: Time, slot: usize, out: &mut Out) {
-        let saved = self.tell_checkpoints(now, slot, false, out);
+        let saved = self.log_checkpoints(now, slot, false, out);
         let running = self.tasks.finish(slot);
         let Running { task, sender, started, ending, loss, .. } = running;
         out.log(Record::Lost { task, saved });
         self.reckoned -= usize::from(ending == Ending::Reckoned);
         if ending != Ending::Settled && loss.is_told {
-            self.tell_loss(now, sender, Lost { task, started, saved }, out);
+            self.report_loss(now, sender, Lost { task, started, saved }, out);
         }
-        self.manager.lost(now, &running, saved);
+        self.manager.task_lost(now, &running, saved);
     }
 
     /// Logs the checkpoints of a task in this stint; returns the work that they have saved.
-    pub(super) fn tell_checkpoints(&mut self, now: Time, slot: usize, is_over: bool, out: &mut Out) -> Span {
+    pub(super) fn log_checkpoints(&mut self, now: Time, slot: usize, is_over: bool, out: &mut Out) -> Span {
         let running = self.tasks.at(slot);
         let Some(saves) = running.loss.saves else { return Span::ZERO };
         let ran = running.ran_by(now);
@@ -76,27 +76,27 @@ impl Site {
     }
 
     /// Reports the fate of a task that has just started and that only a failure can end earlier.
-    pub(super) fn tell_fate(&mut self, now: Time, slot: usize, out: &mut Out) {
+    pub(super) fn report_fate(&mut self, now: Time, slot: usize, out: &mut Out) {
         let running = self.tasks.at(slot);
         let end = running.outlook().end;
         let nodes = running.nodes().cloned().unwrap_or_default();
         let fails = self.outages.as_ref().and_then(|outages| outages.first_failure(&nodes, now, end));
-        let Some(fails) = fails else { return self.tell_end(slot, out) };
+        let Some(fails) = fails else { return self.report_end(slot, out) };
         let Running { task, sender, started, loss, .. } = *self.tasks.at(slot);
         if loss.is_told {
             let ran = self.tasks.at(slot).ran_by(fails);
             let saved = loss.saves.map_or(Span::ZERO, |saves| saves.saved(saves.times(ran)));
-            self.tell_loss(fails, sender, Lost { task, started, saved }, out);
+            self.report_loss(fails, sender, Lost { task, started, saved }, out);
         }
     }
 
-    pub(super) fn tell_end(&mut self, slot: usize, out: &mut Out) {
+    pub(super) fn report_end(&mut self, slot: usize, out: &mut Out) {
         let Running { task, sender, started, .. } = *self.tasks.at(slot);
         let end = self.tasks.at(slot).outlook().end.round_up(self.report_every);
         out.send_at(end, sender, Message::Ended(Ended { task, started }));
     }
 
-    fn tell_loss(&self, at: Time, sender: ActorId, lost: Lost, out: &mut Out) {
+    fn report_loss(&self, at: Time, sender: ActorId, lost: Lost, out: &mut Out) {
         out.send_at(at.round_up(self.report_every), sender, Message::Lost(lost));
     }
 

@@ -20,18 +20,18 @@ pub trait Manager: Send {
     fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
     /// Receives a message of a sender of work. Orders are carried out before the next message.
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
 
     /// A task has left its nodes, because it was done or its walltime was over; not called for ordered ends.
-    fn ended(&mut self, _now: Time, _task: &Running) {}
+    fn task_ended(&mut self, _now: Time, _task: &Running) {}
 
     /// Called before nodes fail or come back: orders to finish tasks that are done by now and that the manager accounts
     /// for itself.
-    fn finish(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
+    fn finish_tasks(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
 
     /// A task has left its nodes because one of them has failed; `saved` of its work is saved. The nodes that are down
     /// are reported afterwards.
-    fn lost(&mut self, _now: Time, task: &Running, _saved: Span) {
+    fn task_lost(&mut self, _now: Time, task: &Running, _saved: Span) {
         unreachable!("task {} was on a node that failed, and its manager does not handle failures", task.task)
     }
 
@@ -46,7 +46,7 @@ pub trait Manager: Send {
 
     /// Decides after all events of an instant. Orders are carried out one after the other; allocations have to be
     /// consistent after the last one.
-    fn decide(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+    fn decide_orders(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
 
     /// First step of an instant in which it decides while tasks wait. A manager that is to decide once about all
     /// messages of an instant, which take steps on links without latency, awaits them.
@@ -55,7 +55,7 @@ pub trait Manager: Send {
     }
 
     /// Next time to decide without an end or a message; called after deciding.
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         None
     }
 
@@ -66,7 +66,7 @@ pub trait Manager: Send {
 
     /// A promise: decisions at `at`, and later ones without further messages, make the site send nothing before this.
     /// Settled tasks do not count, as their ends are sent already; neither do ends that the site computes itself.
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         at
     }
 
@@ -144,7 +144,7 @@ pub struct Start {
 
 impl Start {
     /// A task that has its nodes to itself and whose end is settled.
-    pub fn whole(sender: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
+    pub fn on_whole_nodes(sender: ActorId, task: TaskId, at: Time, on: On, runtime: Span) -> Start {
         Start {
             task,
             sender,
@@ -162,7 +162,7 @@ impl Start {
 }
 
 /// Rank that orders tasks of one instant by their numbers.
-pub fn rank(task: TaskId) -> u64 {
+pub fn task_rank(task: TaskId) -> u64 {
     u64::from(task.job.0) << 32 | u64::from(task.index)
 }
 
@@ -205,7 +205,7 @@ pub enum On {
 
 impl On {
     /// The planned nodes, or the lowest `count` if the plan does not name as many.
-    pub fn planned(planned: NodeSet, count: u32) -> On {
+    pub fn from_plan(planned: NodeSet, count: u32) -> On {
         if planned.len() == count { On::Planned(planned) } else { On::Lowest(count) }
     }
 

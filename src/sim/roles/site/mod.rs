@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 
 pub use self::attempts::{Attempts, left_of};
 pub use self::bookings::{Booking, BookingStage, Bookings};
-pub use self::manager::{Ending, Loss, Manager, On, Order, Start, rank};
+pub use self::manager::{Ending, Loss, Manager, On, Order, Start, task_rank};
 pub use self::tasks::{Running, TaskState, Tasks};
 use crate::grid::{Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
@@ -150,11 +150,11 @@ impl Site {
     fn end(&mut self, now: Time, slot: usize, out: &mut Out) {
         let killed = self.tasks.at(slot).outlook().killed;
         let running = self.leave_for_good(now, slot, killed, out);
-        self.manager.ended(now, &running);
+        self.manager.task_ended(now, &running);
     }
 
     fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
-        self.tell_checkpoints(now, slot, true, out);
+        self.log_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
         let Running { task, sender, started, ending, .. } = running;
         out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
@@ -181,7 +181,7 @@ impl Site {
         let running = self.tasks.start(slot);
         let TaskState::Running(nodes) = &running.state else { unreachable!("it has just started") };
         out.log(Record::Started { task: running.task, cores: nodes.nodes.clone() });
-        tell_stacks(running.task, nodes, out);
+        log_stacks(running.task, nodes, out);
         if running.share < 1.0 {
             out.log(Record::Shared { task: running.task, share: running.share });
         }
@@ -258,7 +258,7 @@ impl Site {
 
     fn throw_away(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
-        self.tell_checkpoints(now, slot, false, out);
+        self.log_checkpoints(now, slot, false, out);
         self.tasks.finish(slot);
         self.reckoned -= 1;
         out.log(Record::Lost { task, saved: Span::ZERO });
@@ -279,7 +279,7 @@ impl Site {
     fn resume(&mut self, now: Time, (task, nodes, from): (TaskId, Layers, Time), out: &mut Out) {
         let slot = self.slot_of(task);
         out.log(Record::Resumed { task, cores: nodes.nodes.clone() });
-        tell_stacks(task, &nodes, out);
+        log_stacks(task, &nodes, out);
         self.tasks.enter(now, slot, nodes, from);
         self.schedule(slot, out);
     }
@@ -331,7 +331,7 @@ impl Site {
         for (slot, nodes, from) in moved.drain(..) {
             let task = self.tasks.at(slot).task;
             out.log(Record::Moved { task, cores: nodes.nodes.clone() });
-            tell_stacks(task, &nodes, out);
+            log_stacks(task, &nodes, out);
             self.tasks.enter(now, slot, nodes, from);
             self.schedule(slot, out);
         }
@@ -348,12 +348,12 @@ impl Site {
         let is_safe = self.outages.is_none();
         assert!(is_safe || !settled || at == now, "task {} is settled on nodes that may fail before", start.task);
         if settled && is_safe {
-            self.tell_end(slot, out);
+            self.report_end(slot, out);
         }
         if at == now {
             self.start(slot, out);
             if settled && !is_safe {
-                self.tell_fate(now, slot, out);
+                self.report_fate(now, slot, out);
             }
         } else {
             self.expect(slot, at, true, out);
@@ -367,14 +367,14 @@ impl Site {
             self.due.pop();
         }
         let due = self.due.peek().map(|Reverse(due)| due.at);
-        let wake = self.manager.wake().filter(|wake| *wake > now);
+        let wake = self.manager.next_wake().filter(|wake| *wake > now);
         let wake = if !has_decided || self.manager.has_more(now) { Some(now) } else { wake };
         let change = self.next_change();
         let next = due.into_iter().chain(wake).chain(change).min();
         self.next_event = next.unwrap_or(Time::NEVER);
         let Some(next) = next else { return };
         // Ends that only this site knows are sent when they occur, which may be then.
-        let floor = if self.reckoned > 0 { next } else { self.manager.floor(next).min(self.failure_floor(next)) };
+        let floor = if self.reckoned > 0 { next } else { self.manager.send_floor(next).min(self.failure_floor(next)) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
         // A timer that no process waits for may as well come earlier: the site then sets the next one.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };
@@ -388,7 +388,7 @@ impl Site {
 }
 
 /// Logs nodes with several tasks of a job that has come onto them.
-fn tell_stacks(task: TaskId, nodes: &Layers, out: &mut Out) {
+fn log_stacks(task: TaskId, nodes: &Layers, out: &mut Out) {
     nodes.more.iter().for_each(|cores| out.log(Record::Stacked { task, cores: cores.clone() }));
 }
 
@@ -403,7 +403,7 @@ fn same_time(timers: &[(Time, Time)], at: Time) -> &[(Time, Time)] {
 }
 
 impl Actor<Message, Record> for Site {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut earliest = Time::NEVER;
         // A timer that was set for a plan that has changed since. Its promise is about the jobs of that plan, so others
         // that have come since may not start because of it.
@@ -419,7 +419,7 @@ impl Actor<Message, Record> for Site {
                 // Other actors cannot send work to a site.
                 Cause::Message(message) if self.senders.contains(&event.from) => {
                     earliest = earliest.min(kernel::Message::reaction(&message).earliest(now).time);
-                    self.manager.hear(now.time, event.from, message, &self.tasks, &mut self.orders);
+                    self.manager.receive_message(now.time, event.from, message, &self.tasks, &mut self.orders);
                     self.carry_out(now.time, out);
                 }
                 Cause::Start => earliest = now.time,
@@ -440,7 +440,7 @@ impl Actor<Message, Record> for Site {
         }
         let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
         if decides {
-            self.manager.decide(now.time, &self.tasks, &mut self.orders);
+            self.manager.decide_orders(now.time, &self.tasks, &mut self.orders);
             self.carry_out(now.time, out);
         }
         self.come_back(now.time, earliest, decides, out);

@@ -73,14 +73,14 @@ impl Nodes {
             self.free_count -= nodes.len();
             return;
         }
-        let cpu = given(demand.cpu, share);
+        let cpu = given_cpu(demand.cpu, share);
         for node in nodes.each() {
             let at = node as usize;
             if at >= self.shared.len() {
                 self.shared.resize(at + 1, Taken::default());
             }
             if self.shared[at].tasks == 0 {
-                let alone = NodeSet::run(node, node);
+                let alone = NodeSet::from_run(node, node);
                 assert!(self.free.contains(&alone), "task {task} shares node {node}, which another task has to itself");
                 self.free.subtract(&alone);
                 self.free_count -= 1;
@@ -100,8 +100,8 @@ impl Nodes {
         if demand == Demand::NODE {
             return;
         }
-        let before = given(demand.cpu, before);
-        let cpu = given(demand.cpu, share);
+        let before = given_cpu(demand.cpu, before);
+        let cpu = given_cpu(demand.cpu, share);
         for node in layers.each().flat_map(NodeSet::each) {
             let taken = &mut self.shared[node as usize];
             taken.cpu = taken.cpu - before + cpu;
@@ -142,20 +142,20 @@ impl Nodes {
             self.free_count += nodes.len();
             return;
         }
-        let cpu = given(demand.cpu, share);
+        let cpu = given_cpu(demand.cpu, share);
         for node in nodes.each() {
             let taken = &mut self.shared[node as usize];
             taken.tasks = taken.tasks.checked_sub(1).expect("what is given back was taken");
             taken.cpu -= cpu;
             taken.memory -= demand.memory.billionths();
             if taken.tasks == 0 {
-                self.free.insert(&NodeSet::run(node, node));
+                self.free.insert(&NodeSet::from_run(node, node));
                 self.free_count += 1;
             }
         }
     }
 }
 
-fn given(cpu: Share, share: f64) -> u64 {
+fn given_cpu(cpu: Share, share: f64) -> u64 {
     (cpu.billionths() as f64 * share) as u64
 }

@@ -21,7 +21,7 @@ struct Router {
 }
 
 impl Actor<Message, Record> for Router {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => {
@@ -53,8 +53,8 @@ fn play_planned(period: Span, cores: u32, runs: &[((u64, u32, u64), NodeSet)]) -
         (at, Message::Run(Run { task, cores, runtime, safe: None, planned }))
     };
     let runs = runs.iter().enumerate().map(run).collect();
-    let scheduler = (scheduler::find("auction").unwrap().build)();
-    judge::run(
+    let scheduler = (scheduler::find_scheduler("auction").unwrap().build)();
+    judge::run_actors(
         vec![Box::new(Router { runs }), Box::new(Site::new(cores, scheduler, [ROUTER]).with_report_period(period))],
         &[Span::ZERO, Span::ZERO],
     )
@@ -210,7 +210,7 @@ impl Juggler {
     fn find(&mut self, demand: Demand, share: f64, width: u32, except: Option<TaskId>) -> Option<NodeSet> {
         let mut fitting: Vec<u32> = (0..self.nodes)
             .filter(|node| {
-                let alone = NodeSet::run(*node, *node);
+                let alone = NodeSet::from_run(*node, *node);
                 let there = self.balls.iter().filter(|ball| Some(ball.start.task) != except);
                 let there = there.filter(|ball| ball.on.as_ref().is_some_and(|on| on.meets(&alone)));
                 let mut cpu = demand.cpu.part() * share;
@@ -267,7 +267,7 @@ impl Juggler {
 }
 
 impl Manager for Juggler {
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let Message::Book(Book { task, nodes, walltime, runtime, .. }) = message else { return };
         let nodes = nodes.len();
         let demand = demand(task.job.0);
@@ -289,11 +289,11 @@ impl Manager for Juggler {
         self.balls.push(Ball { start, width: nodes, has_started: false, on: None, share });
     }
 
-    fn ended(&mut self, _: Time, task: &Running) {
+    fn task_ended(&mut self, _: Time, task: &Running) {
         self.balls.retain(|ball| ball.start.task != task.task);
     }
 
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         self.throws += 1;
         for index in 0..self.balls.len() {
             self.throw(now, index, orders);
@@ -302,12 +302,12 @@ impl Manager for Juggler {
         self.next = (!self.balls.is_empty()).then_some(now + pause);
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         self.next
     }
 
     /// A task that starts may end a moment later.
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         at
     }
 }
@@ -356,7 +356,7 @@ proptest! {
         let runs: Vec<(u64, Message)> = runs.collect();
         let count = runs.len();
         let site = Site::new(NODES, Box::new(juggler), [ROUTER]);
-        let log = judge::run(vec![Box::new(Router { runs }), Box::new(site)], &[Span::ZERO; 2]);
+        let log = judge::run_actors(vec![Box::new(Router { runs }), Box::new(site)], &[Span::ZERO; 2]);
 
         let mut seen: BTreeMap<u32, Seen> = Default::default();
         let mut ended = Vec::new();
@@ -365,7 +365,7 @@ proptest! {
         for entry in &log {
             if entry.stamp != stamp {
                 for node in 0..NODES {
-                    let alone = NodeSet::run(node, node);
+                    let alone = NodeSet::from_run(node, node);
                     let there = seen.iter().filter(|(_, seen)| seen.on.as_ref().is_some_and(|on| on.meets(&alone)));
                     let taken = there.map(|(job, seen)| {
                         let Demand { cpu, memory } = demand(*job);

@@ -19,13 +19,13 @@ use crate::time::{Stamp, Time};
 /// Decides about the jobs of a user. It acts only by messages.
 pub trait Planner: Send {
     /// The run begins, or a timer is due: its own, or one of the user's other planner.
-    fn wake(&mut self, now: Time, out: &mut Out);
+    fn handle_timer(&mut self, now: Time, out: &mut Out);
 
     /// Receives a message.
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out);
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out);
 
     /// Decides after all events of an instant.
-    fn decide(&mut self, _now: Time, _out: &mut Out) {}
+    fn decide_submissions(&mut self, _now: Time, _out: &mut Out) {}
 }
 
 pub type Out = Outbox<Message, Record>;
@@ -36,27 +36,27 @@ pub struct User {
 
 impl User {
     pub fn new(planner: impl Planner + 'static) -> User {
-        User::with(Box::new(planner))
+        User::with_planner(Box::new(planner))
     }
 
-    pub fn with(planner: Box<dyn Planner>) -> User {
+    pub fn with_planner(planner: Box<dyn Planner>) -> User {
         User { planner }
     }
 }
 
 impl Actor<Message, Record> for User {
     /// Messages are handled before timers.
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut due = false;
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start | Cause::Timer(_) => due = true,
-                Cause::Message(message) => self.planner.hear(now.time, event.from, message, out),
+                Cause::Message(message) => self.planner.receive_message(now.time, event.from, message, out),
             }
         }
         if due {
-            self.planner.wake(now.time, out);
+            self.planner.handle_timer(now.time, out);
         }
-        self.planner.decide(now.time, out);
+        self.planner.decide_submissions(now.time, out);
     }
 }

@@ -71,7 +71,7 @@ impl Resubmit {
 }
 
 impl Planner for Resubmit {
-    fn wake(&mut self, now: Time, out: &mut Out) {
+    fn handle_timer(&mut self, now: Time, out: &mut Out) {
         for job in self.due.remove(&now).unwrap_or_default() {
             if let Some(waiting) = self.waiting.get(&job) {
                 out.send(waiting.at, Message::Recall(Recall { task: TaskId { job, index: 0 } }));
@@ -84,7 +84,7 @@ impl Planner for Resubmit {
         self.next = self.script.comes_back().unwrap_or(Time::NEVER);
     }
 
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
         let Recalled { task, in_time, .. } = match message {
             Message::Recalled(recalled) => recalled,
             // A follower may wait too long as well.

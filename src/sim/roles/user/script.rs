@@ -29,12 +29,14 @@ pub struct Script {
 
 impl Script {
     /// Creates a script that submits each job on arrival.
-    pub fn submitting(jobs: Vec<Arc<Job>>, router: ActorId) -> Script {
-        Script::saying(jobs.into_iter().map(|job| (job.arrive, router, Message::Submit(Submit { job }))).collect())
+    pub fn from_jobs(jobs: Vec<Arc<Job>>, router: ActorId) -> Script {
+        Script::from_messages(
+            jobs.into_iter().map(|job| (job.arrive, router, Message::Submit(Submit { job }))).collect(),
+        )
     }
 
     /// Creates a script that sends each message at its time.
-    pub fn saying(mut says: Vec<(Time, ActorId, Message)>) -> Script {
+    pub fn from_messages(mut says: Vec<(Time, ActorId, Message)>) -> Script {
         says.sort_by_key(|(time, ..)| *time);
         let coming = MinTree::new(0, SILENCE);
         Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
@@ -43,7 +45,7 @@ impl Script {
     /// Adds streams of messages.
     pub fn later(self, later: Vec<StreamedJobs>) -> Script {
         let mut coming = MinTree::new(later.len(), SILENCE);
-        later.iter().enumerate().for_each(|(index, later)| coming.set(index, says_next(later)));
+        later.iter().enumerate().for_each(|(index, later)| coming.set(index, next_send(later)));
         Script { later, coming, ..self }
     }
 
@@ -77,7 +79,7 @@ impl Script {
 
     /// Time of the next message, and the index of its stream if it comes from one.
     fn next(&self) -> Option<(Time, Option<usize>)> {
-        let said = self.says.front().map(|(time, _, message)| (*time, about(message), None));
+        let said = self.says.front().map(|(time, _, message)| (*time, message_job(message), None));
         let later = self.coming.place_of_min().map(|index| (self.coming.min().0, self.coming.min().1, Some(index)));
         // Messages of one time are ordered by job.
         said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
@@ -97,7 +99,7 @@ impl Script {
                 None => self.says.pop_front(),
                 Some(index) => {
                     let next = self.later[index].next();
-                    self.coming.set(index, says_next(&self.later[index]));
+                    self.coming.set(index, next_send(&self.later[index]));
                     next
                 }
             };
@@ -117,12 +119,12 @@ impl Script {
 /// Sorts after every message.
 const SILENCE: (Time, JobId) = (Time::NEVER, JobId(u32::MAX));
 
-fn says_next(later: &StreamedJobs) -> (Time, JobId) {
-    later.peek().map_or(SILENCE, |(time, message)| (*time, about(message)))
+fn next_send(later: &StreamedJobs) -> (Time, JobId) {
+    later.peek().map_or(SILENCE, |(time, message)| (*time, message_job(message)))
 }
 
 /// The job of a message.
-fn about(message: &Message) -> JobId {
+fn message_job(message: &Message) -> JobId {
     match message {
         Message::Submit(submit) => submit.job.id,
         Message::Enqueue(enqueue) => enqueue.job.id,
@@ -133,14 +135,14 @@ fn about(message: &Message) -> JobId {
 }
 
 impl Planner for Script {
-    fn wake(&mut self, now: Time, out: &mut Out) {
+    fn handle_timer(&mut self, now: Time, out: &mut Out) {
         if self.comes_back.is_none_or(|next| next <= now) {
             self.send_ahead(now, out, &mut |_, _, _| {});
         }
     }
 
     /// Ends matter only to followers; the log reports them.
-    fn hear(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
+    fn receive_message(&mut self, now: Time, _: ActorId, message: Message, out: &mut Out) {
         if let Message::JobEnded(over) = message {
             self.follow(now, over, out, &mut |_, _, _| {});
         }

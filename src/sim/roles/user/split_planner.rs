@@ -19,18 +19,18 @@ impl SplitPlanner {
 }
 
 impl Planner for SplitPlanner {
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.negotiator.wake(now, out);
-        self.rest.wake(now, out);
+    fn handle_timer(&mut self, now: Time, out: &mut Out) {
+        self.negotiator.handle_timer(now, out);
+        self.rest.handle_timer(now, out);
     }
 
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
         let side = if self.services.contains(&from) { &mut self.rest } else { &mut self.negotiator };
-        side.hear(now, from, message, out);
+        side.receive_message(now, from, message, out);
     }
 
-    fn decide(&mut self, now: Time, out: &mut Out) {
-        self.negotiator.decide(now, out);
-        self.rest.decide(now, out);
+    fn decide_submissions(&mut self, now: Time, out: &mut Out) {
+        self.negotiator.decide_submissions(now, out);
+        self.rest.decide_submissions(now, out);
     }
 }

@@ -11,7 +11,7 @@ use crate::time::{Span, Time};
 /// The jobs of a workload, in order of arrival.
 pub trait JobStore: fmt::Debug + Send + Sync {
     /// Arrival of the job at an index, and its message.
-    fn message(&self, place: u32) -> (Time, Message);
+    fn job_message(&self, place: u32) -> (Time, Message);
 }
 
 /// Jobs that a user submits when they arrive.
@@ -41,7 +41,7 @@ impl StreamedJobs {
     }
 
     fn make(&mut self) -> Option<(Time, Message)> {
-        let made = self.places.get(self.made).map(|place| self.stock.message(*place));
+        let made = self.places.get(self.made).map(|place| self.stock.job_message(*place));
         self.made += usize::from(made.is_some());
         std::mem::replace(&mut self.next, made)
     }
@@ -90,13 +90,13 @@ impl Followers {
         let count = self.followers[first..].partition_point(|follower| follower.before == over);
         self.followers[first..first + count].iter_mut().filter_map(|follower| {
             let place = std::mem::replace(&mut follower.place, Follower::GONE);
-            (place != Follower::GONE).then(|| (follower.think, self.to, self.stock.message(place).1))
+            (place != Follower::GONE).then(|| (follower.think, self.to, self.stock.job_message(place).1))
         })
     }
 
     /// All remaining followers, each with the job that it follows.
     pub fn left(&self) -> impl Iterator<Item = (JobId, Message)> {
         let left = self.followers.iter().filter(|follower| follower.place != Follower::GONE);
-        left.map(|follower| (follower.before, self.stock.message(follower.place).1))
+        left.map(|follower| (follower.before, self.stock.job_message(follower.place).1))
     }
 }

@@ -12,7 +12,7 @@ use crate::time::Span;
 struct Router;
 
 impl Actor<Message, Record> for Router {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Submit(Submit { job })) => {
@@ -56,13 +56,13 @@ fn streamed_messages_equal_those_made_in_advance() {
         let parts = [workload(most, 0), workload(most, 1000)];
         let mine = |job: &Job| job.id.0 % 1000 % 3 == 1;
         let jobs = parts.iter().flat_map(|(jobs, _)| jobs).filter(|job| mine(job));
-        let user = Script::submitting(jobs.map(|job| Arc::new(job.clone())).collect(), ActorId(0));
+        let user = Script::from_jobs(jobs.map(|job| Arc::new(job.clone())).collect(), ActorId(0));
         let later = parts.iter().filter_map(|(_, rest)| rest.clone()).map(|rest| {
             let places = rest.places().filter(|place| place % 3 == 1).collect();
             StreamedJobs::new(ActorId(0), Arc::new(rest), places)
         });
         let user = user.later(later.collect());
-        judge::run(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])
+        judge::run_actors(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])
     };
     let all = says(usize::MAX);
     assert_eq!(all.len(), 200);
@@ -84,8 +84,8 @@ fn every_job_arrives_in_the_first_step_of_its_time() {
         })
         .collect();
     for latency in [Span::ZERO, Span::from_micros(3)] {
-        let user = Box::new(User::new(Script::submitting(jobs.clone(), ActorId(0))));
-        let log = judge::run(vec![Box::new(Router), user], &[Span::ZERO, latency]);
+        let user = Box::new(User::new(Script::from_jobs(jobs.clone(), ActorId(0))));
+        let log = judge::run_actors(vec![Box::new(Router), user], &[Span::ZERO, latency]);
         assert_eq!(log.len(), jobs.len());
         for entry in log {
             let Record::Refused { job, .. } = entry.record else { panic!("only jobs are noted") };
@@ -98,7 +98,7 @@ fn every_job_arrives_in_the_first_step_of_its_time() {
 struct Stranger;
 
 impl Actor<Message, Record> for Stranger {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         if batch.iter().any(|event| event.cause == Cause::Start) {
             let task = TaskId { job: JobId(0), index: 0 };
             let recalled = Message::Recalled(Recalled { task, in_time: false, losses: 0 });
@@ -120,9 +120,9 @@ fn a_stranger_does_not_end_the_patience_of_a_user() {
         times: None,
     });
     let enqueue = Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None };
-    let script = Script::saying(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
+    let script = Script::from_messages(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
     let user = User::new(Resubmit::new(script, Span::from_micros(9), 1));
-    let log = judge::run(vec![Box::new(Router), Box::new(Stranger), Box::new(user)], &[Span::ZERO; 3]);
+    let log = judge::run_actors(vec![Box::new(Router), Box::new(Stranger), Box::new(user)], &[Span::ZERO; 3]);
     let asked: Vec<u64> = log.iter().map(|entry| entry.stamp.time.micros()).collect();
     assert_eq!(asked, [9]);
 }

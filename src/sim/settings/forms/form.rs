@@ -2,22 +2,22 @@
 
 use crate::grid::Named;
 use crate::settings::fields::Field;
-use crate::settings::steers;
+use crate::settings::is_unprintable;
 
 /// Form of the value under a key.
 pub trait Form<T> {
     /// Reads a value; reports an error and returns None if it is wrong.
-    fn read(&self, field: &Field<'_>) -> Option<T>;
+    fn read_value(&self, field: &Field<'_>) -> Option<T>;
 
     /// The value in TOML, such that reading it yields the same value; None if it is left out.
-    fn text(&self, value: &T) -> Option<String>;
+    fn toml_text(&self, value: &T) -> Option<String>;
 
     /// Meaning of the value, if it is a word with a description.
-    fn remark(&self, _value: &T) -> Option<String> {
+    fn value_remark(&self, _value: &T) -> Option<String> {
         None
     }
 
-    fn shape(&self) -> Shape;
+    fn value_shape(&self) -> Shape;
 }
 
 /// Description of a form for schemas and references.
@@ -83,20 +83,20 @@ pub struct Word {
 impl Word {
     /// Creates a word; `about` may be a doc comment, which is a whole sentence.
     pub fn new(name: &'static str, about: &str) -> Word {
-        Word { name, about: remark(about) }
+        Word { name, about: remark_text(about) }
     }
 
-    pub fn named(all: &[Named]) -> Vec<Word> {
+    pub fn from_named(all: &[Named]) -> Vec<Word> {
         all.iter().map(|named| Word::new(named.name, named.about)).collect()
     }
 
-    pub fn all<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Word> {
+    pub fn from_variants<T>(all: &[(&'static str, T, &'static str)]) -> Vec<Word> {
         all.iter().map(|(name, _, about)| Word::new(name, about)).collect()
     }
 }
 
 /// A doc comment as part of another sentence.
-pub fn remark(sentence: &str) -> String {
+pub fn remark_text(sentence: &str) -> String {
     without_capital(sentence.trim().trim_end_matches('.'))
 }
 
@@ -110,13 +110,13 @@ fn without_capital(sentence: &str) -> String {
 }
 
 /// A text as a TOML string.
-pub fn quoted(text: &str) -> String {
+pub fn quote_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if steers(c) && u32::from(c) > 0xffff => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
-            c if steers(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if is_unprintable(c) && u32::from(c) > 0xffff => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c if is_unprintable(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => quoted.push(c),
         }
     }

@@ -5,7 +5,7 @@ mod form;
 mod quantities;
 mod words;
 
-pub use self::combined::{FormExt, List, Maybe, Pair, Unless, command};
-pub use self::form::{Form, Shape, Word, quoted, remark};
+pub use self::combined::{FormExt, List, Maybe, Pair, Unless, command_form};
+pub use self::form::{Form, Shape, Word, quote_text, remark_text};
 pub use self::quantities::{CoreTime, Flag, LATENCY, Millionths, Moment, Number, POSITIVE_SPAN, Rate, SPAN, Volume};
 pub use self::words::{NAME, Name, OneOf, Path, Registered, Text};

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::form::{Form, Shape, quoted};
+use super::form::{Form, Shape, quote_text};
 use crate::grid::Area;
 use crate::settings::fields::Field;
 use crate::settings::units::{self, MILLION};
@@ -13,30 +13,30 @@ use crate::time::{Span, Time};
 pub struct Flag;
 
 impl Form<bool> for Flag {
-    fn read(&self, field: &Field<'_>) -> Option<bool> {
+    fn read_value(&self, field: &Field<'_>) -> Option<bool> {
         field.flag()
     }
 
-    fn text(&self, value: &bool) -> Option<String> {
+    fn toml_text(&self, value: &bool) -> Option<String> {
         Some(value.to_string())
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Flag
     }
 }
 
 /// A whole number of a range.
 impl<T: TryFrom<i128> + PartialOrd + Display + Copy + TryInto<u64>> Form<T> for RangeInclusive<T> {
-    fn read(&self, field: &Field<'_>) -> Option<T> {
+    fn read_value(&self, field: &Field<'_>) -> Option<T> {
         field.whole(self.clone())
     }
 
-    fn text(&self, value: &T) -> Option<String> {
+    fn toml_text(&self, value: &T) -> Option<String> {
         Some(value.to_string())
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let [least, most] = [self.start(), self.end()].map(|end| (*end).try_into().unwrap_or(0));
         Shape::Whole { least, most }
     }
@@ -67,15 +67,15 @@ impl Number {
 }
 
 impl Form<f64> for Number {
-    fn read(&self, field: &Field<'_>) -> Option<f64> {
+    fn read_value(&self, field: &Field<'_>) -> Option<f64> {
         field.number(self.expected, |number| self.fits(number))
     }
 
-    fn text(&self, value: &f64) -> Option<String> {
+    fn toml_text(&self, value: &f64) -> Option<String> {
         Some(format!("{value:?}"))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Number { least: self.least, most: self.most, above: self.above, decimals: None }
     }
 }
@@ -106,17 +106,17 @@ impl Millionths {
 }
 
 impl Form<u64> for Millionths {
-    fn read(&self, field: &Field<'_>) -> Option<u64> {
+    fn read_value(&self, field: &Field<'_>) -> Option<u64> {
         field.millionths(self.most)
     }
 
-    fn text(&self, value: &u64) -> Option<String> {
+    fn toml_text(&self, value: &u64) -> Option<String> {
         let digits = format!("{:06}", value % MILLION);
         let fraction = digits.trim_end_matches('0');
         Some(format!("{}.{}", value / MILLION, if fraction.is_empty() { "0" } else { fraction }))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Number { least: self.least, most: self.most as f64, above: self.above, decimals: Some(6) }
     }
 }
@@ -134,15 +134,15 @@ pub const POSITIVE_SPAN: Length = Length { above_zero: true, unit: "s" };
 pub const LATENCY: Length = Length { above_zero: false, unit: "ms" };
 
 impl Form<Span> for Length {
-    fn read(&self, field: &Field<'_>) -> Option<Span> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Span> {
         if self.above_zero { field.positive_span() } else { field.span(self.unit) }
     }
 
-    fn text(&self, value: &Span) -> Option<String> {
-        Some(quoted(&value.to_string()))
+    fn toml_text(&self, value: &Span) -> Option<String> {
+        Some(quote_text(&value.to_string()))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Span { above_zero: self.above_zero }
     }
 }
@@ -152,15 +152,15 @@ impl Form<Span> for Length {
 pub struct Moment;
 
 impl Form<Time> for Moment {
-    fn read(&self, field: &Field<'_>) -> Option<Time> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Time> {
         Some(Time::ZERO + field.span("s")?)
     }
 
-    fn text(&self, value: &Time) -> Option<String> {
-        Some(quoted(&value.since(Time::ZERO).to_string()))
+    fn toml_text(&self, value: &Time) -> Option<String> {
+        Some(quote_text(&value.since(Time::ZERO).to_string()))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Span { above_zero: false }
     }
 }
@@ -170,15 +170,15 @@ impl Form<Time> for Moment {
 pub struct Rate;
 
 impl Form<u64> for Rate {
-    fn read(&self, field: &Field<'_>) -> Option<u64> {
+    fn read_value(&self, field: &Field<'_>) -> Option<u64> {
         field.capacity()
     }
 
-    fn text(&self, value: &u64) -> Option<String> {
-        Some(quoted(&units::capacity_text(*value)))
+    fn toml_text(&self, value: &u64) -> Option<String> {
+        Some(quote_text(&units::capacity_text(*value)))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Rate
     }
 }
@@ -188,15 +188,15 @@ impl Form<u64> for Rate {
 pub struct CoreTime;
 
 impl Form<Area> for CoreTime {
-    fn read(&self, field: &Field<'_>) -> Option<Area> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Area> {
         field.core_time().map(Area::from_micros)
     }
 
-    fn text(&self, value: &Area) -> Option<String> {
-        Some(quoted(&units::core_time_text(value.micros())))
+    fn toml_text(&self, value: &Area) -> Option<String> {
+        Some(quote_text(&units::core_time_text(value.micros())))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let pattern = r"^\s*\+?([0-9]+\.?[0-9]*|\.[0-9]+)\s*core\s+(us|ms|s|min|h|d)\s*$";
         Shape::Text { what: "core time", pattern: Some(pattern), example: "2.5 core h" }
     }
@@ -209,15 +209,15 @@ pub struct Volume {
 }
 
 impl Form<u64> for Volume {
-    fn read(&self, field: &Field<'_>) -> Option<u64> {
+    fn read_value(&self, field: &Field<'_>) -> Option<u64> {
         field.volume(self.most)
     }
 
-    fn text(&self, value: &u64) -> Option<String> {
-        Some(if *value == 0 { quoted("0 B") } else { quoted(&units::bytes_text(*value)) })
+    fn toml_text(&self, value: &u64) -> Option<String> {
+        Some(if *value == 0 { quote_text("0 B") } else { quote_text(&units::bytes_text(*value)) })
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Volume { most: self.most }
     }
 }

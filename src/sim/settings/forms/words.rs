@@ -1,27 +1,27 @@
 //! Forms of texts: words of an enum, names of registered items or of items of the topology, paths.
 
-use super::form::{Form, Shape, Word, quoted};
+use super::form::{Form, Shape, Word, quote_text};
 use crate::settings::context::NameIndex;
 use crate::settings::fields::{Field, is_name};
 
 /// The words of an enum.
 impl<T: Copy + PartialEq> Form<T> for &'static [(&'static str, T, &'static str)] {
-    fn read(&self, field: &Field<'_>) -> Option<T> {
+    fn read_value(&self, field: &Field<'_>) -> Option<T> {
         field.word(self)
     }
 
-    fn text(&self, value: &T) -> Option<String> {
+    fn toml_text(&self, value: &T) -> Option<String> {
         let (word, ..) = self.iter().find(|(_, variant, _)| variant == value).expect("every variant has a word");
-        Some(quoted(word))
+        Some(quote_text(word))
     }
 
-    fn remark(&self, value: &T) -> Option<String> {
+    fn value_remark(&self, value: &T) -> Option<String> {
         let (word, _, about) = self.iter().find(|(_, variant, _)| variant == value)?;
         Some(Word::new(word, about).about)
     }
 
-    fn shape(&self) -> Shape {
-        Shape::Words(Word::all(self))
+    fn value_shape(&self) -> Shape {
+        Shape::Words(Word::from_variants(self))
     }
 }
 
@@ -33,20 +33,20 @@ pub struct Registered {
 }
 
 impl Form<String> for Registered {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let names = self.words.iter().map(|word| word.name);
         field.name(self.what, names).map(str::to_owned)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn remark(&self, value: &String) -> Option<String> {
+    fn value_remark(&self, value: &String) -> Option<String> {
         self.words.iter().find(|word| word.name == value).map(|word| word.about.clone())
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Words(self.words.clone())
     }
 }
@@ -60,15 +60,15 @@ pub struct OneOf<'n> {
 }
 
 impl Form<usize> for OneOf<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<usize> {
+    fn read_value(&self, field: &Field<'_>) -> Option<usize> {
         field.choice(self.what, self.names.iter(), |name| self.names.find(name))
     }
 
-    fn text(&self, value: &usize) -> Option<String> {
-        Some(quoted(self.names.name(*value)))
+    fn toml_text(&self, value: &usize) -> Option<String> {
+        Some(quote_text(self.names.name(*value)))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::NameOf(self.what)
     }
 }
@@ -78,15 +78,15 @@ impl Form<usize> for OneOf<'_> {
 pub struct Text(pub &'static str);
 
 impl Form<String> for Text {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         field.text(self.0).map(str::to_owned)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Text { what: self.0, pattern: None, example: "words" }
     }
 }
@@ -98,15 +98,15 @@ pub const PATH: &str = "the path of a file, relative to this one";
 pub struct Path(pub &'static str);
 
 impl Form<String> for Path {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
-        Text(self.0).read(field)
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
+        Text(self.0).read_value(field)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Text { what: PATH, pattern: None, example: "more/file" }
     }
 }
@@ -118,16 +118,16 @@ pub struct Name;
 pub const NAME: &str = "a name of at most 63 small letters, digits and hyphens";
 
 impl Form<String> for Name {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(NAME)?;
         if is_name(text) { Some(text.to_owned()) } else { field.wrong(NAME) }
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let what = "a name: small letters, digits and hyphens";
         Shape::Text { what, pattern: Some("^[a-z0-9][-a-z0-9]{0,62}$"), example: "york-2" }
     }

@@ -25,7 +25,7 @@ pub const ROW: SystemRow = SystemRow {
     service: Some("dispatcher"),
     sources: &["swf", "batsim", "sacct", "slurm-events", "lublin", "table"],
     also: &[],
-    schedulers: policies,
+    schedulers: policy_names,
     own: Own::NOTHING,
     traits: Traits {
         shares_sites: true,
@@ -46,21 +46,21 @@ pub const ROW: SystemRow = SystemRow {
 };
 
 impl System for Batch {
-    fn row(&self) -> &'static SystemRow {
+    fn system_row(&self) -> &'static SystemRow {
         &ROW
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, _: bool) {
         self.settings(w);
     }
 
-    fn policy(&self) -> Policy<'_> {
+    fn main_policy(&self) -> Policy<'_> {
         let about =
             Dispatch::ALL.iter().find(|(_, dispatch, _)| *dispatch == self.dispatch).map_or("", |found| found.2);
         Policy { what: "Dispatch policy", name: self.dispatch.word(), about }
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
+    fn build_hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
         let news = grid.sites.iter().map(|(id, site)| grid.news(*id, site));
         let prompt = grid.prompt_sites();
         let known = known_sites(grid).zip(&grid.sites).zip(news).map(|((known, (id, site)), news)| {
@@ -91,9 +91,15 @@ impl System for Batch {
         !counts_work && !may_fail && !grid.is_linked && !workloads.iter().any(has_followers)
     }
 
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, decider: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        decider: Option<ExternalDecider>,
+    ) -> Built {
         let desk = || {
-            let policy = queue::find(&site.scheduler)?;
+            let policy = queue::find_policy(&site.scheduler)?;
             let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, site.order));
             let awaits = site.latency.is_zero() && policy.ranks_new_ahead(site.order);
             let desk = if awaits { desk.awaiting_new_jobs() } else { desk };
@@ -105,13 +111,13 @@ impl System for Batch {
         let unknown = || ActorError::unknown("policy for a queue", &site.scheduler);
         let manager = match desk() {
             Some(desk) => desk,
-            None => (managers::find(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), decider)?,
+            None => (managers::find_kind(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), decider)?,
         };
         let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
@@ -121,15 +127,15 @@ impl System for Batch {
         if let Source::Rigid(rigids) = &workload.source {
             return distribute_rigid(rigids, &turns, grid, distribution);
         }
-        let jobs = workload.source.jobs(&grid.platform(), self.tick(), &mut distribution.next)?;
+        let jobs = workload.source.jobs(&grid.platform(), self.time_unit(), &mut distribution.next)?;
         let source = workload.source.job_source();
         let known = known_sites(grid).collect::<Vec<KnownSite>>();
         for ((place, job), &user) in jobs.into_iter().enumerate().zip(turns.iter().cycle()) {
-            let needs = source.needs(place);
-            let staging = source.staging(place);
-            check(&job, &staging, grid, &mut distribution.data)?;
+            let needs = source.job_needs(place);
+            let staging = source.job_staging(place);
+            check_submission(&job, &staging, grid, &mut distribution.data)?;
             let kind = job.tasks.first().map(|task| task.kind);
-            if !fits(&job, needs, Allowed { site: None, kind }, &known) {
+            if !fits_somewhere(&job, needs, Allowed { site: None, kind }, &known) {
                 distribution.misfits.add(job.id);
             }
             let arrive = job.arrive;
@@ -149,15 +155,15 @@ fn distribute_rigid(
 ) -> Result<(), DistributeError> {
     let Distribution { next, data, submissions, misfits } = distribution;
     let first = *next;
-    let staging = rigids.staging(0);
+    let staging = rigids.job_staging(0);
     let site = rigids.site.map(|site| grid.site_ids[site]);
     let known: Vec<KnownSite> = known_sites(grid).collect();
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); turns.len()];
     let mut followers: Vec<Vec<Follower>> = vec![Vec::new(); turns.len()];
     rigids.hand_out(next, turns.len(), |Handed { place, job, user, after }| {
-        check(&job, &staging, grid, data)?;
+        check_submission(&job, &staging, grid, data)?;
         // Logs and models have no kinds of cores.
-        if !fits(&job, rigids.needs(place as usize), Allowed { site, kind: None }, &known) {
+        if !fits_somewhere(&job, rigids.job_needs(place as usize), Allowed { site, kind: None }, &known) {
             misfits.add(job.id);
         }
         match after {
@@ -176,7 +182,7 @@ fn distribute_rigid(
 
 /// The sites as the dispatcher knows them at the start of a run.
 fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
-    let takes = |site: &Site| match managers::find(&site.scheduler).map(|kind| kind.runs) {
+    let takes = |site: &Site| match managers::find_kind(&site.scheduler).map(|kind| kind.runs) {
         None => Takes::Queued,
         Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
         Some(Runs::Outside(_)) => Takes::Entrusted,
@@ -185,19 +191,24 @@ fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
 }
 
 /// True if the dispatcher finds a place for the job, at the site that `allowed` names, if it names one.
-fn fits(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) -> bool {
+fn fits_somewhere(job: &Job, needs: Option<Needs>, allowed: Allowed, known: &[KnownSite]) -> bool {
     let [task] = job.tasks.as_slice() else { return false };
     makes_sense(task, needs).is_ok()
         && known.iter().any(|place| allowed.at(place) && place.could_take(task.cores, needs))
 }
 
-fn check(job: &Job, staging: &Option<Staging>, grid: &Grid<'_>, data: &mut DataLimit) -> Result<(), DistributeError> {
+fn check_submission(
+    job: &Job,
+    staging: &Option<Staging>,
+    grid: &Grid<'_>,
+    data: &mut DataLimit,
+) -> Result<(), DistributeError> {
     grid.check_tellable(job)?;
     data.take_staged(staging).map_err(|error| DistributeError::Job { job: job.id, error })
 }
 
 /// The queue policies that a site may name; the default is first.
-pub fn policies() -> Vec<Named> {
+pub fn policy_names() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|entry| Named { name: entry.name, about: entry.about }).collect();
     all.sort_by_key(|named| named.name != queue::USUAL);
     all

@@ -48,7 +48,7 @@ impl NodeClaims {
 
     /// All nodes claimed for some of that time.
     pub fn over(&self, from: Time, until: Time) -> NodeSet {
-        Reserved::over(self.standing.iter().map(|claim| &claim.held), from, until)
+        Reserved::nodes_within(self.standing.iter().map(|claim| &claim.held), from, until)
     }
 
     /// Adds a booking for which the policy has room.
@@ -56,7 +56,7 @@ impl NodeClaims {
         self.forget(now);
         self.standing.push(NodeClaim { task: Some(task), held: held.clone(), from: held.from });
         self.entered.push(held.clone());
-        policy.book(now, held);
+        policy.add_booking(now, held);
     }
 
     /// Frees the rest of a task's booking, as far as its nodes are up.
@@ -69,12 +69,12 @@ impl NodeClaims {
         }
         let is_its = |entered: &Reserved| entered.until == held.until && entered.nodes == held.nodes;
         if let Some(place) = self.entered.iter().position(is_its) {
-            policy.release(now, &self.entered.remove(place));
+            policy.release_booking(now, &self.entered.remove(place));
         }
     }
 
     /// Sets the failed nodes; all others are up.
-    pub fn hear_down(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
+    pub fn set_down_nodes(&mut self, now: Time, down: &[Expected], running: &[(Time, u32)], policy: &mut dyn Policy) {
         self.down = down.to_vec();
         self.settle(now, running, policy);
     }
@@ -115,12 +115,12 @@ impl NodeClaims {
         };
         let stays = |entered: &mut Reserved| wanted.iter().any(|wanted| is_same(entered, wanted));
         for entered in self.entered.extract_if(.., |entered| !stays(entered)) {
-            policy.release(now, &entered);
+            policy.release_booking(now, &entered);
         }
         let is_new = |wanted: &Reserved| !self.entered.iter().any(|entered| is_same(entered, wanted));
         let new: Vec<Reserved> = wanted.into_iter().filter(is_new).collect();
         if !new.is_empty() {
-            policy.close(now, &new);
+            policy.close_nodes(now, &new);
         }
         self.entered.extend(new);
     }
@@ -134,7 +134,7 @@ impl NodeClaims {
         for Expected { back, nodes } in &self.down {
             let meets = |claim: &&Reserved| claim.from < *back && claim.nodes.meets(nodes);
             let there: Vec<Reserved> = wanted[..claimed].iter().filter(meets).cloned().collect();
-            wanted.extend(beside(now, *back, nodes, &there));
+            wanted.extend(times_outside(now, *back, nodes, &there));
         }
         wanted
     }
@@ -163,7 +163,7 @@ impl NodeClaim {
 }
 
 /// Times between now and `back` at which these nodes are outside of the claims to some of them.
-fn beside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Reserved> {
+fn times_outside(now: Time, back: Time, nodes: &NodeSet, claims: &[Reserved]) -> Vec<Reserved> {
     let mut rest = nodes.clone();
     claims.iter().for_each(|claim| rest.subtract(&claim.nodes));
     let mut touched = nodes.clone();
@@ -201,7 +201,7 @@ struct Room<'a> {
 impl Room<'_> {
     fn new<'a>(now: Time, nodes: u32, running: &[(Time, u32)], down: &'a [Expected]) -> Room<'a> {
         let running = running.iter().map(|(until, count)| (now, *until, *count));
-        let counts = Counts::of(running.chain(down.iter().map(|one| (now, one.back, one.nodes.len()))));
+        let counts = Counts::from_bookings(running.chain(down.iter().map(|one| (now, one.back, one.nodes.len()))));
         Room { nodes, counts, down, now }
     }
 

@@ -266,7 +266,7 @@ impl Dispatcher {
         if recalled.in_time {
             return self.give_back(job, recalled.losses, out);
         }
-        live.tell_too_late(job, out);
+        live.refuse_recall(job, out);
     }
 
     /// Returns a waiting job to its user.
@@ -336,8 +336,8 @@ impl Dispatcher {
     fn gone(&mut self, job: JobId, out: &mut Out) {
         let mut live = self.live.remove(&job).expect("it is live");
         out.log(Record::Removed { job });
-        live.tell_too_late(job, out);
-        live.tell_over(job, out);
+        live.refuse_recall(job, out);
+        live.report_end(job, out);
     }
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
@@ -347,7 +347,7 @@ impl Dispatcher {
         let place = live.place;
         let work = live.work;
         // The answer of the site to a recall that crosses this message arrives when the job is gone, and is ignored.
-        live.tell_too_late(job, out);
+        live.refuse_recall(job, out);
         self.remove_work(place, work);
         let live = self.live.get_mut(&job).expect("it is live");
         let bringing = self.stager.as_mut().zip(live.staging.as_ref());
@@ -373,7 +373,7 @@ impl Dispatcher {
     fn over(&mut self, job: JobId, out: &mut Out) {
         let live = self.live.remove(&job).expect("it is live");
         out.log(Record::Completed { job, value: None });
-        live.tell_over(job, out);
+        live.report_end(job, out);
     }
 }
 
@@ -384,14 +384,14 @@ impl DispatchedJob {
     }
 
     /// Refuses a pending request of the user to have the job back.
-    fn tell_too_late(&mut self, job: JobId, out: &mut Out) {
+    fn refuse_recall(&mut self, job: JobId, out: &mut Out) {
         if std::mem::take(&mut self.is_recalled) {
             let task = TaskId { job, index: 0 };
             out.send(self.user, Message::Recalled(Recalled { task, in_time: false, losses: 0 }));
         }
     }
 
-    fn tell_over(&self, job: JobId, out: &mut Out) {
+    fn report_end(&self, job: JobId, out: &mut Out) {
         if let Some(think) = self.think {
             out.send(self.user, Message::JobEnded(JobEnded { job, think }));
         }
@@ -451,7 +451,7 @@ fn work_of(task: &Task) -> u128 {
 impl Actor<Message, Record> for Dispatcher {
     /// Order within an instant: arrivals of data, then ends and refusals, losses by number of the task, jobs that sites
     /// return, jobs that users take back, and new jobs by submission time and number.
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let now = now.time;
         if let Some(stager) = &mut self.stager {
             for event in batch.iter() {

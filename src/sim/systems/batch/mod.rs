@@ -15,7 +15,7 @@ mod stock;
 #[cfg(test)]
 mod tests;
 
-pub use build::{ROW, policies};
+pub use build::{ROW, policy_names};
 pub use dispatcher::Dispatcher;
 pub use known_site::{KnownSite, Takes};
 pub use queue_manager::QueueManager;

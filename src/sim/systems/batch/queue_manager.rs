@@ -18,7 +18,7 @@ use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
 use crate::roles::queue::{Ask, Policy, Step};
-use crate::roles::site::{BookingStage, Bookings, Ending, Loss, Manager, On, Order, Running, Start, Tasks, rank};
+use crate::roles::site::{BookingStage, Bookings, Ending, Loss, Manager, On, Order, Running, Start, Tasks, task_rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -69,7 +69,7 @@ impl QueueManager {
         let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
         if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
             let ask = self.join_queue(task, work);
-            self.policy.submit(now, ask);
+            self.policy.submit_job(now, ask);
         }
     }
 
@@ -108,7 +108,7 @@ impl QueueManager {
         orders.push(Order::Say(sender, Message::Booked(Booked::granted(task))));
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
-            None => self.policy.book(now, &held),
+            None => self.policy.add_booking(now, &held),
         }
         if start == now {
             self.clear_way(now, orders);
@@ -126,7 +126,7 @@ impl QueueManager {
     /// too few.
     fn free(&self, now: Time, held: &Reserved, site: &Tasks) -> NodeSet {
         let mut free = NodeSet::all(site.total());
-        free.subtract(&self.policy.taken(held.from, held.until));
+        free.subtract(&self.policy.taken_nodes(held.from, held.until));
         self.remedy.iter().for_each(|remedy| free.subtract(&remedy.claims().over(held.from, held.until)));
         let others = free.lowest(held.nodes.len()).map(|nodes| Reserved { nodes, ..held.clone() });
         if others.is_some_and(|others| self.has_room(now, &others)) { free } else { NodeSet::default() }
@@ -156,7 +156,7 @@ impl QueueManager {
         let mut losses = 0;
         let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.sender == sender) {
             losses = self.leave_queue(task).losses;
-            self.policy.withdraw(now, task);
+            self.policy.withdraw_job(now, task);
             true
         } else if self.booked.of(sender, task).is_some_and(|booking| !booking.is_lost())
             && site.of(task).is_none_or(|task| task.nodes().is_none())
@@ -182,7 +182,7 @@ impl QueueManager {
         let Some(booking) = self.booked.remove(task) else { return false };
         match &mut self.remedy {
             Some(remedy) => remedy.release(now, task, &mut *self.policy),
-            None if now < booking.held.until => self.policy.release(now, &booking.held),
+            None if now < booking.held.until => self.policy.release_booking(now, &booking.held),
             None => {}
         }
         true
@@ -222,12 +222,12 @@ impl QueueManager {
                     let until = now + walltime;
                     let loss = self.remedy.as_mut().map_or(Loss::default(), |remedy| remedy.starts(job, work, until));
                     // A job that may be moved may escape from a node that fails.
-                    let moves = self.remedy.is_some() && self.policy.moves();
+                    let moves = self.remedy.is_some() && self.policy.moves_jobs();
                     self.running.insert(job);
                     let runtime = self.stretched(work.runtime, work.nodes);
-                    let start = Start::whole(work.sender, job, now, On::These(nodes.into()), runtime);
+                    let start = Start::on_whole_nodes(work.sender, job, now, On::These(nodes.into()), runtime);
                     let ending = if moves { Ending::Reckoned } else { Ending::Settled };
-                    Order::Start(Start { walltime, ending, loss, rank: rank(job), ..start })
+                    Order::Start(Start { walltime, ending, loss, rank: task_rank(job), ..start })
                 }
             });
         }
@@ -239,7 +239,7 @@ impl Manager for QueueManager {
         self.clear_way(now, orders);
     }
 
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Queue(queue) => {
                 let Queue { job, nodes, walltime, runtime, losses, .. } = queue;
@@ -260,32 +260,32 @@ impl Manager for QueueManager {
         }
     }
 
-    fn ended(&mut self, now: Time, ended: &Running) {
+    fn task_ended(&mut self, now: Time, ended: &Running) {
         if !self.give_up_booking(now, ended.task) {
             self.running.remove(&ended.task);
-            self.policy.end(now, ended.task, ended.until());
+            self.policy.end_job(now, ended.task, ended.until());
             self.remedy.iter_mut().for_each(|remedy| remedy.ends(now, ended.task, &mut *self.policy));
         }
     }
 
-    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+    fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
         if self.booked.lose(task.task) {
             return;
         }
         self.running.remove(&task.task);
-        self.policy.end(now, task.task, task.until());
+        self.policy.end_job(now, task.task, task.until());
         self.remedy.as_mut().expect(REMEDY).lost(task.task, task.loss, saved);
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
         let remedy = self.remedy.as_mut().expect(REMEDY);
-        remedy.hear_down(now, down, &mut *self.policy);
+        remedy.set_down_nodes(now, down, &mut *self.policy);
         let (returning, is_first) = remedy.returning();
         for (task, work) in returning {
             let ask = self.join_queue(task, work);
             match is_first {
                 true => self.policy.submit_first(now, ask),
-                false => self.policy.submit(now, ask),
+                false => self.policy.submit_job(now, ask),
             }
         }
     }
@@ -294,10 +294,10 @@ impl Manager for QueueManager {
         !self.waiting.is_empty() || self.booked.is_anybody_late()
     }
 
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         self.start_booked(now, orders);
         let mut steps = std::mem::take(&mut self.steps);
-        self.policy.pass(now, &mut steps);
+        self.policy.run_pass(now, &mut steps);
         self.carry_out(now, &mut steps, orders);
         self.steps = steps;
     }
@@ -306,11 +306,11 @@ impl Manager for QueueManager {
         self.starts_from
     }
 
-    fn wake(&self) -> Option<Time> {
-        self.policy.wake().into_iter().chain(self.booked.next()).min()
+    fn next_wake(&self) -> Option<Time> {
+        self.policy.next_wake().into_iter().chain(self.booked.next()).min()
     }
 
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         let queued = self.lengths.first_key_value().map_or(Time::NEVER, |(shortest, _)| at + *shortest);
         queued.min(self.booked.soonest_end(at))
     }

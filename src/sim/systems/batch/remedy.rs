@@ -43,7 +43,7 @@ impl QueueFailureHandling {
     /// Failure handling for a site with this policy, which knows the reservations.
     pub fn new(fails: &Fails, nodes: u32, policy: &dyn Policy, reserved: &[Reserved]) -> QueueFailureHandling {
         // Only a counting policy moves jobs.
-        let counts = policy.moves();
+        let counts = policy.moves_jobs();
         let attempts = fails.attempts(nodes);
         let claims = NodeClaims::new(nodes, counts, reserved);
         QueueFailureHandling { attempts, running: BTreeMap::new(), claims, counts, back: Vec::new() }
@@ -98,8 +98,8 @@ impl QueueFailureHandling {
     }
 
     /// Sets the failed nodes; all others are up.
-    pub fn hear_down(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
-        self.claims.hear_down(now, down, &self.widths(), policy);
+    pub fn set_down_nodes(&mut self, now: Time, down: &[Expected], policy: &mut dyn Policy) {
+        self.claims.set_down_nodes(now, down, &self.widths(), policy);
     }
 
     /// Latest ends and nodes of the queue's running jobs, if they matter.

@@ -38,12 +38,12 @@ impl Queued {
 }
 
 impl JobStore for Queued {
-    fn message(&self, place: u32) -> (Time, Message) {
+    fn job_message(&self, place: u32) -> (Time, Message) {
         let rigid = self.rigids.content.jobs.get(place as usize).expect("places are those of the workload");
         let job = self.rigids.job(&rigid, place, self.first);
         let think = self.thinks.binary_search_by_key(&job.id, |(before, _)| *before).ok().map(|at| self.thinks[at].1);
-        let needs = self.rigids.needs(place as usize);
-        let staging = self.rigids.staging(place as usize);
+        let needs = self.rigids.job_needs(place as usize);
+        let staging = self.rigids.job_staging(place as usize);
         let enqueue = Enqueue { job: Arc::new(job), site: self.site, kind: None, think, needs, staging };
         (rigid.submit, Message::Enqueue(enqueue))
     }

@@ -14,7 +14,7 @@ use super::{Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
-use crate::roles::queue::{self, ALL, Ran, Rigid, play};
+use crate::roles::queue::{self, ALL, Ran, Rigid, play_jobs};
 use crate::roles::{Follower, Followers, JobStore, Resubmit, Script, Site, User};
 use crate::time::{Span, Stamp, Time};
 
@@ -50,7 +50,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Built {
         sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
     let mut cast: Built = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
-        let policy = (queue::find(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
+        let policy = (queue::find_policy(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
         cast.push(Box::new(Site::new(*nodes, Box::new(QueueManager::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
@@ -106,7 +106,7 @@ fn assigned(log: &[Entry<Record>]) -> Vec<u32> {
 struct Written(Vec<Enqueue>);
 
 impl JobStore for Written {
-    fn message(&self, place: u32) -> (Time, Message) {
+    fn job_message(&self, place: u32) -> (Time, Message) {
         let enqueue = self.0[place as usize].clone();
         (enqueue.job.arrive, Message::Enqueue(enqueue))
     }
@@ -117,16 +117,16 @@ fn jobs_go_where_the_rule_says() {
     let jobs = [rigid(0, 2, 10, 10), rigid(0, 2, 10, 10), rigid(1, 4, 10, 10), rigid(2, 1, 5, 5), rigid(3, 1, 5, 5)];
     let sites = [(2, "easy"), (4, "easy")];
     let play = |dispatch| {
-        let user = User::new(Script::saying(says(&jobs, None)));
-        assigned(&judge::run(cast(&sites, dispatch, vec![user]), &[Span::ZERO; 4]))
+        let user = User::new(Script::from_messages(says(&jobs, None)));
+        assigned(&judge::run_actors(cast(&sites, dispatch, vec![user]), &[Span::ZERO; 4]))
     };
     assert_eq!(play(Dispatch::First), [1, 1, 2, 1, 1]);
     assert_eq!(play(Dispatch::RoundRobin), [1, 2, 2, 1, 2]);
     // 20 node seconds at the first; then 20 at the second; then 40 more there; after that the first has less per node.
     assert_eq!(play(Dispatch::LeastWork), [1, 2, 2, 1, 1]);
 
-    let user = User::new(Script::saying(says(&jobs, Some(ActorId(1)))));
-    let log = judge::run(cast(&sites, Dispatch::LeastWork, vec![user]), &[Span::ZERO; 4]);
+    let user = User::new(Script::from_messages(says(&jobs, Some(ActorId(1)))));
+    let log = judge::run_actors(cast(&sites, Dispatch::LeastWork, vec![user]), &[Span::ZERO; 4]);
     assert_eq!(assigned(&log), [1, 1, 1, 1]);
     let rejected: Vec<_> = log
         .iter()
@@ -142,7 +142,7 @@ fn jobs_go_where_the_rule_says() {
 fn a_job_goes_where_there_are_cores_of_its_kind() {
     let known = |id, kind| KnownSite::new(ActorId(id), 2, Takes::Queued).of_kind(Kind(kind));
     let site = |nodes| {
-        let policy = (queue::find("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let policy = (queue::find_policy("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival);
         Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
     };
     let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
@@ -154,9 +154,9 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
     }
     for (dispatch, expected) in [(Dispatch::First, [2, 1, 1, 2]), (Dispatch::RoundRobin, [2, 1, 1, 2])] {
         let dispatcher = Dispatcher::new(vec![known(1, 0), known(2, 1)], dispatch, None);
-        let user = User::new(Script::saying(says.clone()));
+        let user = User::new(Script::from_messages(says.clone()));
         let cast: Built = vec![Box::new(dispatcher), site(2), site(2), Box::new(user)];
-        let log = judge::run(cast, &[Span::ZERO; 4]);
+        let log = judge::run_actors(cast, &[Span::ZERO; 4]);
         assert_eq!(assigned(&log), expected, "{dispatch:?}");
         let is_refused =
             |entry: &&Entry<Record>| matches!(&entry.record, Record::Rejected { job, .. } if job.id.0 == 3);
@@ -169,9 +169,9 @@ fn the_first_submission_is_first_even_if_its_message_takes_longer() {
     let work = [rigid(4, 1, 10, 10), rigid(0, 1, 10, 10), rigid(4, 1, 10, 10)];
     let all = says(&work, None);
     // All of them are there at 5 s: the first after a second, the others after five and one.
-    let user = |number: usize| User::new(Script::saying(vec![all[number].clone()]));
+    let user = |number: usize| User::new(Script::from_messages(vec![all[number].clone()]));
     let latencies = [0, 0, 1, 5, 1].map(Span::from_secs);
-    let log = judge::run(cast(&[(1, "fcfs")], Dispatch::First, vec![user(0), user(1), user(2)]), &latencies);
+    let log = judge::run_actors(cast(&[(1, "fcfs")], Dispatch::First, vec![user(0), user(1), user(2)]), &latencies);
     let starts: Vec<Time> = ran(&log).into_values().map(|ran| ran.start).collect();
     assert_eq!(starts, [second(15), second(5), second(25)]);
 }
@@ -199,9 +199,10 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     let follows = |(before, place, think)| Follower { before: JobId(before), place, think };
     let then = Followers::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
     for latency in [0, 1] {
-        let user = User::new(Script::saying(says.clone()).then(vec![then.clone()]));
+        let user = User::new(Script::from_messages(says.clone()).then(vec![then.clone()]));
         let latency = Span::from_secs(latency);
-        let log = judge::run(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);
+        let log =
+            judge::run_actors(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);
         let there_and_back = latency.micros() / 1_000_000;
         let starts: Vec<_> = ran(&log).iter().map(|(number, ran)| (*number, ran.start.micros() / 1_000_000)).collect();
         // The follower of the one that was rejected finds the nodes busy until the first is killed.
@@ -227,10 +228,10 @@ proptest! {
         let latencies: Vec<Span> = [0, latencies[1], latencies[2]].map(Span::from_secs).into();
         let there = latencies.iter().fold(Span::ZERO, |sum, one| sum + *one);
         for entry in ALL {
-            let user = User::new(Script::saying(says(&jobs, None)));
-            let log = judge::run(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
+            let user = User::new(Script::from_messages(says(&jobs, None)));
+            let log = judge::run_actors(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
             let later: Vec<Rigid> = jobs.iter().map(|job| Rigid { submit: job.submit + there, ..*job }).collect();
-            let alone = play(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
+            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
             let alone: BTreeMap<u32, Ran> =
                 (0..).zip(alone).filter_map(|(number, ran)| Some((number, ran?))).collect();
             prop_assert_eq!(ran(&log), alone, "{}", entry.name);
@@ -249,7 +250,7 @@ struct Giver {
 }
 
 impl Actor<Message, Record> for Giver {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             let answer = |task: TaskId, yes: bool| Record::Completed { job: task.job, value: Some(yes.into()) };
             match event.cause {
@@ -272,10 +273,10 @@ const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
-    let desk = QueueManager::new((queue::find(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
     let mut cast: Built = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
-    judge::run(cast, &[Span::ZERO; 4])
+    judge::run_actors(cast, &[Span::ZERO; 4])
 }
 
 fn task(job: u32) -> TaskId {
@@ -305,7 +306,7 @@ proptest! {
             (second(at), Message::Run(Run { task: task(job), cores, runtime: Span::from_secs(runtime), safe: None, planned: NodeSet::default() }))
         }).collect();
         let book = |(job, &(at, ahead, one, other, walltime, runtime)): (u32, &(u64, u64, u32, u32, u64, u64))| {
-            let nodes = NodeSet::run(one.min(other), one.max(other));
+            let nodes = NodeSet::from_run(one.min(other), one.max(other));
             let walltime = Span::from_secs(walltime);
             let runtime = Span::from_secs(runtime);
             (second(at), Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime, awaits_input: false })
@@ -433,7 +434,7 @@ fn a_booking_that_comes_makes_the_queue_wait_and_one_that_goes_lets_it_go_on() {
 fn what_strangers_send_does_no_harm() {
     struct Stranger;
     impl Actor<Message, Record> for Stranger {
-        fn handle(
+        fn handle_batch(
             &mut self,
             _: crate::time::Stamp,
             batch: &mut Vec<crate::kernel::Event<Message>>,
@@ -465,7 +466,7 @@ fn what_strangers_send_does_no_harm() {
     }
     let mut cast = cast(&[(2, "easy")], Dispatch::First, Vec::new());
     cast.push(Box::new(Stranger));
-    let log = judge::run(cast, &[Span::ZERO; 3]);
+    let log = judge::run_actors(cast, &[Span::ZERO; 3]);
     let ran = ran(&log);
     assert_eq!(ran.keys().copied().collect::<Vec<_>>(), [5]);
     assert_eq!(ran[&5].nodes, NodeSet::all(1));
@@ -475,7 +476,7 @@ fn what_strangers_send_does_no_harm() {
 struct Braggart;
 
 impl Actor<Message, Record> for Braggart {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         if batch.iter().any(|event| event.cause == Cause::Start) {
             for at in 1..20 {
                 let ended = |job| Ended { task: TaskId { job: JobId(job), index: 0 }, started: Time::ZERO };
@@ -489,9 +490,9 @@ impl Actor<Message, Record> for Braggart {
 fn no_site_ends_the_job_of_another() {
     let jobs = [rigid(0, 1, 10, 10), rigid(1, 1, 10, 10), rigid(2, 1, 10, 10)];
     let mut cast =
-        cast(&[(1, "fcfs"), (1, "fcfs")], Dispatch::First, vec![User::new(Script::saying(says(&jobs, None)))]);
+        cast(&[(1, "fcfs"), (1, "fcfs")], Dispatch::First, vec![User::new(Script::from_messages(says(&jobs, None)))]);
     cast[2] = Box::new(Braggart);
-    let log = judge::run(cast, &[Span::ZERO; 4]);
+    let log = judge::run_actors(cast, &[Span::ZERO; 4]);
     let completed: Vec<Time> = log
         .iter()
         .filter(|entry| matches!(entry.record, Record::Completed { .. }))
@@ -506,11 +507,14 @@ fn no_site_ends_the_job_of_another() {
 fn a_waiting_job_goes_elsewhere_after_a_while_and_a_started_one_stays() {
     let jobs = [rigid(0, 2, 100, 100), rigid(0, 1, 30, 30), rigid(1, 1, 5, 5)];
     for latency in [0, 1] {
-        let script = Script::saying(says(&jobs, None));
+        let script = Script::from_messages(says(&jobs, None));
         let user = User::new(Resubmit::new(script, Span::from_secs(10), 2));
         let latency = Span::from_secs(latency);
         let sites = [(2, "fcfs"), (2, "fcfs")];
-        let log = judge::run(cast(&sites, Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, Span::ZERO, latency]);
+        let log = judge::run_actors(
+            cast(&sites, Dispatch::First, vec![user]),
+            &[Span::ZERO, Span::ZERO, Span::ZERO, latency],
+        );
         let starts: Vec<_> = ran(&log).values().map(|ran| ran.start.micros() / 1_000_000).collect();
         let to_hub = latency.micros() / 1_000_000;
         // Word of the recall goes back to the user, and the job comes again: two ways more.

@@ -166,7 +166,7 @@ impl Algorithm {
 
     /// All 116 node-sharing algorithms that the paper compares: each family with each `opt`, and each grace if MCB8 is
     /// used.
-    pub fn published() -> Vec<Algorithm> {
+    pub fn all_published() -> Vec<Algorithm> {
         let graces = [
             None,
             Some(Grace::FlowTime(Span::from_secs(300))),
@@ -175,7 +175,7 @@ impl Algorithm {
             Some(Grace::VirtualTime(Span::from_secs(600))),
         ];
         let mut all = Vec::new();
-        for family in families() {
+        for family in list_families() {
             let by = if family.periodic == Some(Periodic::Stretch) { Optimise::Max } else { Optimise::Min };
             for optimise in [by, Optimise::Avg] {
                 let graces = if family.packs() { &graces[..] } else { &graces[..1] };
@@ -189,17 +189,17 @@ impl Algorithm {
 }
 
 /// The 14 combinations of actions.
-fn families() -> impl Iterator<Item = Fractional> {
+fn list_families() -> impl Iterator<Item = Fractional> {
     let per = Some(Periodic::Yield);
     let with_policy = POLICIES.into_iter().flat_map(move |(_, policy)| {
-        let alone = family(policy, true, None);
-        [alone, family(policy, false, per), family(policy, true, per)]
+        let alone = make_family(policy, true, None);
+        [alone, make_family(policy, false, per), make_family(policy, true, per)]
     });
-    let without = [per, Some(Periodic::Stretch)].map(|periodic| family(Action::None, false, periodic));
+    let without = [per, Some(Periodic::Stretch)].map(|periodic| make_family(Action::None, false, periodic));
     with_policy.chain(without)
 }
 
-pub(super) fn family(submission: Action, star: bool, periodic: Option<Periodic>) -> Fractional {
+pub(super) fn make_family(submission: Action, star: bool, periodic: Option<Periodic>) -> Fractional {
     let completion = match submission {
         _ if !star => Action::None,
         Action::None => Action::None,

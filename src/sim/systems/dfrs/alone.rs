@@ -17,11 +17,16 @@ pub struct ClusterRun {
 /// Runs jobs, which must be in order of submission; `watch` sees the changes of each instant.
 ///
 /// Costs: those of [`Cluster::advance`] per instant, and O(running jobs) to find the next instant.
-pub fn run(rules: Fractional, nodes: u32, jobs: &[Timed], watch: impl FnMut(Time, &Cluster, &Changes)) -> ClusterRun {
+pub fn run_alone(
+    rules: Fractional,
+    nodes: u32,
+    jobs: &[Timed],
+    watch: impl FnMut(Time, &Cluster, &Changes),
+) -> ClusterRun {
     run_on(Cluster::new(rules, nodes), jobs, watch)
 }
 
-/// Like [`run`], on a new cluster.
+/// Like [`run_alone`], on a new cluster.
 pub fn run_on(mut cluster: Cluster, jobs: &[Timed], mut watch: impl FnMut(Time, &Cluster, &Changes)) -> ClusterRun {
     let mut outcome = ClusterRun { ends: vec![None; jobs.len()], refused: 0, moves: Moves::default() };
     let mut next = 0;

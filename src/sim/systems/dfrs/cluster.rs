@@ -298,7 +298,7 @@ impl Cluster {
             while let Some(at) = ranking.next() {
                 let need = self.live[at].need;
                 if !failures.rule_out(&need) {
-                    if let Some(places) = greedy::place(&mut room, &need) {
+                    if let Some(places) = greedy::place_tasks(&mut room, &need) {
                         self.send(now, at, places);
                         misses = 0;
                         continue;
@@ -324,7 +324,7 @@ impl Cluster {
         let newest = self.live.len() - 1;
         let need = self.live[newest].need;
         let mut room = self.room();
-        if let Some(places) = greedy::place(&mut room, &need) {
+        if let Some(places) = greedy::place_tasks(&mut room, &need) {
             self.send(now, newest, places);
             return;
         }
@@ -335,14 +335,15 @@ impl Cluster {
 
         let running = self.by_priority(now, self.running.iter().copied());
         let views: Vec<_> = running.iter().map(|at| (&self.live[*at].need, &self.live[*at].places)).collect();
-        let displaced: Vec<usize> = greedy::displace(&room, &need, &views).into_iter().map(|at| running[at]).collect();
+        let displaced: Vec<usize> =
+            greedy::find_displaced(&room, &need, &views).into_iter().map(|at| running[at]).collect();
         displaced.iter().for_each(|at| self.send(now, *at, TaskPlaces::new()));
 
         let mut room = self.room();
-        self.send(now, newest, greedy::place(&mut room, &need).unwrap_or_default());
+        self.send(now, newest, greedy::place_tasks(&mut room, &need).unwrap_or_default());
         if self.rules.submission == Action::GreedyPM {
             for at in displaced {
-                let places = greedy::place(&mut room, &self.live[at].need).unwrap_or_default();
+                let places = greedy::place_tasks(&mut room, &self.live[at].need).unwrap_or_default();
                 self.send(now, at, places);
             }
         }
@@ -364,14 +365,14 @@ impl Cluster {
         kept.sort_unstable();
         let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
         let order: Vec<usize> = order.iter().map(index).collect();
-        let up = UpNodes::of(self.nodes, &self.down);
+        let up = UpNodes::without_down(self.nodes, &self.down);
         let pinned = |live: &ClusterJob| is_pinned(live).then(|| up.numbered(&live.places));
         let pinned: Vec<Option<TaskPlaces>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
         let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().zip(&pinned) }
             .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
             .collect();
         if self.rules.periodic != Some(Periodic::Stretch) {
-            let mapping = mcb8::map(up.count(), &jobs, &order, self.rules.sort);
+            let mapping = mcb8::map_jobs(up.count(), &jobs, &order, self.rules.sort);
             self.put_all(now, &kept, mapping, &up);
             return None;
         }
@@ -382,13 +383,13 @@ impl Cluster {
             stretch::Age::new(flow, live.virtual_time(now, virtual_time), period)
         };
         let ages: Vec<stretch::Age> = kept.iter().map(|at| age(&self.live[*at])).collect();
-        let (mapping, target) = stretch::map(up.count(), &jobs, &order, &ages, self.rules.sort);
+        let (mapping, target) = stretch::map_jobs(up.count(), &jobs, &order, &ages, self.rules.sort);
         self.put_all(now, &kept, mapping, &up);
         let ages: Vec<stretch::Age> = self.running().map(age).collect();
         let mapped = self.mapped();
         Some(match self.rules.optimise {
-            Optimise::Avg => stretch::average(self.nodes, &mapped, &ages, target),
-            Optimise::Min | Optimise::Max => stretch::maximum(self.nodes, &mapped, &ages, target),
+            Optimise::Avg => stretch::average_yields(self.nodes, &mapped, &ages, target),
+            Optimise::Min | Optimise::Max => stretch::maximum_yields(self.nodes, &mapped, &ages, target),
         })
     }
 
@@ -411,7 +412,7 @@ impl Cluster {
             self.idle.rank(band, now, &Fits::ALL, &mut ranking);
             for at in ranking.by_ref().filter(|at| fits(&self.live[*at])) {
                 memory += self.live[at].need.total_memory();
-                if memory > mcb8::most(up) {
+                if memory > mcb8::tolerant_capacity(up) {
                     break 'all;
                 }
                 order.push(at);
@@ -484,8 +485,8 @@ impl Cluster {
     /// Yields of the running jobs.
     fn yields(&self) -> Vec<f64> {
         match self.rules.optimise {
-            Optimise::Avg => yields::average(self.nodes, &self.mapped()),
-            Optimise::Min | Optimise::Max => yields::minimum(self.nodes, &self.mapped()),
+            Optimise::Avg => yields::average_yields(self.nodes, &self.mapped()),
+            Optimise::Min | Optimise::Max => yields::minimum_yields(self.nodes, &self.mapped()),
         }
     }
 
@@ -505,12 +506,12 @@ impl Cluster {
     }
 
     fn room(&self) -> NodeLoads {
-        NodeLoads::with(self.nodes, &self.down, self.mapped())
+        NodeLoads::with_jobs(self.nodes, &self.down, self.mapped())
     }
 
     /// Some of the live jobs from highest to lowest priority.
     fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        PriorityRanking::of(who.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
+        PriorityRanking::from_jobs(who.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
     }
 }
 

@@ -2,19 +2,19 @@
 
 use super::Need;
 use super::room::{NodeLoads, TaskPlaces};
-use crate::grid::sharing::need::{TOLERANCE, fits, slots};
+use crate::grid::sharing::need::{TOLERANCE, count_slots, fits_memory};
 
 /// Places each task of a job on the node with the least load and enough memory, of equal ones the lowest; or no task at
 /// all. O(tasks x nodes); O(nodes) if they do not fit.
-pub(super) fn place(room: &mut NodeLoads, need: &Need) -> Option<TaskPlaces> {
+pub(super) fn place_tasks(room: &mut NodeLoads, need: &Need) -> Option<TaskPlaces> {
     // Most jobs have a single task, which needs no counting.
     if need.tasks == 1 {
-        let node = least_loaded(room, |node| fits(room.free[node], need.memory))?;
+        let node = least_loaded(room, |node| fits_memory(room.free[node], need.memory))?;
         room.load[node] += need.cpu;
         room.free[node] -= need.memory;
         return Some(vec![(node as u32, 1)]);
     }
-    let mut left: Vec<u64> = room.free.iter().map(|free| slots(*free, need.memory)).collect();
+    let mut left: Vec<u64> = room.free.iter().map(|free| count_slots(*free, need.memory)).collect();
     if left.iter().sum::<u64>() < need.tasks.into() {
         return None;
     }
@@ -25,7 +25,7 @@ pub(super) fn place(room: &mut NodeLoads, need: &Need) -> Option<TaskPlaces> {
         left[node] -= 1;
         room.load[node] += need.cpu;
     }
-    let places = places(&counts);
+    let places = task_places(&counts);
     places.iter().for_each(|&(node, tasks)| room.free[node as usize] -= f64::from(tasks) * need.memory);
     Some(places)
 }
@@ -43,18 +43,18 @@ fn least_loaded(room: &NodeLoads, is_open: impl Fn(usize) -> bool) -> Option<usi
 
 /// Jobs that a new one displaces, as indices into `running`, in its order, which is from highest to lowest priority.
 /// O(nodes + tasks of the jobs considered).
-pub(super) fn displace(room: &NodeLoads, need: &Need, running: &[(&Need, &TaskPlaces)]) -> Vec<usize> {
+pub(super) fn find_displaced(room: &NodeLoads, need: &Need, running: &[(&Need, &TaskPlaces)]) -> Vec<usize> {
     let mut free = room.free.clone();
     let wanted = u64::from(need.tasks);
-    let mut fitting: u64 = free.iter().map(|free| slots(*free, need.memory)).sum();
+    let mut fitting: u64 = free.iter().map(|free| count_slots(*free, need.memory)).sum();
     // Effect on the new job if another one leaves (+1) or stays (-1).
     let shift = |free: &mut Vec<f64>, fitting: &mut u64, at: usize, sign: f64| {
         let (other, places) = running[at];
         for &(node, tasks) in places {
             let free = &mut free[node as usize];
-            *fitting -= slots(*free, need.memory);
+            *fitting -= count_slots(*free, need.memory);
             *free += sign * f64::from(tasks) * other.memory;
-            *fitting += slots(*free, need.memory);
+            *fitting += count_slots(*free, need.memory);
         }
     };
 
@@ -92,7 +92,7 @@ impl Failures {
     }
 }
 
-pub(super) fn places(counts: &[u32]) -> TaskPlaces {
+pub(super) fn task_places(counts: &[u32]) -> TaskPlaces {
     let counts = counts.iter().enumerate().filter(|(_, tasks)| **tasks > 0);
     counts.map(|(node, tasks)| (node as u32, *tasks)).collect()
 }

@@ -150,9 +150,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::grid::sharing::need::slots;
+    use crate::grid::sharing::need::count_slots;
     use crate::grid::{JobId, TaskId};
-    use crate::systems::dfrs::algorithm::{Action, family};
+    use crate::systems::dfrs::algorithm::{Action, make_family};
     use crate::systems::dfrs::{Need, greedy, room::NodeLoads};
     use crate::time::Span;
 
@@ -186,7 +186,7 @@ mod tests {
             rule in prop_oneof![Just(Priority::Square), Just(Priority::Stretch), Just(Priority::Inverse)],
         ) {
             let at = |secs| Time::ZERO + Span::from_secs(secs);
-            let rules = Fractional { priority: rule, ..family(Action::Greedy, true, None) };
+            let rules = Fractional { priority: rule, ..make_family(Action::Greedy, true, None) };
             let mut idle = Idle::new(&rules);
             let mut live = Vec::new();
             for (number, &(submitted, done, is_running, tasks, memory)) in (0..).zip(&jobs) {
@@ -230,8 +230,8 @@ mod tests {
         #[test]
         fn only_jobs_that_do_not_fit_are_passed_over(room in room(), tasks in 1..12_u32, memory in 1..11_u32) {
             let need = need(tasks, memory);
-            let placed = greedy::place(&mut room.clone(), &need);
-            let sum: u64 = room.free.iter().map(|free| slots(*free, need.memory)).sum();
+            let placed = greedy::place_tasks(&mut room.clone(), &need);
+            let sum: u64 = room.free.iter().map(|free| count_slots(*free, need.memory)).sum();
             prop_assert_eq!(placed.is_some(), sum >= tasks.into());
             prop_assert!(placed.is_none() || room.fits().may(need.memory, need.tasks));
         }

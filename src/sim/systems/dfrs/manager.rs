@@ -26,14 +26,16 @@ pub const KIND: Kind = Kind {
     grammar: GRAMMAR,
     pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|priority|sort|vt|period|penalty|pays)=[^/]+)*$",
     about: "jobs share nodes, and are paused and moved",
-    read,
-    warning: |site| rules(&site.scheduler)?.warning(images(site)),
+    read: check_name,
+    warning: |site| sharing_rules(&site.scheduler)?.warning(site_images(site)),
     runs: Runs::Sharing,
-    least_yield: |name| rules(name).map_or(0.0, |rules| rules.least_yield()),
-    move_cost: |site| rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(images(site))),
+    least_yield: |name| sharing_rules(name).map_or(0.0, |rules| rules.least_yield()),
+    move_cost: |site| {
+        sharing_rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(site_images(site)))
+    },
     build: |site, fails, _| {
-        let rules = rules(&site.scheduler).ok_or_else(|| ActorError::unknown("algorithm", &site.scheduler))?;
-        let cluster = Cluster::new(rules, site.cores).moving(images(site));
+        let rules = sharing_rules(&site.scheduler).ok_or_else(|| ActorError::unknown("algorithm", &site.scheduler))?;
+        let cluster = Cluster::new(rules, site.cores).moving(site_images(site));
         let sharing = SharingManager::new(cluster, fails.map(|fails| fails.attempts(site.cores)));
         Ok(Box::new(if site.latency.is_zero() { sharing.waiting(STEPS) } else { sharing }))
     },
@@ -73,17 +75,17 @@ const GRAMMAR: &[&str] = &[
 ];
 
 /// Rules of the algorithm of this name, if it shares nodes.
-fn rules(name: &str) -> Option<Fractional> {
+fn sharing_rules(name: &str) -> Option<Fractional> {
     Algorithm::parse(name).ok()?.fractional().copied()
 }
 
 /// Rate at which images of tasks move at a site, if it is configured.
-fn images(site: &Site) -> Option<Images> {
+fn site_images(site: &Site) -> Option<Images> {
     let &Site { memory_kb, image_bandwidth, .. } = site;
     image_bandwidth.map(|bandwidth| Images { memory_kb, bandwidth })
 }
 
-fn read(name: &str) -> Option<Result<String, String>> {
+fn check_name(name: &str) -> Option<Result<String, String>> {
     match Algorithm::parse(name) {
         Ok(Algorithm::Dfrs(rules)) => Some(Ok(rules.to_string())),
         Ok(queue @ (Algorithm::Fcfs | Algorithm::Easy)) => {
@@ -176,7 +178,7 @@ impl SharingManager {
         if self.moment.0 != now {
             // If a job arrives first, there is nothing to wait for: internal events would have occurred before.
             let comes_first = !self.events.come.is_empty();
-            let happens = self.wake().is_some_and(|wake| wake <= now) || self.events != Events::default();
+            let happens = self.next_wake().is_some_and(|wake| wake <= now) || self.events != Events::default();
             self.moment = (now, if happens && !comes_first { self.steps } else { 0 });
         } else {
             self.moment.1 = self.moment.1.saturating_sub(1);
@@ -256,7 +258,7 @@ impl SharingManager {
     fn instant(&mut self, now: Time, orders: &mut Vec<Order>) {
         let mut is_tick = self.tick == Some(now);
         loop {
-            self.finish(now, orders);
+            self.finish_tasks(now, orders);
             let mut events = std::mem::take(&mut self.events);
             if events == Events::default() && !is_tick {
                 break;
@@ -293,12 +295,12 @@ impl SharingManager {
         orders.extend(paused.into_iter().map(Order::Suspend));
         orders.extend(migrated.into_iter().map(|Placed { job, places, from, .. }| Order::Move {
             task: job,
-            nodes: Layers::of(&places),
+            nodes: Layers::from_counts(&places),
             from,
         }));
         let yields = BTreeMap::from_iter(yields);
         for Placed { job, places, from, .. } in resumed {
-            orders.push(Order::Resume { task: job, nodes: Layers::of(&places), from });
+            orders.push(Order::Resume { task: job, nodes: Layers::from_counts(&places), from });
             // In the cluster its share was 0 while it was paused.
             if !yields.contains_key(&job) {
                 orders.push(Order::Share { task: job, share: 0.0 });
@@ -311,8 +313,8 @@ impl SharingManager {
                 task: job,
                 sender,
                 at: now,
-                on: On::These(Layers::of(&places)),
-                demand: demand(&need),
+                on: On::These(Layers::from_counts(&places)),
+                demand: task_demand(&need),
                 share: yields.get(&job).copied().unwrap_or(0.0),
                 runtime: Span::from_micros(until.micros() - saved.micros()),
                 walltime: Span::MAX,
@@ -327,13 +329,13 @@ impl SharingManager {
 }
 
 /// Demand of a task on its node; never all of the memory, as another task may need almost none.
-fn demand(need: &Need) -> Demand {
+fn task_demand(need: &Need) -> Demand {
     let share = |part| Share::of(part).expect("needs are shares");
     Demand { cpu: share(need.cpu), memory: share(need.memory).min(Share::ALL_BUT_ALL) }
 }
 
 impl Manager for SharingManager {
-    fn hear(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             Message::Admit(admit) => self.admit(sender, admit),
             Message::Recall(Recall { task }) => {
@@ -346,7 +348,7 @@ impl Manager for SharingManager {
         }
     }
 
-    fn finish(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<Order>) {
         let SharingManager { cluster, until, events, .. } = self;
         for (live, until) in cluster.running().zip(until) {
             if live.end(*until) <= now && !events.have_taken(live.job) {
@@ -356,7 +358,7 @@ impl Manager for SharingManager {
         }
     }
 
-    fn lost(&mut self, _: Time, lost: &Running, saved: Span) {
+    fn task_lost(&mut self, _: Time, lost: &Running, saved: Span) {
         let task = lost.task;
         if lost.loss.is_told {
             return self.events.gone.push(task);
@@ -385,7 +387,7 @@ impl Manager for SharingManager {
         !self.cluster.live().is_empty()
     }
 
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         if !self.waits(now) {
             self.instant(now, orders);
         }
@@ -395,12 +397,12 @@ impl Manager for SharingManager {
         self.moment.0 == now && self.moment.1 > 0
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         self.end.into_iter().chain(self.tick).min()
     }
 
     /// Promise for a tick, which may give each job its full need, but no more. O(R) with `R` running jobs.
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         if self.end.is_some_and(|end| end <= at) {
             return at;
         }

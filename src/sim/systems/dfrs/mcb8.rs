@@ -26,7 +26,7 @@ pub(super) struct Candidate<'a> {
 
 /// Placement of each job; empty for jobs that are left out, from the lowest priority upwards. `order` has all jobs from
 /// highest to lowest priority.
-pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort: Sort) -> Vec<TaskPlaces> {
+pub(super) fn map_jobs(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort: Sort) -> Vec<TaskPlaces> {
     let mut packer = Packer::new(nodes, jobs, sort);
     let packing = keep_most(&mut packer, order, |packer| {
         let mut at = |share: f64| packer.pack(|job| share * jobs[job].need.cpu);
@@ -34,7 +34,7 @@ pub(super) fn map(nodes: u32, jobs: &[Candidate<'_>], order: &[usize], sort: Sor
             return Some(packing);
         }
         let mut best = at(LOWEST)?;
-        bisect(LOWEST, 1.0, |share| at(share).map(|packing| best = packing).is_some());
+        bisect_highest(LOWEST, 1.0, |share| at(share).map(|packing| best = packing).is_some());
         Some(best)
     });
     packing.map_or_else(|| vec![TaskPlaces::new(); jobs.len()], |packing| packing.places(jobs))
@@ -62,12 +62,12 @@ pub(super) fn keep_most<T>(
 }
 
 /// Capacity of this many nodes, including tolerances.
-pub(super) fn most(nodes: u32) -> f64 {
+pub(super) fn tolerant_capacity(nodes: u32) -> f64 {
     f64::from(nodes) * (1.0 + 2.0 * TOLERANCE)
 }
 
 /// Bisects between a value that works and one that does not; returns the highest that is known to work.
-pub(super) fn bisect(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> bool) -> f64 {
+pub(super) fn bisect_highest(mut lo: f64, mut hi: f64, mut works: impl FnMut(f64) -> bool) -> f64 {
     while hi - lo > 0.01 {
         let mid = (lo + hi) / 2.0;
         if works(mid) {
@@ -148,7 +148,7 @@ const SLOTS_MAX: usize = 10;
 
 /// Number of a job's tasks that fit into a node beside one of them, including tolerances.
 fn slots_of(job: &Candidate<'_>) -> Option<usize> {
-    ((most(1) / job.need.memory) as usize).checked_sub(1)
+    ((tolerant_capacity(1) / job.need.memory) as usize).checked_sub(1)
 }
 
 const PROCESSOR: usize = 0;
@@ -220,7 +220,7 @@ impl<'a> Packer<'a> {
             self.required[job] = required(job);
             cpu += f64::from(self.jobs[job].need.tasks) * self.required[job];
         }
-        if cpu > most(self.nodes) {
+        if cpu > tolerant_capacity(self.nodes) {
             return None;
         }
         let free = self.settle_pinned()?;
@@ -230,7 +230,7 @@ impl<'a> Packer<'a> {
         let mut node = 0;
         while node < self.nodes && self.open > 0 {
             // The remaining tasks need more than the remaining nodes.
-            let most = most(self.nodes - node);
+            let most = tolerant_capacity(self.nodes - node);
             if left.cpu > most || left.memory > most {
                 return None;
             }

@@ -30,11 +30,11 @@ mod tests;
 mod yields;
 
 pub use crate::grid::sharing::{
-    BadNeed, Bound, MappingRefusal, Moves, Need, Timed, Usage, bound, bound_within, bounded_stretch, offered_load,
-    underutilisation,
+    BadNeed, Bound, MappingRefusal, Moves, Need, Timed, Usage, bound_within, bounded_stretch, compute_bound,
+    measure_underutilisation, offered_load,
 };
 pub use algorithm::{Action, Algorithm, Fractional, Grace, Optimise, Periodic, VirtualTime};
-pub use alone::{ClusterRun, run, run_on};
+pub use alone::{ClusterRun, run_alone, run_on};
 pub use cluster::{Changes, Cluster, ClusterJob, Events, JobStage, Placed};
 pub use manager::KIND;
 pub use name::NameError;

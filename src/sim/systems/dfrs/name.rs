@@ -16,7 +16,7 @@ use std::fmt;
 
 use super::algorithm::{
     Action, Fractional, Grace, OPTIMISE, Optimise, POLICIES, PRIORITIES, Periodic, Priority, SORTS, Sort, VirtualTime,
-    family,
+    make_family,
 };
 use crate::grid::PenaltyRule;
 use crate::near;
@@ -61,7 +61,7 @@ impl<'a> NameReader<'a> {
         }
         let parts = self.parts()?;
 
-        let mut rules = family(policy, star, parts.periodic);
+        let mut rules = make_family(policy, star, parts.periodic);
         if !star && parts.periodic.is_none() {
             let problem =
                 if policy == Action::None { "it has neither policy nor `/per`" } else { "` *` or `/per` is missing" };
@@ -133,7 +133,7 @@ impl<'a> NameReader<'a> {
         }
         let names = POLICIES.iter().map(|(name, _)| *name).chain(["FCFS", "EASY"]);
         let problem = "expected Greedy, GreedyP, GreedyPM, MCB8, FCFS, EASY, `/per` or `/stretch-per`";
-        Err(self.fault(at, problem, near::nearest(word, names)))
+        Err(self.fault(at, problem, near::nearest_name(word, names)))
     }
 
     fn parts(&mut self) -> Result<NameParts, NameError> {
@@ -167,7 +167,7 @@ impl<'a> NameReader<'a> {
             }
             ("opt", Some(value)) => {
                 let Some((_, optimise)) = OPTIMISE.iter().find(|(name, _)| *name == value) else {
-                    let meant = near::nearest(value, OPTIMISE.iter().map(|(name, _)| *name));
+                    let meant = near::nearest_name(value, OPTIMISE.iter().map(|(name, _)| *name));
                     return Err(self.fault(value_at, "expected min, avg or max", meant));
                 };
                 if parts.optimise.replace((at, *optimise)).is_some() {
@@ -176,7 +176,7 @@ impl<'a> NameReader<'a> {
             }
             ("priority", Some(value)) => {
                 let Some((_, priority)) = PRIORITIES.iter().find(|(name, _)| *name == value) else {
-                    let meant = near::nearest(value, PRIORITIES.iter().map(|(name, _)| *name));
+                    let meant = near::nearest_name(value, PRIORITIES.iter().map(|(name, _)| *name));
                     return Err(self.fault(value_at, "expected square, stretch or inverse", meant));
                 };
                 if parts.priority.replace((at, *priority)).is_some() {
@@ -185,7 +185,7 @@ impl<'a> NameReader<'a> {
             }
             ("sort", Some(value)) => {
                 let Some((_, sort)) = SORTS.iter().find(|(name, _)| *name == value) else {
-                    let meant = near::nearest(value, SORTS.iter().map(|(name, _)| *name));
+                    let meant = near::nearest_name(value, SORTS.iter().map(|(name, _)| *name));
                     return Err(self.fault(value_at, "expected max or sum", meant));
                 };
                 if parts.sort.replace((at, *sort)).is_some() {
@@ -194,7 +194,7 @@ impl<'a> NameReader<'a> {
             }
             ("vt", Some(value)) => {
                 let Some((_, virtual_time, _)) = VirtualTime::ALL.iter().find(|(name, ..)| *name == value) else {
-                    let meant = near::nearest(value, VirtualTime::ALL.iter().map(|(name, ..)| *name));
+                    let meant = near::nearest_name(value, VirtualTime::ALL.iter().map(|(name, ..)| *name));
                     return Err(self.fault(value_at, "expected progress or yield", meant));
                 };
                 if parts.virtual_time.replace((at, *virtual_time)).is_some() {
@@ -203,7 +203,7 @@ impl<'a> NameReader<'a> {
             }
             ("pays", Some(value)) => {
                 let Some((_, pays, _)) = PenaltyRule::ALL.iter().find(|(name, ..)| *name == value) else {
-                    let meant = near::nearest(value, PenaltyRule::ALL.iter().map(|(name, ..)| *name));
+                    let meant = near::nearest_name(value, PenaltyRule::ALL.iter().map(|(name, ..)| *name));
                     return Err(self.fault(value_at, "expected moves, pauses or from-pause", meant));
                 };
                 if parts.pays.replace((at, *pays)).is_some() {
@@ -234,7 +234,7 @@ impl<'a> NameReader<'a> {
             }
             _ => {
                 let typed = if value.is_some() { format!("{key}=") } else { key.to_owned() };
-                let meant = near::nearest(&typed, PARTS);
+                let meant = near::nearest_name(&typed, PARTS);
                 let problem = "expected per, stretch-per, opt=, minvt=, minft=, priority=, sort=, vt=, period=, penalty= or \
                                pays=";
                 return Err(self.fault(at, problem, meant));
@@ -244,7 +244,8 @@ impl<'a> NameReader<'a> {
     }
 
     fn seconds(&self, at: usize, text: &str) -> Result<Span, NameError> {
-        let micros = units::exact(text, 1_000_000).ok().map(Span::from_micros).filter(|span| *span <= units::SPAN_MAX);
+        let micros =
+            units::parse_exact(text, 1_000_000).ok().map(Span::from_micros).filter(|span| *span <= units::SPAN_MAX);
         micros.ok_or_else(|| self.fault(at, "expected seconds, such as 600", None))
     }
 

@@ -18,7 +18,7 @@ type PriorityKey = u128;
 
 impl PriorityRanking {
     /// Ranks jobs, given by priority, which is not negative, and index.
-    pub fn of(jobs: impl Iterator<Item = (f64, usize)>) -> PriorityRanking {
+    pub fn from_jobs(jobs: impl Iterator<Item = (f64, usize)>) -> PriorityRanking {
         let mut ranking = PriorityRanking::default();
         ranking.restart(jobs);
         ranking
@@ -40,8 +40,8 @@ impl PriorityRanking {
 
     /// Keeps only some jobs.
     pub fn retain(&mut self, stays: impl Fn(usize) -> bool) {
-        self.rest.retain(|rank| stays(place(*rank)));
-        self.first.retain(|rank| stays(place(*rank)));
+        self.rest.retain(|rank| stays(rank_index(*rank)));
+        self.first.retain(|rank| stays(rank_index(*rank)));
     }
 
     fn sort_some(&mut self) {
@@ -62,11 +62,11 @@ impl Iterator for PriorityRanking {
         if self.first.is_empty() {
             self.sort_some();
         }
-        self.first.pop().map(place)
+        self.first.pop().map(rank_index)
     }
 }
 
-fn place(rank: PriorityKey) -> usize {
+fn rank_index(rank: PriorityKey) -> usize {
     !(rank as u64) as usize
 }
 
@@ -84,7 +84,7 @@ mod tests {
         ) {
             let mut wanted: Vec<usize> = (0..priorities.len()).collect();
             wanted.sort_by(|a, b| priorities[*b].total_cmp(&priorities[*a]));
-            let mut ranking = PriorityRanking::of(priorities.iter().copied().zip(0..));
+            let mut ranking = PriorityRanking::from_jobs(priorities.iter().copied().zip(0..));
             let first: Vec<usize> = ranking.by_ref().take(reached).collect();
             ranking.retain(|at| at % 3 != 0);
             let wanted_later = wanted.split_off(first.len());

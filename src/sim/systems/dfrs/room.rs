@@ -20,7 +20,7 @@ pub(super) struct NodeLoads {
 impl NodeLoads {
     /// Room with these jobs on their nodes, and some nodes down. Sums are recomputed, in the given order, so that
     /// rounding errors do not accumulate.
-    pub fn with<'a>(
+    pub fn with_jobs<'a>(
         nodes: u32,
         down: &NodeSet,
         jobs: impl IntoIterator<Item = (&'a Need, &'a TaskPlaces)>,
@@ -74,7 +74,7 @@ impl Fits {
 pub(super) struct UpNodes(Vec<u32>);
 
 impl UpNodes {
-    pub fn of(nodes: u32, down: &NodeSet) -> UpNodes {
+    pub fn without_down(nodes: u32, down: &NodeSet) -> UpNodes {
         UpNodes(down.complement(nodes).each().collect())
     }
 

@@ -4,7 +4,7 @@ use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::distribute::submit;
+use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::in_turn;
 use crate::systems::{
     Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy, Senders, Service, System,
@@ -19,7 +19,7 @@ pub const ROW: SystemRow = SystemRow {
     service: Some("planner"),
     sources: &["workflow", "layered", "parallel", "cybershake", "table", "market"],
     also: &[],
-    schedulers: roles::schedulers,
+    schedulers: roles::scheduler_names,
     own: Own::NOTHING,
     traits: Traits { has_speeds: true, has_site_times: true, ..Traits::NONE },
     cores_max: CORES_MAX,
@@ -29,20 +29,20 @@ pub const ROW: SystemRow = SystemRow {
 };
 
 impl System for Planning {
-    fn row(&self) -> &'static SystemRow {
+    fn system_row(&self) -> &'static SystemRow {
         &ROW
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, _: bool) {
         self.settings(w);
     }
 
-    fn policy(&self) -> Policy<'_> {
+    fn main_policy(&self) -> Policy<'_> {
         let about = super::Policy::ALL.iter().find(|(_, policy, _)| *policy == self.policy).map_or("", |found| found.2);
         Policy { what: "Planner", name: self.name(), about }
     }
 
-    fn tick(&self) -> Span {
+    fn time_unit(&self) -> Span {
         Span::from_minutes(1)
     }
 
@@ -50,25 +50,25 @@ impl System for Planning {
         true
     }
 
-    fn hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
-        let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::of(site)));
+    fn build_hub(&self, grid: &Grid<'_>, _: Option<ExternalDecider>) -> Built {
+        let sites = grid.sites.iter().map(|(id, site)| (*id, Resource::from_site(site)));
         let news = (0..).zip(&grid.sites).filter_map(|(site, (id, known))| Some((site, grid.news(*id, known)?)));
         let planner = Planner::new(self.clone(), sites.collect(), (grid.network)());
         let planner = planner.with_outages(news.collect(), grid.failing.recovery.clone());
         Ok(Box::new(planner.with_prompt_sites(grid.prompt_sites())))
     }
 
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         in_turn(site, senders, fails)
     }
 
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
-        submit(workload, grid, self.tick(), distribution, |job| {
+        distribute_submissions(workload, grid, self.time_unit(), distribution, |job| {
             grid.check_placeable(job)?;
             grid.check_placeable_by_times(job)
         })
@@ -77,7 +77,7 @@ impl System for Planning {
 
 impl Resource {
     /// A site as planning sees it.
-    pub fn of(site: &Site) -> Resource {
+    pub fn from_site(site: &Site) -> Resource {
         Resource { cores: site.cores, kind: site.kind, speed_millionths: site.speed_millionths, latency: site.latency }
     }
 }

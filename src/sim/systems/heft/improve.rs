@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, TransferTimes, Update, plan_into, replay};
+use super::{
+    Cycle, Problem, Replay, Replaying, Round, Schedule, Timetable, TransferTimes, Update, plan_into, replay_plan,
+};
 
 /// The length of the loop, and its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ pub struct Improved {
 }
 
 /// Improves a plan on empty sites.
-pub fn improve(problem: &Problem, how: Improvement) -> Improved {
+pub fn improve_plan(problem: &Problem, how: Improvement) -> Improved {
     improve_around(problem, how, &Timetable::new(&problem.cores))
 }
 
@@ -50,7 +52,7 @@ pub fn improve(problem: &Problem, how: Improvement) -> Improved {
 /// Replays always move the original volumes, so a transfer that was slow in one round is quick in the next if no other
 /// shares its links there.
 pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable) -> Improved {
-    let original = TransferTimes::of(problem);
+    let original = TransferTimes::of_problem(problem);
     let mut costs = original.clone();
     let (most, first_better) = match how.stop {
         StopReason::FirstBetter(most) => (most, true),
@@ -64,15 +66,15 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
     for round in 0..=most as usize {
         let schedule = plan_into(problem, &costs, &mut trial);
         trial.reset(&schedule, timetable);
-        let learned = (how.update == Update::Keep).then(|| learn(problem, &schedule, how, &original, &mut costs));
+        let learned = (how.update == Update::Keep).then(|| learn_costs(problem, &schedule, how, &original, &mut costs));
         // The next plan depends on nothing else, so a repeated plan begins a cycle: where costs are kept, a plan that
         // also leaves the same costs.
-        let key = (schedule.sequences.clone(), remembered(problem, &costs, how.update));
+        let key = (schedule.sequences.clone(), remembered_costs(problem, &costs, how.update));
         if let Some(first) = seen.insert(key, round) {
             cycle = Some(Cycle { first, period: round - first });
             break;
         }
-        let replay = learned.unwrap_or_else(|| learn(problem, &schedule, how, &original, &mut costs));
+        let replay = learned.unwrap_or_else(|| learn_costs(problem, &schedule, how, &original, &mut costs));
         rounds.push(Round { planned: schedule.makespan, realistic: replay.makespan });
         let better = best.as_ref().is_none_or(|(_, _, best)| replay.makespan < best.makespan - problem.tolerance());
         if better {
@@ -87,14 +89,14 @@ pub fn improve_around(problem: &Problem, how: Improvement, timetable: &Timetable
 }
 
 /// Replays a plan, and records the times of its transfers in the costs.
-fn learn(
+fn learn_costs(
     problem: &Problem,
     plan: &Schedule,
     how: Improvement,
     original: &TransferTimes,
     costs: &mut TransferTimes,
 ) -> Replay {
-    let replay = replay(problem, plan, how.replaying);
+    let replay = replay_plan(problem, plan, how.replaying);
     for (edge, moved) in replay.moved.iter().enumerate() {
         match (moved, how.update) {
             (Some(moved), _) => costs.known[edge] = Some(moved.duration()),
@@ -106,7 +108,7 @@ fn learn(
 }
 
 /// The state besides this plan on which the next depends: costs that are kept.
-fn remembered(problem: &Problem, costs: &TransferTimes, update: Update) -> Vec<Option<u64>> {
+fn remembered_costs(problem: &Problem, costs: &TransferTimes, update: Update) -> Vec<Option<u64>> {
     match update {
         Update::Reset => Vec::new(),
         Update::Keep => costs.known.iter().map(|cost| cost.map(|cost| (cost / problem.grain).round() as u64)).collect(),

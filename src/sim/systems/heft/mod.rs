@@ -2,10 +2,10 @@
 //! Topcuoglu, S. Hariri, M.-Y. Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
 //! computing".
 //!
-//! A [`Problem`] is a graph of tasks, their run times at each site, and the network between the sites. [`plan`] makes a
-//! [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself. [`replay()`] executes that
-//! schedule on the network, where transfers share links: it is *stretched*. [`improve()`] feeds the actual times of the
-//! transfers back into HEFT and keeps the best of the plans.
+//! A [`Problem`] is a graph of tasks, their run times at each site, and the network between the sites.
+//! [`plan_schedule`] makes a [`Schedule`] by HEFT with insertion, as if every transfer had the network to itself.
+//! [`replay_plan()`] executes that schedule on the network, where transfers share links: it is *stretched*.
+//! [`improve_plan()`] feeds the actual times of the transfers back into HEFT and keeps the best of the plans.
 //!
 //! Ours: a site may have several cores, each with its own gaps, and a task may need several at once. Data between cores
 //! of one site takes no time. With one core per site this is the paper's processor.
@@ -32,9 +32,9 @@ pub use super::plans::{Cycle, Round};
 pub use crate::network::Paths;
 pub use awareness::Awareness;
 pub use build::ROW;
-pub use improve::{Improved, Improvement, StopReason, improve, improve_around};
+pub use improve::{Improved, Improvement, StopReason, improve_around, improve_plan};
 pub use planner::Planner;
 pub use planning::{Planning, Policy, StopRule, Update};
 pub use problem::{CORES_MAX, Problem, ProblemError, Resource, Work};
-pub use replay::{Clock, PeriodRounding, Replay, Replaying, TransferTrace, replay};
-pub use schedule::{HeftPlacement, Schedule, Timetable, TransferTimes, plan, plan_into};
+pub use replay::{Clock, PeriodRounding, Replay, Replaying, TransferTrace, replay_plan};
+pub use schedule::{HeftPlacement, Schedule, Timetable, TransferTimes, plan_into, plan_schedule};

@@ -46,7 +46,7 @@ impl Law {
 }
 
 /// The paper's three sites; capacities are 1, so that a unit of cost is a unit of data.
-pub fn paths(law: Law, wiring: Wiring) -> Paths {
+pub fn paper_paths(law: Law, wiring: Wiring) -> Paths {
     let shared = Link { capacity: 1.0, latency: 0.0, efficiency: law.efficiency(), mode: Mode::Shared };
     let alone = Link { efficiency: Efficiency::None, mode: Mode::PerFlow, ..shared };
     let aside = if wiring == Wiring::SidesShared { shared } else { alone };
@@ -62,16 +62,16 @@ pub fn paths(law: Law, wiring: Wiring) -> Paths {
 }
 
 /// The six tasks of the paper's first example; the placement of three edge labels follows its figure.
-pub fn six() -> CostTable {
-    table(
+pub fn six_tasks() -> CostTable {
+    cost_table(
         &[[3, 5, 7], [4, 8, 3], [3, 4, 11], [5, 8, 2], [10, 3, 5], [5, 8, 8]],
         &[(1, 2, 3), (1, 3, 4), (2, 4, 2), (2, 5, 5), (3, 5, 7), (4, 6, 3), (5, 6, 6)],
     )
 }
 
 /// The ten tasks of Topcuoglu's paper, which are the second example.
-pub fn ten() -> CostTable {
-    table(
+pub fn ten_tasks() -> CostTable {
+    cost_table(
         &[
             [14, 16, 9],
             [13, 19, 18],
@@ -104,7 +104,7 @@ pub fn ten() -> CostTable {
     )
 }
 
-fn table(run: &[[u32; 3]], edges: &[(u32, u32, u32)]) -> CostTable {
+fn cost_table(run: &[[u32; 3]], edges: &[(u32, u32, u32)]) -> CostTable {
     CostTable {
         names: (1..=run.len()).map(|task| task.to_string()).collect(),
         processors: Vec::new(),

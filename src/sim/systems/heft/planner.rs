@@ -1,7 +1,7 @@
 //! The planner: accepts workflows at the router, plans them, and executes the plans.
 //!
-//! It does the same as [`super::replay()`], in virtual time and with sites that answer: cores process their tasks in
-//! the order of the plans, data leaves when a task ends, and a task starts when its turn has come and its data has
+//! It does the same as [`super::replay_plan()`], in virtual time and with sites that answer: cores process their tasks
+//! in the order of the plans, data leaves when a task ends, and a task starts when its turn has come and its data has
 //! arrived. With one workflow, the run equals the replay to the microsecond. A later workflow is planned into the gaps
 //! that earlier plans left.
 //!
@@ -108,7 +108,7 @@ impl Planner {
         if job.check().is_err() || self.jobs.know(job.id) {
             return refuse(out);
         }
-        let work = Work::of(&job);
+        let work = Work::of_job(&job);
         let fits = |task: usize| self.sites.iter().any(|site| work.time(task, site).is_some());
         if let Some(task) = (0..job.tasks.len()).find(|task| !fits(*task)) {
             refuse(out);
@@ -285,7 +285,7 @@ impl Planner {
     fn plan(&mut self, number: u32, now: Time, out: &mut Out) {
         let job = self.jobs[number].job.clone();
         let paths = self.carrier.paths().clone();
-        let problem = Problem::of(Work::of(&job), &self.sites, paths, self.rules.awareness());
+        let problem = Problem::from_work(Work::of_job(&job), &self.sites, paths, self.rules.awareness());
         let problem = problem.expect("the job was checked, and each task fits");
         self.timetable.advance(now);
         let schedule = match self.rules.policy {
@@ -296,13 +296,13 @@ impl Planner {
                 self.timetable.enter(&schedule);
                 schedule
             }
-            _ => plan_into(&problem, &TransferTimes::of(&problem), &mut self.timetable),
+            _ => plan_into(&problem, &TransferTimes::of_problem(&problem), &mut self.timetable),
         };
         let mut touched = BTreeSet::new();
         for &task in &schedule.list {
             let placed = &schedule.placed[task as usize];
             self.jobs[number].tasks[task as usize].placed = placed.clone();
-            let turn = PlannerTurn { start: FlowMoment::from(now).after(placed.start), job: number, task };
+            let turn = PlannerTurn { start: FlowMoment::from(now).later_by(placed.start), job: number, task };
             for &core in &placed.cores {
                 // Tasks of the same start keep their order, so the new one goes in front: the next turn is the last.
                 let turns = &mut self.cores[core as usize].turns;
@@ -354,7 +354,7 @@ impl Planner {
 
 impl Actor<Message, Record> for Planner {
     /// Handles arrivals of data, then ends of tasks, then workflows, so that later steps find all data that is there.
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let time = now.time;
         for event in batch.iter() {
             if let Cause::Message(Message::Landed(landed)) = event.cause {

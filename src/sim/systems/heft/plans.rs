@@ -1,6 +1,6 @@
 //! Plans made without a run.
 
-use super::{Clock, Improved, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, Work, improve};
+use super::{Clock, Improved, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, Work, improve_plan};
 use crate::grid::{Kind, SiteTime, SiteTimes, Workflow};
 use crate::kernel::ActorId;
 use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
@@ -10,9 +10,9 @@ use crate::workload::workflow::{CostTable, WorkflowFile};
 /// Kind of all cores: a plan asks for cores of any kind.
 const KIND: Kind = Kind(0);
 
-pub(super) const ALL: &[Maker] = &[maker(Policy::NetworkHeft), maker(Policy::Heft)];
+pub(super) const ALL: &[Maker] = &[policy_maker(Policy::NetworkHeft), policy_maker(Policy::Heft)];
 
-const fn maker(policy: Policy) -> Maker {
+const fn policy_maker(policy: Policy) -> Maker {
     let mut at = 0;
     let all = Policy::ALL;
     while all[at].1 as u8 != policy as u8 {
@@ -59,12 +59,12 @@ fn of_work(
     rules: &Planning,
     order: &Order<'_>,
 ) -> Result<Planned, Unplannable> {
-    let sites = order.grid.sites.iter().map(|(id, site)| (*id, Resource { kind: KIND, ..Resource::of(site) }));
+    let sites = order.grid.sites.iter().map(|(id, site)| (*id, Resource { kind: KIND, ..Resource::from_site(site) }));
     let sites: Vec<(ActorId, Resource)> = sites.collect();
-    let problem = Problem::of(work, &sites, (order.grid.network)().paths, rules.awareness());
-    let problem = problem.map_err(|error| wrong(&error, tasks.iter().copied()))?;
+    let problem = Problem::from_work(work, &sites, (order.grid.network)().paths, rules.awareness());
+    let problem = problem.map_err(|error| task_error(&error, tasks.iter().copied()))?;
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
-    let improved = improve(&problem, rules.improvement(replaying));
+    let improved = improve_plan(&problem, rules.improvement(replaying));
     let known = ProblemNames {
         workflow: name,
         policy: rules.name(),
@@ -74,11 +74,11 @@ fn of_work(
         unit: 1e6,
         data: "bytes",
     };
-    Ok(Planned::Schedule(schedule(&problem, &improved, known)))
+    Ok(Planned::Schedule(named_schedule(&problem, &improved, known)))
 }
 
 /// Adds the name of the task to an error, if it is about one.
-fn wrong<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> Unplannable {
+fn task_error<'n>(error: &ProblemError, mut names: impl Iterator<Item = &'n str>) -> Unplannable {
     let name = match error {
         ProblemError::TooWide { task, .. } | ProblemError::BadRuntime { task, .. } => names.nth(*task),
         _ => None,
@@ -103,7 +103,7 @@ pub struct ProblemNames<'n> {
 }
 
 /// A plan with the names that people know.
-pub fn schedule(problem: &Problem, improved: &Improved, known: ProblemNames<'_>) -> plans::Schedule {
+pub fn named_schedule(problem: &Problem, improved: &Improved, known: ProblemNames<'_>) -> plans::Schedule {
     let seconds = |time: f64| time / known.unit;
     let mut first = vec![0u32];
     for cores in problem.cores() {

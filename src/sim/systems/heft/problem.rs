@@ -39,7 +39,7 @@ pub struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// Tasks, edges and run times of a job.
-    pub fn of(job: &'a Job) -> Work<'a> {
+    pub fn of_job(job: &'a Job) -> Work<'a> {
         Work { tasks: &job.tasks, edges: &job.edges, times: job.times.as_ref() }
     }
 
@@ -122,7 +122,7 @@ pub enum ProblemError {
 impl Problem {
     /// A problem whose edges cost the same between any two sites, at their full capacity; a unit of cost is a unit of
     /// data. Each site has one core.
-    pub fn table(table: &CostTable, paths: Paths) -> Result<Problem, ProblemError> {
+    pub fn from_table(table: &CostTable, paths: Paths) -> Result<Problem, ProblemError> {
         let sites = table.run.first().ok_or(ProblemError::Empty)?.len();
         let mut run = Vec::with_capacity(table.run.len() * sites);
         for (task, times) in table.run.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Problem {
 
     /// A job on sites, in whole microseconds and bytes: capacities are bytes per microsecond. A core is occupied from
     /// the order to start a task until its end is known.
-    pub fn of(
+    pub fn from_work(
         work: Work<'_>,
         sites: &[(ActorId, Resource)],
         paths: Paths,
@@ -178,8 +178,8 @@ impl Problem {
             return Err(ProblemError::TooManyCores(all));
         }
         check_paths(&paths, sites)?;
-        let edges = sorted(edges, tasks)?;
-        let (out_of, into_starts, into) = index(tasks, &edges);
+        let edges = sort_edges(edges, tasks)?;
+        let (out_of, into_starts, into) = index_edges(tasks, &edges);
         let alone = |link: &crate::network::Link| match awareness {
             Awareness::Capacity => link.capacity,
             Awareness::Network => link.effective(1),
@@ -292,7 +292,7 @@ fn check_paths(paths: &Paths, sites: usize) -> Result<(), ProblemError> {
     Ok(())
 }
 
-fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, ProblemError> {
+fn sort_edges(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, ProblemError> {
     let mut sorted = Vec::with_capacity(edges.len());
     for &(from, to, volume) in edges {
         if from >= to || to as usize >= tasks {
@@ -311,7 +311,7 @@ fn sorted(edges: &[(u32, u32, f64)], tasks: usize) -> Result<Vec<Dependency>, Pr
 }
 
 /// Offsets of the edges out of each task, offsets of those into each, and the numbers of the latter.
-fn index(tasks: usize, edges: &[Dependency]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
+fn index_edges(tasks: usize, edges: &[Dependency]) -> (Vec<u32>, Vec<u32>, Vec<u32>) {
     let mut out_of = vec![0u32; tasks + 1];
     let mut into_starts = vec![0u32; tasks + 1];
     for edge in edges {

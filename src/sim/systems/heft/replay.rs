@@ -63,7 +63,7 @@ impl TransferTrace {
     }
 }
 
-pub fn replay(problem: &Problem, schedule: &Schedule, how: Replaying) -> Replay {
+pub fn replay_plan(problem: &Problem, schedule: &Schedule, how: Replaying) -> Replay {
     let links = problem.paths.links.clone();
     match how.clock {
         Clock::Exact => {
@@ -132,13 +132,13 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         let mut arrived = Vec::new();
         while self.left > 0 {
             let ending = self.ends.peek().map(|Reverse((end, _, _))| *end);
-            let change = self.wires.next_change().map(FlowTime::key);
+            let change = self.wires.next_change().map(FlowTime::sort_key);
             let cut = self.cut_short();
-            let stop = cut.as_ref().map(|(at, _)| at.key());
+            let stop = cut.as_ref().map(|(at, _)| at.sort_key());
             let next = [ending, change, stop].into_iter().flatten().min();
             let next = next.expect("something is under way as long as tasks are left");
-            self.now = W::Time::from_key(next.max(self.now.key()));
-            self.wires.advance(self.now, &mut arrived);
+            self.now = W::Time::from_key(next.max(self.now.sort_key()));
+            self.wires.advance_to(self.now, &mut arrived);
             for flow in arrived.drain(..) {
                 self.arrive(self.edge_of[flow.index()]);
             }
@@ -171,18 +171,19 @@ impl<'p, W: Wires> ReplayState<'p, W> {
     fn start(&mut self) {
         for task in std::mem::take(&mut self.startable) {
             let placed = &self.schedule.placed[task as usize];
-            let end = self.now.after(self.problem.run(task as usize, placed.site as usize));
+            let end = self.now.later_by(self.problem.run(task as usize, placed.site as usize));
             let delay = self.problem.delay[placed.site as usize];
-            self.replay.tasks[task as usize] = (elapsed(self.now) + delay, elapsed(end) - delay);
-            self.ends.push(Reverse((end.key(), placed.cores[0], task)));
+            self.replay.tasks[task as usize] =
+                (elapsed_since_start(self.now) + delay, elapsed_since_start(end) - delay);
+            self.ends.push(Reverse((end.sort_key(), placed.cores[0], task)));
         }
     }
 
     /// Ends the tasks that are due, core by core, and sends their data.
     fn finish(&mut self) {
         // On a clock of whole microseconds only equal times coincide, however late they are.
-        let merged = if self.how.clock == Clock::Micros { 0.0 } else { 1e-9 * elapsed(self.now) };
-        let together = self.now.after(self.problem.tolerance().max(merged)).key();
+        let merged = if self.how.clock == Clock::Micros { 0.0 } else { 1e-9 * elapsed_since_start(self.now) };
+        let together = self.now.later_by(self.problem.tolerance().max(merged)).sort_key();
         let mut due = Vec::new();
         while let Some(&Reverse((end, core, task))) = self.ends.peek()
             && end <= together
@@ -215,8 +216,8 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         let paths = &self.problem.paths;
         let wires = &mut self.wires;
         let route = self.routes.entry((from, to));
-        let route = *route.or_insert_with(|| wires.flows().route(&paths.route(from as usize, to as usize)));
-        let flow = wires.flows().start(self.now, route, dependency.volume);
+        let route = *route.or_insert_with(|| wires.flows_mut().route(&paths.route(from as usize, to as usize)));
+        let flow = wires.flows_mut().start(self.now, route, dependency.volume);
         if self.edge_of.len() <= flow.index() {
             self.edge_of.resize(flow.index() + 1, u32::MAX);
         }
@@ -230,9 +231,9 @@ impl<'p, W: Wires> ReplayState<'p, W> {
     fn arrive(&mut self, edge: u32) {
         let released = self.released[edge as usize];
         self.replay.moved[edge as usize] = Some(TransferTrace {
-            release: elapsed(released),
-            end: elapsed(self.now),
-            duration: self.now.since(released),
+            release: elapsed_since_start(released),
+            end: elapsed_since_start(self.now),
+            duration: self.now.elapsed_since(released),
         });
         self.under_way.remove(&edge);
         self.provide(self.problem.edges[edge as usize].to);
@@ -250,7 +251,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         }
         let mut by_link: BTreeMap<u32, Vec<(f64, u32)>> = BTreeMap::new();
         for (&edge, &flow) in &self.under_way {
-            let flows = self.wires.flows();
+            let flows = self.wires.flows_mut();
             let distance = flows.left(flow) / flows.rate(flow);
             let Dependency { from, to, .. } = self.problem.edges[edge as usize];
             let site = |task: u32| self.schedule.placed[task as usize].site as usize;
@@ -263,7 +264,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
             let least = flows.iter().map(|flow| flow.0).fold(f64::INFINITY, f64::min);
             // A flow whose distance is a whole number of seconds except for rounding errors needs no cut.
             let whole = (least + 1e-9).floor();
-            let at = self.now.after(whole);
+            let at = self.now.later_by(whole);
             if least >= 1.0 && whole < least - 1e-9 && cut.as_ref().is_none_or(|(cut, _)| at < *cut) {
                 let edges = flows.iter().filter(|flow| flow.0 <= least * (1.0 + 1e-9)).map(|flow| flow.1).collect();
                 cut = Some((at, edges));
@@ -275,7 +276,7 @@ impl<'p, W: Wires> ReplayState<'p, W> {
     fn cut(&mut self, edges: &[u32]) {
         for &edge in edges {
             if let Some(flow) = self.under_way.get(&edge).copied() {
-                self.wires.flows().stop(flow);
+                self.wires.flows_mut().stop(flow);
                 self.arrive(edge);
             }
         }
@@ -283,21 +284,21 @@ impl<'p, W: Wires> ReplayState<'p, W> {
 }
 
 /// Time since the start of a replay.
-fn elapsed<T: FlowTime>(now: T) -> f64 {
-    now.since(T::START)
+fn elapsed_since_start<T: FlowTime>(now: T) -> f64 {
+    now.elapsed_since(T::START)
 }
 
 /// The flows of a replay, in either clock.
 trait Wires {
     type Time: FlowTime;
 
-    fn flows(&mut self) -> &mut Flows<Self::Time>;
+    fn flows_mut(&mut self) -> &mut Flows<Self::Time>;
 
     /// Next time at which something may arrive.
     fn next_change(&mut self) -> Option<Self::Time>;
 
     /// Advances to a time and appends the flows that have arrived by then.
-    fn advance(&mut self, to: Self::Time, arrived: &mut Vec<FlowId>);
+    fn advance_to(&mut self, to: Self::Time, arrived: &mut Vec<FlowId>);
 }
 
 /// Flows in continuous time.
@@ -309,7 +310,7 @@ struct ExactWires {
 impl Wires for ExactWires {
     type Time = f64;
 
-    fn flows(&mut self) -> &mut Flows {
+    fn flows_mut(&mut self) -> &mut Flows {
         &mut self.flows
     }
 
@@ -317,7 +318,7 @@ impl Wires for ExactWires {
         self.flows.next_change()
     }
 
-    fn advance(&mut self, to: f64, arrived: &mut Vec<FlowId>) {
+    fn advance_to(&mut self, to: f64, arrived: &mut Vec<FlowId>) {
         self.flows.advance(to, &mut self.ended);
         arrived.extend(self.ended.drain(..).map(|ended| ended.flow));
     }
@@ -327,7 +328,7 @@ impl Wires for ExactWires {
 impl Wires for Transfers {
     type Time = FlowMoment;
 
-    fn flows(&mut self) -> &mut Flows<FlowMoment> {
+    fn flows_mut(&mut self) -> &mut Flows<FlowMoment> {
         Transfers::flows(self)
     }
 
@@ -335,7 +336,7 @@ impl Wires for Transfers {
         Transfers::next_change(self).map(FlowMoment::from)
     }
 
-    fn advance(&mut self, to: FlowMoment, arrived: &mut Vec<FlowId>) {
+    fn advance_to(&mut self, to: FlowMoment, arrived: &mut Vec<FlowId>) {
         Transfers::advance(self, to.round_up(0.0), arrived)
     }
 }

@@ -38,7 +38,7 @@ pub struct TransferTimes {
 
 impl TransferTimes {
     /// The costs of the problem.
-    pub fn of(problem: &Problem) -> TransferTimes {
+    pub fn of_problem(problem: &Problem) -> TransferTimes {
         let known = match &problem.costs {
             Some(costs) => costs.iter().copied().map(Some).collect(),
             None => vec![None; problem.edges.len()],
@@ -71,13 +71,13 @@ struct CoreGaps {
 }
 
 /// Plans on empty sites.
-pub fn plan(problem: &Problem, costs: &TransferTimes) -> Schedule {
+pub fn plan_schedule(problem: &Problem, costs: &TransferTimes) -> Schedule {
     plan_into(problem, costs, &mut Timetable::new(&problem.cores))
 }
 
 /// Plans around the entries of the timetable, and enters the plan there.
 pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timetable) -> Schedule {
-    let list = list(problem, costs);
+    let list = task_list(problem, costs);
     let tolerance = problem.tolerance();
     let mut placed = vec![HeftPlacement::default(); problem.tasks()];
     let mut ready = vec![0.0; problem.sites()];
@@ -85,7 +85,7 @@ pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timet
     let mut best_cores = SmallVec::new();
     for &task in &list {
         let task = task as usize;
-        arrivals(problem, costs, &placed, task, &mut ready);
+        input_arrivals(problem, costs, &placed, task, &mut ready);
         let mut best = None;
         let mut end = f64::INFINITY;
         for (site, &ready) in ready.iter().enumerate() {
@@ -105,13 +105,13 @@ pub fn plan_into(problem: &Problem, costs: &TransferTimes, timetable: &mut Timet
         }
         placed[task] = HeftPlacement { site: site as u32, cores: best_cores.clone(), start, end };
     }
-    let sequences = sequences(timetable.cores.len(), &list, &placed);
+    let sequences = core_sequences(timetable.cores.len(), &list, &placed);
     let makespan = placed.iter().map(|placed| placed.end - problem.delay[placed.site as usize]).fold(0.0, f64::max);
     Schedule { list, placed, sequences, makespan }
 }
 
 /// The rank of each task: the longest path from its start to the end of all, by mean times.
-pub fn ranks(problem: &Problem, costs: &TransferTimes) -> Vec<f64> {
+pub fn task_ranks(problem: &Problem, costs: &TransferTimes) -> Vec<f64> {
     let mut ranks = vec![0.0; problem.tasks()];
     for task in (0..problem.tasks()).rev() {
         let times = problem.run[task * problem.sites()..(task + 1) * problem.sites()].iter();
@@ -125,15 +125,15 @@ pub fn ranks(problem: &Problem, costs: &TransferTimes) -> Vec<f64> {
 
 /// The tasks by descending rank; of equal ones, the lowest task. Ranks are compared as multiples of the grain, since
 /// otherwise the last bits of sums would decide.
-fn list(problem: &Problem, costs: &TransferTimes) -> Vec<u32> {
-    let ranks: Vec<f64> = ranks(problem, costs).into_iter().map(|rank| (rank / problem.grain).round()).collect();
+fn task_list(problem: &Problem, costs: &TransferTimes) -> Vec<u32> {
+    let ranks: Vec<f64> = task_ranks(problem, costs).into_iter().map(|rank| (rank / problem.grain).round()).collect();
     let mut list: Vec<u32> = (0..problem.tasks() as u32).collect();
     list.sort_by(|&a, &b| ranks[b as usize].total_cmp(&ranks[a as usize]).then(a.cmp(&b)));
     list
 }
 
 /// The time at which all inputs of a task could be at each site.
-fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[HeftPlacement], task: usize, ready: &mut [f64]) {
+fn input_arrivals(problem: &Problem, costs: &TransferTimes, placed: &[HeftPlacement], task: usize, ready: &mut [f64]) {
     ready.fill(0.0);
     let sites = ready.len();
     for &edge in problem.edges_into(task) {
@@ -155,7 +155,7 @@ fn arrivals(problem: &Problem, costs: &TransferTimes, placed: &[HeftPlacement], 
     }
 }
 
-fn sequences(cores: usize, list: &[u32], placed: &[HeftPlacement]) -> Vec<Vec<u32>> {
+fn core_sequences(cores: usize, list: &[u32], placed: &[HeftPlacement]) -> Vec<Vec<u32>> {
     let mut sequences = vec![Vec::new(); cores];
     for &task in list {
         for &core in &placed[task as usize].cores {

@@ -50,7 +50,7 @@ impl AdmissionGate {
             return true;
         }
         self.kinds.iter().enumerate().all(|(kind, (cores, promised))| {
-            let own = work(job, kind);
+            let own = job_work(job, kind);
             own == 0 || self.fits(own, *cores, promised, due, now)
         })
     }
@@ -81,7 +81,7 @@ impl AdmissionGate {
     pub fn promise(&mut self, live: &AuctionedJob) {
         if self.keeps_books(live) {
             for (kind, (_, promised)) in self.kinds.iter_mut().enumerate() {
-                match work(&live.job, kind) {
+                match job_work(&live.job, kind) {
                     0 => {}
                     work => _ = promised.insert((live.due, live.job.id), work),
                 }
@@ -116,7 +116,7 @@ impl AdmissionGate {
 }
 
 /// Core microseconds of a job on a kind of core.
-fn work(job: &Job, kind: usize) -> u128 {
+fn job_work(job: &Job, kind: usize) -> u128 {
     let tasks = job.tasks.iter();
     let those = tasks.filter(|wish| usize::from(wish.kind.0) == kind);
     those.map(|wish| u128::from(wish.cores) * u128::from(wish.runtime.micros())).sum()

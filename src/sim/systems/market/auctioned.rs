@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::bid::Bidder;
-use super::figures::{Figures, ticks};
+use super::figures::{Figures, span_ticks};
 use super::rules::{Market, Network, Removal};
 use crate::grid::{Graph, Job};
 use crate::kernel::ActorId;
@@ -75,7 +75,7 @@ struct TaskOutput {
 }
 
 impl DataReady {
-    fn at(time: Time) -> DataReady {
+    fn at_time(time: Time) -> DataReady {
         DataReady { makers: SmallVec::new(), elsewhere: time }
     }
 
@@ -112,7 +112,7 @@ impl AuctionedJob {
         };
         let tasks: Vec<AuctionedState> = (0..job.tasks.len()).map(state).collect();
         let unfinished = tasks.len() as u32;
-        let deadline = deadline(&job, figures.critical_path, tick);
+        let deadline = value_end(&job, figures.critical_path, tick);
         AuctionedJob {
             job,
             user,
@@ -170,7 +170,7 @@ impl AuctionedJob {
             TaskOutput { cluster, at, away: at + self.figures.delays[before] }
         };
         match (self.graph.predecessors(task), network) {
-            ([], _) => DataReady::at(self.job.arrive),
+            ([], _) => DataReady::at_time(self.job.arrive),
             // Most tasks have one predecessor.
             ([before], Network::PerCluster) => {
                 let TaskOutput { cluster, at, away } = output(before);
@@ -183,7 +183,7 @@ impl AuctionedJob {
                     let moves = self.job.tasks[*before as usize].kind != kind;
                     if moves { output(before).away } else { output(before).at }
                 });
-                DataReady::at(there.max().expect("there are some"))
+                DataReady::at_time(there.max().expect("there are some"))
             }
         }
     }
@@ -202,10 +202,10 @@ impl AuctionedJob {
     }
 }
 
-fn deadline(job: &Job, path: Span, tick: Span) -> Time {
+fn value_end(job: &Job, path: Span, tick: Span) -> Time {
     let Some(worth) = &job.worth else { return Time::NEVER };
-    let age = worth.curve.final_() * ticks(path, tick);
-    job.arrive + first_age(age * tick.micros() as f64, |span| ticks(span, tick) >= age)
+    let age = worth.curve.final_() * span_ticks(path, tick);
+    job.arrive + first_age(age * tick.micros() as f64, |span| span_ticks(span, tick) >= age)
 }
 
 /// The first age in microseconds from which `reached` holds; `guess` differs from it by no more than rounding.

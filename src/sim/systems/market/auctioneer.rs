@@ -118,7 +118,7 @@ pub(super) type Out = Outbox<Message, Record>;
 
 impl Auctioneer {
     pub fn new(market: Market, policy: Box<dyn BidPolicy>, clusters: Vec<Cluster>) -> Auctioneer {
-        Auctioneer::with_lanes(market, policy, clusters, queue::lane)
+        Auctioneer::with_lanes(market, policy, clusters, queue::build_lane)
     }
 
     /// Like this auctioneer, where nodes of clusters fail, with the news of each of those.
@@ -151,7 +151,7 @@ impl Auctioneer {
         if unreceived.is_some() {
             clusters.take_all();
         }
-        let keeps_paths = policy.trend() != Trend::Fixed;
+        let keeps_paths = policy.bid_trend() != Trend::Fixed;
         let waiting = market.records_bids().then(|| WaitingTasks::new(clusters.kinds()));
         Auctioneer {
             gate: AdmissionGate::new(&market, clusters.cores()),
@@ -356,7 +356,7 @@ impl Auctioneer {
         }
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let figures =
-            Figures::of(job, &graph, &self.market, self.lone.as_ref(), self.policy.weighs_successors()).ok()?;
+            Figures::of_job(job, &graph, &self.market, self.lone.as_ref(), self.policy.weighs_successors()).ok()?;
         Some((graph, figures))
     }
 
@@ -405,7 +405,7 @@ impl Auctioneer {
     fn let_go(&mut self, slot: u32) -> bool {
         let over = self.jobs[slot as usize].take_if(|live| live.is_over());
         if let Some(live) = &over {
-            self.policy.forget(live.job.id);
+            self.policy.forget_job(live.job.id);
             if let Some(failing) = &mut self.failing {
                 failing.forget(live.job.id);
             }
@@ -544,7 +544,7 @@ impl Auctioneer {
         let Task { cores, kind, .. } = live.job.tasks[task];
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.add(cores);
-        lane.add(handle, &mut self.jobs);
+        lane.add_task(handle, &mut self.jobs);
         if let Some(waiting) = &mut self.waiting {
             waiting.add(handle, kind);
         }
@@ -571,7 +571,7 @@ impl Auctioneer {
         let Task { cores, kind, .. } = live.job.tasks[task];
         let (lane, demand) = &mut self.lanes[usize::from(kind.0)];
         demand.remove(cores);
-        lane.remove(handle, &mut self.jobs);
+        lane.remove_task(handle, &mut self.jobs);
         if let Some(waiting) = &mut self.waiting {
             waiting.remove(handle, kind);
         }
@@ -604,7 +604,7 @@ impl Auctioneer {
 }
 
 impl Actor<Message, Record> for Auctioneer {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         if self.policy.has_failed() {
             // The run is about to end; only outcomes of auctions may be reported until then.
             return batch.clear();

@@ -6,7 +6,7 @@ use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Program, Site};
 use crate::roles;
 use crate::settings::Walk;
-use crate::systems::distribute::submit;
+use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::{in_turn, in_turn_under};
 use crate::systems::{
     ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
@@ -21,7 +21,7 @@ pub const ROW: SystemRow = SystemRow {
     service: Some("auctioneer"),
     sources: &["market", "table", "workflow", "layered"],
     also: &["swf", "batsim", "sacct", "slurm-events", "lublin"],
-    schedulers: roles::schedulers,
+    schedulers: roles::scheduler_names,
     own: Own::NOTHING,
     traits: Traits::NONE,
     cores_max: u64::MAX,
@@ -31,23 +31,23 @@ pub const ROW: SystemRow = SystemRow {
 };
 
 impl System for Market {
-    fn row(&self) -> &'static SystemRow {
+    fn system_row(&self) -> &'static SystemRow {
         &ROW
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, linked: bool) {
         self.settings(w, linked);
     }
 
-    fn policy(&self) -> Policy<'_> {
-        let about = match bid::find(&self.policy) {
+    fn main_policy(&self) -> Policy<'_> {
+        let about = match bid::find_bid_policy(&self.policy) {
             Some(row) => row.about,
             None => "the bids of an external program, which [market.bidder] describes",
         };
         Policy { what: "Bid policy", name: &self.policy, about }
     }
 
-    fn tick(&self) -> Span {
+    fn time_unit(&self) -> Span {
         self.tick
     }
 
@@ -75,7 +75,7 @@ impl System for Market {
         Some((HubProgram::Bidder, &self.bidder.as_ref()?.program))
     }
 
-    fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
+    fn build_hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
         let policy = match self.policy.as_str() {
             EXTERNAL => *decider.and_then(|decider| decider.downcast().ok()).ok_or(ActorError::NoDecider)?,
             _ => self.bids(grid.seed)?,
@@ -104,7 +104,7 @@ impl System for Market {
     }
 
     fn recorded_bids(&self) -> Option<BidUnit> {
-        let unit = || bid::find(self.policy().name).map_or(BidUnit::Number, |row| row.unit);
+        let unit = || bid::find_bid_policy(self.main_policy().name).map_or(BidUnit::Number, |row| row.unit);
         self.records_bids().then(unit)
     }
 
@@ -112,20 +112,20 @@ impl System for Market {
         self.offers_every = Span::ZERO;
     }
 
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let Some(every) = self.offers_every() else { return in_turn(site, senders, fails) };
         let [auctioneer] = senders.services[..] else { return Err(ActorError::NoService(ROW.key)) };
         in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, auctioneer, every)))
     }
 
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
         distribution: &mut Distribution,
     ) -> Result<(), DistributeError> {
         let weighing = self.bids(grid.seed).is_ok_and(|policy| policy.weighs_successors());
-        submit(workload, grid, self.tick, distribution, |job| {
+        distribute_submissions(workload, grid, self.tick, distribution, |job| {
             if self.must_place() {
                 grid.check_placeable(job)?;
             }
@@ -136,13 +136,13 @@ impl System for Market {
 
 impl Market {
     fn bids(&self, seed: u64) -> Result<Box<dyn BidPolicy>, ActorError> {
-        let row = bid::find(&self.policy).ok_or_else(|| ActorError::unknown("bid policy", &self.policy))?;
+        let row = bid::find_bid_policy(&self.policy).ok_or_else(|| ActorError::unknown("bid policy", &self.policy))?;
         Ok((row.build)(self, seed))
     }
 
     /// Checks that the work behind each task is a finite sum.
     fn check_measurable(&self, job: &Job) -> Result<(), PlacementError> {
-        let figures = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), self, None, true);
+        let figures = Figures::of_job(job, &Graph::new(job.tasks.len(), &job.edges), self, None, true);
         figures.map(drop).map_err(|error| PlacementError::Immeasurable(error.to_string()))
     }
 }

@@ -29,7 +29,7 @@ pub struct Immeasurable {
 
 impl Figures {
     /// Figures of a job; `lone` has the transfer times over links, if there are any.
-    pub fn of(
+    pub fn of_job(
         job: &Job,
         graph: &Graph,
         market: &Market,
@@ -49,15 +49,16 @@ impl Figures {
 }
 
 /// A duration in ticks; exact for whole ticks.
-pub fn ticks(span: Span, tick: Span) -> f64 {
+pub fn span_ticks(span: Span, tick: Span) -> f64 {
     span.micros() as f64 / tick.micros() as f64
 }
 
 fn successor_work(job: &Job, graph: &Graph, market: &Market) -> Result<Vec<f64>, Immeasurable> {
-    let own: Vec<f64> = job.tasks.iter().map(|task| ticks(task.runtime, market.tick) * f64::from(task.cores)).collect();
+    let own: Vec<f64> =
+        job.tasks.iter().map(|task| span_ticks(task.runtime, market.tick) * f64::from(task.cores)).collect();
     let sums = match market.succ_sum {
         SuccSum::PerPath => per_path(&own, graph),
-        SuccSum::Unique => unique(&own, graph),
+        SuccSum::Unique => reachable_sums(&own, graph),
     };
     match sums.iter().rposition(|sum| !sum.is_finite()) {
         Some(task) => Err(Immeasurable { task }),
@@ -73,7 +74,7 @@ fn per_path(own: &[f64], graph: &Graph) -> Vec<f64> {
     sums
 }
 
-fn unique(own: &[f64], graph: &Graph) -> Vec<f64> {
+fn reachable_sums(own: &[f64], graph: &Graph) -> Vec<f64> {
     let mut seen = vec![usize::MAX; own.len()];
     let mut stack = Vec::new();
     let mut sum_from = |start: usize| {

@@ -45,28 +45,28 @@ impl Manager for Offering {
         self.manager.make_way(now, site, orders);
     }
 
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
         if let Message::Run(Run { cores, .. }) = message {
             self.received += 1;
             self.waiting += cores;
         }
         let before = orders.len();
-        self.manager.hear(now, from, message, site, orders);
+        self.manager.receive_message(now, from, message, site, orders);
         self.count_starts(&orders[before..]);
     }
 
-    fn ended(&mut self, now: Time, task: &Running) {
+    fn task_ended(&mut self, now: Time, task: &Running) {
         self.has_news = true;
-        self.manager.ended(now, task);
+        self.manager.task_ended(now, task);
     }
 
-    fn finish(&mut self, now: Time, orders: &mut Vec<Order>) {
-        self.manager.finish(now, orders);
+    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<Order>) {
+        self.manager.finish_tasks(now, orders);
     }
 
-    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+    fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
         self.has_news = true;
-        self.manager.lost(now, task, saved);
+        self.manager.task_lost(now, task, saved);
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
@@ -77,9 +77,9 @@ impl Manager for Offering {
         self.manager.has_waiting()
     }
 
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         let before = orders.len();
-        self.manager.decide(now, site, orders);
+        self.manager.decide_orders(now, site, orders);
         let started = self.count_starts(&orders[before..]);
         if !self.has_news {
             return;
@@ -99,15 +99,15 @@ impl Manager for Offering {
         self.manager.decides_from()
     }
 
-    fn wake(&self) -> Option<Time> {
-        self.manager.wake().into_iter().chain(self.next).min()
+    fn next_wake(&self) -> Option<Time> {
+        self.manager.next_wake().into_iter().chain(self.next).min()
     }
 
     fn has_more(&self, now: Time) -> bool {
         self.manager.has_more(now)
     }
 
-    fn floor(&self, at: Time) -> Time {
-        self.manager.floor(at).min(at.round_up(self.every))
+    fn send_floor(&self, at: Time) -> Time {
+        self.manager.send_floor(at).min(at.round_up(self.every))
     }
 }

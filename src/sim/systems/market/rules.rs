@@ -82,7 +82,7 @@ impl Market {
 
     /// The settings of `[market]`. With links, the delays without links are no settings.
     pub(super) fn settings(&mut self, w: &mut dyn Walk, linked: bool) {
-        let policy = Registered { what: "a bid policy", words: Word::named(&super::bid::policies()) };
+        let policy = Registered { what: "a bid policy", words: Word::from_named(&super::bid::policy_names()) };
         w.set(key("policy", "the policy that determines the task with the best bid"), &mut self.policy, policy);
         w.set(key("tick", "the unit of run times and ages"), &mut self.tick, POSITIVE_SPAN);
         let ccr = key("ccr", "communication to computation ratio").only_if(!linked, OVER_LINKS);
@@ -121,7 +121,7 @@ impl Market {
             key("bidder", "").means("an external program that bids, if the policy is `external`").expects(BIDDER);
         w.maybe(bidder, Layout::Section("market.bidder"), &mut self.bidder, Foreign::default, Foreign::settings);
 
-        if w.fields().is_some() && linked {
+        if w.written_fields().is_some() && linked {
             self.ccr_millionths = 0;
         }
         keep_if_external(&self.policy, &mut self.bidder, "bidder", BIDDER, w);

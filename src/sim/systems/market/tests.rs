@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use markets::*;
 
 use super::bid::{self, Bidder, Instant, Winner};
-use super::figures::ticks;
+use super::figures::span_ticks;
 use super::queue::plain;
 use super::{Auctioneer, Cluster, Figures};
 use crate::grid::{Curve, Graph, Job, JobId, Kind, NodeSet, Task, TaskId, Worth};
@@ -38,7 +38,7 @@ fn job_a() -> Job {
 }
 
 fn figures(job: &Job, market: &Market) -> Figures {
-    Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, None, true).unwrap()
+    Figures::of_job(job, &Graph::new(job.tasks.len(), &job.edges), market, None, true).unwrap()
 }
 
 fn bid_of(market: &Market, task: usize, now: u64, longest_path: u64) -> f64 {
@@ -53,7 +53,7 @@ fn bid_of(market: &Market, task: usize, now: u64, longest_path: u64) -> f64 {
     };
     let longest_path = Span::from_minutes(longest_path);
     let at = Instant { now: minutes(now), number: 1, tick: MINUTE, longest_path };
-    (bid::find(&market.policy).unwrap().build)(market, 0).bid(&bidder, &at)
+    (bid::find_bid_policy(&market.policy).unwrap().build)(market, 0).compute_bid(&bidder, &at)
 }
 
 #[test]
@@ -308,7 +308,7 @@ impl Plain<'_> {
         let jobs = jobs.jobs(&Default::default(), market.tick, &mut Default::default()).unwrap();
         let known = |job: Job| {
             let graph = Graph::new(job.tasks.len(), &job.edges);
-            let figures = Figures::of(&job, &graph, market, None, true).unwrap();
+            let figures = Figures::of_job(&job, &graph, market, None, true).unwrap();
             (job, graph, figures)
         };
         let jobs: Vec<_> = jobs.into_iter().map(known).collect();
@@ -354,7 +354,7 @@ impl Plain<'_> {
 
     fn auction(&mut self, now: u64, number: u64, instants: &mut BTreeSet<u64>) {
         let market = &self.topology.settings::<Market>().unwrap();
-        let policy = (bid::find(&market.policy).unwrap().build)(market, self.topology.seed);
+        let policy = (bid::find_bid_policy(&market.policy).unwrap().build)(market, self.topology.seed);
         let queue = self.queue(now);
         let paths = queue.iter().map(|&(job, _)| self.jobs[job].2.critical_path);
         let Some(longest_path) = paths.max() else { return };
@@ -368,8 +368,8 @@ impl Plain<'_> {
                 rank: figures.ranks[task],
                 successor_work: figures.successor_work[task],
             };
-            let bid = policy.bid(&bidder, &at);
-            if policy.winner() == Winner::Largest { -bid } else { bid }
+            let bid = policy.compute_bid(&bidder, &at);
+            if policy.winner_rule() == Winner::Largest { -bid } else { bid }
         };
         let mut bidders: Vec<(f64, Time, (usize, usize))> =
             queue.iter().map(|place| (bid(place), self.jobs[place.0].0.arrive, *place)).collect();
@@ -420,7 +420,7 @@ impl Plain<'_> {
         let age = minutes(now) - about.arrive;
         let final_ = worth.curve.final_();
         let projected = (figures.ranks[task] + age).micros() as f64 / figures.critical_path.micros() as f64;
-        ticks(age, MINUTE) >= final_ * ticks(figures.critical_path, MINUTE)
+        span_ticks(age, MINUTE) >= final_ * span_ticks(figures.critical_path, MINUTE)
             || (self.topology.settings::<Market>().unwrap().removal == Removal::Projected && projected >= final_)
     }
 
@@ -500,7 +500,7 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
-        let topology = grid(market, &sites, users, Source::Table(table::Table::of(jobs)));
+        let topology = grid(market, &sites, users, Source::Table(table::Table::of_jobs(jobs)));
         let log = play(&topology);
         assert_no_core_is_sold_twice(&log);
         prop_assert_eq!(story(&log), Plain::play(&topology));
@@ -516,7 +516,7 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
-        let topology = grid(market, &sites, 2, Source::Table(table::Table::of(jobs)));
+        let topology = grid(market, &sites, 2, Source::Table(table::Table::of_jobs(jobs)));
         let log = play_fast(&topology);
         assert_no_core_is_sold_twice(&log);
         prop_assert_eq!(story(&log), Plain::play(&topology));
@@ -530,7 +530,7 @@ proptest! {
         jobs in prop::collection::vec(listed_jobs(), 1..10),
         latencies in prop::collection::vec(prop::sample::select(vec![0u64, 5, 60_000, 90_000]), 6),
     ) {
-        let jobs = Source::Table(table::Table::of(jobs));
+        let jobs = Source::Table(table::Table::of_jobs(jobs));
         let mut topology = grid(market, &[(4, 0), (6, 0), (5, 1)], 3, jobs);
         let mut latencies = latencies.into_iter().map(Span::from_millis);
         topology.sites.iter_mut().for_each(|site| site.latency = latencies.next().unwrap());
@@ -538,7 +538,7 @@ proptest! {
 
         let log = play(&topology);
         assert_no_core_is_sold_twice(&log);
-        let roster = Roster::of(&topology);
+        let roster = Roster::of_topology(&topology);
         let mut assigned = BTreeMap::new();
         for entry in &log {
             match &entry.record {
@@ -550,7 +550,7 @@ proptest! {
             }
         }
 
-        let mut place = Place::new(build(&topology, &roster.all()).unwrap(), roster.latencies.clone());
+        let mut place = Place::new(build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
         prop_assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
         prop_assert_eq!(place.take_log(), log);
     }
@@ -558,14 +558,14 @@ proptest! {
 
 /// Plays the run with lanes that ask all tasks at every instant.
 fn play_asking_everybody(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let mut actors = build(topology, &roster.all()).unwrap();
+    let roster = Roster::of_topology(topology);
+    let mut actors = build_actors(topology, &roster.all()).unwrap();
     let clusters = topology.sites.iter().enumerate().map(|(index, site)| Cluster {
         site: ActorId(index as u32 + 1),
         kind: site.kind,
         cores: site.cores,
     });
-    let policy = (bid::find(&topology.settings::<Market>().unwrap().policy).unwrap().build)(
+    let policy = (bid::find_bid_policy(&topology.settings::<Market>().unwrap().policy).unwrap().build)(
         topology.settings::<Market>().unwrap(),
         topology.seed,
     );
@@ -621,7 +621,7 @@ proptest! {
     /// However deep the queue: leaving most of it unasked changes nothing.
     #[test]
     fn no_task_that_is_not_asked_would_have_won(market in markets(), jobs in crowds(), cores in 6u32..20) {
-        let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table::of(jobs)));
+        let topology = grid(market, &[(6, 0), (cores, 0), (cores, 1)], 1, Source::Table(table::Table::of_jobs(jobs)));
         prop_assert_eq!(play_fast(&topology), play_asking_everybody(&topology));
     }
 }
@@ -651,7 +651,7 @@ struct Stranger {
 }
 
 impl Actor<Message, Record> for Stranger {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => {
@@ -696,11 +696,11 @@ fn strangers_are_answered_and_change_nothing() {
         (104, Message::Ended(Ended { task: TaskId { job: JobId(99), index: 0 }, started: minutes(100) })),
     ];
 
-    let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table::of(vec![])));
-    let roster = Roster::of(&topology);
-    let mut actors = build(&topology, &roster.all()).unwrap();
+    let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table::of_jobs(vec![])));
+    let roster = Roster::of_topology(&topology);
+    let mut actors = build_actors(&topology, &roster.all()).unwrap();
     actors[3].1 = Box::new(Stranger { says });
-    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+    let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
 
     let heard = log.iter().filter(|entry| entry.actor == ActorId(3)).map(|entry| match entry.record {
         Record::Removed { job } => (in_minutes(entry.stamp.time), job.0, "refused"),
@@ -766,7 +766,8 @@ fn admission_keeps_to_its_bound() {
 /// The time at which a result is worth three quarters of its value, found by bisection over microseconds.
 fn due(job: &Job, topology: &Topology) -> Time {
     let market = topology.settings::<Market>().unwrap();
-    let path = Figures::of(job, &Graph::new(job.tasks.len(), &job.edges), market, None, false).unwrap().critical_path;
+    let path =
+        Figures::of_job(job, &Graph::new(job.tasks.len(), &job.edges), market, None, false).unwrap().critical_path;
     let worth = job.worth.as_ref().unwrap();
     let good = |age: u64| worth.curve.factor(age as f64 / path.micros() as f64) >= 0.75;
     let mut low = 0;
@@ -816,7 +817,8 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
             }],
         })
     };
-    let diagnostic = |topology: &Topology, id| build(topology, &[ActorId(id)]).err().map(|error| error.to_string());
+    let diagnostic =
+        |topology: &Topology, id| build_actors(topology, &[ActorId(id)]).err().map(|error| error.to_string());
 
     let wide = grid(plain_market("pvd"), &[(4, 0), (2, 1)], 1, table(vec![task(1, 4, 0), task(1, 3, 1)]));
     let expected = "workload.0: job 0: task 1 needs 3 cores of kind two at one site, but the largest such site has 2; \
@@ -849,7 +851,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         needs: None,
         volumes: Default::default(),
     };
-    let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of(vec![exploding.clone()])));
+    let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of_jobs(vec![exploding.clone()])));
     let told = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");
     assert_eq!(diagnostic(&exploding(plain_market("fifo")), 0), None);
@@ -859,7 +861,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
 #[test]
 fn a_plan_numbers_everybody() {
     let topology = grid(plain_market("fifo"), &[(4, 0), (4, 1)], 1, small_workload(1.0));
-    let roster = Roster::of(&topology);
+    let roster = Roster::of_topology(&topology);
     assert_eq!(roster.names, ["auctioneer", "site0", "site1", "user0"]);
     assert_eq!((roster.at_hub(), roster.all().len()), (vec![ActorId(0)], 4));
     let parties = roster.parties();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::customer::Customer;
-use super::desk::{Desk, DeskTerms, PlanningMode, longest};
+use super::desk::{Desk, DeskTerms, PlanningMode, longest_walltime};
 use super::forecast::History;
 use super::manager::NegotiatingManager;
 use super::rules::{Provisioning, walk_site};
@@ -13,7 +13,7 @@ use super::world::{Provider, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, Kind, PlanMode, Site, Task, User};
 use crate::roles::{self, Planner};
-use crate::settings::{Walk, counted};
+use crate::settings::{Walk, format_counted};
 use crate::systems::{
     ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, NegotiatedJob, Own,
     PlacementError, Policy, Senders, Service, StrategyTraits, Submissions, System, SystemRow, Traits,
@@ -39,7 +39,7 @@ pub const ROW: SystemRow = SystemRow {
         "workflow",
     ],
     also: &[],
-    schedulers: planner::names,
+    schedulers: planner::planner_names,
     own: Own { site: walk_site, user: walk_user },
     traits: Traits {
         has_speeds: true,
@@ -58,20 +58,20 @@ pub const ROW: SystemRow = SystemRow {
 };
 
 impl System for Provisioning {
-    fn row(&self) -> &'static SystemRow {
+    fn system_row(&self) -> &'static SystemRow {
         &ROW
     }
 
     fn strategy_of(&self, user: &User) -> Option<StrategyTraits> {
-        let StrategyRow { bargains, pads, has_legs, .. } = *strategy::find(&user.approach.strategy)?;
+        let StrategyRow { bargains, pads, has_legs, .. } = *strategy::find_strategy(&user.approach.strategy)?;
         Some(StrategyTraits { bargains, pads, has_legs })
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, linked: bool) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, linked: bool) {
         self.settings(w, linked);
     }
 
-    fn policy(&self) -> Policy<'_> {
+    fn main_policy(&self) -> Policy<'_> {
         Policy {
             what: "Decided by",
             name: "users",
@@ -84,9 +84,9 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let unknown = || ActorError::unknown("planner", &site.scheduler);
-        let planner = planner::build(&site.scheduler).ok_or_else(unknown)?;
+        let planner = planner::build_planner(&site.scheduler).ok_or_else(unknown)?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
         let front = NegotiatingManager::new(desk).serving(&senders.services);
         let (front, outages) = match fails {
@@ -97,17 +97,17 @@ impl System for Provisioning {
         Ok(Box::new(actor.with_report_period(site.report_every).with_outages(outages)))
     }
 
-    fn user(&self, user: &User, grid: &Grid<'_>, submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
+    fn build_user(&self, user: &User, grid: &Grid<'_>, submissions: &mut Submissions) -> Option<Box<dyn Planner>> {
         if submissions.negotiated.is_empty() {
             return None;
         }
         let (id, _) = *grid.users.iter().find(|(_, other)| other.name == user.name)?;
         let approach = user.approach.clone();
-        let entry = strategy::find(&approach.strategy)?;
+        let entry = strategy::find_strategy(&approach.strategy)?;
         let negotiated = std::mem::take(&mut submissions.negotiated);
         let customer = Customer::new(
             (id, grid.seed),
-            World::of(grid, self).seen_by(user),
+            World::from_grid(grid, self).seen_by(user),
             self.clone(),
             approach,
             entry,
@@ -116,7 +116,7 @@ impl System for Provisioning {
         Some(Box::new(customer))
     }
 
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
@@ -126,11 +126,12 @@ impl System for Provisioning {
         let Distribution { next, data, submissions, misfits } = distribution;
         let site = if let Source::Rigid(rigids) = &workload.source { rigids.site } else { None };
         let site = site.map(|site| grid.site_ids[site]);
-        let providers: Vec<Provider> = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
+        let providers: Vec<Provider> =
+            grid.sites.iter().map(|(id, site)| Provider::from_site(*id, site, grid)).collect();
         let mut give = |Handed { job, user, after, .. }: Handed| {
             let (_, owner) = grid.users[turns[user]];
             grid.check_tellable(&job)?;
-            let checked = check(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
+            let checked = check_job(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DistributeError::Job { job: job.id, error })?;
             let allowed = |provider: &&Provider| site.is_none_or(|site| site == provider.site);
             let fits = |task: &Task| providers.iter().filter(allowed).any(|provider| provider.fits(task));
@@ -143,7 +144,7 @@ impl System for Provisioning {
         if let Source::Rigid(rigids) = &workload.source {
             return rigids.hand_out(next, turns.len(), give);
         }
-        let jobs = workload.source.jobs(&grid.platform(), self.tick(), next)?;
+        let jobs = workload.source.jobs(&grid.platform(), self.time_unit(), next)?;
         let mut jobs = jobs.into_iter().zip(0u32..);
         jobs.try_for_each(|(job, place)| give(Handed { place, job, user: place as usize % turns.len(), after: None }))
     }
@@ -172,7 +173,7 @@ impl Provisioning {
 }
 
 /// Checks that a strategy can serve a job.
-fn check(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), PlacementError> {
+fn check_job(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> Result<(), PlacementError> {
     let tasks = job.tasks.len();
     match user.approach.row() {
         Some(entry) if entry.has_legs => check_legs(job, user, rules, grid),
@@ -195,8 +196,8 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     let tasks = job.tasks.len();
     let count = legs.len();
     if tasks != count {
-        let tasks = counted(tasks as u64, "task");
-        let legs = counted(count as u64, "leg");
+        let tasks = format_counted(tasks as u64, "task");
+        let legs = format_counted(count as u64, "leg");
         return wrong(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
     }
     if !job.edges.is_empty() {
@@ -222,11 +223,11 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let name = &site.name;
             return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
         }
-        let provider = Provider::of(id, site, grid);
+        let provider = Provider::from_site(id, site, grid);
         if !provider.fits(task) {
             let asks = provider.time(task.walltime);
             let name = &site.name;
-            let most = longest(site.terms.longest);
+            let most = longest_walltime(site.terms.longest);
             return wrong(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"
             ));

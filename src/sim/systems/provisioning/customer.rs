@@ -122,7 +122,7 @@ impl Customer {
         let strategy = (self.row.build)(&self.approach);
         self.live
             .insert(id, CustomerJob { run: Run::new(job), pinned, strategy, ends: BTreeMap::new(), is_doomed: false });
-        self.with(now, id, out, |strategy, deal| strategy.begin(deal));
+        self.with(now, id, out, |strategy, deal| strategy.begin_job(deal));
     }
 
     /// Schedules the jobs that follow a job that is over.
@@ -166,7 +166,7 @@ impl Customer {
             alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
         }
         for live in self.live.values_mut() {
-            live.strategy.crash();
+            live.strategy.crash_process();
             live.ends.clear();
         }
         let lasts = self.approach.crash.map_or(Span::ZERO, |crash| crash.lasts);
@@ -177,10 +177,10 @@ impl Customer {
         self.is_down = false;
         let jobs: Vec<JobId> = self.live.keys().copied().collect();
         for job in jobs {
-            self.with(now, job, out, |strategy, deal| strategy.recover(deal));
+            self.with(now, job, out, |strategy, deal| strategy.recover_process(deal));
         }
         for (from, message) in std::mem::take(&mut self.spool) {
-            self.hear(now, from, message, out);
+            self.receive_message(now, from, message, out);
         }
         // Jobs and data that arrived during the outage.
         let late = self.books.alarms.entry(now).or_default();
@@ -209,11 +209,11 @@ impl Customer {
         let rests: Vec<_> =
             live.ends.iter().filter(|(its, end)| is_in_time((its.0, **end))).map(|(its, _)| *its).collect();
         self.with(now, job, out, |strategy, deal| {
-            let mut unused: Vec<_> = deal.run.unused().into_iter().chain(strategy.spare()).collect();
+            let mut unused: Vec<_> = deal.run.unused().into_iter().chain(strategy.spare_booking()).collect();
             let rests = rests.into_iter().filter(|its| !unused.contains(its)).collect::<Vec<_>>();
             unused.extend(rests);
             unused.into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
-            strategy.abandon(deal);
+            strategy.abandon_job(deal);
             deal.give_up();
         });
     }
@@ -251,7 +251,7 @@ impl Customer {
         }
         if self.live.get(&task.job).is_some_and(|live| live.run.is_over()) {
             self.with(now, task.job, out, |strategy, deal| {
-                strategy.spare().into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
+                strategy.spare_booking().into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
             });
             out.log(Record::Completed { job: task.job, value: None });
             self.live.remove(&task.job);
@@ -300,18 +300,18 @@ impl Customer {
             }
             Message::Revoked(Revoked { job, booking }) => {
                 self.live.entry(job).and_modify(|live| _ = live.ends.remove(&(provider, booking)));
-                self.with(now, job, out, |strategy, deal| strategy.revoked(booking, deal));
+                self.with(now, job, out, |strategy, deal| strategy.booking_revoked(booking, deal));
             }
             Message::Postponed(Postponed { job, receipt }) => {
                 self.note_bookings(job, provider, [(receipt.booking, receipt.part)].into_iter());
-                self.with(now, job, out, |strategy, deal| strategy.postponed(receipt, deal));
+                self.with(now, job, out, |strategy, deal| strategy.booking_postponed(receipt, deal));
             }
             Message::Begun(Begun { task }) => {
                 let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
                 if !live.run.begun(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
-                self.with(now, task.job, out, |strategy, deal| strategy.begun(task.index, deal));
+                self.with(now, task.job, out, |strategy, deal| strategy.task_begun(task.index, deal));
             }
             Message::Ended(Ended { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
@@ -335,7 +335,7 @@ impl Customer {
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
                 self.with(now, job, out, |strategy, deal| {
-                    strategy.informed(informed.number, provider, informed.reply, deal);
+                    strategy.receive_reply(informed.number, provider, informed.reply, deal);
                 });
             }
             Message::Claimed(claimed) => {
@@ -349,21 +349,23 @@ impl Customer {
                 let receipts = claimed.result.iter().flatten();
                 self.note_bookings(job, provider, receipts.map(|receipt| (receipt.booking, receipt.part)));
                 self.with(now, job, out, |strategy, deal| {
-                    strategy.claimed(claimed.number, provider, claimed.result, deal);
+                    strategy.receive_claim_result(claimed.number, provider, claimed.result, deal);
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let pending = self.books.paid(now, PendingKey::Pledge(provider, hold, HoldStep::of(&answer)));
+                let pending = self.books.paid(now, PendingKey::Pledge(provider, hold, HoldStep::of_answer(&answer)));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 if let PledgeAnswer::Committed { booking, part } = answer {
                     self.note_bookings(job, provider, [(booking, part)].into_iter());
                 }
-                self.with(now, job, out, |strategy, deal| strategy.pledged(hold, answer, deal));
+                self.with(now, job, out, |strategy, deal| strategy.receive_pledge_answer(hold, answer, deal));
             }
             Message::Returned(Returned { booking, result }) => {
                 let pending = self.books.paid(now, PendingKey::Return(provider, booking));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| strategy.returned(booking, provider, result, deal));
+                self.with(now, job, out, |strategy, deal| {
+                    strategy.receive_return_result(booking, provider, result, deal)
+                });
             }
             Message::Recalled(recalled) => {
                 let pending = self.books.paid(now, PendingKey::Recall(provider, recalled.task));
@@ -393,7 +395,7 @@ impl Customer {
             }
             out.log(Record::Withdrawn { task });
         }
-        self.with(now, task.job, out, |strategy, deal| strategy.recalled(task.index, in_time, deal));
+        self.with(now, task.job, out, |strategy, deal| strategy.task_recalled(task.index, in_time, deal));
         self.bury(now, task.job, out);
         Ok(())
     }
@@ -432,7 +434,7 @@ impl Customer {
 }
 
 impl Planner for Customer {
-    fn wake(&mut self, now: Time, out: &mut Out) {
+    fn handle_timer(&mut self, now: Time, out: &mut Out) {
         if self.has_accused {
             return;
         }
@@ -455,14 +457,14 @@ impl Planner for Customer {
                     Alarm::Follows(over) => self.follows(now, over, out),
                     Alarm::Arrived(task) => self.arrived(now, task, out),
                     Alarm::Strategy(job, token) => {
-                        self.with(now, job, out, |strategy, deal| strategy.wake(token, deal));
+                        self.with(now, job, out, |strategy, deal| strategy.timer_due(token, deal));
                     }
                 }
             }
         }
     }
 
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) {
         if self.has_accused {
             return;
         }
@@ -493,7 +495,7 @@ impl Planner for Customer {
         }
     }
 
-    fn decide(&mut self, now: Time, out: &mut Out) {
+    fn decide_submissions(&mut self, now: Time, out: &mut Out) {
         let ready = std::mem::take(&mut self.ready);
         if self.has_accused {
             return;
@@ -501,7 +503,7 @@ impl Planner for Customer {
         for (job, task) in self.in_turn(ready) {
             self.with(now, job, out, |strategy, deal| {
                 if deal.run.assignment(task).is_none() {
-                    strategy.ready(task, deal);
+                    strategy.task_ready(task, deal);
                 }
             });
         }

@@ -135,7 +135,7 @@ impl Deal<'_> {
 
     /// The earliest time at which a task can run in a part that is asked for now: the answer arrives, then the part is
     /// claimed. An idle site changes at no time but now, so it names no later start by itself.
-    pub fn soonest_asked(&self) -> Time {
+    pub fn soonest_requested(&self) -> Time {
         let round = self.round();
         self.now + round + round + round
     }
@@ -231,7 +231,7 @@ impl Deal<'_> {
     /// Sends a provider the next step of a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // No answer follows a release.
-        if let Some(step) = HoldStep::wanted(&pledge) {
+        if let Some(step) = HoldStep::of_pledge(&pledge) {
             self.owes(PendingKey::Pledge(provider, hold, step), provider, RequestKind::Deed);
         }
         self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::application::{
-    Application, ApplicationPlan, Cost, GreedyPlan, Limits, PriceWish, choose, dominates, plan_at_prices,
+    Application, ApplicationPlan, Cost, GreedyPlan, Limits, PriceWish, choose_best, dominates, plan_at_prices,
 };
-use super::desk::{Desk, WantedStarts, longest};
+use super::desk::{Desk, WantedStarts, longest_walltime};
 use super::forecast::History;
 use super::planner;
 use super::rules::{PlanSearch, Provisioning};
@@ -28,13 +28,13 @@ pub(super) const ALL: &[Maker] = &[
         name: "moga",
         about: "slots chosen by a genetic algorithm, for cost and makespan",
         bargains: true,
-        make: moga,
+        make: plan_moga,
     },
     Maker {
         name: "greedy",
         about: "starts bought one by one, at the price of the delay to the queue",
         bargains: true,
-        make: greedy,
+        make: plan_greedy,
     },
 ];
 
@@ -50,8 +50,8 @@ struct PlanningMoment<'a> {
     sites: Vec<SiteTrial>,
 }
 
-fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let mut moment = PlanningMoment::of(order)?;
+fn plan_moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
+    let mut moment = PlanningMoment::of_order(order)?;
     let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
     let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
     let settings = moment.rules.search(order.grid.seed, order.alpha);
@@ -67,7 +67,7 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
     let choice = |plan: &ApplicationPlan| Choice {
         cost: plan.cost.allocation.seconds(),
-        makespan: seconds(plan.cost.makespan),
+        makespan: to_seconds(plan.cost.makespan),
         bookings: plan.bookings.len(),
         dominated: false,
     };
@@ -78,8 +78,8 @@ fn moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
     Ok(moment.told((front.evaluated, left_out, is_weighted), plans, at, placed))
 }
 
-fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let moment = PlanningMoment::of(order)?;
+fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
+    let moment = PlanningMoment::of_order(order)?;
     let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([order.alpha]).collect();
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
@@ -101,7 +101,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     // With this alpha there may be no plan within the limits, but with others.
     let by_weights = || {
         let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
-        choose(order.alpha, &options)
+        choose_best(order.alpha, &options)
     };
     let Some(wanted) = kept.iter().position(|alpha| *alpha == order.alpha).or_else(by_weights) else {
         let costs = |limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect();
@@ -114,7 +114,7 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
     let choice = |at: usize| {
         let (cost, bookings) = costs[at];
-        let makespan = seconds(cost.makespan);
+        let makespan = to_seconds(cost.makespan);
         let cost = cost.allocation.seconds();
         (costs[at].0, Choice { cost, makespan, bookings, dominated: is_worse(at) })
     };
@@ -127,13 +127,13 @@ fn greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
 }
 
 impl<'a> PlanningMoment<'a> {
-    fn of(order: &'a Order<'a>) -> Result<PlanningMoment<'a>, Unplannable> {
+    fn of_order(order: &'a Order<'a>) -> Result<PlanningMoment<'a>, Unplannable> {
         let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
         let WorkflowFile::Workflow(workflow) = order.work else {
             let text = "a table of costs does not state processors, which the policy has to buy: expected a workflow";
             return Err(Unplannable(text.to_owned()));
         };
-        let world = World::of(order.grid, &rules);
+        let world = World::from_grid(order.grid, &rules);
         let speed = |(_, site): &(_, &Site)| Speed(site.speed_millionths);
         let speeds: Vec<Speed> = order.grid.sites.iter().map(speed).collect();
         let application = Application::new(workflow, &speeds, |from, to| world.link(from, to));
@@ -149,7 +149,7 @@ impl<'a> PlanningMoment<'a> {
         let largest =
             sites().max_by_key(|site| site.cores).ok_or_else(|| Unplannable("there are no sites".to_owned()))?;
         for (task, step) in self.workflow.tasks.iter().enumerate() {
-            let name = called(&step.name, task);
+            let name = task_label(&step.name, task);
             if step.cores > largest.cores {
                 let cores = step.cores;
                 let most = largest.cores;
@@ -160,7 +160,7 @@ impl<'a> PlanningMoment<'a> {
             }
             let takes = |(place, site): (usize, &Site)| {
                 let runtime = self.application.runtime(task, place);
-                step.cores <= site.cores && runtime <= longest(site.terms.longest)
+                step.cores <= site.cores && runtime <= longest_walltime(site.terms.longest)
             };
             if !sites().enumerate().any(takes) {
                 return Err(Unplannable(format!(
@@ -175,7 +175,7 @@ impl<'a> PlanningMoment<'a> {
     /// The sites at that moment, if the only jobs are those of one task from users that queue.
     fn run(&self, world: &World) -> Vec<SiteTrial> {
         let site = |(_, site): &(_, &Site)| {
-            let planner = planner::build(&site.scheduler).or_else(|| planner::build(planner::USUAL));
+            let planner = planner::build_planner(&site.scheduler).or_else(|| planner::build_planner(planner::USUAL));
             let planner = planner.expect("the usual planner is there");
             SiteTrial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
         };
@@ -218,7 +218,7 @@ impl<'a> PlanningMoment<'a> {
         let cost = |cost: Area| units::core_time_text(cost.micros());
         let time = |time: Span| match time.micros() % 1_000_000 {
             0 => time.to_string(),
-            _ => format!("{} s", seconds(time)),
+            _ => format!("{} s", to_seconds(time)),
         };
         let cheapest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.allocation, plan.makespan)).copied();
         let earliest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied();
@@ -288,7 +288,7 @@ impl<'a> PlanningMoment<'a> {
             });
             let Some((site, receipt)) = bought else {
                 let task = self.application.order()[buying.all().len()] as usize;
-                let name = called(&self.workflow.tasks[task].name, task);
+                let name = task_label(&self.workflow.tasks[task].name, task);
                 return Err(Unplannable(format!("no site sells time for {name}")));
             };
             buying.bought(site, receipt);
@@ -319,7 +319,7 @@ impl<'a> PlanningMoment<'a> {
         placed: Vec<(u32, u32, Time, Time)>,
     ) -> Planned {
         let order = self.order;
-        let since = |time: Time| seconds(time.since(order.at));
+        let since = |time: Time| to_seconds(time.since(order.at));
         let placed_task = |(task, site, start, end): &(u32, u32, Time, Time)| PlacedTask {
             task: self.workflow.tasks[*task as usize].name.clone(),
             site: order.grid.sites[*site as usize].1.name.clone(),
@@ -342,19 +342,19 @@ impl<'a> PlanningMoment<'a> {
         };
         let work = (0..self.application.tasks()).map(|task| {
             let shortest = (0..self.application.sites()).map(|site| self.application.runtime(task, site)).min();
-            f64::from(self.application.procs(task)) * seconds(shortest.unwrap_or_default())
+            f64::from(self.application.procs(task)) * to_seconds(shortest.unwrap_or_default())
         });
         Planned::Choices(Choices {
             workflow: self.workflow.name.clone(),
             policy: order.policy,
             alpha: order.alpha,
-            at: seconds(order.at.since(Time::ZERO)),
+            at: to_seconds(order.at.since(Time::ZERO)),
             sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
             evaluated,
             is_weighted,
             work: work.sum(),
             budget: order.budget.map(Area::seconds),
-            deadline: order.deadline.map(seconds),
+            deadline: order.deadline.map(to_seconds),
             left_out: (order.budget.is_some() || order.deadline.is_some()).then_some(left_out),
             plans,
             chosen,
@@ -363,10 +363,10 @@ impl<'a> PlanningMoment<'a> {
     }
 }
 
-fn seconds(span: Span) -> f64 {
+fn to_seconds(span: Span) -> f64 {
     span.micros() as f64 / 1e6
 }
 
-fn called(name: &str, task: usize) -> String {
+fn task_label(name: &str, task: usize) -> String {
     if name.is_empty() { format!("task {task}") } else { format!("task {task} (`{name}`)") }
 }

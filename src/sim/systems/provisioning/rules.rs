@@ -93,7 +93,7 @@ impl Provisioning {
         let generations = key("generations", "generations of moga, after the first");
         w.set(generations, &mut self.generations, 0..=GENERATIONS_MAX);
         w.set(key("search", "the aim of moga's search"), &mut self.search, PlanSearch::ALL);
-        if let Some(fields) = w.fields()
+        if let Some(fields) = w.written_fields()
             && self.lease.micros() / 2 < self.delta.micros()
         {
             let lease = self.lease;
@@ -114,7 +114,7 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     if fits
         && terms.mode == PlanMode::Exact
         && !["", planner::USUAL].contains(&site.scheduler.as_str())
-        && let Some(field) = w.fields().and_then(|fields| fields.get("mode"))
+        && let Some(field) = w.written_fields().and_then(|fields| fields.get("mode"))
     {
         let usual = planner::USUAL;
         let scheduler = &site.scheduler;
@@ -123,15 +123,16 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
         ));
     }
     let price = key("price", "the price of a processor, as a multiple of the price of best effort").only_if(fits, why);
-    let price_form =
-        || Millionths::to(PRICE_MAX).that("a price in thousandths", |price: &u64| price.is_multiple_of(1_000));
+    let price_form = || {
+        Millionths::to(PRICE_MAX).with_condition("a price in thousandths", |price: &u64| price.is_multiple_of(1_000))
+    };
     let is_replaced = w.writes() && !terms.prices.is_empty();
     w.set(price.only_if(fits && !is_replaced, why), &mut terms.price_millionths, price_form());
     let prices =
         key("prices", "").means("prices by time of day, which replace `price`: each until the next one begins");
     let prices = prices.expects(PRICES).each(PRICES).only_if(fits, why);
     w.rows(prices, Layout::Lines, &mut terms.prices, PriceStep::default, |step, w| {
-        let of_day = SPAN.that("a time of day, below 24 h", |from: &Span| *from < DAY);
+        let of_day = SPAN.with_condition("a time of day, below 24 h", |from: &Span| *from < DAY);
         w.set(key("from", "").need("the time of day at which it begins, such as \"8 h\""), &mut step.from, of_day);
         w.set(
             key("price", "").need("a price, as a multiple of that of best effort"),
@@ -146,7 +147,7 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
     let charge = charge.usual("none").only_if(fits, why);
     w.set(charge, &mut terms.charge, Unless(CoreTime, Area::ZERO));
     let cancelled = key("cancelling", "the share of its fee that cancelling a booking costs").only_if(fits, why);
-    let part = || Millionths::to(1).that("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
+    let part = || Millionths::to(1).with_condition("a part in thousandths", |part: &u64| part.is_multiple_of(1_000));
     w.set(cancelled, &mut terms.cancelled_millionths, part());
     let handing_back = "the share of its rent that the rest of a booking costs when its user hands it back";
     let handing_back = key("handing_back", handing_back).usual("bookings last to their ends").only_if(fits, why);
@@ -164,7 +165,7 @@ pub(super) fn walk_site(site: &mut Site, fits: bool, w: &mut dyn Walk) {
 
 /// Checks that prices ascend by time of day, and lets a price that is written replace prices that are defaults.
 fn check_prices(terms: &mut Terms, w: &mut dyn Walk) {
-    let Some(fields) = w.fields() else { return };
+    let Some(fields) = w.written_fields() else { return };
     match (fields.has("price"), fields.get("prices")) {
         (true, None) => terms.prices.clear(),
         (true, Some(field)) => field.complain("expected either `price` or `prices`, not both"),

@@ -161,7 +161,7 @@ pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option
             let site = least_loaded(procs, load)?;
             let submission = way.send(now, task, site);
             if submission.at <= now {
-                submit(&mut sites[site], site, task, application, &mut guests);
+                submit_task(&mut sites[site], site, task, application, &mut guests);
             } else {
                 moving.insert((submission.at, application.place(task)), (task, site));
             }
@@ -170,7 +170,7 @@ pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option
             moving.first_key_value().map(|(key, to)| (*key, *to)).filter(|(key, _)| key.0 <= now)
         {
             moving.pop_first();
-            submit(&mut sites[site], site, task, application, &mut guests);
+            submit_task(&mut sites[site], site, task, application, &mut guests);
         }
         sites.iter_mut().for_each(SiteTrial::settle);
 
@@ -192,7 +192,7 @@ pub fn best_effort(sites: &mut [SiteTrial], application: &Application) -> Option
     }
 }
 
-fn submit(
+fn submit_task(
     trial: &mut SiteTrial,
     site: usize,
     task: usize,
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_site_runs_its_jobs_and_those_of_guests() {
         let terms = DeskTerms::new(4, PlanningMode::Rebuild);
-        let desk = Desk::new(terms, planner::build("conservative-count").unwrap(), Box::new(History::new()));
+        let desk = Desk::new(terms, planner::build_planner("conservative-count").unwrap(), Box::new(History::new()));
         let background = [rigid(0, 3, 20, 10), rigid(1, 2, 5, 5), rigid(2, 9, 5, 5), rigid(3, 4, 5, 9)];
         let mut trial = SiteTrial::new(desk, Arc::new(background));
         trial.advance(second(2));

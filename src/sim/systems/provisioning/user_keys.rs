@@ -29,7 +29,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
         .usual("best-effort")
         .only_if(fits, why);
     w.set(name, &mut approach.strategy, Registered { what: "a strategy", words });
-    let row = strategy::find(&approach.strategy);
+    let row = strategy::find_strategy(&approach.strategy);
     let has = |asks: fn(&strategy::StrategyRow) -> bool| !fits || row.is_some_and(asks);
     let only = |what: &'static str| if fits { what } else { why };
     // Defaults for all users are dropped where a strategy cannot use them.
@@ -60,7 +60,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     let ahead = key("ahead", "the time from the arrival of a job to its wanted start")
         .usual("4 h under var and var-and-reserve; otherwise none");
     let wants = "only reserve, coallocate, var and var-and-reserve have a wanted start for their jobs";
-    let at_most = POSITIVE_SPAN.that("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
+    let at_most = POSITIVE_SPAN.with_condition("at most 30 days ahead", |span: &Span| *span <= AHEAD_MAX);
     w.set(ahead.only_if(fits && has(|row| row.has_ahead), only(wants)), &mut approach.ahead, Maybe(at_most));
     let deadline = key("deadline", "the time from the arrival of a job by which its booking must have ended");
     let keeps = "only moga, greedy, reserve and coallocate keep a deadline";
@@ -72,7 +72,7 @@ pub(super) fn walk_user(user: &mut User, fits: bool, sites: &NameIndex<'_>, w: &
     w.set(budget, &mut approach.budget, Maybe(CoreTime));
     if let (Some(ahead), Some(deadline)) = (approach.ahead, approach.deadline)
         && deadline <= ahead
-        && let Some(field) = w.fields().and_then(|fields| fields.get("deadline"))
+        && let Some(field) = w.written_fields().and_then(|fields| fields.get("deadline"))
     {
         field.complain(format!(
             "expected a deadline after the wanted start, which is {ahead} after the arrival, found {deadline}"
@@ -95,7 +95,7 @@ fn walk_legs(legs: &mut Vec<usize>, (fits, why): (bool, &'static str), sites: &N
         its
     };
     w.set(its, legs, List(OneOf { what: "a site", names: sites }, "a list of sites"));
-    if let Some(field) = w.fields().and_then(|fields| fields.get("legs")) {
+    if let Some(field) = w.written_fields().and_then(|fields| fields.get("legs")) {
         let mut sorted = legs.clone();
         sorted.sort_unstable();
         sorted.dedup();
@@ -116,6 +116,6 @@ fn walk_crash(crash: &mut Option<Crash>, (fits, why): (bool, &'static str), w: &
 impl Approach {
     /// The row of its strategy, if it has one.
     pub(super) fn row(&self) -> Option<&'static strategy::StrategyRow> {
-        strategy::find(&self.strategy)
+        strategy::find_strategy(&self.strategy)
     }
 }

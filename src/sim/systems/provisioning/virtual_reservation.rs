@@ -21,17 +21,17 @@ pub struct Attempt {
 }
 
 /// Time that a job submitted then has to request: until the work begins, and for its duration.
-pub fn requested(work: &Part, submit: Time) -> Span {
+pub fn requested_time(work: &Part, submit: Time) -> Span {
     work.start.since(submit) + work.span
 }
 
 /// The first submission time with the best probability, given the probability that a job with a requested time starts
 /// within a time limit. None, if no time has a chance.
-pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64) -> Option<Attempt> {
+pub fn find_submission(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64) -> Option<Attempt> {
     let mut best: Option<Attempt> = None;
     let mut submit = now;
     while submit < work.start {
-        let requested = requested(work, submit);
+        let requested = requested_time(work, submit);
         let chance = chance(requested, work.start - submit);
         if chance > best.map_or(0.0, |best| best.chance) {
             best = Some(Attempt { submit, requested, chance });
@@ -42,12 +42,12 @@ pub fn search(now: Time, work: &Part, mut chance: impl FnMut(Span, Span) -> f64)
 }
 
 /// Cost of occupying the processors until the work begins.
-pub fn padding(work: &Part, started: Time) -> Area {
+pub fn padding_cost(work: &Part, started: Time) -> Area {
     Area::of(work.procs, work.start.since(started))
 }
 
 /// Cost of a reservation for some work.
-pub fn reserved(work: &Part, tariff: &Tariff, fee: Area) -> Area {
+pub fn reserved_cost(work: &Part, tariff: &Tariff, fee: Area) -> Area {
     tariff.cost(work) + fee
 }
 
@@ -63,7 +63,7 @@ pub enum Opening {
 }
 
 /// The first action, given the cost of a reservation (`None` where it is refused) and the least cost of a job.
-pub fn open(reserved: Option<Area>, queued: Area) -> Opening {
+pub fn choose_opening(reserved: Option<Area>, queued: Area) -> Opening {
     match reserved {
         None => Opening::Job,
         Some(reserved) if reserved <= queued => Opening::Reserve,
@@ -86,13 +86,13 @@ pub enum ReplayOutcome {
 
 /// Result of a piece of work if the job and the reservation each had their own independent results: a reservation at a
 /// fee, or none; a job that started then, or not in time.
-pub fn replay(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> ReplayOutcome {
+pub fn replay_outcome(work: &Part, fee: Option<Area>, started: Option<Time>, cancelling: u32) -> ReplayOutcome {
     let started = started.filter(|started| *started <= work.start);
-    match (open(fee, Area::ZERO), fee, started) {
+    match (choose_opening(fee, Area::ZERO), fee, started) {
         (Opening::Job, _, None) => ReplayOutcome::Failed,
-        (Opening::Job, _, Some(started)) => ReplayOutcome::Job(padding(work, started)),
+        (Opening::Job, _, Some(started)) => ReplayOutcome::Job(padding_cost(work, started)),
         (Opening::Both, Some(fee), Some(started)) => {
-            let padding = padding(work, started);
+            let padding = padding_cost(work, started);
             let penalty = fee.part(cancelling);
             if is_job_cheaper(padding, fee, penalty) {
                 ReplayOutcome::Job(padding + penalty)
@@ -122,13 +122,13 @@ mod tests {
     fn a_job_is_submitted_when_it_is_most_likely_to_start_in_time() {
         let mut history = History::new();
         for i in 1..=60 {
-            history.record(1, Span::from_minutes(240), Span::from_secs(200 * i));
-            history.record(1, Span::from_minutes(720), Span::from_secs(400 * i));
+            history.record_start(1, Span::from_minutes(240), Span::from_secs(200 * i));
+            history.record_start(1, Span::from_minutes(720), Span::from_secs(400 * i));
         }
         let work = Part { procs: 1, start: second(14_400), span: Span::from_secs(3_600) };
-        let mut chance = |requested, within| history.chance(1, requested, within);
-        assert!((chance(requested(&work, Time::ZERO), Span::from_secs(14_400)) - 0.485649).abs() < 1e-6);
-        let attempt = search(Time::ZERO, &work, chance).unwrap();
+        let mut chance = |requested, within| history.start_chance(1, requested, within);
+        assert!((chance(requested_time(&work, Time::ZERO), Span::from_secs(14_400)) - 0.485649).abs() < 1e-6);
+        let attempt = find_submission(Time::ZERO, &work, chance).unwrap();
         assert_eq!((attempt.submit, attempt.requested), (second(3_600), Span::from_secs(14_400)));
         assert!((attempt.chance - 0.812143).abs() < 1e-6);
     }
@@ -141,34 +141,36 @@ mod tests {
             let left = Span::from_minutes(240 - minutes);
             let chances = [(Span::ZERO, 0.1), (left, 0.9), (left + Span::from_micros(1), 0.1)];
             let mut recorded = Recorded(chances.into_iter().collect());
-            move |requested, within| recorded.chance(4, requested, within)
+            move |requested, within| recorded.start_chance(4, requested, within)
         };
-        let attempt = search(Time::ZERO, &work(60), best_at(110)).unwrap();
+        let attempt = find_submission(Time::ZERO, &work(60), best_at(110)).unwrap();
         assert_eq!((attempt.submit, attempt.requested), (second(110 * 60), Span::from_minutes(190)));
-        let attempt = search(Time::ZERO, &work(240), best_at(0)).unwrap();
+        let attempt = find_submission(Time::ZERO, &work(240), best_at(0)).unwrap();
         assert_eq!((attempt.submit, attempt.requested), (Time::ZERO, Span::from_minutes(480)));
-        assert_eq!(search(Time::ZERO, &work(60), |_, _| 0.0), None);
-        assert_eq!(search(second(240 * 60), &work(60), |_, _| 1.0), None);
+        assert_eq!(find_submission(Time::ZERO, &work(60), |_, _| 0.0), None);
+        assert_eq!(find_submission(second(240 * 60), &work(60), |_, _| 1.0), None);
     }
 
     #[test]
     fn a_reservation_at_the_price_of_best_effort_is_enough_if_it_has_no_fee() {
         let work = Part { procs: 2, start: second(8), span: Span::from_secs(50) };
-        let opening =
-            |price: u32, fee: u64| open(Some(reserved(&work, &Tariff::flat(Rate(price)), area(fee))), work.area());
+        let opening = |price: u32, fee: u64| {
+            choose_opening(Some(reserved_cost(&work, &Tariff::flat(Rate(price)), area(fee))), work.area())
+        };
         assert_eq!([opening(1_000, 0), opening(1_000, 1)], [Opening::Reserve, Opening::Both]);
         // Queues are cheaper or dearer than this site.
         assert_eq!(
             [opening(1_200, 0), opening(900, 10), opening(900, 11)].map(|opening| opening == Opening::Both),
             [true, false, true]
         );
-        assert_eq!(open(None, work.area()), Opening::Job);
+        assert_eq!(choose_opening(None, work.area()), Opening::Job);
     }
 
     #[test]
     fn a_reservation_is_given_back_where_the_job_is_cheaper() {
         let work = Part { procs: 32, start: second(8), span: Span::from_secs(1) };
-        let outcome = |fee: Option<u64>, started: Option<u64>| replay(&work, fee.map(area), started.map(second), 100);
+        let outcome =
+            |fee: Option<u64>, started: Option<u64>| replay_outcome(&work, fee.map(area), started.map(second), 100);
         assert_eq!(outcome(Some(100), Some(6)), ReplayOutcome::Job(area(74)));
         assert_eq!(outcome(Some(60), Some(6)), ReplayOutcome::Reserved(area(60)));
         assert_eq!(outcome(Some(0), Some(6)), ReplayOutcome::Reserved(area(0)));

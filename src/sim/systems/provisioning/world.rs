@@ -10,7 +10,7 @@ use crate::systems::Grid;
 use crate::time::{Span, Time};
 
 use super::application::{Application, SiteLink};
-use super::desk::longest;
+use super::desk::longest_walltime;
 use super::rules::Provisioning;
 
 pub struct World {
@@ -49,8 +49,8 @@ enum Roads {
 }
 
 impl World {
-    pub fn of(grid: &Grid<'_>, rules: &Provisioning) -> World {
-        let providers = grid.sites.iter().map(|(id, site)| Provider::of(*id, site, grid)).collect();
+    pub fn from_grid(grid: &Grid<'_>, rules: &Provisioning) -> World {
+        let providers = grid.sites.iter().map(|(id, site)| Provider::from_site(*id, site, grid)).collect();
         let network = (grid.network)();
         let roads = match network.shared {
             Some((exchange, numbers)) => Roads::Links { paths: network.paths, exchange, numbers },
@@ -152,7 +152,7 @@ impl World {
 #[cfg(test)]
 impl World {
     /// Providers of so many processors each, all at the same latency.
-    pub fn with(cores: &[u32], latency: Span) -> World {
+    pub fn with_providers(cores: &[u32], latency: Span) -> World {
         let provider = |(number, cores): (usize, &u32)| Provider {
             site: ActorId(number as u32),
             number,
@@ -187,7 +187,7 @@ impl World {
 }
 
 impl Provider {
-    pub fn of(id: ActorId, site: &Site, grid: &Grid<'_>) -> Provider {
+    pub fn from_site(id: ActorId, site: &Site, grid: &Grid<'_>) -> Provider {
         Provider {
             site: id,
             number: grid.site_ids.iter().position(|other| *other == id).expect("a grid's sites are the topology's"),
@@ -211,7 +211,7 @@ impl Provider {
 
     /// True if its run is not too long here.
     pub fn is_short_enough(&self, task: &Task) -> bool {
-        self.time(task.walltime) <= longest(self.longest)
+        self.time(task.walltime) <= longest_walltime(self.longest)
     }
 
     fn is_large_enough(&self, task: &Task) -> bool {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_job_that_fits_no_provider_is_too_large_or_too_long_for_those_that_are_large_enough() {
-        let mut world = World::with(&[4, 8], Span::ZERO);
+        let mut world = World::with_providers(&[4, 8], Span::ZERO);
         let hour = Span::from_minutes(60);
         world.providers[1].longest = Some(hour);
         let why = |cores, walltime, pinned| {
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn what_fits_a_provider_its_desk_takes() {
-        let planner = planner::build("conservative-count").unwrap();
+        let planner = planner::build_planner("conservative-count").unwrap();
         let desk = Desk::new(DeskTerms::new(4, PlanningMode::Rebuild), planner, Box::new(History::new()));
-        let mut provider = World::with(&[4], Span::ZERO).providers.remove(0);
+        let mut provider = World::with_providers(&[4], Span::ZERO).providers.remove(0);
         let job = TaskId { job: crate::grid::JobId(0), index: 0 };
         for speed_millionths in [1, 1_000, 1_000_000] {
             provider.speed_millionths = speed_millionths;

@@ -160,7 +160,7 @@ impl MetaScheduler {
         let nodes_held = nodes.clone();
         let runtime = wish.runtime(shape);
         let staging = reserve.staging;
-        Self::answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
+        Self::send_answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
         if !is_shared {
             out.log(Record::Assigned { task: TaskId { job, index: 0 }, site });
         }

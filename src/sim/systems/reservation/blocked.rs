@@ -52,7 +52,7 @@ impl Blocked {
             let changes = calendar.changes(now, back).into_iter().filter(|at| now < *at && *at < back);
             let times: Vec<Time> = [now].into_iter().chain(changes).chain([back]).collect();
             let mut pieces = Vec::new();
-            gaps(calendar, &times, &nodes, &mut pieces);
+            free_gaps(calendar, &times, &nodes, &mut pieces);
             for (from, to, nodes) in &pieces {
                 calendar.insert(*from, *to, nodes).expect("it is free");
             }
@@ -90,7 +90,7 @@ impl BlockedGroup {
 
 /// Pieces of time between the first and the last of `times` in which these nodes are not booked; the calendar changes
 /// only at these times.
-fn gaps(calendar: &Calendar, times: &[Time], nodes: &NodeSet, pieces: &mut Vec<(Time, Time, NodeSet)>) {
+fn free_gaps(calendar: &Calendar, times: &[Time], nodes: &NodeSet, pieces: &mut Vec<(Time, Time, NodeSet)>) {
     let [from, .., to] = *times else { return };
     let busy = calendar.busy_over(from, to).intersection(nodes);
     let mut free = nodes.clone();
@@ -100,7 +100,7 @@ fn gaps(calendar: &Calendar, times: &[Time], nodes: &NodeSet, pieces: &mut Vec<(
     }
     if times.len() > 2 && !busy.is_empty() {
         let middle = times.len() / 2;
-        gaps(calendar, &times[..=middle], &busy, pieces);
-        gaps(calendar, &times[middle..], &busy, pieces);
+        free_gaps(calendar, &times[..=middle], &busy, pieces);
+        free_gaps(calendar, &times[middle..], &busy, pieces);
     }
 }

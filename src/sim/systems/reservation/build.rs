@@ -39,16 +39,16 @@ pub const ROW: SystemRow = SystemRow {
 };
 
 impl System for Reservation {
-    fn row(&self) -> &'static SystemRow {
+    fn system_row(&self) -> &'static SystemRow {
         &ROW
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, _: bool) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, _: bool) {
         self.settings(w);
     }
 
-    fn policy(&self) -> Policy<'_> {
-        let about = fit::find(&self.policy).map_or(fit::OUTSIDE.about, |fit| fit.about);
+    fn main_policy(&self) -> Policy<'_> {
+        let about = fit::find_fit(&self.policy).map_or(fit::OUTSIDE.about, |fit| fit.about);
         Policy { what: "Fit policy", name: &self.policy, about }
     }
 
@@ -60,14 +60,14 @@ impl System for Reservation {
         Some((HubProgram::Allocator, self.allocator.as_ref()?))
     }
 
-    fn hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
+    fn build_hub(&self, grid: &Grid<'_>, decider: Option<ExternalDecider>) -> Built {
         let (fit, allocator) = match self.policy.as_str() {
             EXTERNAL => {
                 let allocator = decider.and_then(|decider| decider.downcast::<Box<dyn Allocates>>().ok());
                 // The books rank nothing.
                 (&fit::ALL[0], Some(*allocator.ok_or(ActorError::NoDecider)?))
             }
-            name => (fit::find(name).ok_or_else(|| ActorError::unknown("fit policy", name))?, None),
+            name => (fit::find_fit(name).ok_or_else(|| ActorError::unknown("fit policy", name))?, None),
         };
         let book = |site: &Site| {
             let mut book = ClusterBook::new(site.cores, fit, self.rect_end);
@@ -90,7 +90,7 @@ impl System for Reservation {
         Ok(Box::new(meta.with_allocator(allocator)))
     }
 
-    fn site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),
@@ -99,7 +99,7 @@ impl System for Reservation {
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
     }
 
-    fn distribute(
+    fn distribute_workload(
         &self,
         workload: &Workload,
         grid: &Grid<'_>,
@@ -112,7 +112,7 @@ impl System for Reservation {
             let id = job.id;
             let Request { ready, deadline, .. } = ask.request;
             grid.check_tellable(&job)?;
-            let staging = workload.source.job_source().staging(place);
+            let staging = workload.source.job_source().job_staging(place);
             let checked = distribution.data.take_staged(&staging);
             checked.map_err(|error| DistributeError::Job { job: id, error })?;
             if ask.request.check_shapes(&ask.shapes, sites.clone()).is_err() {

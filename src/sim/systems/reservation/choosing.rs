@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::allocating::offer;
+use super::allocating::shape_offer;
 use super::book::Offer;
 use super::meta::{MetaScheduler, OfferKey};
 use super::rules::{Choose, ShapeRule};
@@ -104,8 +104,8 @@ impl MetaScheduler {
         let job = wish.job();
         let shapes = wish.shapes().to_vec();
         let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
-        let allocation = allocator.allocate(now, &query)?;
-        offer(&query, &allocation).map_err(|why| allocator.refuse(now, &why)).ok()
+        let allocation = allocator.choose_candidate(now, &query)?;
+        shape_offer(&query, &allocation).map_err(|why| allocator.refuse_answer(now, &why)).ok()
     }
 
     /// The best of the offers that `find` returns for the shapes, the earlier listed one of equals. Costs as much as

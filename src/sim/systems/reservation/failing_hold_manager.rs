@@ -24,7 +24,7 @@ impl FailingHoldManager {
 }
 
 impl Manager for FailingHoldManager {
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
@@ -43,7 +43,7 @@ impl Manager for FailingHoldManager {
         }
     }
 
-    fn lost(&mut self, _: Time, _: &Running, _: Span) {}
+    fn task_lost(&mut self, _: Time, _: &Running, _: Span) {}
 
     fn are_down(&mut self, _: Time, down: &[Expected]) {
         self.down = NodeSet::default();
@@ -55,7 +55,7 @@ impl Manager for FailingHoldManager {
     }
 
     /// Tasks of one instant start in order of their numbers, and end in the order of their starts.
-    fn decide(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
         let mut starting = self.held.can_start(now, |_, held| !held.nodes.meets(&self.down));
         starting.sort_unstable();
         for task in starting {
@@ -67,12 +67,12 @@ impl Manager for FailingHoldManager {
         self.held.look_ahead(now, |_| Time::NEVER);
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         self.held.next()
     }
 
     /// A waiting task ends after its run time, or is killed when its time is over.
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         self.held.soonest_end(at)
     }
 }

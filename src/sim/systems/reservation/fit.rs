@@ -34,20 +34,20 @@ pub enum Seek {
 
 /// In the paper's order.
 pub const ALL: &[Fit] = &[
-    fit("ff", "FF", "the earliest feasible start", FitMeasure::Start, Seek::Least),
-    fit("pe_b", "PE_B", "the fewest free nodes (best fit)", FitMeasure::Nodes, Seek::Least),
-    fit("du_b", "Du_B", "the shortest free rectangle (best fit)", FitMeasure::Duration, Seek::Least),
-    fit("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", FitMeasure::Area, Seek::Least),
-    fit("pe_w", "PE_W", "the most free nodes (worst fit)", FitMeasure::Nodes, Seek::Most),
-    fit("du_w", "Du_W", "the longest free rectangle (worst fit)", FitMeasure::Duration, Seek::Most),
-    fit("pedu_w", "PEDu_W", "the largest free rectangle (worst fit)", FitMeasure::Area, Seek::Most),
+    fit_row("ff", "FF", "the earliest feasible start", FitMeasure::Start, Seek::Least),
+    fit_row("pe_b", "PE_B", "the fewest free nodes (best fit)", FitMeasure::Nodes, Seek::Least),
+    fit_row("du_b", "Du_B", "the shortest free rectangle (best fit)", FitMeasure::Duration, Seek::Least),
+    fit_row("pedu_b", "PEDu_B", "the smallest free rectangle (best fit)", FitMeasure::Area, Seek::Least),
+    fit_row("pe_w", "PE_W", "the most free nodes (worst fit)", FitMeasure::Nodes, Seek::Most),
+    fit_row("du_w", "Du_W", "the longest free rectangle (worst fit)", FitMeasure::Duration, Seek::Most),
+    fit_row("pedu_w", "PEDu_W", "the largest free rectangle (worst fit)", FitMeasure::Area, Seek::Most),
 ];
 
-const fn fit(name: &'static str, label: &'static str, about: &'static str, measure: FitMeasure, seek: Seek) -> Fit {
+const fn fit_row(name: &'static str, label: &'static str, about: &'static str, measure: FitMeasure, seek: Seek) -> Fit {
     Fit { name, label, about, measure, seek }
 }
 
-pub fn find(name: &str) -> Option<&'static Fit> {
+pub fn find_fit(name: &str) -> Option<&'static Fit> {
     ALL.iter().find(|fit| fit.name == name)
 }
 
@@ -86,6 +86,6 @@ pub const OUTSIDE: Named =
     Named { name: EXTERNAL, about: "the choice of an external program, which [reservation.allocator] describes" };
 
 /// The fit policies that a topology may name.
-pub fn policies() -> Vec<Named> {
+pub fn fit_names() -> Vec<Named> {
     ALL.iter().map(|fit| Named { name: fit.name, about: fit.about }).chain([OUTSIDE]).collect()
 }

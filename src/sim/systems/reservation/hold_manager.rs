@@ -9,11 +9,11 @@ pub struct HoldManager;
 
 impl Manager for HoldManager {
     /// Only the owner of a booking can change it, and knows its effect, so all starts are settled.
-    fn hear(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
-                let held = Start::whole(sender, task, start, On::These(nodes.into()), runtime);
+                let held = Start::on_whole_nodes(sender, task, start, On::These(nodes.into()), runtime);
                 orders.push(Order::Start(Start { walltime, ..held }));
             }
             Message::Withdraw(Withdraw { task }) => orders.push(Order::Drop { task, sender }),

@@ -15,7 +15,7 @@ use crate::time::{Span, Time};
 impl MetaScheduler {
     /// Handles the news that have arrived by now: nodes that are down are blocked, and bookings on them are repaired.
     /// Without news this costs nothing; news of a site costs a scan of all live jobs, and of its outages.
-    pub(super) fn hear_news(&mut self, now: Time, out: &mut Out) {
+    pub(super) fn apply_news(&mut self, now: Time, out: &mut Out) {
         self.awake_until = self.awake_until.filter(|until| *until > now);
         if now < self.news_at {
             return;

@@ -172,8 +172,8 @@ impl MetaScheduler {
         }
 
         let sites = self.clusters.iter().map(|cluster| (cluster.book.nodes(), cluster.speed));
-        match Wish::of(&reserve, sites) {
-            Err(invalid) => Self::answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
+        match Wish::of_reserve(&reserve, sites) {
+            Err(invalid) => Self::send_answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
             Ok(wish) => match self.find(now, &wish, *staging, &[]) {
                 None => self.decline(user, &reserve, out),
                 Some(found) => self.book(now, (user, reserve, wish), found, Search::default(), out),
@@ -247,11 +247,11 @@ impl MetaScheduler {
 
     pub(super) fn decline(&self, user: ActorId, reserve: &Reserve, out: &mut Out) {
         if !self.has_failed() {
-            Self::answer(user, reserve, ReserveAnswer::Declined, out);
+            Self::send_answer(user, reserve, ReserveAnswer::Declined, out);
         }
     }
 
-    pub(super) fn answer(user: ActorId, reserve: &Reserve, answer: ReserveAnswer, out: &mut Out) {
+    pub(super) fn send_answer(user: ActorId, reserve: &Reserve, answer: ReserveAnswer, out: &mut Out) {
         let Reserve { job, ready, deadline, .. } = reserve;
         let id = job.id;
         let ready = *ready;
@@ -341,11 +341,11 @@ impl MetaScheduler {
             live.phase = AcceptedPhase::Returning;
             self.live.insert(job, live);
         } else {
-            Self::over(job, &live, out);
+            Self::complete_job(job, &live, out);
         }
     }
 
-    fn over(job: JobId, live: &AcceptedJob, out: &mut Out) {
+    fn complete_job(job: JobId, live: &AcceptedJob, out: &mut Out) {
         out.log(Record::Completed { job, value: None });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Completed }));
     }
@@ -389,10 +389,10 @@ impl MetaScheduler {
         if live.phase == AcceptedPhase::Given {
             out.send(site, Message::Withdraw(Withdraw { task }));
         }
-        Self::cancelled(job, &live, out);
+        Self::confirm_cancel(job, &live, out);
     }
 
-    pub(super) fn cancelled(job: JobId, live: &AcceptedJob, out: &mut Out) {
+    pub(super) fn confirm_cancel(job: JobId, live: &AcceptedJob, out: &mut Out) {
         out.log(Record::Cancelled { job });
         out.send(live.user, Message::Outcome(Outcome { job, verdict: Verdict::Removed }));
     }
@@ -421,7 +421,7 @@ impl MetaScheduler {
         }
         let live = self.live.remove(&job).expect("it is live");
         self.free(now, &live);
-        Self::cancelled(job, &live, out);
+        Self::confirm_cancel(job, &live, out);
     }
 
     pub(super) fn free(&mut self, now: Time, live: &AcceptedJob) {
@@ -462,7 +462,7 @@ impl Cluster {
 
 impl Actor<Message, Record> for MetaScheduler {
     /// Ends and cancellations are handled before requests of the same moment, to which they free nodes.
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         if self.has_failed() {
             return batch.clear();
         }
@@ -477,12 +477,12 @@ impl Actor<Message, Record> for MetaScheduler {
                     Staged::Input(job) => self.provided(now.time, job, out),
                     Staged::Output(job) => {
                         let live = self.live.remove(&job).expect("its output was awaited");
-                        Self::over(job, &live, out);
+                        Self::complete_job(job, &live, out);
                     }
                 }
             }
         }
-        self.hear_news(now.time, out);
+        self.apply_news(now.time, out);
         let mut asked = Vec::new();
         let mut cancelled = Vec::new();
         let mut answers = Vec::new();
@@ -564,7 +564,7 @@ mod tests {
         for (number, site) in listed.iter().enumerate().filter(|(_, site)| request.nodes <= site.nodes) {
             let soonest = now + Span::from_secs(site.latency);
             let duration = Span::from_micros(site.lasts(request.duration.micros() / 1_000_000));
-            let mut list = AvailRectList::of(site.nodes, site.list.records().to_vec());
+            let mut list = AvailRectList::from_records(site.nodes, site.list.records().to_vec());
             list.advance(soonest);
             let Some(offer) = list.find_allocation(soonest, &Request { duration, ..*request }, fit, rect_end) else {
                 continue;

@@ -205,7 +205,7 @@ impl MetaScheduler {
         if is_cancelled {
             seek.record(job, live.shape, out);
             out.log(home);
-            return Self::cancelled(job, &live, out);
+            return Self::confirm_cancel(job, &live, out);
         }
         seek.refused = Some(((cluster, shape), start));
         if !seek.are_named {

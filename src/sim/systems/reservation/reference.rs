@@ -18,7 +18,7 @@ impl AvailRectList {
     }
 
     /// A list from records in canonical form.
-    pub fn of(nodes: u32, records: Vec<(Time, NodeSet)>) -> AvailRectList {
+    pub fn from_records(nodes: u32, records: Vec<(Time, NodeSet)>) -> AvailRectList {
         AvailRectList { nodes, records }
     }
 

@@ -28,7 +28,7 @@ const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"allo
 impl Reservation {
     /// The settings of `[reservation]`.
     pub(super) fn settings(&mut self, w: &mut dyn Walk) {
-        let policy = Registered { what: "a fit policy", words: Word::named(&super::fit::policies()) };
+        let policy = Registered { what: "a fit policy", words: Word::from_named(&super::fit::fit_names()) };
         w.set(key("policy", "the choice among the possible starts of a reservation"), &mut self.policy, policy);
         let rect_end = key("rect_end", "the length of an unbounded free rectangle");
         w.set(rect_end, &mut self.rect_end, RectEnd::ALL);

@@ -36,9 +36,9 @@ impl Wish {
     }
 
     /// The request of a user. The sites must be able to serve one of its shapes.
-    pub fn of(reserve: &Reserve, sites: impl Iterator<Item = (u32, Speed)> + Clone) -> Result<Wish, Invalid> {
+    pub fn of_reserve(reserve: &Reserve, sites: impl Iterator<Item = (u32, Speed)> + Clone) -> Result<Wish, Invalid> {
         let Reserve { job, ready, deadline, shapes, .. } = reserve;
-        let request = Request::of(job, *ready, *deadline)?;
+        let request = Request::from_job(job, *ready, *deadline)?;
         request.check_shapes(shapes, sites)?;
         if shapes.is_empty() {
             return Ok(Wish::rigid(job.id, request, job.tasks[0].runtime));

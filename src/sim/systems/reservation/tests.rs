@@ -47,7 +47,7 @@ fn figure_list() -> AvailRectList {
 }
 
 fn figure_book(fit: &str, rect_end: RectEnd) -> ClusterBook {
-    let mut book = ClusterBook::new(10, fit::find(fit).unwrap(), rect_end);
+    let mut book = ClusterBook::new(10, fit::find_fit(fit).unwrap(), rect_end);
     for (start, end, nodes) in FIGURE {
         book.add(at(start), at(end), &set(nodes)).unwrap();
     }
@@ -106,7 +106,8 @@ fn every_policy_chooses_in_figure_1_as_the_paper_says() {
     for (name, start, nodes) in expected {
         let offer = figure_book(name, RectEnd::Clip).find(at(0), &figure_request()).unwrap();
         assert_eq!((offer.start, offer.nodes.to_string()), (at(start), nodes.to_owned()), "{name}");
-        let judged = figure_list().find_allocation(at(0), &figure_request(), fit::find(name).unwrap(), RectEnd::Clip);
+        let judged =
+            figure_list().find_allocation(at(0), &figure_request(), fit::find_fit(name).unwrap(), RectEnd::Clip);
         assert_eq!(judged, Some(offer), "{name}");
     }
 }
@@ -329,17 +330,17 @@ fn play_at(speeds: [Speed; 2], asked: &[Asked], choose: Choose, latencies: [u64;
     let [user, york, leeds] = latencies.map(Span::from_secs);
     let says = says(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
-        let book = ClusterBook::new(nodes, fit::find("pe_w").unwrap(), RectEnd::Clip);
+        let book = ClusterBook::new(nodes, fit::find_fit("pe_w").unwrap(), RectEnd::Clip);
         let speed = speeds[number as usize - 1];
         Cluster { site: ActorId(number), latency, speed, is_shared: false, book, outages: None }
     };
     let hub = MetaScheduler::new(vec![cluster(1, 4, york), cluster(2, 6, leeds)], choose, None);
-    judge::run(
+    judge::run_actors(
         vec![
             Box::new(hub),
             Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(Site::new(6, Box::new(HoldManager), [ActorId(0)])),
-            Box::new(User::new(Script::saying(says))),
+            Box::new(User::new(Script::from_messages(says))),
         ],
         &[Span::ZERO, york, leeds, user],
     )
@@ -510,7 +511,7 @@ fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
     let speed = Speed(2_000_000);
     let there = Request { duration: Span::from_micros(2_500_000), ..request };
     for (name, start, nodes) in expected {
-        let judged = figure_list().find_allocation(at(0), &there, fit::find(name).unwrap(), RectEnd::Clip).unwrap();
+        let judged = figure_list().find_allocation(at(0), &there, fit::find_fit(name).unwrap(), RectEnd::Clip).unwrap();
         assert_eq!((judged.start, judged.nodes.to_string()), (halves(start), nodes.to_owned()), "{name}");
         for choose in [Choose::First, Choose::Global] {
             let book = figure_book(name, RectEnd::Clip);
@@ -587,14 +588,14 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
             Message::Reserve(Reserve { job: job.clone(), ready, deadline, shapes: Vec::new(), staging: None }),
         )
     };
-    let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+    let book = ClusterBook::new(4, fit::find_fit("ff").unwrap(), RectEnd::Clip);
     let cluster =
         Cluster { site: ActorId(1), latency: Span::ZERO, speed: Speed::USUAL, is_shared: false, book, outages: None };
-    let log = judge::run(
+    let log = judge::run_actors(
         vec![
             Box::new(MetaScheduler::new(vec![cluster], Choose::First, None)),
             Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
-            Box::new(User::new(Script::saying(vec![reserve(0), reserve(1)]))),
+            Box::new(User::new(Script::from_messages(vec![reserve(0), reserve(1)]))),
         ],
         &[Span::ZERO; 3],
     );
@@ -605,7 +606,7 @@ fn a_repeated_request_is_answered_but_not_accepted_twice() {
 struct Braggart;
 
 impl Actor<Message, Record> for Braggart {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         if batch.iter().any(|event| event.cause == Cause::Start) {
             let ended = Ended { task: TaskId { job: JobId(0), index: 0 }, started: Time::ZERO };
             (1..12).for_each(|second| out.send_at(at(second), ActorId(0), Message::Ended(ended)));
@@ -637,7 +638,7 @@ fn a_site_does_not_end_the_job_of_another() {
         }),
     )];
     let cluster = |number| {
-        let book = ClusterBook::new(4, fit::find("ff").unwrap(), RectEnd::Clip);
+        let book = ClusterBook::new(4, fit::find_fit("ff").unwrap(), RectEnd::Clip);
         Cluster {
             site: ActorId(number),
             latency: Span::ZERO,
@@ -647,12 +648,12 @@ fn a_site_does_not_end_the_job_of_another() {
             outages: None,
         }
     };
-    let log = judge::run(
+    let log = judge::run_actors(
         vec![
             Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First, None)),
             Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(Braggart),
-            Box::new(User::new(Script::saying(says))),
+            Box::new(User::new(Script::from_messages(says))),
         ],
         &[Span::ZERO; 4],
     );

@@ -20,7 +20,7 @@ pub struct Trial {
 
 impl Trial {
     /// Runs a trial; the requests must be in order of arrival.
-    pub fn run(requests: &[Request], nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Trial {
+    pub fn run_requests(requests: &[Request], nodes: u32, fit: &'static Fit, rect_end: RectEnd) -> Trial {
         let mut book = ClusterBook::new(nodes, fit, rect_end);
         let mut trial = Trial::default();
         let mut slowdowns = 0.0;

@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 use roxmltree::{Document, ParsingOptions};
 
 use self::platform::{SimgridPlatform, Zone};
-use self::reader::{HOSTS_MAX, PlatformReader, at};
-use crate::settings::printable;
+use self::reader::{HOSTS_MAX, PlatformReader, error_at};
+use crate::settings::make_printable;
 
 pub use self::reader::Unconvertible;
 
@@ -28,12 +28,12 @@ pub struct Converted {
 
 const NODES_MAX: u32 = 4_000_000;
 
-pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
+pub fn convert_platform(name: &str, text: &str) -> Result<Converted, Unconvertible> {
     let options = ParsingOptions { allow_dtd: true, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let message = error.to_string();
         let message = message.rsplit_once(" at ").map_or(message.as_str(), |(plain, _)| plain).to_owned();
-        Unconvertible { line: error.pos().row, column: error.pos().col, message: printable(&message) }
+        Unconvertible { line: error.pos().row, column: error.pos().col, message: make_printable(&message) }
     })?;
     let mut reader = PlatformReader {
         document: &document,
@@ -49,20 +49,20 @@ pub fn convert(name: &str, text: &str) -> Result<Converted, Unconvertible> {
     reader.children(root, 0, 0)?;
     let PlatformReader { platform, passed_over, mut warnings, .. } = reader;
     if platform.hosts.is_empty() {
-        return Err(at(&document, root, "the platform has no hosts"));
+        return Err(error_at(&document, root, "the platform has no hosts"));
     }
     if platform.hosts.len() > HOSTS_MAX {
         let message = format!("expected at most {HOSTS_MAX} hosts, found {}", platform.hosts.len());
-        return Err(at(&document, root, message));
+        return Err(error_at(&document, root, message));
     }
     warnings.extend(passed_over.into_iter().map(|tag| format!("<{tag}> is ignored")));
-    let toml = platform.toml(name, &mut warnings).map_err(|message| at(&document, root, message))?;
-    Ok(Converted { toml, warnings: warnings.iter().map(|warning| printable(warning)).collect() })
+    let toml = platform.toml(name, &mut warnings).map_err(|message| error_at(&document, root, message))?;
+    Ok(Converted { toml, warnings: warnings.iter().map(|warning| make_printable(warning)).collect() })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::quantity::{RATES, SPEEDS, quantity};
+    use super::quantity::{RATES, SPEEDS, parse_quantity};
     use super::*;
 
     const PLATFORM: &str = r#"<?xml version='1.0'?>
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn hosts_links_and_routes_are_found() {
-        let Converted { toml, warnings } = convert("Small Platform", PLATFORM).unwrap();
+        let Converted { toml, warnings } = convert_platform("Small Platform", PLATFORM).unwrap();
         assert_eq!(warnings, ["<host> <prop> is ignored"]);
         assert!(toml.contains("name = \"small-platform\""), "{toml}");
         assert!(toml.contains("name = \"bob-0-org\"    # bob-0.org\ncores = 4\nspeed = 1\n"), "{toml}");
@@ -115,7 +115,7 @@ mod tests {
     fn errors_have_their_lines() {
         let told = |from: &str, to: &str| {
             assert!(PLATFORM.contains(from), "{from}");
-            convert("p", &PLATFORM.replacen(from, to, 1)).unwrap_err().to_string()
+            convert_platform("p", &PLATFORM.replacen(from, to, 1)).unwrap_err().to_string()
         };
         assert_eq!(told("id=\"Jupiter\"", "id=\"Tremblay\""), "8:7: the id `Tremblay` is used twice");
         assert_eq!(told("98.095Mf", "fast"), "7:7: expected a speed such as 1Gf, found `fast`");
@@ -132,10 +132,10 @@ mod tests {
             "3:1: there is no route from `gate` to `Jupiter`"
         );
         assert_eq!(told("gw_dst=\"gate\"", "gw_dst=\"gatt\""), "3:1: there is no host or router `gatt`");
-        assert_eq!(convert("p", "<adag/>").unwrap_err().to_string(), "1:1: expected <platform>, found <adag>");
-        assert_eq!(convert("p", "<platform/>").unwrap_err().to_string(), "1:1: the platform has no hosts");
+        assert_eq!(convert_platform("p", "<adag/>").unwrap_err().to_string(), "1:1: expected <platform>, found <adag>");
+        assert_eq!(convert_platform("p", "<platform/>").unwrap_err().to_string(), "1:1: the platform has no hosts");
         let deep = format!("<platform>{}{}</platform>", zones(100), "</zone>".repeat(100));
-        assert!(convert("p", &deep).unwrap_err().to_string().contains("more than 64 deep"));
+        assert!(convert_platform("p", &deep).unwrap_err().to_string().contains("more than 64 deep"));
     }
 
     #[test]
@@ -143,19 +143,19 @@ mod tests {
         let named = |name: &str| {
             let text =
                 PLATFORM.replace("<link_ctn id=\"wan\" direction=\"UP\"/>", &format!("<link_ctn id=\"{name}\"/>"));
-            route(&convert("p", &text).unwrap().toml, "bob-0-org", "jupiter")
+            route(&convert_platform("p", &text).unwrap().toml, "bob-0-org", "jupiter")
         };
         assert_eq!(named("wan_UP"), r#"["bob-link-0-up", "bob-backbone", "wan-up", "fat"]"#);
         assert_eq!(named("wan_DOWN"), r#"["bob-link-0-up", "bob-backbone", "wan-down", "fat"]"#);
         // The two hosts share one link without directions.
         let shared = PLATFORM.replace("<link_ctn id=\"1\"/>", "<link_ctn id=\"1_UP\"/>");
-        assert_eq!(convert("p", &shared).unwrap_err().message, "there is no link with the id `1_UP`");
+        assert_eq!(convert_platform("p", &shared).unwrap_err().message, "there is no link with the id `1_UP`");
     }
 
     #[test]
     fn approximate_conversions_have_their_lines() {
         let tree = "<cluster topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\" id=\"bob\"";
-        let Converted { warnings, .. } = convert("p", &PLATFORM.replace("<cluster id=\"bob\"", tree)).unwrap();
+        let Converted { warnings, .. } = convert_platform("p", &PLATFORM.replace("<cluster id=\"bob\"", tree)).unwrap();
         assert!(warnings[0].starts_with("line 5: the cluster bob becomes a flat one"), "{warnings:?}");
         assert!(warnings[0].contains("topology=\"FAT_TREE\" topo_parameters=\"2;4,4;1,2;1,2\""), "{warnings:?}");
     }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_route_crosses_something() {
         let text = PLATFORM.replace("<link_ctn id=\"fat\"/>", "").replace("<link_ctn id=\"1\"/>", "");
-        let told = convert("p", &text).unwrap_err().to_string();
+        let told = convert_platform("p", &text).unwrap_err().to_string();
         assert_eq!(told, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
     }
 
@@ -178,7 +178,7 @@ mod tests {
         };
         let hosts: String = (0..HOSTS_MAX).map(host).collect();
         let star = format!("<platform><zone id=\"z\" routing=\"Floyd\"><router id=\"r\"/>{hosts}</zone></platform>");
-        let toml = convert("star", &star).unwrap().toml;
+        let toml = convert_platform("star", &star).unwrap().toml;
         assert_eq!(toml.matches("[[route]]").count(), HOSTS_MAX * (HOSTS_MAX - 1));
         assert_eq!(route(&toml, "h7", "h200"), r#"["l7", "l200"]"#);
     }
@@ -189,9 +189,9 @@ mod tests {
 
     #[test]
     fn quantities_have_units() {
-        assert_eq!(quantity("41.279125MBps", &RATES), Some(41.279125e6));
-        assert_eq!(quantity("1e3", &RATES), Some(1e3));
-        assert_eq!(quantity("2.5e-1 Gf", &SPEEDS), Some(2.5e8));
-        assert_eq!(quantity("1exaflop", &SPEEDS), None);
+        assert_eq!(parse_quantity("41.279125MBps", &RATES), Some(41.279125e6));
+        assert_eq!(parse_quantity("1e3", &RATES), Some(1e3));
+        assert_eq!(parse_quantity("2.5e-1 Gf", &SPEEDS), Some(2.5e8));
+        assert_eq!(parse_quantity("1exaflop", &SPEEDS), None);
     }
 }

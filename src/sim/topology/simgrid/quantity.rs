@@ -1,7 +1,7 @@
 //! Numbers with SimGrid's units.
 
 /// A number and its unit, such as `41.279125MBps`.
-pub fn quantity(text: &str, units: &Units) -> Option<f64> {
+pub fn parse_quantity(text: &str, units: &Units) -> Option<f64> {
     let text = text.trim();
     let exponent = |at: usize| {
         let rest = text[at + 1..].trim_start_matches(['+', '-']);

@@ -7,8 +7,8 @@ use roxmltree::{Document, Node};
 use super::platform::{
     ClusterZone, DEPTH_MAX, PlatformHost, PlatformLink, PlatformRoute, Point, Sides, SimgridPlatform, Zone,
 };
-use super::quantity::{RATES, SPEEDS, TIMES, quantity};
-use crate::settings::printable;
+use super::quantity::{RATES, SPEEDS, TIMES, parse_quantity};
+use crate::settings::make_printable;
 
 /// An error of a platform, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub struct PlatformReader<'d, 't> {
 
 impl<'d> PlatformReader<'d, '_> {
     pub fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
-        at(self.document, node, message)
+        error_at(self.document, node, message)
     }
 
     fn need(&self, node: Node<'d, '_>, names: &[&str]) -> Result<&'d str, Unconvertible> {
@@ -112,7 +112,7 @@ impl<'d> PlatformReader<'d, '_> {
         let text = self.need(node, &["speed", "power"])?;
         // The first of several speeds is the default one.
         let text = text.split(',').next().unwrap_or(text);
-        let speed = quantity(text, &SPEEDS).filter(|speed| (1e-6..=1e6).contains(&(speed / FLOPS)));
+        let speed = parse_quantity(text, &SPEEDS).filter(|speed| (1e-6..=1e6).contains(&(speed / FLOPS)));
         let speed = speed.ok_or_else(|| self.wrong(node, format!("expected a speed such as 1Gf, found `{text}`")))?;
         let cores = node.attribute("core").map_or(Some(1), |text| text.trim().parse().ok());
         let cores = cores.filter(|cores| (1..=1 << 18).contains(cores));
@@ -128,12 +128,12 @@ impl<'d> PlatformReader<'d, '_> {
         usual: &str,
     ) -> Result<Sides, Unconvertible> {
         let text = self.need(node, &[bandwidth])?;
-        let bits = quantity(text, &RATES).map(|rate| rate * 8.0).filter(|bits| (1.0..=1e18).contains(bits));
+        let bits = parse_quantity(text, &RATES).map(|rate| rate * 8.0).filter(|bits| (1.0..=1e18).contains(bits));
         let bits = bits.ok_or_else(|| {
             self.wrong(node, format!("{bandwidth}: expected one such as 125MBps above zero, found `{text}`"))
         })?;
         let text = node.attribute(latency).unwrap_or("0");
-        let seconds = quantity(text, &TIMES).filter(|seconds| (0.0..=1e9).contains(seconds));
+        let seconds = parse_quantity(text, &TIMES).filter(|seconds| (0.0..=1e9).contains(seconds));
         let seconds =
             seconds.ok_or_else(|| self.wrong(node, format!("{latency}: expected one such as 50us, found `{text}`")))?;
         let bits = bits.round() as u64;
@@ -198,7 +198,7 @@ impl<'d> PlatformReader<'d, '_> {
             cluster.backbone = Some(self.link(node, &format!("{id}_backbone"), keys, "SHARED")?.up);
         }
         if let Some(topology) = node.attribute("topology").filter(|topology| *topology != "FLAT") {
-            let line = at(self.document, node, "").line;
+            let line = error_at(self.document, node, "").line;
             let parameters = node.attribute("topo_parameters");
             let parameters = parameters.map_or(String::new(), |text| format!(" topo_parameters=\"{text}\""));
             self.warnings.push(format!(
@@ -265,7 +265,7 @@ impl<'d> PlatformReader<'d, '_> {
     }
 }
 
-pub fn at(document: &Document<'_>, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
+pub fn error_at(document: &Document<'_>, node: Node<'_, '_>, message: impl Into<String>) -> Unconvertible {
     let position = document.text_pos_at(node.range().start);
-    Unconvertible { line: position.row, column: position.col, message: printable(&message.into()) }
+    Unconvertible { line: position.row, column: position.col, message: make_printable(&message.into()) }
 }

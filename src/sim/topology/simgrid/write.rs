@@ -19,11 +19,11 @@ impl SimgridPlatform {
             FreshNames::default().new_name(name)
         );
         for (host, site) in self.hosts.iter().zip(&sites) {
-            let _ = writeln!(text, "\n[[site]]\nname = {site:?}{}", was(&host.name, site));
+            let _ = writeln!(text, "\n[[site]]\nname = {site:?}{}", former_name(&host.name, site));
             let _ = writeln!(text, "cores = {}\nspeed = {}", host.cores, (host.speed * 1e6).round() / 1e6);
         }
         for (link, name) in self.links.iter().zip(&links) {
-            let _ = writeln!(text, "\n[[link]]\nname = {name:?}{}", was(&link.name, name));
+            let _ = writeln!(text, "\n[[link]]\nname = {name:?}{}", former_name(&link.name, name));
             let _ = writeln!(text, "capacity = \"{} bps\"\nlatency = \"{} us\"", link.bits, link.micros);
             if link.per_flow {
                 text.push_str("mode = \"per-flow\"\n");
@@ -87,7 +87,7 @@ impl FreshNames {
     }
 }
 
-fn was(before: &str, now: &str) -> String {
+fn former_name(before: &str, now: &str) -> String {
     let plain: String = before.chars().filter(|letter| !letter.is_control()).take(80).collect();
     if before == now { String::new() } else { format!("    # {plain}") }
 }

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 
 use super::site_names;
 use crate::network::{Duplex, EFFICIENCIES, MODES, Mode, Model};
-use crate::settings::units::{bytes, bytes_text};
+use crate::settings::units::{bytes_text, parse_bytes};
 use crate::settings::{
     Field, Fields, Form, FormExt, LATENCY, Layout, Location, Maybe, NAME, Name, NameIndex, OneOf, Pair, Rate, Shape,
-    Unless, Walk, is_name, key, quoted,
+    Unless, Walk, is_name, key, quote_text,
 };
 use crate::time::Span;
 use crate::topology::Site;
 use crate::topology::cables::{Cable, Cables, End, LINKS_MAX, NoWay, Payload, SITES_MAX, SOCKETS_MAX, Way};
 
 /// Reads the network; None if there are no links. `w` reads the root.
-pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cables> {
+pub fn read_cables(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cables> {
     let Some(links) = fields.get("link") else {
         for (key, what) in [("network", "a network needs"), ("route", "routes need")] {
             if let Some(field) = fields.get(key) {
@@ -33,8 +33,8 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
         links.complain(format!("expected at most {LINKS_MAX} links, found {count}"));
     }
 
-    let mut cables = usual();
-    walk(&mut cables, sites, w);
+    let mut cables = default_cables();
+    walk_cables(&mut cables, sites, w);
     // Unreachable sites are reported only if there are no other errors, which may be their cause.
     if fields.diagnostics().is_empty()
         && let Err(no_way) = cables.paths(sites)
@@ -49,7 +49,7 @@ pub fn read(fields: &Fields<'_>, sites: &[Site], w: &mut dyn Walk) -> Option<Cab
     Some(cables)
 }
 
-pub fn usual() -> Cables {
+pub fn default_cables() -> Cables {
     Cables {
         model: Model::Ideal,
         sockets: 1,
@@ -61,7 +61,7 @@ pub fn usual() -> Cables {
 }
 
 /// Walks all tables of the network.
-pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
+pub fn walk_cables(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let Cables { model, sockets, payload, switches, links, routes } = cables;
     let network = key("network", "").means("the transport of data between sites, over the `[[link]]`s");
     let mut table = (*model, *sockets, *payload, std::mem::take(switches));
@@ -89,7 +89,7 @@ pub fn walk(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let known = RouteScope { sites, switches, links, names: &names, site_names: &site_names(sites) };
     let pairs = RefCell::default();
     let about = "the links that data crosses between two sites, if that is not the shortest route";
-    let mut written: Vec<WrittenRoute> = routes.drain(..).map(WrittenRoute::of).collect();
+    let mut written: Vec<WrittenRoute> = routes.drain(..).map(WrittenRoute::of_way).collect();
     let route = key("route", "").means(about);
     w.rows(route, Layout::Sections("route"), &mut written, WrittenRoute::default, |route, w| {
         route.walk(&known, &pairs, w)
@@ -103,7 +103,7 @@ struct Payloads;
 const PAYLOAD: &str = "a scale such as \"1 kB per GB\", or \"0\" for none";
 
 impl Form<Option<Payload>> for Payloads {
-    fn read(&self, field: &Field<'_>) -> Option<Option<Payload>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Option<Payload>> {
         let text = match field.is_zero() {
             true => "0",
             false => field.text(PAYLOAD)?.trim(),
@@ -117,7 +117,7 @@ impl Form<Option<Payload>> for Payloads {
             let of = of.trim();
             let of =
                 if of.starts_with(|letter: char| letter.is_ascii_digit()) { of.to_owned() } else { format!("1 {of}") };
-            Some(Payload { real: bytes(real)?, of: bytes(&of)?.max(1) })
+            Some(Payload { real: parse_bytes(real)?, of: parse_bytes(&of)?.max(1) })
         });
         match read {
             Some(Payload { real: 0, .. }) => Some(None),
@@ -127,12 +127,12 @@ impl Form<Option<Payload>> for Payloads {
         }
     }
 
-    fn text(&self, value: &Option<Payload>) -> Option<String> {
+    fn toml_text(&self, value: &Option<Payload>) -> Option<String> {
         let Payload { real, of } = (*value)?;
-        Some(quoted(&format!("{} per {}", bytes_text(real), bytes_text(of))))
+        Some(quote_text(&format!("{} per {}", bytes_text(real), bytes_text(of))))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "real bytes for so many, or `0`",
             example: "\"1 kB per GB\"",
@@ -150,7 +150,7 @@ struct Switches<'a> {
 }
 
 impl Form<Vec<String>> for Switches<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<String>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<String>> {
         let list = field.list("a list of names, such as [\"lab\", \"campus\"]")?;
         if list.len() > LINKS_MAX {
             field.complain(format!("expected at most {LINKS_MAX} switches, found {}", list.len()));
@@ -170,13 +170,13 @@ impl Form<Vec<String>> for Switches<'_> {
         Some(switches)
     }
 
-    fn text(&self, value: &Vec<String>) -> Option<String> {
-        let names: Vec<String> = value.iter().map(|name| quoted(name)).collect();
+    fn toml_text(&self, value: &Vec<String>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|name| quote_text(name)).collect();
         (!names.is_empty()).then(|| format!("[{}]", names.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
-        Shape::List { of: Box::new(Name.shape()), least: 0, most: LINKS_MAX }
+    fn value_shape(&self) -> Shape {
+        Shape::List { of: Box::new(Name.value_shape()), least: 0, most: LINKS_MAX }
     }
 }
 
@@ -194,7 +194,7 @@ impl Ends<'_> {
             End::Site(site) => site,
             End::Switch(switch) => sites + switch,
         };
-        OneOf { what: "a site or a switch", names: self.names }.meaning(end, number)
+        OneOf { what: "a site or a switch", names: self.names }.map_values(end, number)
     }
 }
 
@@ -206,8 +206,8 @@ struct TakenLinkNames(RefCell<BTreeMap<String, Location>>);
 struct LinkName<'a>(&'a TakenLinkNames);
 
 impl Form<String> for LinkName<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
-        let name = Name.read(field)?;
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
+        let name = Name.read_value(field)?;
         let mut taken = self.0.0.borrow_mut();
         if let Some(location) = taken.get(&name) {
             let diagnostic = field.diagnostic(format!("there is a link with the name {name:?} already"));
@@ -218,12 +218,12 @@ impl Form<String> for LinkName<'_> {
         Some(name)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Name.text(value)
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Name.toml_text(value)
     }
 
-    fn shape(&self) -> Shape {
-        Name.shape()
+    fn value_shape(&self) -> Shape {
+        Name.value_shape()
     }
 }
 
@@ -249,10 +249,10 @@ fn walk_link(link: &mut Cable, model: Model, ends: &Ends<'_>, taken: &TakenLinkN
         key("duplex", "the directions in which data crosses a link").usual("`\"full\"` with ends, `\"half\"` without");
     w.set(about, duplex, Duplex::ALL);
     let two = Pair(ends.form(), "the two ends of the link, such as [\"york\", \"lab\"]");
-    let two = two.that("two different ends", |[a, b]: &[End; 2]| a != b);
+    let two = two.with_condition("two different ends", |[a, b]: &[End; 2]| a != b);
     let about = key("between", "its two ends").usual("none: only routes that name it cross it");
     w.set(about, between, Maybe(two));
-    let Some(fields) = w.fields() else { return };
+    let Some(fields) = w.written_fields() else { return };
     match fields.get("duplex") {
         None => *duplex = if between.is_some() { Duplex::Full } else { Duplex::Half },
         Some(field) if *duplex == Duplex::Full && !fields.has("between") => {
@@ -282,7 +282,7 @@ struct WrittenRoute {
 }
 
 impl WrittenRoute {
-    fn of(way: Way) -> WrittenRoute {
+    fn of_way(way: Way) -> WrittenRoute {
         WrittenRoute { from: Some(way.from), to: Some(way.to), links: way.links }
     }
 
@@ -297,7 +297,7 @@ impl WrittenRoute {
         let ends = self.from.zip(self.to);
         let links = key("links", "").need("the links that data crosses, such as [\"up\", \"down\"]");
         w.set(links, &mut self.links, Crossed { ends, known });
-        let (Some(fields), Some((from, to))) = (w.fields(), ends) else { return };
+        let (Some(fields), Some((from, to))) = (w.written_fields(), ends) else { return };
         let [from_name, to_name] = [from, to].map(|site| &known.sites[site].name);
         if from == to {
             fields.complain(format!("data that stays at {from_name} needs no route"));
@@ -315,23 +315,23 @@ struct Crossed<'a> {
 }
 
 impl Form<Vec<(usize, bool)>> for Crossed<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<(usize, bool)>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<(usize, bool)>> {
         let (from, to) = self.ends.filter(|(from, to)| from != to)?;
-        follow(field, from, to, self.known)
+        follow_route(field, from, to, self.known)
     }
 
-    fn text(&self, value: &Vec<(usize, bool)>) -> Option<String> {
-        let names: Vec<String> = value.iter().map(|(link, _)| quoted(&self.known.links[*link].name)).collect();
+    fn toml_text(&self, value: &Vec<(usize, bool)>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|(link, _)| quote_text(&self.known.links[*link].name)).collect();
         Some(format!("[{}]", names.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::List { of: Box::new(Shape::NameOf("a link")), least: 1, most: usize::MAX }
     }
 }
 
 /// Follows a route over its links, as far as their ends are known.
-fn follow(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_>) -> Option<Vec<(usize, bool)>> {
+fn follow_route(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_>) -> Option<Vec<(usize, bool)>> {
     const LINKS: &str = "a list of links, such as [\"up\", \"down\"]";
     let list = field.list(LINKS)?;
     if list.is_empty() {
@@ -347,7 +347,7 @@ fn follow(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_>) -> 
         End::Switch(switch) => known.switches[switch].as_str(),
     };
     for field in &list {
-        let number = OneOf { what: "a link", names: known.names }.read(field)?;
+        let number = OneOf { what: "a link", names: known.names }.read_value(field)?;
         let cable = &known.links[number];
         let back = match (cable.between, at) {
             (None, _) => {

@@ -7,10 +7,10 @@ use crate::grid::{
     Bookings, Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Interrupted, Killed, Law,
     NodeSet, Per, Recovery, Traced,
 };
-use crate::settings::units::{MILLION, exact, span};
+use crate::settings::units::{MILLION, parse_exact, parse_span};
 use crate::settings::{
     Attached, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Moment, NameIndex, Number,
-    OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quoted,
+    OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quote_text,
 };
 use crate::systems::SystemRow;
 use crate::systems::managers::{self, Tongue};
@@ -46,22 +46,22 @@ struct WrittenFailure {
 }
 
 /// Walks all tables about failures.
-pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &FailureScope<'_>, w: &mut dyn Walk) {
-    let mut written: Vec<WrittenFailure> = failures.iter().map(WrittenFailure::of).collect();
+pub fn walk_failures(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &FailureScope<'_>, w: &mut dyn Walk) {
+    let mut written: Vec<WrittenFailure> = failures.iter().map(WrittenFailure::of_failure).collect();
     let failure = key("failure", "").means("something that fails: nodes of a site, or a link").usual("nothing fails");
     w.rows(failure, Layout::Sections("failure"), &mut written, WrittenFailure::default, |failure, w| {
         failure.walk(known, w);
     });
     *failures = written.into_iter().filter_map(WrittenFailure::meant).collect();
 
-    let fails = !failures.is_empty() || w.purpose() == Purpose::List;
+    let fails = !failures.is_empty() || w.walk_purpose() == Purpose::List;
     let mut said = fails.then(|| recovery.clone());
     let why = "expected at least one [[failure]]: as long as nothing fails, there is nothing to recover from";
     let table = key("recovery", "")
         .means("the treatment of tasks whose nodes fail, and of data on links that fail")
         .usual("as its keys say");
     // An unreadable [[failure]] has already been reported.
-    let is_lost = w.fields().is_some_and(|fields| fields.has("failure"));
+    let is_lost = w.written_fields().is_some_and(|fields| fields.has("failure"));
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
     w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
@@ -72,7 +72,7 @@ pub fn walk(failures: &mut Vec<Failure>, recovery: &mut Recovery, known: &Failur
 
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureScope<'_>, w: &mut dyn Walk) {
     // If no failure could be read, all keys are allowed.
-    let all = w.purpose() == Purpose::List || failures.is_empty();
+    let all = w.walk_purpose() == Purpose::List || failures.is_empty();
     let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
     let nodes = all || !failures.iter().all(is_link);
     let links = all || failures.iter().any(is_link);
@@ -107,7 +107,7 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
             .means("the time for which a task stands still to save its work")
             .need("a time, such as \"20 s\"");
         w.set(cost, &mut checkpoint.cost, SPAN);
-        let Some(fields) = w.fields() else { return };
+        let Some(fields) = w.written_fields() else { return };
         let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.pattern, FailurePattern::Drawn(_));
         let is_drawn = failures.iter().any(drawn);
         if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
@@ -128,32 +128,32 @@ const NEVER: &str = "never";
 struct Interval;
 
 impl Form<Every> for Interval {
-    fn read(&self, field: &Field<'_>) -> Option<Every> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Every> {
         let text = field.text(EVERY)?;
         if text.trim() == NEVER {
             return Some(Every::Never);
         }
         if let Some(factor) = text.trim().strip_suffix("young") {
-            let factor = if factor.trim().is_empty() { Ok(MILLION) } else { exact(factor.trim(), MILLION) };
+            let factor = if factor.trim().is_empty() { Ok(MILLION) } else { parse_exact(factor.trim(), MILLION) };
             let fits = |factor: &u64| (1..=1_000 * MILLION).contains(factor);
             return factor.ok().filter(fits).map(Every::Young).or_else(|| field.wrong(EVERY));
         }
-        match span(text) {
+        match parse_span(text) {
             Ok(every) if !every.is_zero() => Some(Every::Span(every)),
             _ => field.wrong(EVERY),
         }
     }
 
-    fn text(&self, value: &Every) -> Option<String> {
+    fn toml_text(&self, value: &Every) -> Option<String> {
         Some(match value {
-            Every::Never => quoted(NEVER),
-            Every::Span(every) => quoted(&every.to_string()),
-            Every::Young(MILLION) => quoted("young"),
-            Every::Young(factor) => quoted(&format!("{} young", Millionths::to(1_000).text(factor)?)),
+            Every::Never => quote_text(NEVER),
+            Every::Span(every) => quote_text(&every.to_string()),
+            Every::Young(MILLION) => quote_text("young"),
+            Every::Young(factor) => quote_text(&format!("{} young", Millionths::to(1_000).toml_text(factor)?)),
         })
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "a time, `young` with a factor or without, or `never`",
             example: "\"0.5 young\"",
@@ -184,7 +184,7 @@ impl Default for WrittenFailure {
 }
 
 impl WrittenFailure {
-    fn of(failure: &Failure) -> WrittenFailure {
+    fn of_failure(failure: &Failure) -> WrittenFailure {
         let mut written = WrittenFailure { announced: failure.announced, ..WrittenFailure::default() };
         match &failure.what {
             FailureTarget::Nodes { site, nodes } => (written.site, written.nodes) = (Some(*site), Some(nodes.clone())),
@@ -222,7 +222,7 @@ impl WrittenFailure {
     }
 
     fn walk(&mut self, known: &FailureScope<'_>, w: &mut dyn Walk) {
-        let lists = w.purpose() == Purpose::List;
+        let lists = w.walk_purpose() == Purpose::List;
         let site = key("site", "").means("the site whose nodes fail").usual("none: then there is a `link`");
         w.set(site, &mut self.site, Maybe(OneOf { what: "a site", names: known.names }));
         let of = self.site.and_then(|site| known.sites.get(site));
@@ -253,7 +253,7 @@ impl WrittenFailure {
             "a file of outages: lines of component, down and up, or a table of events of the Failure Trace Archive; those of one \
              component that overlap count as one",
         );
-        w.elsewhere(&lines.usual("none"), FilePath("the path of a trace").shape());
+        w.key_read_elsewhere(&lines.usual("none"), FilePath("the path of a trace").value_shape());
         let why = "expected no outages beside those that are drawn or happen once";
         let outages = key("outages", "").means("a trace in the topology itself").usual("none");
         let outages = outages.only_if(lists || self.at.is_none() && self.mtbf.is_none(), why);
@@ -263,7 +263,7 @@ impl WrittenFailure {
         let announced = key("announced", "true if planners learn when it will be back");
         let why = "expected a `site` beside it: no system plans around links that are down";
         w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.read_trace(fields, known);
             self.check(fields, known);
         }
@@ -271,9 +271,9 @@ impl WrittenFailure {
 
     /// Walks the keys of random failures: distributions, and the nodes that fail.
     fn walk_drawn(&mut self, w: &mut dyn Walk) {
-        let lists = w.purpose() == Purpose::List;
+        let lists = w.walk_purpose() == Purpose::List;
         // An unreadable `mtbf` has already been reported.
-        let drawn = lists || self.mtbf.is_some() || w.fields().is_some_and(|fields| fields.has("mtbf"));
+        let drawn = lists || self.mtbf.is_some() || w.written_fields().is_some_and(|fields| fields.has("mtbf"));
         let why = "expected an `mtbf` beside it: it is about failures that are drawn";
         let mttr = key("mttr", "").means("the mean time to repair").only_if(drawn, why);
         let mttr = if self.mtbf.is_some() { mttr.need("the mean time to repair") } else { mttr };
@@ -293,7 +293,8 @@ impl WrittenFailure {
         let about = key("share", "the share of the nodes that go down together");
         let why = "expected per = \"site\" beside it, as nodes then go down together";
         let about = about.only_if(lists || fails_alone && self.per == Per::Site, why);
-        let some = Millionths::above_zero(1).that("a share above zero, and at most 1", |share: &u64| *share > 0);
+        let some =
+            Millionths::above_zero(1).with_condition("a share above zero, and at most 1", |share: &u64| *share > 0);
         w.set(about, &mut self.share_millionths, some);
     }
 
@@ -305,7 +306,7 @@ impl WrittenFailure {
         match known.attached.files.get(&field.location()) {
             None => field.wrong::<()>("the path of a trace").unwrap_or_default(),
             Some((path, Err(reason))) => field.complain(format!("cannot read {path}: {reason}")),
-            Some((path, Ok(bytes))) => match trace::read(bytes) {
+            Some((path, Ok(bytes))) => match trace::parse_trace(bytes) {
                 Ok(trace) => {
                     trace.note().into_iter().for_each(|note| field.diagnostics().note(format!("{path}: {note}")));
                     self.outages = trace.outages;
@@ -325,13 +326,13 @@ impl WrittenFailure {
         }
         self.outages.sort_unstable();
         if let Some(field) = fields.get("outages")
-            && let Some(component) = overlapping(&self.outages)
+            && let Some(component) = find_overlap(&self.outages)
         {
             field.complain(format!("component {component} goes down while it is down already"));
         }
         if let Some(site) = self.site.and_then(|site| known.sites.get(site)) {
             self.nodes.get_or_insert_with(|| NodeSet::all(site.cores));
-            if let Some(why) = unbearable(site)
+            if let Some(why) = failure_obstacle(site)
                 && let Some(field) = fields.get("site")
             {
                 field.complain(why);
@@ -348,8 +349,8 @@ fn books_nodes(failure: &Failure, known: &FailureScope<'_>) -> bool {
 }
 
 /// Reason why the nodes of a site must not fail.
-fn unbearable(site: &Site) -> Option<String> {
-    let why = match managers::tongue(&site.scheduler)? {
+fn failure_obstacle(site: &Site) -> Option<String> {
+    let why = match managers::program_protocol(&site.scheduler)? {
         Tongue::Batsim => "Batsim's protocol has no message for a job that is lost with them",
         Tongue::Slurm if site.program.slurm.node_count(site.cores) < site.cores => {
             "they are the cores of larger nodes of Slurm; a Slurm with one core a node can lose nodes"
@@ -360,7 +361,7 @@ fn unbearable(site: &Site) -> Option<String> {
 }
 
 fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut dyn Walk) {
-    let lists = w.purpose() == Purpose::List;
+    let lists = w.walk_purpose() == Purpose::List;
     let why = "expected a distribution with a shape beside it: weibull or lognormal";
     let fits = drawn && (lists || law.kind != Distribution::Exponential);
     w.set(about.only_if(fits, why), &mut law.shape, Number::above(0.0, 10.0, "a shape above zero, and at most 10"));
@@ -369,7 +370,7 @@ fn walk_shape(law: &mut Law, about: crate::settings::Key, drawn: bool, w: &mut d
 const OUTAGES: &str = "a list such as [{ component = 3, at = \"1 h\", for = \"10 min\" }]";
 
 /// A component with two outages that overlap; outages are sorted by time.
-fn overlapping(outages: &[Traced]) -> Option<u32> {
+fn find_overlap(outages: &[Traced]) -> Option<u32> {
     let mut back: BTreeMap<u32, Time> = BTreeMap::new();
     let again = |one: &&Traced| back.insert(one.component, one.up).is_some_and(|before| one.down < before);
     outages.iter().find(again).map(|one| one.component)
@@ -393,17 +394,17 @@ const LONG: LongSpan = LongSpan;
 struct LongSpan;
 
 impl Form<Span> for LongSpan {
-    fn read(&self, field: &Field<'_>) -> Option<Span> {
-        let span = POSITIVE_SPAN.read(field)?;
+    fn read_value(&self, field: &Field<'_>) -> Option<Span> {
+        let span = POSITIVE_SPAN.read_value(field)?;
         if span >= Span::from_secs(1) { Some(span) } else { field.wrong("at least a second") }
     }
 
-    fn text(&self, value: &Span) -> Option<String> {
-        POSITIVE_SPAN.text(value)
+    fn toml_text(&self, value: &Span) -> Option<String> {
+        POSITIVE_SPAN.toml_text(value)
     }
 
-    fn shape(&self) -> Shape {
-        POSITIVE_SPAN.shape()
+    fn value_shape(&self) -> Shape {
+        POSITIVE_SPAN.value_shape()
     }
 }
 
@@ -415,7 +416,7 @@ struct FailingNodesForm {
 const NODES: &str = "numbers of nodes in order, neighbours as a range, such as \"0-3 7\", or how many";
 
 impl Form<NodeSet> for FailingNodesForm {
-    fn read(&self, field: &Field<'_>) -> Option<NodeSet> {
+    fn read_value(&self, field: &Field<'_>) -> Option<NodeSet> {
         let nodes = if field.is_text() {
             let nodes = NodeSet::parse(field.text(NODES)?).filter(|nodes| !nodes.is_empty());
             nodes.or_else(|| field.wrong(NODES))?
@@ -428,11 +429,11 @@ impl Form<NodeSet> for FailingNodesForm {
         Some(nodes)
     }
 
-    fn text(&self, value: &NodeSet) -> Option<String> {
+    fn toml_text(&self, value: &NodeSet) -> Option<String> {
         Some(format!("\"{value}\""))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "numbers of nodes in order, or how many",
             example: "\"0-3 7\"",

@@ -23,12 +23,12 @@ pub(super) struct TopologyKeys {
 }
 
 impl TopologyKeys {
-    pub fn usual() -> TopologyKeys {
+    pub fn with_defaults() -> TopologyKeys {
         TopologyKeys { name: String::new(), about: None, seed: 1 }
     }
 
     pub fn walk(&mut self, w: &mut dyn Walk) {
-        version::walk(w);
+        version::walk_version(w);
         let name = key("name", "").means("results go to `out/NAME`").need("a name for the topology");
         w.set(name, &mut self.name, Name);
         let about = key("about", "").means("a one-line description").aside();
@@ -41,7 +41,7 @@ impl TopologyKeys {
 pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn Walk) {
     let mut rest: Vec<Service> = std::mem::take(systems);
     for row in systems::ALL {
-        let at = rest.iter().position(|service| service.row().key == row.key);
+        let at = rest.iter().position(|service| service.system_row().key == row.key);
         let mut service = at.map(|at| rest.remove(at));
         let table = key(row.key, "").means(row.about).usual(USUAL_SYSTEM);
         w.maybe(table, Layout::Section(row.key), &mut service, row.usual, |service, w| service.walk(w, linked));
@@ -52,7 +52,7 @@ pub(super) fn walk_systems(systems: &mut Vec<Service>, linked: bool, w: &mut dyn
 const USUAL_SYSTEM: &str = "absent; a topology without any system has a `[market]`";
 
 /// Context of the workloads of a system.
-pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
+pub(super) fn system_context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
     let parts = *parts;
     let service = &parts.systems[system];
     let mut largest = vec![0; parts.kinds.len()];
@@ -64,7 +64,7 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
     }
     Context {
         seed: parts.seed,
-        tick: service.tick(),
+        tick: service.time_unit(),
         kinds: parts.kinds.iter().map(String::as_str).collect(),
         largest,
         sites: site_names(parts.sites),
@@ -72,14 +72,14 @@ pub(super) fn context<'a>(parts: &Parts<'a>, system: usize) -> Context<'a> {
         cores_in_all,
         users: parts.users.iter().map(|user| user.name.as_str()).collect(),
         linked: parts.cables.is_some(),
-        walltimes: service.row().traits.has_walltimes,
-        shares_nodes: service.row().traits.is_rigid,
-        site_times: service.row().traits.has_site_times,
+        walltimes: service.system_row().traits.has_walltimes,
+        shares_nodes: service.system_row().traits.is_rigid,
+        site_times: service.system_row().traits.has_site_times,
         site_kinds: parts.sites.iter().map(|site| site.systems.contains(&system).then_some(site.kind)).collect(),
         mean_capacity: Box::new(move || parts.mean_capacity(system)),
-        deadlines: service.row().traits.wants_deadlines,
-        followers: service.row().traits.has_followers,
-        stages: service.row().traits.stages_data,
+        deadlines: service.system_row().traits.wants_deadlines,
+        followers: service.system_row().traits.has_followers,
+        stages: service.system_row().traits.stages_data,
         fit: if service.must_place() { Fit::Must(service.instead_of_placing()) } else { Fit::May },
         attached: parts.attached,
     }
@@ -129,11 +129,11 @@ fn latency_key() -> Key {
 /// The key `count`, which is expanded before sites and users are read.
 fn walk_count(w: &mut dyn Walk) {
     let count = key("count", "").means("the number of them, with numbers from 1 in place of `{}` in their names");
-    w.elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
+    w.key_read_elsewhere(&count.usual("1"), Shape::Whole { least: 1, most: super::file::MEMBERS_MAX as u64 });
 }
 
 /// Names of the tables of systems with a trait, for messages.
-fn tables(can: impl Fn(&SystemRow) -> bool) -> String {
+fn table_names(can: impl Fn(&SystemRow) -> bool) -> String {
     let tables: Vec<String> = systems::ALL.iter().filter(|row| can(row)).map(|row| format!("[{}]", row.key)).collect();
     any_of(tables.iter().map(String::as_str))
 }

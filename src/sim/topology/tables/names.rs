@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::settings::{Field, Form, Location, NAME, Shape, is_name, quoted};
+use crate::settings::{Field, Form, Location, NAME, Shape, is_name, quote_text};
 use crate::systems;
 use crate::topology::build::EXCHANGE;
 
@@ -21,7 +21,7 @@ pub struct FreshName<'n> {
 
 impl Form<String> for FreshName<'_> {
     /// Returns a name for every text, even after an error.
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(NAME)?;
         let mut taken = self.names.taken.borrow_mut();
         if text.contains("{}") {
@@ -40,11 +40,11 @@ impl Form<String> for FreshName<'_> {
         Some(text.to_owned())
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let what = "a name: small letters, digits and hyphens, and `{}` for the number where there is a `count`";
         Shape::Text { what, pattern: Some(r"^([a-z0-9]|\{\})([-a-z0-9]|\{\}){0,62}$"), example: "york-2" }
     }

@@ -1,7 +1,9 @@
 //! Keys `command`, `socket` and `timeout`: an external program that decides for a site or for a user.
 
 use crate::grid::{Endpoint, Program, SlurmCluster};
-use crate::settings::{Field, Form, Layout, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, command, key, quoted};
+use crate::settings::{
+    Field, Form, Layout, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, command_form, key, quote_text,
+};
 use crate::systems::managers::Tongue;
 
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
@@ -27,7 +29,7 @@ pub struct ProgramGaps {
 /// in a comparison of both.
 pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: ProgramGaps, w: &mut dyn Walk) {
     let batsim = tongue == Some(Tongue::Batsim);
-    let listed = open.is_lost || w.purpose() == Purpose::List;
+    let listed = open.is_lost || w.walk_purpose() == Purpose::List;
     let slurm = tongue == Some(Tongue::Slurm);
     let stays = listed || open.could && w.reads();
     let fits = tongue.is_some() && !slurm || stays;
@@ -40,7 +42,7 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Program
     w.set(socket, &mut program.socket, Unless(SocketForm, String::new()));
     walk_timeout(program, fits, why, w);
     walk_slurm(&mut program.slurm, slurm || stays, w);
-    let Some(fields) = w.fields().filter(|_| !open.defaults) else { return };
+    let Some(fields) = w.written_fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
     match tongue {
         Some(Tongue::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
@@ -88,11 +90,11 @@ const FOLDER: &str = "the path of a folder, such as \"/opt/slurm/sbin\"";
 
 /// Walks the program that decides for a user, if there is one; its keys may stay, too.
 pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defaults: bool, w: &mut dyn Walk) {
-    let fits = is_external || w.purpose() == Purpose::List || could && w.reads();
+    let fits = is_external || w.walk_purpose() == Purpose::List || could && w.reads();
     let why = "expected a planner = \"external\" beside it";
     walk_command(program, fits, why, w);
     walk_timeout(program, fits, why, w);
-    match w.fields() {
+    match w.written_fields() {
         Some(fields) if is_external && !defaults && program.command.is_empty() => fields.missing("command", COMMAND),
         _ => {}
     }
@@ -103,7 +105,7 @@ pub fn walk_planner(program: &mut Program, is_external: bool, could: bool, defau
 
 fn walk_command(program: &mut Program, fits: bool, why: &'static str, w: &mut dyn Walk) {
     let about = "the external program that decides, with its arguments";
-    let form = Unless(command(COMMAND), Vec::new());
+    let form = Unless(command_form(COMMAND), Vec::new());
     w.set(key("command", about).only_if(fits, why).usual("none"), &mut program.command, form);
 }
 
@@ -116,7 +118,7 @@ fn walk_timeout(program: &mut Program, fits: bool, why: &'static str, w: &mut dy
 struct SocketForm;
 
 impl Form<String> for SocketForm {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let text = field.text(SOCKET)?;
         match Endpoint::parse(text) {
             Some(_) => Some(text.to_owned()),
@@ -124,11 +126,11 @@ impl Form<String> for SocketForm {
         }
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let pattern = Some(r"^(tcp://[^*\s]+:[0-9]+|ipc://.+)$");
         Shape::Text { what: SOCKET, pattern, example: "tcp://127.0.0.1:28000" }
     }

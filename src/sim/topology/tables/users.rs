@@ -2,7 +2,7 @@
 
 use super::names::{FreshName, TakenNames};
 use super::programs::walk_planner;
-use super::{latency_key, tables, walk_count};
+use super::{latency_key, table_names, walk_count};
 use crate::grid::Behaviour;
 use crate::settings::{LATENCY, Layout, NAME, NameIndex, POSITIVE_SPAN, Walk, key};
 use crate::systems::{self, SystemRow};
@@ -10,7 +10,7 @@ use crate::time::Span;
 use crate::topology::User;
 
 /// Walks `[[user]]`.
-pub fn walk(users: &mut Vec<User>, usual: &User, known: &UserScope<'_>, w: &mut dyn Walk) {
+pub fn walk_users(users: &mut Vec<User>, usual: &User, known: &UserScope<'_>, w: &mut dyn Walk) {
     let user = key("user", "").means("a user, who submits jobs").by_name();
     let user = user.need_unless(known.idle, SUBMITS);
     w.rows(user, Layout::Sections("user"), users, || usual.clone(), |user, w| walk_one(user, known, w));
@@ -82,14 +82,14 @@ fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
     let is_external = planning == UserPlanning::External;
     let could = known.systems.iter().any(|row| row.traits.has_planners);
     walk_planner(program, is_external, could, known.names.is_none(), w);
-    if let Some(fields) = w.fields()
+    if let Some(fields) = w.written_fields()
         && is_external
         && !could
         && let Some(field) = fields.get("planner")
     {
         field.complain(format!(
             "external needs a {} table: only its users can plan like that",
-            tables(|row| row.traits.has_planners)
+            table_names(|row| row.traits.has_planners)
         ));
     }
     *behaviour = match planning {
@@ -99,7 +99,7 @@ fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
     };
 }
 
-pub fn usual() -> User {
+pub fn default_user() -> User {
     User {
         name: String::new(),
         latency: Span::ZERO,

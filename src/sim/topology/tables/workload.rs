@@ -1,10 +1,10 @@
 //! Table `[[workload]]`: jobs, their users, and their system.
 
-use super::{Parts, context};
+use super::{Parts, system_context};
 use crate::grid::Site;
 use crate::settings::{
     Context, Field, Fields, FilePath, Form, Layout, List, Location, Maybe, NameIndex, OneOf, Registered, Shape, Unless,
-    Walk, Word, any_of, counted, key, quoted,
+    Walk, Word, any_of, format_counted, key, quote_text,
 };
 use crate::systems::{self, Service, SystemRow};
 use crate::topology::Workload;
@@ -34,8 +34,8 @@ pub struct WorkloadScope<'a> {
 }
 
 impl<'a> WorkloadScope<'a> {
-    pub fn of(parts: &Parts<'a>) -> WorkloadScope<'a> {
-        let contexts = (0..parts.systems.len()).map(|system| context(parts, system)).collect();
+    pub fn of_parts(parts: &Parts<'a>) -> WorkloadScope<'a> {
+        let contexts = (0..parts.systems.len()).map(|system| system_context(parts, system)).collect();
         WorkloadScope { systems: parts.systems, contexts, housed: None, idle: false }
     }
 
@@ -67,9 +67,9 @@ impl<'a> WorkloadScope<'a> {
 }
 
 /// Reads all workloads, with their locations.
-pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
+pub fn read_workloads(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
-    walk(&mut written, known, w);
+    walk_workloads(&mut written, known, w);
     let workload = |written: WrittenWorkload| {
         let WrittenWorkload { users, shares, system, source, location, .. } = written;
         Some((Workload { users, shares, system, source: source? }, location?))
@@ -83,11 +83,11 @@ pub fn read(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> V
     workloads
 }
 
-pub fn write(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
+pub fn write_workloads(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let written = |workload: &Workload| {
         let Workload { users, shares, system, source } = workload.clone();
         WrittenWorkload {
-            name: source.job_source().name().to_owned(),
+            name: source.job_source().source_name().to_owned(),
             users,
             shares,
             system,
@@ -95,10 +95,10 @@ pub fn write(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk
             location: None,
         }
     };
-    walk(&mut workloads.iter().map(written).collect(), known, w);
+    walk_workloads(&mut workloads.iter().map(written).collect(), known, w);
 }
 
-pub fn walk(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
+pub fn walk_workloads(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
     let all = 0..known.users().len();
     let usual = || WrittenWorkload {
         name: String::new(),
@@ -115,9 +115,9 @@ pub fn walk(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: 
 
 impl WrittenWorkload {
     fn walk(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
-        self.location = w.fields().map(Fields::location);
+        self.location = w.written_fields().map(Fields::location);
         let include = key("include", "").means("a file with keys of this table; keys given here take precedence");
-        w.elsewhere(&include.usual("none").holds_the_rest(), FilePath("").shape());
+        w.key_read_elsewhere(&include.usual("none").holds_the_rest(), FilePath("").value_shape());
         // Without a source, the other keys cannot be checked.
         let names = any_of(workload::ALL.iter().map(|row| row.name));
         let words = workload::ALL.iter().map(|row| Word::new(row.name, row.about)).collect();
@@ -128,7 +128,7 @@ impl WrittenWorkload {
             self.walk_users(known, w);
             let Some(chosen) = chosen else {
                 // Other keys may be right or wrong.
-                w.fields().into_iter().for_each(Fields::ask_for_all);
+                w.written_fields().into_iter().for_each(Fields::allow_unknown_keys);
                 return;
             };
             self.walk_system(chosen, known, w);
@@ -142,11 +142,11 @@ impl WrittenWorkload {
         let context = if known.has_sites(self.system) { &known.contexts[self.system] } else { &unknown };
         let words: Vec<&str> = workload::ALL.iter().map(|row| row.name).collect();
         let source = &mut self.source;
-        w.variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
-            Some(source) => source.job_source_mut().walk(w, context),
+        w.walk_variants("source", &words, chosen, &mut |number, w| match source.as_mut().filter(|_| w.writes()) {
+            Some(source) => source.job_source_mut().walk_settings(w, context),
             None => *source = Some((workload::ALL[number].read)(w, context)),
         });
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields, known);
         }
     }
@@ -154,7 +154,7 @@ impl WrittenWorkload {
     fn walk_users(&mut self, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
         // The list of all users, of which there may be thousands, is the default and is not written.
         if w.writes() && self.users.iter().copied().eq(0..known.users().len()) {
-            w.remark("users: all");
+            w.write_remark("users: all");
         } else {
             let users = key("users", "").means("the users who submit the jobs, in turns").usual("all users");
             w.set(users, &mut self.users, Users { names: known.users() });
@@ -162,13 +162,15 @@ impl WrittenWorkload {
         let shares = key("shares", "the jobs that each of its users submits in a round, in the order of the users");
         let each = List(1..=TURNS_MAX, "a list of whole numbers, one per user");
         w.set(shares.usual("one each"), &mut self.shares, Unless(each, Vec::new()));
-        let Some(field) = w.fields().and_then(|fields| fields.get("shares")) else { return };
+        let Some(field) = w.written_fields().and_then(|fields| fields.get("shares")) else { return };
         let users = self.users.len();
         let shares = self.shares.len();
         let turns: u64 = self.shares.iter().copied().map(u64::from).sum();
         if shares != users {
-            field
-                .complain(format!("expected one number for each of {}, found {shares}", counted(users as u64, "user")));
+            field.complain(format!(
+                "expected one number for each of {}, found {shares}",
+                format_counted(users as u64, "user")
+            ));
         } else if turns > u64::from(TURNS_MAX) {
             field.complain(format!(
                 "expected a sum of at most {TURNS_MAX}, found {turns}: shares of 90 and 10 are 9 and 1"
@@ -184,7 +186,7 @@ impl WrittenWorkload {
         let name = workload::ALL[chosen].name;
         let takes = |row: &SystemRow| row.takes().any(|source| source == name);
         let is_at_home = |row: &SystemRow| row.sources.contains(&name);
-        let rows = || known.systems.iter().map(|system| system.row());
+        let rows = || known.systems.iter().map(|system| system.system_row());
         let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
@@ -192,23 +194,23 @@ impl WrittenWorkload {
             .usual("the only system that accepts such jobs");
         let mut said = if w.reads() { None } else { Some(self.system) };
         w.set(system, &mut said, Maybe(OneOf { what: "a system of this topology", names: &keys }));
-        let Some(fields) = w.fields() else { return };
+        let Some(fields) = w.written_fields() else { return };
         if said.is_none() && fields.has("system") {
             // An unknown name has already been reported.
             return;
         }
         self.system = said.unwrap_or_else(|| {
             let of = |takes: &dyn Fn(&SystemRow) -> bool| -> Vec<usize> {
-                (0..known.systems.len()).filter(|at| takes(known.systems[*at].row())).collect()
+                (0..known.systems.len()).filter(|at| takes(known.systems[*at].system_row())).collect()
             };
             let taking = Some(of(&is_at_home)).filter(|home| !home.is_empty()).unwrap_or_else(|| of(&takes));
             if taking.len() > 1 {
-                let keys = any_of(taking.iter().map(|at| known.systems[*at].row().key));
+                let keys = any_of(taking.iter().map(|at| known.systems[*at].system_row().key));
                 fields.missing("system", &format!("which system these jobs go to: {keys}"));
             }
             taking.first().copied().unwrap_or(0)
         });
-        let row = known.systems[self.system].row();
+        let row = known.systems[self.system].system_row();
         if let Some(field) = fields.get("source").filter(|_| !takes(row)) {
             let takers = systems::ALL.iter().filter(|row| takes(row));
             let takers: Vec<String> = takers.map(|row| format!("[{}]", row.key)).collect();
@@ -226,7 +228,7 @@ impl WrittenWorkload {
     }
 
     fn check(&self, fields: &Fields<'_>, known: &WorkloadScope<'_>) {
-        let row = known.systems[self.system].row();
+        let row = known.systems[self.system].system_row();
         if let Some(Source::Table(table)) = &self.source
             && row.traits.is_rigid
             && table.jobs.iter().any(|job| job.tasks.len() > 1)
@@ -254,22 +256,22 @@ fn log_hint(name: &str) -> Option<&'static str> {
 }
 
 impl Form<String> for SourceName {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let names = self.0.words.iter().map(|word| word.name);
         let name = field.name_or(self.0.what, names, &log_hint);
         name.map(str::to_owned)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        self.0.text(value)
+    fn toml_text(&self, value: &String) -> Option<String> {
+        self.0.toml_text(value)
     }
 
-    fn remark(&self, value: &String) -> Option<String> {
-        self.0.remark(value)
+    fn value_remark(&self, value: &String) -> Option<String> {
+        self.0.value_remark(value)
     }
 
-    fn shape(&self) -> Shape {
-        Form::<String>::shape(&self.0)
+    fn value_shape(&self) -> Shape {
+        Form::<String>::value_shape(&self.0)
     }
 }
 
@@ -279,7 +281,7 @@ struct Users<'n> {
 }
 
 impl Form<Vec<usize>> for Users<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<usize>> {
         let list = field.list("a list of users")?;
         if list.is_empty() {
             field.complain("expected at least one user, found none: no user would submit the jobs");
@@ -288,7 +290,7 @@ impl Form<Vec<usize>> for Users<'_> {
         let mut users = Vec::with_capacity(list.len());
         let mut seen = vec![false; self.names.len()];
         for field in &list {
-            let Some(user) = one.read(field) else { continue };
+            let Some(user) = one.read_value(field) else { continue };
             if std::mem::replace(&mut seen[user], true) {
                 field.complain("this user is in the list twice");
             }
@@ -297,12 +299,12 @@ impl Form<Vec<usize>> for Users<'_> {
         Some(users)
     }
 
-    fn text(&self, value: &Vec<usize>) -> Option<String> {
-        let names: Vec<String> = value.iter().map(|user| quoted(self.names.name(*user))).collect();
+    fn toml_text(&self, value: &Vec<usize>) -> Option<String> {
+        let names: Vec<String> = value.iter().map(|user| quote_text(self.names.name(*user))).collect();
         Some(format!("[{}]", names.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::List { of: Box::new(Shape::NameOf("a user")), least: 1, most: usize::MAX }
     }
 }

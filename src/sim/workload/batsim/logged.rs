@@ -3,7 +3,7 @@
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::loose::{Loose, span};
+use super::loose::{Loose, seconds_span};
 use crate::time::Span;
 use crate::workload::rigid::{Kilobytes, Rigid, SHORTEST};
 
@@ -59,7 +59,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    pub fn of(job: &Rigid) -> Logged {
+    pub fn of_job(job: &Rigid) -> Logged {
         let seconds = |span: Option<Span>| span.map(|span| span.micros() as f64 / 1e6);
         Logged {
             wait_time: seconds(job.wait),
@@ -72,8 +72,8 @@ impl Logged {
             requested_time: seconds(job.requested_time.filter(|time| time.is_zero())),
             allocated: job.allocated,
             cpu_time: seconds(job.cpu_time),
-            memory_used: job.memory_used.map(Amount::of),
-            memory_requested: job.memory_requested.map(Amount::of),
+            memory_used: job.memory_used.map(Amount::of_memory),
+            memory_requested: job.memory_requested.map(Amount::of_memory),
             status: job.status,
             user: job.user,
             group: job.group,
@@ -87,7 +87,7 @@ impl Logged {
 
     /// The job as its log has it. Batsim's own fields count where they have been changed since.
     pub fn complete(&self, job: Rigid) -> Rigid {
-        let span = |seconds: Option<f64>| span(&Loose::Number(seconds?));
+        let span = |seconds: Option<f64>| seconds_span(&Loose::Number(seconds?));
         let ran_for_none = self.run_time == Some(0.0) && job.runtime == Some(SHORTEST);
         let asked_for_none = self.requested_time == Some(0.0) && job.requested_time.is_none();
         Rigid {
@@ -125,7 +125,7 @@ enum Amount {
 }
 
 impl Amount {
-    fn of(memory: Kilobytes) -> Amount {
+    fn of_memory(memory: Kilobytes) -> Amount {
         match memory.millionths() {
             whole if whole.is_multiple_of(1_000_000) => Amount::Whole(memory.whole()),
             part => Amount::Part(part as f64 / 1e6),

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use crate::time::Span;
-use crate::workload::rigid::bearable;
+use crate::workload::rigid::is_bearable_time;
 
 /// A value of any type: a wrong one is the fault of one job, not of the file.
 #[derive(Default)]
@@ -54,10 +54,10 @@ impl Loose {
 }
 
 /// A span of `number` seconds, if it can be represented.
-pub fn span(number: &Loose) -> Option<Span> {
+pub fn seconds_span(number: &Loose) -> Option<Span> {
     let micros = (number.number().filter(|seconds| *seconds >= 0.0)? * 1e6).round();
     let micros = micros as u64;
-    bearable(micros).then(|| Span::from_micros(micros))
+    is_bearable_time(micros).then(|| Span::from_micros(micros))
 }
 
 impl<'de> Deserialize<'de> for Loose {

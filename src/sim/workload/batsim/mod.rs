@@ -15,10 +15,10 @@ use serde_json::{Value, json};
 
 use self::file::{Profile, RawFile, WrittenJob};
 use self::logged::{Logged, MaybeLogged};
-use self::loose::{Loose, span};
+use self::loose::{Loose, seconds_span};
 use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
-use crate::near::nearest;
-use crate::settings::printable;
+use crate::near::nearest_name;
+use crate::settings::make_printable;
 use crate::time::Time;
 use crate::workload::workflow::json_fault;
 
@@ -26,12 +26,12 @@ use crate::workload::workflow::json_fault;
 pub enum BatsimError {
     #[error("cannot read it: {0}")]
     Io(#[from] io::Error),
-    #[error("line {line}, column {column}: expected a Batsim workload: {}", printable(.what))]
+    #[error("line {line}, column {column}: expected a Batsim workload: {}", make_printable(.what))]
     Json { line: usize, column: usize, what: String },
 }
 
 /// Reads a workload; invalid jobs are left out and counted.
-pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
+pub fn read_workload(input: impl Read) -> Result<Trace, BatsimError> {
     let file: RawFile = serde_json::from_reader(input).map_err(|error| {
         let line = error.line();
         let column = error.column();
@@ -45,7 +45,7 @@ pub fn read(input: impl Read) -> Result<Trace, BatsimError> {
         collector.comment(format!("MaxNodes: {nodes}"));
         collector.comment(format!("MaxProcs: {nodes}"));
     }
-    let numbers = numbers(&file.jobs);
+    let numbers = job_numbers(&file.jobs);
     if numbers.is_none() {
         collector.renumber();
     }
@@ -77,7 +77,7 @@ const DELAYS: [&str; 2] = ["delay", "DelayProfile"];
 fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>) -> Result<Rigid, String> {
     let Loose::Text(profile) = &job.profile else { return Err("it names no profile".to_owned()) };
     let behaviour = profiles.get(&**profile).ok_or_else(|| {
-        let near = nearest(profile, profiles.keys().map(String::as_str));
+        let near = nearest_name(profile, profiles.keys().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
         format!("there is no profile {profile}{near}")
     })?;
@@ -87,9 +87,8 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     }
     let span = |number: &Loose, what: &str| match number {
         Loose::Missing => Err(format!("it has no {what}")),
-        number => {
-            span(number).ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown()))
-        }
+        number => seconds_span(number)
+            .ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown())),
     };
     let nodes = match job.res.or(&job.resource_request) {
         Loose::Missing => return Err("it has no res".to_owned()),
@@ -108,7 +107,7 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     })?;
     let runtime = match &behaviour.delay {
         Loose::Missing => return Err(format!("its profile {profile} has no delay")),
-        delay => self::span(delay)
+        delay => self::seconds_span(delay)
             .ok_or_else(|| format!("the delay{} of {profile} is not a number of seconds from 0 on", delay.shown()))?,
     };
     let rigid = Rigid {
@@ -124,7 +123,7 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
 
 /// Numbers of the jobs, if each has a unique one that a log may contain. Ids are texts, often with the workload's name
 /// before the number: `w0!12`. Two ids with one number and different names are two jobs nevertheless.
-fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
+fn job_numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
     let mut known: BTreeMap<u64, &str> = BTreeMap::new();
     let mut numbers = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -146,7 +145,7 @@ fn numbers(jobs: &[WrittenJob]) -> Option<Vec<u64>> {
 
 /// A workload with one delay profile for each run time that occurs, as bytes. Fields unknown to Batsim are included for
 /// our reader.
-pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
+pub fn write_workload(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
     let mut profiles = BTreeMap::new();
     let mut listed = Vec::new();
     for job in jobs {
@@ -154,20 +153,20 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
         let profile = format!("delay_{}", runtime.seconds());
         let mut object = json!({
             "id": job.number.to_string(),
-            "subtime": seconds(job.submit.micros()),
+            "subtime": seconds_value(job.submit.micros()),
             "res": nodes,
             "profile": profile,
         });
         if let Some(walltime) = job.walltime() {
-            object["walltime"] = seconds(walltime.micros());
+            object["walltime"] = seconds_value(walltime.micros());
         }
-        if let Value::Object(logged) = json!(Logged::of(job))
+        if let Value::Object(logged) = json!(Logged::of_job(job))
             && !logged.is_empty()
         {
             object["swf"] = Value::Object(logged);
         }
         listed.push(object);
-        profiles.entry(profile).or_insert_with(|| json!({ "type": "delay", "delay": seconds(runtime.micros()) }));
+        profiles.entry(profile).or_insert_with(|| json!({ "type": "delay", "delay": seconds_value(runtime.micros()) }));
     }
     let mut bytes = serde_json::to_vec_pretty(&json!({ "nb_res": nodes, "jobs": listed, "profiles": profiles }))
         .expect("texts and numbers are JSON");
@@ -176,7 +175,7 @@ pub fn write(jobs: &[Rigid], nodes: u32) -> Vec<u8> {
 }
 
 /// Whole seconds as integers.
-fn seconds(micros: u64) -> Value {
+fn seconds_value(micros: u64) -> Value {
     if micros.is_multiple_of(1_000_000) { json!(micros / 1_000_000) } else { json!(micros as f64 / 1e6) }
 }
 
@@ -188,7 +187,7 @@ mod tests {
     use crate::workload::rigid::JOBS_MAX;
 
     fn written(trace: &Trace) -> Vec<u8> {
-        write(&trace.jobs.iter().collect::<Vec<_>>(), 4)
+        write_workload(&trace.jobs.iter().collect::<Vec<_>>(), 4)
     }
 
     const FILE: &str = r#"{
@@ -208,7 +207,7 @@ mod tests {
 
     #[test]
     fn delay_jobs_of_both_dialects_are_read() {
-        let trace = read(FILE.as_bytes()).unwrap();
+        let trace = read_workload(FILE.as_bytes()).unwrap();
         let seen: Vec<_> = trace
             .jobs
             .iter()
@@ -241,7 +240,7 @@ mod tests {
             let jobs: Vec<String> = ids.iter().map(job).collect();
             let profiles = "{\"p\": {\"type\": \"delay\", \"delay\": 5}}";
             let text = format!("{{\"jobs\": [{}], \"profiles\": {profiles}}}", jobs.join(", "));
-            let trace = read(text.as_bytes()).unwrap();
+            let trace = read_workload(text.as_bytes()).unwrap();
             (
                 trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(),
                 trace.faults.left_out,
@@ -258,17 +257,17 @@ mod tests {
     #[test]
     fn a_small_file_cannot_claim_to_be_huge() {
         let many = format!("{{\"jobs\": [{}0]}}", "0,".repeat(100));
-        let error = read(many.as_bytes()).unwrap_err().to_string();
+        let error = read_workload(many.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("invalid type: integer `0`"), "{error}");
         let many = format!("{{\"jobs\": [{}{{}}]}}", "{},".repeat(JOBS_MAX));
-        let error = read(many.as_bytes()).unwrap_err().to_string();
+        let error = read_workload(many.as_bytes()).unwrap_err().to_string();
         assert!(error.contains("it has more than 5000000 jobs"), "{error}");
     }
 
     #[test]
     fn a_written_workload_can_be_read() {
-        let trace = read(FILE.as_bytes()).unwrap();
-        let again = read(&written(&trace)[..]).unwrap();
+        let trace = read_workload(FILE.as_bytes()).unwrap();
+        let again = read_workload(&written(&trace)[..]).unwrap();
         assert_eq!(again.header, trace.header);
         let unnamed = |trace: &Trace| trace.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect::<Vec<_>>();
         assert_eq!(unnamed(&again), unnamed(&trace));
@@ -279,8 +278,8 @@ mod tests {
         let log = "1 10 3 60 4 55.5 7 4 90 9 1 12 3 2 0 1 -1 -1\n2 11 -1 90 4 -1 -1 4 90 -1 0 12 3 -1 1 -1 1 30\n\
                    3 12 -1 5 1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n\
                    4 13 -1 0 3 1.5 1024.5 -1 0 0.25 1 -1 -1 -1 -1 -1 -1 -1\n5 14 -1 1 2 -1 -1 0 -1 -1 1 -1 -1 -1 -1 -1 -1 -1\n";
-        let trace = crate::workload::swf::read(log.as_bytes()).unwrap();
-        let again = read(&written(&trace)[..]).unwrap();
+        let trace = crate::workload::swf::read_log(log.as_bytes()).unwrap();
+        let again = read_workload(&written(&trace)[..]).unwrap();
         let unnamed: Packed = again.jobs.iter().map(|job| Rigid { profile: None, ..job }).collect();
         assert_eq!(unnamed, trace.jobs);
         let names: Vec<_> =
@@ -288,17 +287,17 @@ mod tests {
         assert_eq!(names, ["delay_60", "delay_90", "delay_5", "delay_1", "delay_1"]);
         // A changed field counts.
         let written = String::from_utf8(written(&trace)).unwrap();
-        let changed = read(written.replace("\"res\": 3", "\"res\": 2").as_bytes()).unwrap();
+        let changed = read_workload(written.replace("\"res\": 3", "\"res\": 2").as_bytes()).unwrap();
         let last = changed.jobs.get(3).unwrap();
         assert_eq!((last.requested, last.nodes()), (Some(2), Ok(2)));
         // The key has another meaning here.
         let other = FILE.replace("\"user\": \"me\"", "\"swf\": [1, \"me\"]");
-        assert_eq!(read(other.as_bytes()).unwrap().jobs.len(), 3);
+        assert_eq!(read_workload(other.as_bytes()).unwrap().jobs.len(), 3);
     }
 
     #[test]
     fn an_invalid_workload_is_reported_with_its_location() {
-        let error = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
+        let error = |text: &str| read_workload(text.as_bytes()).unwrap_err().to_string();
         assert_eq!(
             error("{\n \"profiles\": {}}"),
             "line 2, column 16: expected a Batsim workload: missing field `jobs`"

@@ -38,7 +38,8 @@ impl Ranges {
     pub(super) fn walk_tasks(&mut self, cores_max: u32, w: &mut dyn Walk) {
         let usual = Ranges::default();
         let cores = key("cores_min", "the fewest cores of a task").usual("`1`");
-        let form = (1..=CORES_MAX).that("a whole number from 1 to `cores_max`", move |cores: &u32| *cores <= cores_max);
+        let form = (1..=CORES_MAX)
+            .with_condition("a whole number from 1 to `cores_max`", move |cores: &u32| *cores <= cores_max);
         w.set(cores, &mut self.cores_min, Unless(form, usual.cores_min));
         let spread = "the longest run time of a task as a multiple of the shortest one of its job";
         let spread = key("runtime_spread", spread).usual("`10.0`");
@@ -51,17 +52,17 @@ impl Ranges {
         let usual = Ranges::default();
         let slrs = |expected| {
             let slr = Number::above(0.0, 1e6, "a number above 0, up to 1000000");
-            Pair(slr, expected).that("the smaller number first", |(least, most): &(f64, f64)| least <= most)
+            Pair(slr, expected).with_condition("the smaller number first", |(least, most): &(f64, f64)| least <= most)
         };
         let initial = key("initial", "the earliest and the latest initial deadline of a job, as SLRs");
         w.set(initial.usual("`[2.0, 4.0]`"), &mut self.initial, Unless(slrs(INITIAL), usual.initial));
         let last = key("final", "the earliest and the latest final deadline of a job, as SLRs");
         w.set(last.usual("`[6.0, 10.0]`"), &mut self.final_, Unless(slrs(FINAL), usual.final_));
-        let points =
-            Pair(0..=POINTS_MAX, POINTS).that("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
+        let points = Pair(0..=POINTS_MAX, POINTS)
+            .with_condition("the smaller number first", |(fewest, most): &(u32, u32)| fewest <= most);
         let about = "the fewest and the most points of a value curve between its deadlines";
         w.set(key("points", about).usual("`[5, 10]`"), &mut self.points, Unless(points, usual.points));
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check(fields);
         }
     }

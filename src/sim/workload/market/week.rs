@@ -31,7 +31,7 @@ impl Week {
         let rate = || Number::from(0.01, 1_000.0, "a number from 0.01 to 1000");
         let busy = "the arrivals in a busy hour, as a multiple of those in another hour of a weekday";
         w.set(key("busy", busy).usual("`3.0`"), &mut self.busy, Unless(rate(), usual.busy));
-        let hours = Pair(0..=24, HOURS).that("the earlier hour first", |(from, to): &(u32, u32)| from <= to);
+        let hours = Pair(0..=24, HOURS).with_condition("the earlier hour first", |(from, to): &(u32, u32)| from <= to);
         let about = "the hours from which and up to which weekdays are busy";
         w.set(key("busy_hours", about).usual("`[8, 18]`"), &mut self.busy_hours, Unless(hours, usual.busy_hours));
         let weekend = "the arrivals in an hour of a weekend, as a multiple of those in an hour of a weekday that is not busy; \

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::handing::{Ahead, asks_for};
+use super::handing::{Ahead, requested_span};
 use super::{Origin, Rigids};
 use crate::settings::units::MILLION;
-use crate::settings::{Fields, counted};
+use crate::settings::{Fields, format_counted};
 use crate::time::{Span, Time};
 use crate::workload::needs::{self, MEMORY_MIN, NeedsShape};
 use crate::workload::packed::Packed;
-use crate::workload::raise::{Bulk, raised, utilisation};
+use crate::workload::raise::{Bulk, log_utilisation, raise_load};
 use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
 use crate::workload::swf;
 
@@ -105,7 +105,7 @@ impl Content {
     }
 
     /// The runnable jobs of a log in the window, counted from its start.
-    pub fn of(trace: Trace, window: Window) -> Content {
+    pub fn of_trace(trace: Trace, window: Window) -> Content {
         let Trace { jobs, mut faults, profiles, ids, header, .. } = trace;
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
         let day = Span::from_secs(DAY).micros();
@@ -134,7 +134,7 @@ impl Content {
             kept.push(&job);
         }
         let outside = all - unrunnable - kept.len() as u64;
-        for follower in lost(&kept) {
+        for follower in jobs_without_predecessor(&kept) {
             let Rigid { number, preceding, .. } = kept.get(follower).expect("it has been found");
             let preceding = preceding.unwrap_or_default();
             let what = format!("job {preceding} does not precede it, so it is submitted at its own time");
@@ -154,7 +154,7 @@ impl Content {
             return;
         }
         let sooner = |span: Span| match rate_millionths {
-            Some(rate) => sooner(Time::ZERO + span, rate),
+            Some(rate) => scale_time(Time::ZERO + span, rate),
             None => Time::ZERO + span,
         };
         let after_last = || self.jobs.last().map_or(Time::NEVER, |job| job.submit + Span::from_micros(1));
@@ -171,12 +171,12 @@ impl Content {
 
     /// Work of the jobs; jobs on more nodes than the widest site has none.
     pub fn weighed(&self, widest: u32) -> Vec<Weighed> {
-        (0..).zip(&*self.jobs).map(|job| Weighed::of(job, widest)).collect()
+        (0..).zip(&*self.jobs).map(|job| Weighed::of_job(job, widest)).collect()
     }
 
     /// Accelerates the arrivals of a log by this factor in millionths.
     pub(super) fn hurry(&mut self, rate_millionths: u64) {
-        let hurried = |job: Rigid| Rigid { submit: sooner(job.submit, rate_millionths), ..job };
+        let hurried = |job: Rigid| Rigid { submit: scale_time(job.submit, rate_millionths), ..job };
         self.jobs = Arc::new(self.jobs.iter().map(hurried).collect());
         self.time_of_day = None;
     }
@@ -212,14 +212,15 @@ impl Content {
     }
 
     fn of_load(&self) -> impl Iterator<Item = String> {
-        let told =
-            |count: u64, what: &str| (count > 0).then(|| format!("`utilisation` {what} {}", counted(count, "job")));
+        let told = |count: u64, what: &str| {
+            (count > 0).then(|| format!("`utilisation` {what} {}", format_counted(count, "job")))
+        };
         told(self.spared, "leaves out").into_iter().chain(told(self.copied, "uses twice"))
     }
 
     fn of_memory(&self) -> impl Iterator<Item = String> {
         let told = |count: u64, what: &str, share: f64| {
-            let jobs = counted(count, "job");
+            let jobs = format_counted(count, "job");
             let share = (100.0 * share).round();
             (count > 0).then(|| {
                 format!("the memory of {jobs} is {what}: assumed are {share} % of a node's for each processor")
@@ -234,7 +235,8 @@ impl Content {
         let last = self.jobs.last().map_or(0, |job| job.submit.micros());
         // Think time counts as well.
         let takes = |job: Rigid| {
-            u128::from(asks_for(&job, overestimate_millionths).micros()) + u128::from(job.think.map_or(0, Span::micros))
+            u128::from(requested_span(&job, overestimate_millionths).micros())
+                + u128::from(job.think.map_or(0, Span::micros))
         };
         let all: u128 = self.jobs.iter().map(takes).sum();
         all + u128::from(last) < u128::from(u64::MAX / 4)
@@ -242,7 +244,7 @@ impl Content {
 }
 
 /// A time of a log in a run whose jobs arrive faster by this factor in millionths.
-fn sooner(at: Time, rate_millionths: u64) -> Time {
+fn scale_time(at: Time, rate_millionths: u64) -> Time {
     let micros = u128::from(at.micros()) * u128::from(MILLION) / u128::from(rate_millionths.max(1));
     Time::from_micros(micros.min(u128::from(u64::MAX / 2)) as u64)
 }
@@ -253,8 +255,8 @@ fn put_together(notes: impl Iterator<Item = String>, between: &str) -> Option<St
 }
 
 /// Indices of jobs that follow a missing one.
-fn lost(jobs: &Packed) -> Vec<usize> {
-    let ahead = Ahead::of(jobs);
+fn jobs_without_predecessor(jobs: &Packed) -> Vec<usize> {
+    let ahead = Ahead::of_jobs(jobs);
     let names_one = jobs.iter().enumerate().filter(|(_, job)| job.preceding.is_some());
     names_one.map(|(place, _)| place).filter(|place| ahead.of_job(*place).is_none()).collect()
 }
@@ -270,13 +272,13 @@ impl Rigids {
         let end = jobs.last().map_or(Time::ZERO, |job| job.submit) + Span::from_micros(1);
         let raised = match self.origin {
             Origin::Lublin(_) => {
-                let faster = target / utilisation(&jobs, cores);
+                let faster = target / log_utilisation(&jobs, cores);
                 let submit = |job: &Weighed| Time::from_micros((job.submit.micros() as f64 / faster) as u64);
                 jobs.into_iter().map(|job| Weighed { submit: submit(&job), ..job }).collect()
             }
-            _ => raised(&jobs, cores, target, end, seed),
+            _ => raise_load(&jobs, cores, target, end, seed),
         };
-        let reached = utilisation(&raised, cores);
+        let reached = log_utilisation(&raised, cores);
         let Some(field) = fields.get("utilisation").filter(|_| reached < (1.0 - NEAR_LOAD) * target) else {
             let jobs = &self.content.jobs;
             let mut last_number = self.content.last_number;
@@ -294,14 +296,14 @@ impl Rigids {
         if reached == 0.0 {
             field.complain(format!(
                 "none of these jobs fits into a site: the widest has {}",
-                counted(widest.into(), one)
+                format_counted(widest.into(), one)
             ));
             return;
         }
         field.complain(format!(
             "even if all jobs are used twice, a week apart, they use only {reached:.3} of {}: \
              `arrival_factor` lets them arrive faster",
-            counted(cores, one)
+            format_counted(cores, one)
         ));
     }
 }
@@ -319,7 +321,7 @@ pub struct Weighed {
 }
 
 impl Weighed {
-    fn of((place, job): (u32, Rigid), widest: u32) -> Weighed {
+    fn of_job((place, job): (u32, Rigid), widest: u32) -> Weighed {
         let fits = job.nodes().ok().filter(|nodes| *nodes <= widest);
         let nodes = fits.unwrap_or(0);
         let runs = job.runs_for().unwrap_or_default();
@@ -338,15 +340,15 @@ impl Weighed {
 }
 
 impl Bulk for Weighed {
-    fn submit(&self) -> Time {
+    fn submit_time(&self) -> Time {
         self.submit
     }
 
-    fn work(&self) -> u128 {
+    fn cpu_work(&self) -> u128 {
         self.work
     }
 
-    fn later(&self, by: Span) -> Weighed {
+    fn delayed_by(&self, by: Span) -> Weighed {
         Weighed { is_copy: true, submit: self.submit + by, ..*self }
     }
 }

@@ -28,7 +28,7 @@ pub(super) struct Ahead {
 impl Ahead {
     const NOBODY: Ahead = Ahead { places: Vec::new() };
 
-    pub fn of(jobs: &Packed) -> Ahead {
+    pub fn of_jobs(jobs: &Packed) -> Ahead {
         if jobs.iter().all(|job| job.preceding.is_none()) {
             return Ahead::NOBODY;
         }
@@ -47,7 +47,7 @@ impl Ahead {
     }
 }
 
-pub(super) fn asks_for(job: &Rigid, overestimate_millionths: u64) -> Span {
+pub(super) fn requested_span(job: &Rigid, overestimate_millionths: u64) -> Span {
     job.walltime().unwrap_or_else(|| {
         let runtime = job.runs_for().map_or(0, Span::micros);
         let micros = (u128::from(runtime) * u128::from(overestimate_millionths)).div_ceil(1_000_000);
@@ -68,7 +68,7 @@ impl Rigids {
         }
         let first = *next;
         let jobs = &self.content.jobs;
-        let ahead = if self.follow { Ahead::of(jobs) } else { Ahead::NOBODY };
+        let ahead = if self.follow { Ahead::of_jobs(jobs) } else { Ahead::NOBODY };
         // The user of a job must be informed of its predecessor's end.
         let mut whose = vec![0u32; ahead.places.len()];
         for (rigid, place) in jobs.iter().zip(0u32..) {
@@ -94,7 +94,7 @@ impl Rigids {
     pub fn job(&self, rigid: &Rigid, place: u32, first: Numbering) -> Job {
         let (Ok(nodes), Ok(runtime)) = (rigid.nodes(), rigid.runs_for()) else { unreachable!("they were checked") };
         let nodes = self.content.shapes.get(place as usize).map_or(nodes, |shape| shape.tasks);
-        let walltime = asks_for(rigid, self.overestimate_millionths);
+        let walltime = requested_span(rigid, self.overestimate_millionths);
         let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
         let worth = self.terms.as_ref().map(|terms| terms.of(place as usize, &task).worth);
         let (id, first_task) = first.after(place);

@@ -18,7 +18,7 @@ use super::staging::Data;
 use super::terms::JobTerms;
 use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{Job, Needs, Request, Staging};
-use crate::numerals::{counted, span};
+use crate::numerals::{format_counted, format_span};
 use crate::settings::units::MILLION;
 use crate::settings::{Context, FormExt, Maybe, Millionths, Unless, Walk, key};
 use crate::time::{Span, Time};
@@ -117,20 +117,20 @@ words! {
 pub const SWF: SourceRow = SourceRow {
     name: "swf",
     about: "rigid jobs of a log in the Standard Workload Format",
-    read: |w, context| Source::Rigid(Rigids::read(Origin::Swf(LogFile::default()), w, context)),
+    read: |w, context| Source::Rigid(Rigids::read_settings(Origin::Swf(LogFile::default()), w, context)),
 };
 
 pub const BATSIM: SourceRow = SourceRow {
     name: "batsim",
     about: "rigid jobs of a Batsim workload, those with delays",
-    read: |w, context| Source::Rigid(Rigids::read(Origin::Batsim(LogFile::default()), w, context)),
+    read: |w, context| Source::Rigid(Rigids::read_settings(Origin::Batsim(LogFile::default()), w, context)),
 };
 
 pub const SACCT: SourceRow = SourceRow {
     name: "sacct",
     about: "rigid jobs of a dump of Slurm's accounting, as sacct -P writes it",
     read: |w, context| {
-        Source::Rigid(Rigids::read(Origin::Sacct(LogFile::default(), sacct::Form::default()), w, context))
+        Source::Rigid(Rigids::read_settings(Origin::Sacct(LogFile::default(), sacct::Form::default()), w, context))
     },
 };
 
@@ -138,14 +138,20 @@ pub const SLURM_EVENTS: SourceRow = SourceRow {
     name: "slurm-events",
     about: "rigid jobs of a file of events for the Slurm simulator of the University at Buffalo",
     read: |w, context| {
-        Source::Rigid(Rigids::read(Origin::SlurmEvents(LogFile::default(), sacct::SizeIn::default()), w, context))
+        Source::Rigid(Rigids::read_settings(
+            Origin::SlurmEvents(LogFile::default(), sacct::SizeIn::default()),
+            w,
+            context,
+        ))
     },
 };
 
 pub const LUBLIN: SourceRow = SourceRow {
     name: "lublin",
     about: "rigid jobs of the model of Lublin and Feitelson",
-    read: |w, context| Source::Rigid(Rigids::read(Origin::Lublin(Lublin::usual(context).into()), w, context)),
+    read: |w, context| {
+        Source::Rigid(Rigids::read_settings(Origin::Lublin(Lublin::with_defaults(context).into()), w, context))
+    },
 };
 
 /// Number of jobs below which a mean over the jobs of a window says little.
@@ -160,22 +166,22 @@ impl Rigids {
 
     /// The jobs of a log in a window, with their needs.
     pub fn of_log(trace: Trace, window: Window, needs: needs::Rule, node_kilobytes: u64) -> Rigids {
-        let content = Box::new(Content::of(trace, window));
+        let content = Box::new(Content::of_trace(trace, window));
         let count = content.jobs.len() as u32;
-        let usual = Rigids::usual(Origin::Swf(LogFile::default()));
+        let usual = Rigids::with_defaults(Origin::Swf(LogFile::default()));
         let mut rigids = Rigids { needs, node_kilobytes, window, count, content, ..usual };
         rigids.shape();
         rigids
     }
 
-    fn read(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
-        let mut rigids = Rigids::usual(origin);
-        rigids.walk(w, context);
+    fn read_settings(origin: Origin, w: &mut dyn Walk, context: &Context<'_>) -> Rigids {
+        let mut rigids = Rigids::with_defaults(origin);
+        rigids.walk_settings(w, context);
         rigids
     }
 
     /// Defaults, before any job is known.
-    fn usual(origin: Origin) -> Rigids {
+    fn with_defaults(origin: Origin) -> Rigids {
         Rigids {
             origin,
             deal: Deal::default(),
@@ -202,12 +208,13 @@ impl Rigids {
         let content = &self.content;
         let jobs = content.counted.and_then(|part| part.places).map_or(content.jobs.len(), |(a, b)| (b - a) as usize);
         let file_end = content.file_end.since(Time::ZERO);
-        let few = (jobs < FEW_JOBS)
-            .then(|| format!("has only {} that count, and a mean of so few says little", counted(jobs as u64, "job")));
+        let few = (jobs < FEW_JOBS).then(|| {
+            format!("has only {} that count, and a mean of so few says little", format_counted(jobs as u64, "job"))
+        });
         let beyond = (to > file_end + LATE).then(|| {
             format!(
                 "reaches beyond the log, whose last job is submitted after {}",
-                span(file_end.micros() as f64 / 1e6)
+                format_span(file_end.micros() as f64 / 1e6)
             )
         });
         let notes: Vec<String> = few.into_iter().chain(beyond).collect();
@@ -221,7 +228,7 @@ impl Rigids {
 }
 
 impl JobSource for Rigids {
-    fn name(&self) -> &'static str {
+    fn source_name(&self) -> &'static str {
         match self.origin {
             Origin::Swf(_) => SWF.name,
             Origin::Batsim(_) => BATSIM.name,
@@ -231,7 +238,7 @@ impl JobSource for Rigids {
         }
     }
 
-    fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+    fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         match &mut self.origin {
             Origin::Lublin(lublin) => lublin.walk(w, context),
             _ => self.walk_log(w, context),
@@ -245,13 +252,14 @@ impl JobSource for Rigids {
         let about = "the offered load: the work of the jobs as a share of what the cores of `site`, or of all sites, \
                      can do in the period in which they arrive. Jobs of a log are used twice, a week apart, or left \
                      out; jobs of a model arrive faster or more slowly";
-        let share = Millionths::above_zero(1).that("a share above 0, up to 1", |share: &u64| *share > 0);
-        let share = share.meaning(
+        let share = Millionths::above_zero(1).with_condition("a share above 0, up to 1", |share: &u64| *share > 0);
+        let share = share.map_values(
             |share: u64| NonZeroU32::new(share as u32).expect("it is no zero"),
             |share: &NonZeroU32| share.get().into(),
         );
         w.set(key("utilisation", about).usual("unchanged"), &mut self.utilisation, Maybe(share));
-        let factor = Millionths::from(1.0, 1_000).that("a factor of at least 1", |factor: &u64| *factor >= MILLION);
+        let factor =
+            Millionths::from(1.0, 1_000).with_condition("a factor of at least 1", |factor: &u64| *factor >= MILLION);
         let walltimes = key("walltimes", "the requested times of the jobs").usual("`\"recorded\"`");
         w.set(walltimes, &mut self.walltimes, Unless(Walltimes::ALL, Walltimes::Recorded));
         let overestimate =
@@ -261,7 +269,7 @@ impl JobSource for Rigids {
         self.walk_needs(w);
         self.data.walk(w, context);
         self.data.check([], w);
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.settle(fields, context);
         }
     }
@@ -278,7 +286,7 @@ impl JobSource for Rigids {
         self.count.into()
     }
 
-    fn jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
+    fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let mut jobs = Vec::with_capacity(self.content.jobs.len());
         self.hand_out(&mut Numbering::default(), 1, |handed| {
             jobs.push(handed.job);
@@ -288,7 +296,7 @@ impl JobSource for Rigids {
     }
 
     /// Requests that are ready at once and have the deadlines of their terms.
-    fn requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
+    fn create_requests(&self) -> Result<Vec<(Job, ListedRequest)>, WorkloadError> {
         let mut requests = Vec::with_capacity(self.content.jobs.len());
         self.hand_out(&mut Numbering::default(), 1, |Handed { place, job, .. }| {
             let task = job.tasks[0];
@@ -306,16 +314,16 @@ impl JobSource for Rigids {
         Ok(requests)
     }
 
-    fn needs(&self, place: usize) -> Option<Needs> {
+    fn job_needs(&self, place: usize) -> Option<Needs> {
         self.content.shapes.get(place).map(|shape| shape.needs)
     }
 
     /// Data of each of its jobs alike.
-    fn staging(&self, _: usize) -> Option<Staging> {
+    fn job_staging(&self, _: usize) -> Option<Staging> {
         self.data.of(self.data.each)
     }
 
-    fn describe(&self) -> (&'static str, String) {
+    fn describe_jobs(&self) -> (&'static str, String) {
         let from = match self.origin.log() {
             Some(log) => format!("of {}", log.path),
             None => "of the model of Lublin and Feitelson".to_owned(),
@@ -341,10 +349,10 @@ mod tests {
 ";
 
     fn rigids(window: Window, deal: Deal) -> Rigids {
-        let content = Box::new(Content::of(swf::read(LOG.as_bytes()).unwrap(), window));
+        let content = Box::new(Content::of_trace(swf::read_log(LOG.as_bytes()).unwrap(), window));
         let file = LogFile { path: "log.swf".into(), hash: String::new(), strict: false };
         let count = content.jobs.len() as u32;
-        let usual = Rigids::usual(Origin::Swf(file));
+        let usual = Rigids::with_defaults(Origin::Swf(file));
         Rigids { deal, overestimate_millionths: 1_500_000, window, count, content, ..usual }
     }
 
@@ -436,7 +444,7 @@ mod tests {
     fn jobs_that_exceed_the_range_of_time_are_refused() {
         let line = |number: u64| format!("{number} 0 -1 9000000000 1 -1 -1 1 9000000000 -1 1 1 1 -1 -1 -1 -1 -1\n");
         let text: String = (1..=1000).map(line).collect();
-        let content = Content::of(swf::read(text.as_bytes()).unwrap(), Window::default());
+        let content = Content::of_trace(swf::read_log(text.as_bytes()).unwrap(), Window::default());
         assert!(!content.is_bearable(1_000_000));
         assert!(rigids(Window::default(), Deal::Group).content.is_bearable(1_000_000));
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::{Content, LogFile, Origin, Rigids, Walltimes, Window};
-use crate::numerals::counted;
+use crate::numerals::format_counted;
 use crate::settings::units::MILLION;
 use crate::settings::{
     Context, Field, Fields, FilePath, Flag, Form, FormExt, Layout, Maybe, Millionths, Purpose, SPAN, Shape, Text,
@@ -27,15 +27,15 @@ struct Sample {
 }
 
 impl Form<String> for Sample {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
-        Text(self.what).read(field)
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
+        Text(self.what).read_value(field)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Text(self.what).text(value)
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Text(self.what).toml_text(value)
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Text { what: self.what, pattern: None, example: self.example }
     }
 }
@@ -50,7 +50,7 @@ fn walk_form(form: &mut sacct::Form, w: &mut dyn Walk) {
     let about = "the text between columns, as `sacct --delimiter` has it";
     let expected = "a text of 1 to 16 bytes";
     let delimiter = Sample { what: expected, example: "|" }
-        .that(expected, |text: &String| (1..=sacct::DELIMITER_MAX).contains(&text.len()));
+        .with_condition(expected, |text: &String| (1..=sacct::DELIMITER_MAX).contains(&text.len()));
     w.set(key("delimiter", about).usual("that of the header, or `\"|\"`"), &mut form.delimiter, Maybe(delimiter));
     let about = "the columns of a file without a header, as `sacct --format` has them";
     let example = "JobIDRaw,User,Submit,Start,Elapsed,NNodes,NCPUS,Timelimit";
@@ -93,10 +93,10 @@ impl Rigids {
         w.set(key("warm_up", about).usual("none"), &mut window.warm_up, Unless(SPAN, Span::ZERO));
         let about = "a time before `to`, or before the last job, whose jobs run but count in no mean";
         w.set(key("cool_down", about).usual("none"), &mut window.cool_down, Unless(SPAN, Span::ZERO));
-        let rate = Millionths::above_zero(1_000).that("a number above 0, up to 1000", |rate: &u64| *rate > 0);
+        let rate = Millionths::above_zero(1_000).with_condition("a number above 0, up to 1000", |rate: &u64| *rate > 0);
         let about = "the factor by which jobs arrive faster than in the log, whose times `from` and `to` are; run times and think times stay";
         w.set(key("arrival_factor", about).usual("`1.0`"), rate_millionths, Maybe(rate));
-        let Some(fields) = w.fields() else { return };
+        let Some(fields) = w.written_fields() else { return };
         if window.to.is_some_and(|to| to <= window.from) {
             fields.complain("expected `to` after `from`".to_owned());
             // Without this, a window that holds no job would be a second fault.
@@ -141,13 +141,13 @@ impl Rigids {
 
     fn jobs_of(&self, field: &Field<'_>, path: &str, bytes: &[u8]) -> Content {
         let trace = match &self.origin {
-            Origin::Batsim(_) => batsim::read(bytes).map_err(|error| error.to_string()),
+            Origin::Batsim(_) => batsim::read_workload(bytes).map_err(|error| error.to_string()),
             Origin::Sacct(_, form) => sacct::read(bytes, form).map_err(|error| error.to_string()),
             Origin::SlurmEvents(_, size) => slurm_events::read(bytes, *size).map_err(|error| error.to_string()),
-            Origin::Swf(_) | Origin::Lublin(_) => swf::read(bytes).map_err(|error| error.to_string()),
+            Origin::Swf(_) | Origin::Lublin(_) => swf::read_log(bytes).map_err(|error| error.to_string()),
         };
         let content = match trace {
-            Ok(trace) => Content::of(trace, self.window),
+            Ok(trace) => Content::of_trace(trace, self.window),
             Err(what) => {
                 field.complain(format!("{path}: {what}"));
                 return Content::default();
@@ -162,7 +162,7 @@ impl Rigids {
                 None if from > Span::ZERO => format!(", from {from}"),
                 None => String::new(),
             };
-            let left_out = format!("{} {are} outside of the selected part{part}", counted(*outside, "job"));
+            let left_out = format!("{} {are} outside of the selected part{part}", format_counted(*outside, "job"));
             let why = match (outside, faults.is_empty()) {
                 (0, true) if bytes.trim_ascii().is_empty() => ": it is empty".to_owned(),
                 (0, true) => ": it has only comments".to_owned(),
@@ -180,8 +180,14 @@ impl Rigids {
         let terms = key("terms", "")
             .means("the values of these jobs to their users, and the times at which they are wanted, drawn by a rule");
         let terms = terms.usual("nothing").expects("a table such as { deadline = [2.0, 8.0] }, or {}");
-        w.maybe(terms, Layout::Inline, &mut self.terms, || JobTerms::usual(context), |terms, w| terms.walk(w, context));
-        let Some(fields) = w.fields() else { return };
+        w.maybe(
+            terms,
+            Layout::Inline,
+            &mut self.terms,
+            || JobTerms::with_defaults(context),
+            |terms, w| terms.walk(w, context),
+        );
+        let Some(fields) = w.written_fields() else { return };
         if context.deadlines && self.terms.is_none() && !fields.has("terms") {
             fields
                 .missing("terms", "when these jobs are wanted, as a reservation has a deadline: {} for the usual rule");
@@ -199,17 +205,18 @@ impl Rigids {
     /// Settings of needs.
     pub(super) fn walk_needs(&mut self, w: &mut dyn Walk) {
         let Rigids { origin, needs, node_kilobytes, .. } = self;
-        let draws = matches!(origin, Origin::Lublin(_)) || w.purpose() == Purpose::List;
-        let rule = needs::Rule::ALL.that("whole or dual-core: memory is drawn only for jobs of a model", |rule| {
-            draws || *rule != needs::Rule::QuadCore
-        });
+        let draws = matches!(origin, Origin::Lublin(_)) || w.walk_purpose() == Purpose::List;
+        let rule = needs::Rule::ALL
+            .with_condition("whole or dual-core: memory is drawn only for jobs of a model", |rule| {
+                draws || *rule != needs::Rule::QuadCore
+            });
         let about = "the needs of tasks on their nodes, at sites whose nodes are shared";
         w.set(key("needs", about).usual("`\"whole\"`"), needs, Unless(rule, needs::Rule::Whole));
         // No other source has memory.
         if !matches!(origin, Origin::Swf(_) | Origin::Sacct(..)) {
             return;
         }
-        let fits = w.purpose() == Purpose::List || *needs == needs::Rule::DualCore;
+        let fits = w.walk_purpose() == Purpose::List || *needs == needs::Rule::DualCore;
         let node = key("node_kilobytes", "the memory of a node in the units of the log");
         let node = node.only_if(fits, "expected also needs = \"dual-core\"");
         w.set(node, node_kilobytes, 1..=u64::MAX >> 11);
@@ -229,10 +236,10 @@ impl Rigids {
             (needs::Rule::DualCore, _) => {
                 let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);
                 *shapes = Arc::new(jobs.iter().map(shape).collect());
-                *without_memory = jobs.iter().filter(|job| needs::memory(job).is_none()).count() as u64;
+                *without_memory = jobs.iter().filter(|job| needs::job_memory(job).is_none()).count() as u64;
                 let node = self.node_kilobytes;
                 *beyond_memory =
-                    jobs.iter().filter(|job| needs::memory(job).is_some_and(|its| its > node)).count() as u64;
+                    jobs.iter().filter(|job| needs::job_memory(job).is_some_and(|its| its > node)).count() as u64;
             }
             (needs::Rule::Whole | needs::Rule::QuadCore, _) => {}
         }
@@ -250,7 +257,7 @@ impl Rigids {
         }
         if let Origin::Lublin(lublin) = &self.origin {
             let trace = Trace { jobs: lublin.generate(), ..Trace::default() };
-            *self.content = Content::of(trace, Window::default());
+            *self.content = Content::of_trace(trace, Window::default());
         }
         if let Some(rate) = self.rate_millionths {
             self.content.hurry(rate);
@@ -274,7 +281,7 @@ impl Rigids {
         self.content.count_part(self.window, self.rate_millionths);
         let counts_none = self.content.counted.and_then(|part| part.places).is_some_and(|(from, to)| from >= to);
         if counts_none && !self.content.jobs.is_empty() {
-            let jobs = counted(self.content.jobs.len() as u64, "job");
+            let jobs = format_counted(self.content.jobs.len() as u64, "job");
             fields.complain(format!("none of the {jobs} counts: all are in the warm-up or the cool-down"));
         }
         self.shape();

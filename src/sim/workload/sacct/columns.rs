@@ -2,7 +2,7 @@
 
 use super::SacctError;
 use super::values;
-use crate::near::nearest;
+use crate::near::nearest_name;
 
 /// Form of the values of a column. All but texts tell that a piece of a line cannot belong to the column, so
 /// they anchor the texts between them, in which nothing is escaped.
@@ -213,7 +213,7 @@ pub fn listed_names(list: &str) -> Vec<String> {
 /// The first of these names that is near to that of a column without being one, and that of the column.
 pub fn misspelt(names: &[String]) -> Option<(&str, &'static str)> {
     let unknown = names.iter().filter(|name| find_known(name).is_none());
-    unknown.into_iter().find_map(|name| Some((name.as_str(), nearest(name, KNOWN.iter().map(|known| known.0))?)))
+    unknown.into_iter().find_map(|name| Some((name.as_str(), nearest_name(name, KNOWN.iter().map(|known| known.0))?)))
 }
 
 /// Columns of a dump, and what stands between them.

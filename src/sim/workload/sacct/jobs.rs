@@ -6,11 +6,11 @@ use super::SizeIn;
 use super::columns::{Layout, Role};
 use super::records::Entry;
 use super::values::{self, MemoryOf};
-use crate::settings::printable;
+use crate::settings::make_printable;
 use crate::time::{Span, Time};
 use crate::workload::name_numbers::NameNumbers;
 use crate::workload::packed::Packed;
-use crate::workload::rigid::{Collector, JOBS_MAX, Kilobytes, NUMBER_MAX, Rigid, Trace, bearable};
+use crate::workload::rigid::{Collector, JOBS_MAX, Kilobytes, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 
 /// Identity of the record of a job.
 struct JobKey {
@@ -164,7 +164,7 @@ impl<'l> JobCollector<'l> {
     fn cpu_time(&self, record: &Record<'_>) -> Option<Span> {
         let all = values::duration(record.get(Role::TotalCpu)?)?;
         let cores = record.first_count(&[Role::AllocCpus, Role::NCpus])?;
-        Some(Span::from_micros(all / u64::from(cores))).filter(|time| bearable(time.micros()))
+        Some(Span::from_micros(all / u64::from(cores))).filter(|time| is_bearable_time(time.micros()))
     }
 
     /// The jobs in order of arrival, which counts from the first one.
@@ -192,7 +192,7 @@ impl<'l> JobCollector<'l> {
             let Some(job) = jobs.get(key.place) else { continue };
             let submit = Time::ZERO + job.submit.since(start);
             let id = key.name.as_ref().unwrap_or(&key.id);
-            self.collector.id(number, printable(&String::from_utf8_lossy(id)));
+            self.collector.id(number, make_printable(&String::from_utf8_lossy(id)));
             self.collector.job(format_args!("line {}", key.line), Rigid { number, submit, ..job });
         }
         self.collector.finish()
@@ -266,7 +266,7 @@ impl<'r> Record<'r> {
             Some(seconds) => seconds.checked_mul(1_000_000),
             None => values::duration(self.get(Role::Timelimit)?),
         };
-        micros.filter(|micros| bearable(*micros)).map(Span::from_micros)
+        micros.filter(|micros| is_bearable_time(*micros)).map(Span::from_micros)
     }
 
     /// Requested memory for each core or node of the size.
@@ -332,7 +332,7 @@ impl RecordTimes {
             }
             (None, None) => return Err(Skipped::Wrong("its run time is unknown".to_owned())),
         };
-        if !bearable(runtime_micros) {
+        if !is_bearable_time(runtime_micros) {
             return Err(Skipped::Wrong("its run time is too long".to_owned()));
         }
         if runtime_micros == 0 && has_no_nodes(record, state) {

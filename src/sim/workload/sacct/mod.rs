@@ -16,7 +16,7 @@ use serde::Serialize;
 use self::columns::{Header, Layout, Role, listed_names, misspelt};
 use self::records::{is_plain_record, read_records};
 use super::rigid::Trace;
-use crate::settings::printable;
+use crate::settings::make_printable;
 use crate::words::words;
 
 pub use self::columns::DELIMITER_MAX;
@@ -57,7 +57,7 @@ pub struct Form {
 pub enum SacctError {
     #[error(
         "line 1: expected the names of columns, as sacct writes them without --noheader, found `{}`: `fields` can name \
-         the columns", printable(.0)
+         the columns", make_printable(.0)
     )]
     NoHeader(String),
     #[error("line 1: its columns are not separated by {expected:?}: did you mean {found:?}?")]

@@ -1,7 +1,7 @@
 //! The tasks of a listed job, each with one run time for all sites or with one per site.
 
 use crate::grid::{Kind, LONGEST, SITE_TIMES_MAX, Task};
-use crate::near::nearest;
+use crate::near::nearest_name;
 use crate::settings::limits::{CORES_MAX, TASKS_MAX, TOO_LONG_A_JOB};
 use crate::settings::{Context, Field, Fields, Fit, Form, POSITIVE_SPAN, Shape, Text, Unless, Walk, any_of, key};
 use crate::time::Span;
@@ -18,7 +18,7 @@ pub struct ListedTask {
 }
 
 impl ListedTask {
-    pub fn usual() -> ListedTask {
+    pub fn with_defaults() -> ListedTask {
         ListedTask { task: Task::new(Span::ZERO, 1, Kind(0)), name: String::new(), times: Vec::new() }
     }
 
@@ -38,7 +38,7 @@ impl ListedTask {
         let why = "leave walltime out: only jobs of a [batch] or [provisioning] table request a time";
         let asked = asked.only_if(context.walltimes, why);
         w.set(asked, walltime, Unless(POSITIVE_SPAN, *runtime));
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             self.check_sites(fields, context);
             self.check_cores(fields, context);
         }
@@ -115,8 +115,8 @@ struct Runtime<'c> {
 }
 
 impl Form<(Span, RuntimeRow)> for Runtime<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<(Span, RuntimeRow)> {
-        let Some(members) = field.members() else { return Some((POSITIVE_SPAN.read(field)?, Vec::new())) };
+    fn read_value(&self, field: &Field<'_>) -> Option<(Span, RuntimeRow)> {
+        let Some(members) = field.members() else { return Some((POSITIVE_SPAN.read_value(field)?, Vec::new())) };
         if !self.context.site_times {
             field.complain("expected one time for all sites: only jobs of a [workflow] table have one for each site");
             return None;
@@ -127,13 +127,13 @@ impl Form<(Span, RuntimeRow)> for Runtime<'_> {
         }
         let mut row = Vec::with_capacity(members.len());
         for (name, field) in &members {
-            let time = POSITIVE_SPAN.read(field);
+            let time = POSITIVE_SPAN.read_value(field);
             match self.context.sites.find(name) {
                 Some(site) => row.extend(time.map(|time| (site, time))),
                 None => {
                     let sites = self.context.sites.iter();
                     let message = format!("there is no site {name:?}: expected {}", any_of(sites.clone()));
-                    field.diagnostics().add(field.diagnostic(message).meant(nearest(name, sites)));
+                    field.diagnostics().add(field.diagnostic(message).meant(nearest_name(name, sites)));
                 }
             }
         }
@@ -141,16 +141,16 @@ impl Form<(Span, RuntimeRow)> for Runtime<'_> {
         Some((row.iter().map(|(_, time)| *time).min()?, row))
     }
 
-    fn text(&self, (runtime, row): &(Span, RuntimeRow)) -> Option<String> {
+    fn toml_text(&self, (runtime, row): &(Span, RuntimeRow)) -> Option<String> {
         if row.is_empty() {
-            return POSITIVE_SPAN.text(runtime);
+            return POSITIVE_SPAN.toml_text(runtime);
         }
         let time = |(site, time): &(usize, Span)| format!("{} = \"{time}\"", self.context.sites.name(*site));
         let times: Vec<String> = row.iter().map(time).collect();
         Some(format!("{{ {} }}", times.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "a time above zero, or a table of such times by site; the task does not run at sites that it leaves out",
             example: "{ york = \"6 min\", leeds = \"9 min\" }",

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use roxmltree::{Document, Node, ParsingOptions};
 
 use super::files::Files;
-use super::{Unreadable, bytes, span, stem};
+use super::{Unreadable, file_stem, seconds_span, whole_bytes};
 use crate::grid::{Step, Workflow};
-use crate::near::nearest;
+use crate::near::nearest_name;
 
 /// Most elements and attributes of a workflow.
 const NODES_MAX: u32 = 4_000_000;
 
-pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let options = ParsingOptions { allow_dtd: true, nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).map_err(|error| {
         let at = error.pos();
-        Unreadable::on(at.row as usize, at.col as usize, plain(&error.to_string()))
+        Unreadable::on_line(at.row as usize, at.col as usize, plain_message(&error.to_string()))
     })?;
     let dax = Dax { document: &document };
     let root = document.root_element();
@@ -46,7 +46,7 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let find = |node: Node<'_, '_>| {
         let id = dax.attribute(node, "ref")?;
         numbers.get(id).copied().ok_or_else(|| {
-            let near = nearest(id, numbers.keys().copied());
+            let near = nearest_name(id, numbers.keys().copied());
             let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
             dax.wrong(node, format!("no job has the id `{id}`{near}"))
         })
@@ -58,7 +58,7 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         }
     }
     let edges = files.edges(&reads, waits);
-    let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| stem(path), str::to_owned);
+    let name = root.attribute("name").filter(|name| *name != "test").map_or_else(|| file_stem(path), str::to_owned);
     Workflow::new(name, steps, edges).map_err(|error| {
         let at = error.on_cycle().map_or(root, |first| jobs[first]);
         dax.wrong(at, error.to_string())
@@ -72,7 +72,7 @@ struct Dax<'d, 't> {
 impl<'d> Dax<'d, '_> {
     fn wrong(&self, node: Node<'_, '_>, message: impl Into<String>) -> Unreadable {
         let at = self.document.text_pos_at(node.range().start);
-        Unreadable::on(at.row as usize, at.col as usize, message)
+        Unreadable::on_line(at.row as usize, at.col as usize, message)
     }
 
     fn attribute(&self, node: Node<'d, '_>, name: &str) -> Result<&'d str, Unreadable> {
@@ -81,20 +81,22 @@ impl<'d> Dax<'d, '_> {
     }
 
     fn number(&self, node: Node<'_, '_>, name: &str, text: &str) -> Result<f64, Unreadable> {
-        text.trim().parse().map_err(|_| self.wrong(node, format!("{name}: expected a number, found `{}`", cut(text))))
+        text.trim()
+            .parse()
+            .map_err(|_| self.wrong(node, format!("{name}: expected a number, found `{}`", cut_text(text))))
     }
 
     /// Run time: an attribute of the job, or a profile in newer versions.
     fn runtime(&self, job: Node<'d, '_>) -> Result<crate::time::Span, Unreadable> {
-        let text = job.attribute("runtime").or_else(|| profile(job, "runtime"));
+        let text = job.attribute("runtime").or_else(|| job_profile(job, "runtime"));
         let text = text.ok_or_else(|| self.wrong(job, "expected an attribute `runtime` of <job>, in seconds"))?;
         let seconds = self.number(job, "runtime", text)?;
-        span(seconds).map_err(|message| self.wrong(job, format!("runtime: {message}")))
+        seconds_span(seconds).map_err(|message| self.wrong(job, format!("runtime: {message}")))
     }
 
     fn cores(&self, job: Node<'d, '_>) -> Result<u32, Unreadable> {
-        let count = profile(job, "cores").map(|text| self.number(job, "cores", text)).transpose()?;
-        super::cores(count).map_err(|message| self.wrong(job, message))
+        let count = job_profile(job, "cores").map(|text| self.number(job, "cores", text)).transpose()?;
+        super::whole_cores(count).map_err(|message| self.wrong(job, message))
     }
 
     /// Files that a job reads; files that it writes are recorded in `files`.
@@ -106,7 +108,7 @@ impl<'d> Dax<'d, '_> {
                 None => return Err(self.wrong(used, "expected an attribute `file` (or `name`) of <uses>")),
             };
             let size = self.number(used, "size", self.attribute(used, "size")?)?;
-            let size = bytes(size).map_err(|message| self.wrong(used, format!("size: {message}")))?;
+            let size = whole_bytes(size).map_err(|message| self.wrong(used, format!("size: {message}")))?;
             let known = files.number(name, size);
             let link = self.attribute(used, "link")?;
             if !["input", "output", "inout", "none"].contains(&link) {
@@ -123,7 +125,7 @@ impl<'d> Dax<'d, '_> {
     }
 }
 
-fn profile<'d>(job: Node<'d, '_>, key: &str) -> Option<&'d str> {
+fn job_profile<'d>(job: Node<'d, '_>, key: &str) -> Option<&'d str> {
     let mut profiles = job.children().filter(|node| node.has_tag_name_of(&["profile"]));
     profiles.find(|node| node.attribute("key") == Some(key)).and_then(|node| node.text())
 }
@@ -140,10 +142,10 @@ impl NamedElement for Node<'_, '_> {
 }
 
 /// The message without its position, which is reported separately.
-fn plain(message: &str) -> String {
+fn plain_message(message: &str) -> String {
     message.rsplit_once(" at ").map_or(message, |(plain, _)| plain).to_owned()
 }
 
-fn cut(text: &str) -> String {
+fn cut_text(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -14,10 +14,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{FLOPS, Unreadable, bytes, span, stem};
+use super::{FLOPS, Unreadable, file_stem, seconds_span, whole_bytes};
 use crate::grid::{Edge, Step, Workflow};
 
-pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+pub fn read_dot(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let mut tokens = Tokens { text, at: 0, peeked: None };
     let mut drawing = Drawing::default();
     if tokens.peek()?.what == TokenKind::Word("strict") {
@@ -32,12 +32,12 @@ pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         DotToken { what: TokenKind::Sign("{"), .. } => None,
         other => return Err(tokens.wrong(&other, "expected a name or `{`")),
     };
-    while statement(&mut tokens, &mut drawing)? {}
+    while read_statement(&mut tokens, &mut drawing)? {}
     let end = tokens.next()?;
     if end.what != TokenKind::End {
         return Err(tokens.wrong(&end, "expected nothing after the `}` that ends the graph"));
     }
-    let name = name.filter(|name| *name != "G").map_or_else(|| stem(path), str::to_owned);
+    let name = name.filter(|name| *name != "G").map_or_else(|| file_stem(path), str::to_owned);
     drawing.workflow(&tokens, name)
 }
 
@@ -66,7 +66,7 @@ impl<'t> Drawing<'t> {
         for (node, at, size) in self.nodes {
             let size =
                 size.ok_or_else(|| tokens.at(at, format!("node `{node}` has no size, its number of operations")))?;
-            let work = span(size / FLOPS).map_err(|_| {
+            let work = seconds_span(size / FLOPS).map_err(|_| {
                 tokens.at(
                     at,
                     format!("node `{node}`: expected a finite size that is not negative, below 9e24 operations"),
@@ -77,13 +77,13 @@ impl<'t> Drawing<'t> {
         let edges = self.edges.into_iter().map(|((from, to), data)| Edge { from, to, data }).collect();
         Workflow::new(name, steps, edges).map_err(|error| match error.on_cycle() {
             Some(first) => tokens.at(places[first], error.to_string()),
-            None => Unreadable::at("", error.to_string()),
+            None => Unreadable::at_key("", error.to_string()),
         })
     }
 }
 
 /// Reads one statement; `false` at the end of the graph.
-fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<bool, Unreadable> {
+fn read_statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<bool, Unreadable> {
     let first = tokens.next()?;
     let name = match first.what {
         TokenKind::Sign("}") => return Ok(false),
@@ -104,7 +104,7 @@ fn statement<'t>(tokens: &mut Tokens<'t>, drawing: &mut Drawing<'t>) -> Result<b
                 before = next;
             }
             let size = tokens.size()?.ok_or_else(|| tokens.at(first.at, "this edge has no size, in bytes"))?;
-            let data = bytes(size).map_err(|message| tokens.at(first.at, message))?;
+            let data = whole_bytes(size).map_err(|message| tokens.at(first.at, message))?;
             for edge in drawn {
                 // daggen itself writes some edges twice; they are one transfer.
                 if drawing.edges.insert(edge, data).is_some_and(|before| before != data) {
@@ -174,10 +174,10 @@ impl<'t> Tokens<'t> {
                 self.at += end + 2;
                 return Ok(DotToken { at, what: TokenKind::Word(&rest[1..=end]) });
             }
-            Some(letter) if word(letter) || starts_number(rest) => {
+            Some(letter) if is_word_letter(letter) || starts_number(rest) => {
                 // A minus may belong to a number instead of an arrow.
                 let end = rest.char_indices().skip(1).find(|(at, letter)| {
-                    !word(*letter) && !((*letter == '-' || *letter == '+') && exponent(&rest[..*at]))
+                    !is_word_letter(*letter) && !((*letter == '-' || *letter == '+') && ends_in_exponent(&rest[..*at]))
                 });
                 let end = end.map_or(rest.len(), |(end, _)| end);
                 self.at += end;
@@ -264,13 +264,13 @@ impl<'t> Tokens<'t> {
         let before = &self.text[..at];
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let start = before.rfind('\n').map_or(0, |end| end + 1);
-        Unreadable::on(line, before[start..].chars().count() + 1, message)
+        Unreadable::on_line(line, before[start..].chars().count() + 1, message)
     }
 }
 
 const SIGNS: [&str; 8] = ["->", "{", "}", "[", "]", "=", ",", ";"];
 
-fn word(letter: char) -> bool {
+fn is_word_letter(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_' || letter == '.'
 }
 
@@ -279,7 +279,7 @@ fn starts_number(text: &str) -> bool {
 }
 
 /// True if a sign may follow: after the `e` of a number.
-fn exponent(text: &str) -> bool {
+fn ends_in_exponent(text: &str) -> bool {
     text.ends_with(['e', 'E'])
         && text.starts_with(|letter: char| letter.is_ascii_digit() || letter == '-' || letter == '.')
 }

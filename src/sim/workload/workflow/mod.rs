@@ -14,7 +14,7 @@ pub mod write;
 use std::fmt;
 
 use crate::grid::{LONGEST, Workflow};
-use crate::settings::{printable, shortened};
+use crate::settings::{make_printable, shorten_text};
 use crate::time::Span;
 
 pub use source::ROW;
@@ -44,9 +44,9 @@ pub const LONGEST_TEXT: usize = 64 << 20;
 pub const FLOPS: f64 = 1e9;
 
 /// Reads a workflow. `path` gives its name if the file does not.
-pub fn read(path: &str, bytes: &[u8]) -> Result<WorkflowFile, Unreadable> {
+pub fn read_workflow(path: &str, bytes: &[u8]) -> Result<WorkflowFile, Unreadable> {
     if bytes.len() > LONGEST_TEXT {
-        return Err(Unreadable::at("", format!("a workflow file has at most {} MB", LONGEST_TEXT >> 20)));
+        return Err(Unreadable::at_key("", format!("a workflow file has at most {} MB", LONGEST_TEXT >> 20)));
     }
     let text = str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
@@ -55,13 +55,13 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<WorkflowFile, Unreadable> {
     })?;
     let text = text.trim_start_matches('\u{feff}');
     match text.trim_start().chars().next() {
-        Some('{') if table::is_one(text) => table::read(text).map(WorkflowFile::Table),
-        Some('{') => wfformat::read(path, text).map(WorkflowFile::Workflow),
-        Some('[') => Err(Unreadable::at("", "expected an object of WfFormat, found a list")),
-        Some('<') => dax::read(path, text).map(WorkflowFile::Workflow),
-        Some(_) if is_dot(text) => dot::read(path, text).map(WorkflowFile::Workflow),
-        Some(_) => Err(Unreadable::on(1, 1, format!("expected {KINDS}, found {}", found(text)))),
-        None => Err(Unreadable::at("", format!("the file is empty: expected {KINDS}"))),
+        Some('{') if table::is_one(text) => table::read_table(text).map(WorkflowFile::Table),
+        Some('{') => wfformat::read_wfformat(path, text).map(WorkflowFile::Workflow),
+        Some('[') => Err(Unreadable::at_key("", "expected an object of WfFormat, found a list")),
+        Some('<') => dax::read_dax(path, text).map(WorkflowFile::Workflow),
+        Some(_) if is_dot(text) => dot::read_dot(path, text).map(WorkflowFile::Workflow),
+        Some(_) => Err(Unreadable::on_line(1, 1, format!("expected {KINDS}, found {}", describe_found(text)))),
+        None => Err(Unreadable::at_key("", format!("the file is empty: expected {KINDS}"))),
     }
 }
 
@@ -90,7 +90,7 @@ fn skip_comments(text: &str) -> &str {
 }
 
 /// The probable kind of a text that is no workflow, or its beginning.
-fn found(text: &str) -> String {
+fn describe_found(text: &str) -> String {
     let Some(first) = skip_comments(text).lines().next() else { return "only comments".to_owned() };
     let is_numbers =
         first.split_whitespace().count() > 5 && first.split_whitespace().all(|word| word.parse::<f64>().is_ok());
@@ -99,7 +99,7 @@ fn found(text: &str) -> String {
     } else if first.starts_with('[') || first.split_once('=').is_some_and(|(key, _)| !key.trim().contains(' ')) {
         "TOML".to_owned()
     } else {
-        format!("`{}`", shortened(first))
+        format!("`{}`", shorten_text(first))
     }
 }
 
@@ -113,11 +113,11 @@ pub(super) fn json_fault(error: &serde_json::Error) -> String {
 }
 
 impl Unreadable {
-    fn at(key: impl Into<String>, message: impl Into<String>) -> Unreadable {
+    fn at_key(key: impl Into<String>, message: impl Into<String>) -> Unreadable {
         Unreadable { line: None, key: key.into(), message: message.into() }
     }
 
-    fn on(line: usize, column: usize, message: impl Into<String>) -> Unreadable {
+    fn on_line(line: usize, column: usize, message: impl Into<String>) -> Unreadable {
         Unreadable { line: Some((line, column)), key: String::new(), message: message.into() }
     }
 
@@ -133,8 +133,8 @@ impl Unreadable {
 impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.is_empty() {
-            true => f.write_str(&printable(&self.message)),
-            false => write!(f, "{}: {}", printable(&self.key), printable(&self.message)),
+            true => f.write_str(&make_printable(&self.message)),
+            false => write!(f, "{}: {}", make_printable(&self.key), make_printable(&self.message)),
         }
     }
 }
@@ -142,14 +142,14 @@ impl fmt::Display for Unreadable {
 impl std::error::Error for Unreadable {}
 
 /// Name of a workflow that is named after its file.
-fn stem(path: &str) -> String {
+fn file_stem(path: &str) -> String {
     let file = path.rsplit('/').next().unwrap_or(path);
     let file = file.strip_suffix(".gz").unwrap_or(file);
     file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned()
 }
 
 /// Seconds of a file, rounded to microseconds.
-fn span(seconds: f64) -> Result<Span, &'static str> {
+fn seconds_span(seconds: f64) -> Result<Span, &'static str> {
     let micros = (seconds * 1e6).round();
     if !seconds.is_finite() || seconds < 0.0 {
         Err("expected a time that is finite and not negative")
@@ -161,7 +161,7 @@ fn span(seconds: f64) -> Result<Span, &'static str> {
 }
 
 /// Bytes of a file, rounded to integers.
-fn bytes(size: f64) -> Result<u64, &'static str> {
+fn whole_bytes(size: f64) -> Result<u64, &'static str> {
     if !size.is_finite() || size < 0.0 {
         Err("expected a size that is finite and not negative")
     } else if size > crate::grid::DATA_MAX as f64 {
@@ -172,7 +172,7 @@ fn bytes(size: f64) -> Result<u64, &'static str> {
 }
 
 /// Cores of a file, rounded up.
-fn cores(count: Option<f64>) -> Result<u32, &'static str> {
+fn whole_cores(count: Option<f64>) -> Result<u32, &'static str> {
     match count.unwrap_or(1.0).ceil() {
         count if (1.0..=f64::from(u32::MAX)).contains(&count) => Ok(count as u32),
         _ => Err("expected a number of cores from 1 to 2^32 - 1"),

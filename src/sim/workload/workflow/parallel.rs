@@ -35,7 +35,7 @@ impl Parallel {
                 let work = Span::from_secs(stream.int(RUNTIME.0, RUNTIME.1));
                 let cores = stream.int(1, u64::from(2 * self.procs - 1)) as u32;
                 tasks.push(Step { name: format!("task-{task}"), work, cores });
-                let parents = parents(above.clone(), stream);
+                let parents = draw_parents(above.clone(), stream);
                 edges.extend(parents.into_iter().map(|from| Edge { from, to: task, data: self.bytes }));
             }
             above = first..first + width;
@@ -46,7 +46,7 @@ impl Parallel {
 }
 
 /// Different tasks of the layer above, as far as there are enough.
-fn parents(above: std::ops::Range<u32>, stream: &mut SplitMix64) -> Vec<u32> {
+fn draw_parents(above: std::ops::Range<u32>, stream: &mut SplitMix64) -> Vec<u32> {
     let mut left: Vec<u32> = above.collect();
     let count = PARENTS.min(left.len() as u64);
     (0..count).map(|_| left.swap_remove(stream.int(0, left.len() as u64 - 1) as usize)).collect()
@@ -57,7 +57,7 @@ pub const CYBERSHAKE_TASKS: u32 = 8_039;
 pub const CYBERSHAKE_CORES: u32 = 288;
 
 /// CyberShake for one site: 8,039 tasks, most of them short and on one processor, after two that take a day on 288.
-pub fn cybershake() -> Workflow {
+pub fn cybershake_workflow() -> Workflow {
     const SYNTHESES: u32 = 4_017;
     let step = |name: String, seconds, cores| Step { name, work: Span::from_secs(seconds), cores };
     let mut tasks = vec![
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn cybershake_is_as_published() {
-        let flow = cybershake();
+        let flow = cybershake_workflow();
         assert_eq!((flow.tasks.len(), flow.depth()), (CYBERSHAKE_TASKS as usize, 5));
         assert_eq!(flow.tasks.iter().map(|task| task.cores).max(), Some(CYBERSHAKE_CORES));
         let work: Area = flow.tasks.iter().map(|task| Area::of(task.cores, task.work)).sum();

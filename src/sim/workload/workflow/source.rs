@@ -1,7 +1,7 @@
 //! A workload of one workflow from a file. It becomes a table of one job, so that a resolved topology needs no other
 //! file.
 
-use super::{CostTable, WorkflowFile, read, stem};
+use super::{CostTable, WorkflowFile, file_stem, read_workflow};
 use crate::grid::{Kind, Workflow};
 use crate::settings::limits::{EDGES_MAX, TASKS_MAX};
 use crate::settings::{Context, Field, Fields, FilePath, Fit, Moment, Walk, key};
@@ -15,7 +15,7 @@ pub const ROW: SourceRow = SourceRow {
     about: "a workflow from a file: WfFormat, DAX, DOT or a table of costs",
     read: |w, context| {
         let mut written = FromFile { arrive: Time::ZERO, kind: Kind(0), file: String::new(), overestimate: None };
-        Source::Table(Table::of(written.walk(w, context).into_iter().collect()))
+        Source::Table(Table::of_jobs(written.walk(w, context).into_iter().collect()))
     },
 };
 
@@ -33,22 +33,22 @@ impl FromFile {
         let file = key("file", "").need("a workflow: WfFormat (JSON), DAX (XML), DOT or a table of costs (JSON)");
         w.set(file, &mut self.file, FilePath("the path of a workflow"));
 
-        Overestimate::walk(&mut self.overestimate, context.seed, w, context);
+        Overestimate::walk_optional(&mut self.overestimate, context.seed, w, context);
 
-        let fields = w.fields()?;
+        let fields = w.written_fields()?;
         let field = fields.get("file")?;
-        let workflow = match open(&field, context)? {
+        let workflow = match open_workflow(&field, context)? {
             WorkflowFile::Workflow(workflow) => workflow,
             WorkflowFile::Table(table) => return self.of_table(table, &field, context),
         };
-        check(fields, &field, &workflow, self.kind, context)?;
+        check_workflow(fields, &field, &workflow, self.kind, context)?;
         let mut tasks = workflow.job_tasks(self.kind);
         if let Some(overestimate) = &self.overestimate {
             overestimate.check(workflow.work().micros().into(), fields);
             overestimate.apply(0, &mut tasks);
         }
         let task_names = workflow.tasks.into_iter().map(|task| task.name).collect();
-        let job = ListedJob::of(self.arrive, tasks, workflow.edges);
+        let job = ListedJob::with_tasks(self.arrive, tasks, workflow.edges);
         Some(ListedJob { name: Some(workflow.name).filter(|name| !name.is_empty()), task_names, ..job })
     }
 
@@ -69,14 +69,14 @@ impl FromFile {
         let tasks = sites.and_then(|sites| table.tasks(&sites, self.kind)).map_err(&complain).ok();
         let edges = table.transfers((context.mean_capacity)()).map_err(&complain).ok();
         let (tasks, times) = tasks?;
-        let job = ListedJob::of(self.arrive, tasks, edges?);
-        Some(ListedJob { name: Some(stem(&self.file)), task_names: table.names, times, ..job })
+        let job = ListedJob::with_tasks(self.arrive, tasks, edges?);
+        Some(ListedJob { name: Some(file_stem(&self.file)), task_names: table.names, times, ..job })
     }
 }
 
-fn open(field: &Field<'_>, context: &Context<'_>) -> Option<WorkflowFile> {
+fn open_workflow(field: &Field<'_>, context: &Context<'_>) -> Option<WorkflowFile> {
     let (path, content) = context.attached.files.get(&field.location())?;
-    let message = match content.as_ref().map(|bytes| read(path, bytes)) {
+    let message = match content.as_ref().map(|bytes| read_workflow(path, bytes)) {
         Ok(Ok(workflow)) => return Some(workflow),
         Ok(Err(error)) => error.of(path),
         Err(reason) => format!("cannot read {path}: {reason}"),
@@ -85,7 +85,13 @@ fn open(field: &Field<'_>, context: &Context<'_>) -> Option<WorkflowFile> {
     None
 }
 
-fn check(fields: &Fields<'_>, field: &Field<'_>, workflow: &Workflow, kind: Kind, context: &Context<'_>) -> Option<()> {
+fn check_workflow(
+    fields: &Fields<'_>,
+    field: &Field<'_>,
+    workflow: &Workflow,
+    kind: Kind,
+    context: &Context<'_>,
+) -> Option<()> {
     check_counts(field, workflow.tasks.len(), workflow.edges.len())?;
     let Fit::Must(hint) = context.fit else { return Some(()) };
     let (name, largest) = context.largest(kind)?;

@@ -8,9 +8,9 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{Unreadable, span};
+use super::{Unreadable, seconds_span};
 use crate::grid::{DATA_MAX, Edge, Kind, LONGEST, SITE_TIMES_MAX, Step, Task, Workflow};
-use crate::numerals::counted;
+use crate::numerals::format_counted;
 use crate::settings::any_of;
 use crate::settings::limits::TOO_LONG_A_JOB;
 use crate::time::Span;
@@ -61,21 +61,21 @@ pub fn is_one(text: &str) -> bool {
     serde_json::from_str::<TableHead>(text).is_ok_and(|head| head.compute.is_some() && head.workflow.is_none())
 }
 
-pub fn read(text: &str) -> Result<CostTable, Unreadable> {
-    let written: RawCostTable = super::wfformat::parse(text)?;
+pub fn read_table(text: &str) -> Result<CostTable, Unreadable> {
+    let written: RawCostTable = super::wfformat::parse_json(text)?;
     let Compute(tasks) = written.compute;
-    let names = processors(&tasks);
+    let names = processor_names(&tasks);
     if tasks.len().saturating_mul(names.len()) > CELLS_MAX {
         let message =
             format!("expected at most {CELLS_MAX} tasks times sites, found {} x {}", tasks.len(), names.len());
-        return Err(Unreadable::at("compute", message));
+        return Err(Unreadable::at_key("compute", message));
     }
     let tasks = by_processor(tasks, &names)?;
     let is_named = !names.is_empty();
     let processors = tasks.first().map_or(0, |(_, times)| times.len());
     let mut numbers = BTreeMap::new();
     for (number, (name, times)) in tasks.iter().enumerate() {
-        let at = |message: String| Unreadable::at(format!("compute.{name}"), message);
+        let at = |message: String| Unreadable::at_key(format!("compute.{name}"), message);
         if numbers.insert(name.clone(), number as u32).is_some() {
             return Err(at("two tasks have this name".to_owned()));
         }
@@ -88,7 +88,7 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
     }
     let mut costs = BTreeMap::new();
     for (place, (from, to, cost)) in written.edges.iter().enumerate() {
-        let at = |message: String| Unreadable::at(format!("edges[{place}]"), message);
+        let at = |message: String| Unreadable::at_key(format!("edges[{place}]"), message);
         let find = |name: &TaskName| numbers.get(&name.to_string()).copied();
         let from = find(from).ok_or_else(|| at(format!("no task is called `{from}`")))?;
         let to = find(to).ok_or_else(|| at(format!("no task is called `{to}`")))?;
@@ -99,11 +99,11 @@ pub fn read(text: &str) -> Result<CostTable, Unreadable> {
             return Err(at("this edge is written twice".to_owned()));
         }
     }
-    Ok(CostTable { processors: names, ..sorted(tasks, costs)? })
+    Ok(CostTable { processors: names, ..sort_tasks(tasks, costs)? })
 }
 
 /// Names of processors in the order of the file.
-fn processors(tasks: &[(String, Times)]) -> Vec<String> {
+fn processor_names(tasks: &[(String, Times)]) -> Vec<String> {
     let mut numbers = BTreeMap::new();
     for (_, times) in tasks {
         let Times::Named(times) = times else { continue };
@@ -127,18 +127,18 @@ fn by_processor(tasks: Vec<(String, Times)>, names: &[String]) -> Result<Vec<(St
             for (name, time) in &times {
                 let slot = &mut row[numbers[name.as_str()]];
                 if slot.is_finite() {
-                    return Err(Unreadable::at(format!("compute.{task}.{name}"), "this site is named twice"));
+                    return Err(Unreadable::at_key(format!("compute.{task}.{name}"), "this site is named twice"));
                 }
                 *slot = *time;
             }
             match times.is_empty() {
-                true => Err(Unreadable::at(format!("compute.{task}"), "expected a time for at least one site")),
+                true => Err(Unreadable::at_key(format!("compute.{task}"), "expected a time for at least one site")),
                 false => Ok((task, row)),
             }
         }
         _ => {
             let message = "expected times of one form for all tasks: lists in the order of the sites, or by site name";
-            Err(Unreadable::at(format!("compute.{task}"), message))
+            Err(Unreadable::at_key(format!("compute.{task}"), message))
         }
     };
     tasks.into_iter().map(times).collect()
@@ -150,7 +150,7 @@ impl CostTable {
         if self.processors.is_empty() {
             let found = self.run.first().map_or(0, Vec::len);
             let expected = names.len();
-            let there = counted(expected as u64, "site");
+            let there = format_counted(expected as u64, "site");
             return match found == expected {
                 true => Ok((0..expected).collect()),
                 false => Err(format!("it has times for {found} processors, but {there} may run it")),
@@ -168,7 +168,7 @@ impl CostTable {
     pub fn tasks(&self, sites: &[usize], kind: Kind) -> Result<(Vec<Task>, Vec<RuntimeRow>), String> {
         let row = |times: &Vec<f64>| {
             let there = sites.iter().zip(times).filter(|(_, time)| time.is_finite());
-            let time = |time: f64| span(time).map(|span| span.max(Span::from_micros(1))).map_err(str::to_owned);
+            let time = |time: f64| seconds_span(time).map(|span| span.max(Span::from_micros(1))).map_err(str::to_owned);
             let row = there.map(|(site, seconds)| Ok((*site, time(*seconds)?)));
             let mut row: RuntimeRow = row.collect::<Result<_, String>>()?;
             row.sort_unstable_by_key(|(site, _)| *site);
@@ -212,12 +212,13 @@ const LARGEST: f64 = 1e9;
 const CELLS_MAX: usize = 10_000_000;
 
 /// Sorts the tasks topologically.
-fn sorted(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> Result<CostTable, Unreadable> {
+fn sort_tasks(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> Result<CostTable, Unreadable> {
     let step = |(name, _): &(String, Vec<f64>)| Step { name: name.clone(), work: Span::ZERO, cores: 1 };
     let steps = tasks.iter().map(step).collect();
     // The index of an edge replaces its data, so that its cost can be looked up.
     let edges = costs.keys().enumerate().map(|(place, &(from, to))| Edge { from, to, data: place as u64 }).collect();
-    let order = Workflow::new(String::new(), steps, edges).map_err(|error| Unreadable::at("", error.to_string()))?;
+    let order =
+        Workflow::new(String::new(), steps, edges).map_err(|error| Unreadable::at_key("", error.to_string()))?;
     let costs: Vec<f64> = costs.into_values().collect();
     let mut run: BTreeMap<String, Vec<f64>> = tasks.into_iter().collect();
     let names: Vec<String> = order.tasks.into_iter().map(|task| task.name).collect();

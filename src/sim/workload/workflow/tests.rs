@@ -4,7 +4,7 @@ use super::*;
 use crate::grid::Edge;
 
 fn workflow(text: &str) -> Workflow {
-    match read("flows/small.json.gz", text.as_bytes()) {
+    match read_workflow("flows/small.json.gz", text.as_bytes()) {
         Ok(WorkflowFile::Workflow(workflow)) => workflow,
         Ok(WorkflowFile::Table(_)) => panic!("this is a table"),
         Err(error) => panic!("{}", error.of("small")),
@@ -12,7 +12,7 @@ fn workflow(text: &str) -> Workflow {
 }
 
 fn diagnostic(text: &str) -> String {
-    read("dir/bad", text.as_bytes()).unwrap_err().of("bad")
+    read_workflow("dir/bad", text.as_bytes()).unwrap_err().of("bad")
 }
 
 fn edges(workflow: &Workflow) -> Vec<(&str, &str, u64)> {
@@ -158,13 +158,13 @@ fn a_written_workflow_keeps_its_meaning() {
         let shape = Shape { tasks: 30, fat: 0.7, density: 0.4, regularity: 0.5, jump: 3 };
         let generator = Generator { seed, train: Train::ONE, shape, costs, kind: Kind(0) };
         let drawn = generator.workflow(0).unwrap();
-        assert_eq!(workflow(&write::dot(&drawn)), drawn);
-        assert_eq!(workflow(&write::wfformat(&drawn)), drawn);
+        assert_eq!(workflow(&write::write_dot(&drawn)), drawn);
+        assert_eq!(workflow(&write::write_wfformat(&drawn)), drawn);
     }
     let step = |name: &str, cores| Step { name: name.to_owned(), work: Span::from_micros(1_500_001), cores };
     let steps = vec![step("first one", 3), step("2", 1)];
     let wide = Workflow::new("w".to_owned(), steps, vec![Edge { from: 0, to: 1, data: 0 }]).unwrap();
-    assert_eq!(workflow(&write::wfformat(&wide)), wide);
+    assert_eq!(workflow(&write::write_wfformat(&wide)), wide);
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn errors_of_dot_are_reported_with_their_line() {
 #[test]
 fn cost_tables_keep_the_order_of_the_file() {
     let text = r#"{"source": "x", "compute": {"10": [1, 2], "2": [3, 4], "1": [5, 6]}, "edges": [[10, 2, 7.5], ["1", 10, 8]]}"#;
-    let Ok(WorkflowFile::Table(table)) = read("t", text.as_bytes()) else { panic!("expected a table") };
+    let Ok(WorkflowFile::Table(table)) = read_workflow("t", text.as_bytes()) else { panic!("expected a table") };
     assert_eq!(table.names, ["1", "10", "2"]);
     assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
@@ -325,7 +325,7 @@ fn a_file_with_many_writers_comes_from_the_dependencies_of_its_reader() {
     let reader = "<job id=\"r\" runtime=\"1\"><uses file=\"f\" link=\"input\" size=\"100\"/></job>";
     let waits = "<child ref=\"r\"><parent ref=\"w3\"/><parent ref=\"w39\"/></child>";
     let Ok(WorkflowFile::Workflow(workflow)) =
-        read("f.dax", format!("<adag>{writers}{reader}{waits}</adag>").as_bytes())
+        read_workflow("f.dax", format!("<adag>{writers}{reader}{waits}</adag>").as_bytes())
     else {
         panic!("it is a workflow")
     };

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::files::Files;
-use super::{Unreadable, bytes, cores, json_fault, span, stem};
+use super::{Unreadable, file_stem, json_fault, seconds_span, whole_bytes, whole_cores};
 use crate::grid::{Step, Workflow};
-use crate::near::nearest;
+use crate::near::nearest_name;
 use crate::time::Span;
 
 #[derive(Deserialize)]
@@ -20,18 +20,18 @@ struct WfHead {
     version: String,
 }
 
-pub fn read(path: &str, text: &str) -> Result<Workflow, Unreadable> {
-    let head: WfHead = parse(text)?;
+pub fn read_wfformat(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+    let head: WfHead = parse_json(text)?;
     match head.version.as_str() {
-        "1.3" => flat(path, text, Keys { runtime: "runtime", size: "size" }),
-        "1.4" => flat(path, text, Keys { runtime: "runtimeInSeconds", size: "sizeInBytes" }),
-        "1.5" | "1.6" => split(path, text),
-        other => Err(Unreadable::at("schemaVersion", format!("expected 1.3, 1.4, 1.5 or 1.6, found `{other}`"))),
+        "1.3" => read_flat(path, text, Keys { runtime: "runtime", size: "size" }),
+        "1.4" => read_flat(path, text, Keys { runtime: "runtimeInSeconds", size: "sizeInBytes" }),
+        "1.5" | "1.6" => read_split(path, text),
+        other => Err(Unreadable::at_key("schemaVersion", format!("expected 1.3, 1.4, 1.5 or 1.6, found `{other}`"))),
     }
 }
 
-pub fn parse<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Unreadable> {
-    serde_json::from_str(text).map_err(|error| Unreadable::on(error.line(), error.column(), json_fault(&error)))
+pub fn parse_json<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, Unreadable> {
+    serde_json::from_str(text).map_err(|error| Unreadable::on_line(error.line(), error.column(), json_fault(&error)))
 }
 
 /// Versions 1.3 and 1.4.
@@ -75,8 +75,8 @@ struct Keys {
     size: &'static str,
 }
 
-fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
-    let flat: Flat = parse(text)?;
+fn read_flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
+    let flat: Flat = parse_json(text)?;
     let tasks = &flat.workflow.tasks;
     let key = |task: usize| format!("workflow.tasks[{task}]");
 
@@ -94,18 +94,18 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
     let mut reads = vec![Vec::new(); tasks.len()];
     for (number, task) in tasks.iter().enumerate() {
         let key = key(number);
-        let at = |part: &str, message: &str| Unreadable::at(format!("{key}.{part}"), message);
+        let at = |part: &str, message: &str| Unreadable::at_key(format!("{key}.{part}"), message);
         let runtime = task.runtime.ok_or_else(|| at(keys.runtime, "expected the task's run time in seconds"))?;
         steps.push(Step {
             name: labels[number].clone(),
-            work: span(runtime).map_err(|message| at(keys.runtime, message))?,
-            cores: cores(task.cores).map_err(|message| at("cores", message))?,
+            work: seconds_span(runtime).map_err(|message| at(keys.runtime, message))?,
+            cores: whole_cores(task.cores).map_err(|message| at("cores", message))?,
         });
         names.waits(&mut waits, number, &task.parents, &task.children, &key)?;
         for (place, file) in task.files.iter().enumerate() {
-            let at = |part: &str, message: &str| Unreadable::at(format!("{key}.files[{place}].{part}"), message);
+            let at = |part: &str, message: &str| Unreadable::at_key(format!("{key}.files[{place}].{part}"), message);
             let size = file.size.ok_or_else(|| at(keys.size, "expected the file's size in bytes"))?;
-            let size = bytes(size).map_err(|message| at(keys.size, message))?;
+            let size = whole_bytes(size).map_err(|message| at(keys.size, message))?;
             let known = files.number(&file.name, size);
             match file.link.as_str() {
                 "input" => reads[number].push(known),
@@ -115,8 +115,8 @@ fn flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
         }
     }
     let edges = files.edges(&reads, waits);
-    let name = flat.name.clone().unwrap_or_else(|| stem(path));
-    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("workflow", error.to_string()))
+    let name = flat.name.clone().unwrap_or_else(|| file_stem(path));
+    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at_key("workflow", error.to_string()))
 }
 
 impl FlatTask {
@@ -184,18 +184,18 @@ struct Executed {
     core_count: Option<f64>,
 }
 
-fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
-    let split: Split = parse(text)?;
+fn read_split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
+    let split: Split = parse_json(text)?;
     let Specification { tasks, files: listed } = &split.workflow.specification;
     let key = |task: usize| format!("workflow.specification.tasks[{task}]");
 
     let mut files = Files::default();
     for (number, file) in listed.iter().enumerate() {
         let at = |part: &str, message: &str| {
-            Unreadable::at(format!("workflow.specification.files[{number}].{part}"), message)
+            Unreadable::at_key(format!("workflow.specification.files[{number}].{part}"), message)
         };
         let size = file.size_in_bytes.ok_or_else(|| at("sizeInBytes", "expected the file's size in bytes"))?;
-        let size = bytes(size).map_err(|message| at("sizeInBytes", message))?;
+        let size = whole_bytes(size).map_err(|message| at("sizeInBytes", message))?;
         if !files.add(&file.id, size) {
             return Err(at("id", &format!("the file `{}` is listed twice", file.id)));
         }
@@ -204,7 +204,7 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     for (number, task) in tasks.iter().enumerate() {
         names.add(&task.id, number, &key(number))?;
     }
-    let ran = ran(&split.workflow, &names)?;
+    let ran = task_runs(&split.workflow, &names)?;
 
     let mut steps = Vec::new();
     let mut waits = Vec::new();
@@ -213,17 +213,17 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         let key = key(number);
         let (work, cores) = ran[number].ok_or_else(|| {
             let message = format!("`{}` has no run time: workflow.execution.tasks does not name it", task.id);
-            Unreadable::at(key.clone(), message)
+            Unreadable::at_key(key.clone(), message)
         })?;
         steps.push(Step { name: task.id.clone(), work, cores });
         names.waits(&mut waits, number, &task.parents, &task.children, &key)?;
         for (list, used) in [("inputFiles", &task.input_files), ("outputFiles", &task.output_files)] {
             for (place, name) in used.iter().enumerate() {
                 let file = files.find(name).ok_or_else(|| {
-                    let near = nearest(name, listed.iter().map(|file| file.id.as_str()));
+                    let near = nearest_name(name, listed.iter().map(|file| file.id.as_str()));
                     let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                     let message = format!("workflow.specification.files does not list the file `{name}`{near}");
-                    Unreadable::at(format!("{key}.{list}[{place}]"), message)
+                    Unreadable::at_key(format!("{key}.{list}[{place}]"), message)
                 })?;
                 match list {
                     "inputFiles" => reads[number].push(file),
@@ -233,21 +233,22 @@ fn split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
         }
     }
     let edges = files.edges(&reads, waits);
-    let name = split.name.clone().unwrap_or_else(|| stem(path));
-    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at("workflow.specification", error.to_string()))
+    let name = split.name.clone().unwrap_or_else(|| file_stem(path));
+    Workflow::new(name, steps, edges).map_err(|error| Unreadable::at_key("workflow.specification", error.to_string()))
 }
 
 /// Run time and cores of each task, if the execution has them.
-fn ran(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
+fn task_runs(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
     let mut ran = vec![None; body.specification.tasks.len()];
     for (number, task) in body.execution.iter().flat_map(|execution| &execution.tasks).enumerate() {
-        let at =
-            |part: &str, message: &str| Unreadable::at(format!("workflow.execution.tasks[{number}].{part}"), message);
+        let at = |part: &str, message: &str| {
+            Unreadable::at_key(format!("workflow.execution.tasks[{number}].{part}"), message)
+        };
         let of = names.find(&task.id).map_err(|message| at("id", &message))?;
         let seconds = task.runtime_in_seconds;
         let seconds = seconds.ok_or_else(|| at("runtimeInSeconds", "expected the task's run time in seconds"))?;
-        let work = span(seconds).map_err(|message| at("runtimeInSeconds", message))?;
-        let cores = cores(task.core_count).map_err(|message| at("coreCount", message))?;
+        let work = seconds_span(seconds).map_err(|message| at("runtimeInSeconds", message))?;
+        let cores = whole_cores(task.core_count).map_err(|message| at("coreCount", message))?;
         if ran[of].replace((work, cores)).is_some() {
             return Err(at("id", &format!("the task `{}` is listed twice", task.id)));
         }
@@ -271,7 +272,7 @@ impl<'t> TaskNames<'t> {
     fn add(&mut self, name: &'t str, task: usize, key: &str) -> Result<(), Unreadable> {
         match self.0.insert(name, Called::This(task)) {
             None => Ok(()),
-            Some(_) => Err(Unreadable::at(key, format!("two tasks have the id `{name}`"))),
+            Some(_) => Err(Unreadable::at_key(key, format!("two tasks have the id `{name}`"))),
         }
     }
 
@@ -288,7 +289,7 @@ impl<'t> TaskNames<'t> {
             Some(Called::This(task)) => Ok(*task),
             Some(Called::Several) => Err(format!("several tasks are called `{name}`")),
             None => {
-                let near = nearest(name, self.0.keys().copied());
+                let near = nearest_name(name, self.0.keys().copied());
                 let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
                 Err(format!("no task is called `{name}`{near}"))
             }
@@ -305,8 +306,9 @@ impl<'t> TaskNames<'t> {
     ) -> Result<(), Unreadable> {
         for (list, others) in [("parents", parents), ("children", children)] {
             for (place, other) in others.iter().enumerate() {
-                let other =
-                    self.find(other).map_err(|message| Unreadable::at(format!("{key}.{list}[{place}]"), message))?;
+                let other = self
+                    .find(other)
+                    .map_err(|message| Unreadable::at_key(format!("{key}.{list}[{place}]"), message))?;
                 waits.push(if list == "parents" { (other as u32, task as u32) } else { (task as u32, other as u32) });
             }
         }

@@ -9,14 +9,14 @@ use crate::grid::Workflow;
 use crate::time::Span;
 
 /// DOT in daggen's form. It cannot express several cores of a task.
-pub fn dot(workflow: &Workflow) -> String {
-    let mut text = format!("digraph {} {{\n", quoted(&workflow.name));
+pub fn write_dot(workflow: &Workflow) -> String {
+    let mut text = format!("digraph {} {{\n", quote_name(&workflow.name));
     for task in &workflow.tasks {
         let operations = u128::from(task.work.micros()) * (FLOPS as u128 / 1_000_000);
-        let _ = writeln!(text, "  {} [size=\"{operations}\"]", quoted(&task.name));
+        let _ = writeln!(text, "  {} [size=\"{operations}\"]", quote_name(&task.name));
     }
     for edge in &workflow.edges {
-        let [from, to] = [edge.from, edge.to].map(|task| quoted(&workflow.tasks[task as usize].name));
+        let [from, to] = [edge.from, edge.to].map(|task| quote_name(&workflow.tasks[task as usize].name));
         let _ = writeln!(text, "  {from} -> {to} [size=\"{}\"]", edge.data);
     }
     text.push_str("}\n");
@@ -24,7 +24,7 @@ pub fn dot(workflow: &Workflow) -> String {
 }
 
 /// WfFormat 1.5. Every edge that carries data is a file.
-pub fn wfformat(workflow: &Workflow) -> String {
+pub fn write_wfformat(workflow: &Workflow) -> String {
     let name = |task: u32| workflow.tasks[task as usize].name.as_str();
     let file = |from: u32, to: u32| format!("{}-{}", name(from), name(to));
     let mut parents = vec![Vec::new(); workflow.tasks.len()];
@@ -65,7 +65,7 @@ pub fn wfformat(workflow: &Workflow) -> String {
 }
 
 /// Names from our own generator contain no quotes; the reader supports no escapes.
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "'")) }
 }

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Layered, SIDE, TOP, WIDTH, curve};
+use super::{Layered, SIDE, TOP, WIDTH, curve_path};
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
-use crate::present::page::html::{at, count, counted, short};
+use crate::present::page::html::{format_coord, format_count, format_counted, shorten_text};
 
 /// Most columns, and most lines between blocks.
 const COLUMNS: usize = 40;
@@ -54,7 +54,7 @@ impl Blocks {
     pub fn of(layered: &Layered<'_>) -> Blocks {
         let each = layered.layers.len().div_ceil(COLUMNS).max(1);
         let columns = layered.layers.len().div_ceil(each);
-        let key = |task: usize| (layered.layer_of[task] / each, layered.colour(task).unwrap_or(COLOURS));
+        let key = |task: usize| (layered.layer_of[task] / each, layered.task_colour(task).unwrap_or(COLOURS));
         let mut blocks: BTreeMap<Key, Block> = BTreeMap::new();
         (0..layered.layer_of.len()).for_each(|task| blocks.entry(key(task)).or_default().tasks += 1);
         layered.critical.iter().for_each(|task| blocks.entry(key(*task)).or_default().critical += 1);
@@ -103,14 +103,14 @@ impl Blocks {
         self.bottom
     }
 
-    pub fn words(&self) -> String {
+    pub fn block_words(&self) -> String {
         let layers = match self.each {
             1 => "a layer".to_owned(),
-            each => format!("{} adjacent layers", count(each as u64)),
+            each => format!("{} adjacent layers", format_count(each as u64)),
         };
         let left_out = match self.left_out {
             0 => String::new(),
-            some => format!("; {} thinner lines are left out", count(some as u64)),
+            some => format!("; {} thinner lines are left out", format_count(some as u64)),
         };
         format!(
             "These are too many tasks to draw each: a block stands for all tasks of {layers} at one site, and its height \
@@ -119,7 +119,7 @@ impl Blocks {
         )
     }
 
-    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
+    pub fn blocks_svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
         let room = (WIDTH - 2.0 * SIDE) / self.columns.max(1) as f64;
         let width = (room * WIDE).min(WIDTH_MAX);
         let left = |column: usize| SIDE + room * column as f64 + (room - width) / 2.0;
@@ -128,7 +128,7 @@ impl Blocks {
         let mut svg = Html::default();
         for ((from, to), count) in self.lines.iter().rev() {
             let thick = THIN + (THICK - THIN) * (*count as f64 / most).sqrt();
-            let line = curve((left(from.0) + width, middle(*from)), (left(to.0), middle(*to)));
+            let line = curve_path((left(from.0) + width, middle(*from)), (left(to.0), middle(*to)));
             svg += html!("<path class=\"needs\" stroke-width=\"{thick:.1}\" d=\"{line}\"/>\n", thick, line);
         }
         for (&(column, colour), block) in &self.blocks {
@@ -137,29 +137,29 @@ impl Blocks {
             let layers = if first == last { format!("layer {first}") } else { format!("layers {first} to {last}") };
             let site = match layered.sites.get(colour) {
                 Some(_) if colour == COLOURS - 1 && layered.sites.len() > COLOURS => "at other sites".to_owned(),
-                Some(site) => format!("at {}", short(&tally.sites[*site as usize].name, 40)),
+                Some(site) => format!("at {}", shorten_text(&tally.sites[*site as usize].name, 40)),
                 None => "without a site".to_owned(),
             };
             let critical = match block.critical {
                 0 => String::new(),
-                some => format!(", {} of them on the critical path", count(some)),
+                some => format!(", {} of them on the critical path", format_count(some)),
             };
             let class = if colour < COLOURS { format!("f{colour}") } else { "idle".to_owned() };
             svg += html!(
                 "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\">\
                  <title>{layers}: {} {site}{critical}</title></rect>\n",
-                at(left(column)),
-                at(block.top),
-                at(width),
-                at(block.height),
-                counted(block.tasks, "task"),
+                format_coord(left(column)),
+                format_coord(block.top),
+                format_coord(width),
+                format_coord(block.height),
+                format_counted(block.tasks, "task"),
                 [class, layers, site, critical]
             );
         }
         let ends = |key: Key| [(left(key.0), middle(key)), (left(key.0) + width, middle(key))];
         let mut way = String::new();
         for pair in self.way.windows(2) {
-            let _ = write!(way, "{}", curve(ends(pair[0])[1], ends(pair[1])[0]));
+            let _ = write!(way, "{}", curve_path(ends(pair[0])[1], ends(pair[1])[0]));
         }
         for key in &self.way {
             let [(from, y), (to, _)] = ends(*key);

@@ -13,7 +13,7 @@ use self::blocks::Blocks;
 use self::single::Single;
 use super::Page;
 use super::chart::{Figure, TOP, WIDTH};
-use super::html::{count, counted, micros, short};
+use super::html::{format_count, format_counted, shorten_text, unbroken_micros};
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
@@ -69,14 +69,14 @@ impl<'a> Layered<'a> {
     }
 
     /// Colour of a task: that of its site. None if it has none.
-    fn colour(&self, task: usize) -> Option<usize> {
+    fn task_colour(&self, task: usize) -> Option<usize> {
         let site = self.row.tasks[task].site?;
         self.sites.iter().position(|other| *other == site).map(|place| place.min(COLOURS - 1))
     }
 
     fn legend(&self, tally: &Tally) -> Vec<(String, String)> {
         let own = if self.sites.len() > COLOURS { COLOURS - 1 } else { self.sites.len() };
-        let names = self.sites[..own].iter().map(|site| short(&tally.sites[*site as usize].name, 40));
+        let names = self.sites[..own].iter().map(|site| shorten_text(&tally.sites[*site as usize].name, 40));
         let mut legend: Vec<(String, String)> =
             names.enumerate().map(|(colour, name)| (format!("f{colour}"), name)).collect();
         if self.sites.len() > own {
@@ -88,57 +88,58 @@ impl<'a> Layered<'a> {
 }
 
 /// A smooth line from left to right.
-fn curve((left, from): (f64, f64), (right, to): (f64, f64)) -> String {
+fn curve_path((left, from): (f64, f64), (right, to): (f64, f64)) -> String {
     let middle = (left + right) / 2.0;
     format!("M{left:.1} {from:.1}C{middle:.1} {from:.1} {middle:.1} {to:.1} {right:.1} {to:.1}")
 }
 
 impl Page<'_> {
     /// Empty if no job has dependencies.
-    pub(super) fn workflows(&self) -> Html {
+    pub(super) fn workflows_section(&self) -> Html {
         let mut jobs: Vec<&JobRow> = self.tally.jobs.values().filter(|row| !row.job.edges.is_empty()).collect();
         let all = jobs.len();
         jobs.sort_by_key(|row| (Reverse(row.tasks.len()), row.job.id));
         jobs.truncate(JOBS);
-        let drawn = jobs.iter().enumerate().map(|(place, row)| self.workflow(place, &Layered::of(row, self.tally)));
+        let drawn =
+            jobs.iter().enumerate().map(|(place, row)| self.workflow_figure(place, &Layered::of(row, self.tally)));
         let drawn: Html = drawn.collect();
         match all {
             0 => Html::default(),
             all if all <= JOBS => drawn,
             all => html!(
                 "<p>{} have tasks that depend on each other; the {JOBS} with most tasks are drawn.</p>\n{drawn}",
-                counted(all as u64, "job"),
+                format_counted(all as u64, "job"),
                 [JOBS, drawn]
             ),
         }
     }
 
-    fn workflow(&self, place: usize, layered: &Layered<'_>) -> Html {
+    fn workflow_figure(&self, place: usize, layered: &Layered<'_>) -> Html {
         let row = layered.row;
         let tally = self.tally;
-        let name = tally.job_name(row.job.id).map_or(String::new(), |name| format!(" ({})", short(name, 60)));
+        let name = tally.job_name(row.job.id).map_or(String::new(), |name| format!(" ({})", shorten_text(name, 60)));
         let size = format!(
             "{} in {} with {}",
-            counted(row.tasks.len() as u64, "task"),
-            counted(layered.layers.len() as u64, "layer"),
+            format_counted(row.tasks.len() as u64, "task"),
+            format_counted(layered.layers.len() as u64, "layer"),
             if row.job.edges.len() == 1 {
                 "1 dependency".to_owned()
             } else {
-                format!("{} dependencies", count(row.job.edges.len() as u64))
+                format!("{} dependencies", format_count(row.job.edges.len() as u64))
             }
         );
         let path = format!(
             "The critical path has {} and takes {}, without waits{}.",
-            counted(layered.critical.len() as u64, "task"),
-            micros(row.critical_path.micros()),
+            format_counted(layered.critical.len() as u64, "task"),
+            unbroken_micros(row.critical_path.micros()),
             if row.job.edges.iter().any(|edge| edge.data > 0) { " and transfers" } else { "" }
         );
         let (body, bottom, how) = if layered.fits_singly() {
             let single = Single::of(layered);
-            (single.svg(layered, tally), single.bottom(), Single::words())
+            (single.tasks_svg(layered, tally), single.bottom(), Single::drawing_words())
         } else {
             let blocks = Blocks::of(layered);
-            (blocks.svg(layered, tally), blocks.bottom(), blocks.words())
+            (blocks.blocks_svg(layered, tally), blocks.bottom(), blocks.block_words())
         };
         Figure {
             id: &format!("dag-{place}"),

@@ -1,9 +1,9 @@
 //! Workflows whose tasks are drawn individually.
 
-use super::{Layered, Page, SIDE, TOP, WIDTH, curve};
+use super::{Layered, Page, SIDE, TOP, WIDTH, curve_path};
 use crate::Tally;
 use crate::markup::{Html, html};
-use crate::present::page::html::{at, counted, micros, short};
+use crate::present::page::html::{format_coord, format_counted, shorten_text, unbroken_micros};
 
 /// Greatest and least distance between tasks of a layer, and the height of all.
 const ROW: f64 = 30.0;
@@ -37,7 +37,7 @@ impl Single {
         let width = (room * WIDE).min(WIDTH_MAX);
         let middle = TOP + row * rows as f64 / 2.0;
         let mut places = vec![(0.0, 0.0); layered.layer_of.len()];
-        for (layer, tasks) in order(layered).iter().enumerate() {
+        for (layer, tasks) in order_layers(layered).iter().enumerate() {
             for (place, task) in tasks.iter().enumerate() {
                 let above = place as f64 - (tasks.len() - 1) as f64 / 2.0;
                 places[*task] = (SIDE + room * layer as f64 + (room - width) / 2.0, middle + row * above);
@@ -50,19 +50,19 @@ impl Single {
         self.bottom
     }
 
-    pub fn words() -> String {
+    pub fn drawing_words() -> String {
         "One block per task, in the layer after its last predecessor, with the colour of its site.".to_owned()
     }
 
-    pub fn svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
+    pub fn tasks_svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
         let end = |task: u32| (self.places[task as usize].0 + self.width, self.places[task as usize].1);
         let begin = |task: u32| self.places[task as usize];
         let mut lines = String::new();
         for edge in &layered.row.job.edges {
-            lines.push_str(&curve(end(edge.from), begin(edge.to)));
+            lines.push_str(&curve_path(end(edge.from), begin(edge.to)));
         }
         let way: Vec<String> =
-            layered.critical.windows(2).map(|pair| curve(end(pair[0] as u32), begin(pair[1] as u32))).collect();
+            layered.critical.windows(2).map(|pair| curve_path(end(pair[0] as u32), begin(pair[1] as u32))).collect();
         let mut svg =
             html!("<path class=\"needs\" d=\"{lines}\"/><path class=\"way\" d=\"{}\"/>\n", way.concat(), lines);
         svg += html!("<g class=\"tasks\">\n");
@@ -85,27 +85,27 @@ impl Single {
         let there = ran.site.map(|site| tally.sites[site as usize].actor);
         let stated = there.and_then(|site| row.job.times_of(task)?.iter().find(|time| time.site == site));
         let runtime = stated.map_or(needed.runtime, |time| time.runtime);
-        let class = layered.colour(task).map_or("idle".to_owned(), |colour| format!("f{colour}"));
+        let class = layered.task_colour(task).map_or("idle".to_owned(), |colour| format!("f{colour}"));
         let mut svg = html!(
             "<g class=\"{class}{}\"><title>{}: {} on {}{site}{when}{}</title><path d=\"M{} {}h{w}v{}h-{w}z\"/>",
             if is_critical { " critical" } else { "" },
             Page::task_in_words(row, task, tally),
-            micros(runtime.micros()),
-            counted(needed.cores.into(), "core"),
+            unbroken_micros(runtime.micros()),
+            format_counted(needed.cores.into(), "core"),
             if is_critical { ", on the critical path" } else { "" },
-            at(left),
-            at(middle - self.height / 2.0),
-            at(self.height),
-            w = at(self.width),
+            format_coord(left),
+            format_coord(middle - self.height / 2.0),
+            format_coord(self.height),
+            w = format_coord(self.width),
             [class, site, when]
         );
         let letters = (self.width / LETTER) as usize;
         let number = task.to_string();
         let label = tally.job_names.task(row.job.id, task).unwrap_or(&number);
         if self.height >= LABELLED && (letters > 4 || label.chars().count() <= letters) {
-            let x = at(left + self.width / 2.0);
-            let y = at(middle);
-            let label = short(label, letters);
+            let x = format_coord(left + self.width / 2.0);
+            let y = format_coord(middle);
+            let label = shorten_text(label, letters);
             svg += html!("<text x=\"{x}\" y=\"{y}\" dy=\".34em\">{label}</text>", x, y, label);
         }
         svg + html!("</g>\n")
@@ -113,7 +113,7 @@ impl Single {
 }
 
 /// Tasks of each layer from top to bottom.
-fn order(layered: &Layered<'_>) -> Vec<Vec<usize>> {
+fn order_layers(layered: &Layered<'_>) -> Vec<Vec<usize>> {
     let mut layers = layered.layers.clone();
     let mut place = vec![0.0; layered.layer_of.len()];
     let number = |layer: &[usize], place: &mut Vec<f64>| {

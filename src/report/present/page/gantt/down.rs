@@ -4,14 +4,14 @@ use super::{SiteBand, band_of};
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::Window;
-use crate::present::page::hatching::{MOST, lines};
-use crate::present::page::html::at;
+use crate::present::page::hatching::{MOST, hatch_lines};
+use crate::present::page::html::format_coord;
 
 /// Empty if no node was down; of too many outages the longest are shown.
-pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
+pub fn outages_svg(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let mut all = Vec::new();
     for (number, site) in tally.sites.iter().enumerate() {
-        tally.failing.each(number, window.to, |down| {
+        tally.failing.each_outage(number, window.to, |down| {
             if window.from < down.to {
                 let area = u128::from(down.nodes.len()) * u128::from(down.to.since(down.from).micros());
                 all.push((area, site, down));
@@ -37,11 +37,11 @@ pub fn hatched(tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
             let height = f64::from(last - first + 1) * band.core_height();
             body += html!(
                 "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/><path d=\"{}\"/>",
-                at(left),
-                at(top),
-                at(width),
-                at(height),
-                lines((left, top), (width, height))
+                format_coord(left),
+                format_coord(top),
+                format_coord(width),
+                format_coord(height),
+                hatch_lines((left, top), (width, height))
             );
             left_to_draw -= 1;
         }

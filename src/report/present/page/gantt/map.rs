@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{SiteBand, band_of, together};
+use super::{SiteBand, band_of, bands_note};
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::{LEFT, RIGHT, WIDTH, Window};
-use crate::present::page::html::{at, counted, micros};
+use crate::present::page::html::{format_coord, format_counted, unbroken_micros};
 use crate::referee::tally::{JobRow, TaskRow};
 use hansa_sim::grid::JobId;
 use hansa_sim::time::Time;
@@ -39,7 +39,7 @@ impl HeatMap {
         let share = |band: &SiteBand| (ROWS as u64 * band.cores).div_ceil(cores.max(1));
         let rows: Vec<usize> = bands.iter().map(|band| share(band).min(band.cores).max(1) as usize).collect();
         let columns = COLUMNS;
-        let column = window.micros() as f64 / columns as f64;
+        let column = window.length_micros() as f64 / columns as f64;
         let capacity = bands.iter().zip(&rows).map(|(band, rows)| band.cores as f64 / *rows as f64 * column).collect();
         let mut map = HeatMap { columns, cells: vec![[0.0; 10]; rows.iter().sum::<usize>() * columns], rows, capacity };
 
@@ -56,8 +56,8 @@ impl HeatMap {
                 let times = (place(stint.from), place(stint.to));
                 for &(first, last) in stint.nodes.runs() {
                     let lines = (row_of(first_core + u64::from(first)), row_of(first_core + u64::from(last) + 1));
-                    for (row, tall) in parts(lines, map.rows[band]) {
-                        for (col, wide) in parts(times, columns) {
+                    for (row, tall) in covered_parts(lines, map.rows[band]) {
+                        for (col, wide) in covered_parts(times, columns) {
                             map.cells[(above + row) * columns + col][size] += (tall * wide * map.capacity[band]) as f32;
                         }
                     }
@@ -68,14 +68,14 @@ impl HeatMap {
     }
 
     /// One path per colour and strength: its parts are lines as thick as a row.
-    pub fn svg(&self, bands: &[SiteBand]) -> Html {
+    pub fn map_svg(&self, bands: &[SiteBand]) -> Html {
         let mut svg = Html::default();
         let mut above = 0;
         for (band, (rows, capacity)) in bands.iter().zip(self.rows.iter().zip(&self.capacity)) {
             let mut paths: BTreeMap<(usize, usize), String> = BTreeMap::new();
             for row in 0..*rows {
                 let cells = &self.cells[(above + row) * self.columns..][..self.columns];
-                let looks: Vec<_> = cells.iter().map(|cell| look(cell, *capacity)).collect();
+                let looks: Vec<_> = cells.iter().map(|cell| cell_look(cell, *capacity)).collect();
                 let mut from = 0;
                 for alike in looks.chunk_by(|left, right| left == right) {
                     if let Some(look) = alike[0] {
@@ -86,7 +86,7 @@ impl HeatMap {
             }
             svg += html!(
                 "<g class=\"map\" transform=\"translate({LEFT} {}) scale({} {}) translate(0 .5)\">\n",
-                at(band.top),
+                format_coord(band.top),
                 (WIDTH - LEFT - RIGHT) / self.columns as f64,
                 band.height / *rows as f64,
                 LEFT
@@ -100,7 +100,7 @@ impl HeatMap {
         svg
     }
 
-    pub fn words(&self, tasks: usize, bands: &[SiteBand], tally: &Tally, window: Window) -> String {
+    pub fn map_words(&self, tasks: usize, bands: &[SiteBand], tally: &Tally, window: Window) -> String {
         let most =
             bands.iter().zip(&self.rows).map(|(band, rows)| band.cores as f64 / *rows as f64).fold(0.0, f64::max);
         format!(
@@ -109,17 +109,17 @@ impl HeatMap {
              to the largest, are in ten groups that each have a tenth of all work; it is fainter where less than two \
              thirds or less than one third of the cell was in use, and blank below {} %. Every task is included, and \
              the trace has each of them.{}",
-            counted(tasks as u64, "task"),
-            micros(window.micros() / self.columns as u64),
-            counted(most.ceil() as u64, "core"),
+            format_counted(tasks as u64, "task"),
+            unbroken_micros(window.length_micros() / self.columns as u64),
+            format_counted(most.ceil() as u64, "core"),
             FAINT * 100.0,
-            together(bands, tally)
+            bands_note(bands, tally)
         )
     }
 }
 
 /// The parts that an interval covers, each with the covered share of it.
-fn parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f64)> {
+fn covered_parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f64)> {
     let from = from.max(0.0);
     let to = to.min(count as f64);
     let first = from as usize;
@@ -128,7 +128,7 @@ fn parts((from, to): (f64, f64), count: usize) -> impl Iterator<Item = (usize, f
 }
 
 /// The size and strength of a visible cell.
-fn look(cell: &[f32; 10], capacity: f64) -> Option<(usize, usize)> {
+fn cell_look(cell: &[f32; 10], capacity: f64) -> Option<(usize, usize)> {
     let used = f64::from(cell.iter().sum::<f32>()) / capacity;
     if used < FAINT {
         return None;
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn stretches_fall_into_parts() {
-        let all = |stretch, count| parts(stretch, count).collect::<Vec<_>>();
+        let all = |stretch, count| covered_parts(stretch, count).collect::<Vec<_>>();
         assert_eq!(all((0.5, 2.25), 4), [(0, 0.5), (1, 1.0), (2, 0.25)]);
         assert_eq!(all((3.5, 9.0), 4), [(3, 0.5)]);
         assert_eq!(all((1.0, 1.0), 4), []);

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
-use super::html::{at, count, counted, micros, short};
+use super::html::{format_coord, format_count, format_counted, shorten_text, unbroken_micros};
 use super::stacks::Strips;
 use crate::Tally;
 use crate::axes::round_step;
@@ -40,7 +40,7 @@ struct SiteBand {
     height: f64,
 }
 
-pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> Html {
+pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of: &BTreeMap<JobId, usize>) -> Html {
     // Where jobs share nodes, blocks would hide each other. Sites without a band of their own are drawn as they are.
     let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
     let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
@@ -54,22 +54,22 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
     let ran = held.len() as u64;
     held.retain(|(_, _, task)| is_block(task));
     let runs: usize = held.iter().map(|(_, _, task)| task.cores.runs().len()).sum();
-    let bands = bands(tally);
+    let bands = site_bands(tally);
     let bottom = bands.last().map_or(TOP + 40.0, |band| band.top + band.height) + 4.0;
     let one_by_one = held.len() <= TASKS_MAX && runs <= RUNS_MAX;
 
     let (body, note, mut legend) = if one_by_one {
-        (tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally, have_names(tally, &held)), Vec::new())
+        (draw_tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally, have_names(tally, &held)), Vec::new())
     } else {
         let map = HeatMap::new(tally, &held, &bands, window, part_of);
-        let note = map.words(held.len(), &bands, tally, window);
+        let note = map.map_words(held.len(), &bands, tally, window);
         let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
-        (map.svg(&bands), note, legend)
+        (map.map_svg(&bands), note, legend)
     };
     let strips = |site: &usize| {
         let band = &bands[*site];
         let most = (band.height / STRIP_MIN) as u32;
-        Strips::within(tally.sites[*site].cores, most, band.top, band.height).svg(tally, window, *site)
+        Strips::fit_within(tally.sites[*site].cores, most, band.top, band.height).shares_svg(tally, window, *site)
     };
     let body = shared.iter().fold(body, |body, site| body + strips(site));
     let note = match shared.is_empty() {
@@ -79,11 +79,11 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
                     the other."
         }
     };
-    let reserved = reserved::hatched(topology, tally, &bands, window);
+    let reserved = reserved::reserved_svg(topology, tally, &bands, window);
     if !reserved.is_empty() {
         legend.push(("hatched".to_owned(), "reserved, so no job runs there".to_owned()));
     }
-    let down = down::hatched(tally, &bands, window);
+    let down = down::outages_svg(tally, &bands, window);
     if !down.is_empty() {
         legend.push(("hatched-down".to_owned(), "down".to_owned()));
     }
@@ -92,13 +92,13 @@ pub fn gantt(topology: &Topology, tally: &Tally, window: Window, part_of: &BTree
         title: "Tasks on cores, over time",
         desc: format!(
             "A chart of {} on {} over time; the cores of each site are stacked.",
-            counted(ran, "task"),
-            counted(tally.sites.len() as u64, "site")
+            format_counted(ran, "task"),
+            format_counted(tally.sites.len() as u64, "site")
         ),
         note,
         legend,
         height: bottom + BOTTOM,
-        body: frames(&bands) + body + reserved + down + time_axis(window, bottom),
+        body: draw_frames(&bands) + body + reserved + down + time_axis(window, bottom),
     };
     figure.html()
 }
@@ -111,7 +111,7 @@ fn part_name(part: usize) -> String {
     }
 }
 
-fn bands(tally: &Tally) -> Vec<SiteBand> {
+fn site_bands(tally: &Tally) -> Vec<SiteBand> {
     let total: u64 = tally.sites.iter().map(|site| u64::from(site.cores)).sum();
     let together = tally.sites.len() > BANDS_MAX;
     let height =
@@ -147,17 +147,17 @@ impl SiteBand {
     }
 }
 
-fn frames(bands: &[SiteBand]) -> Html {
+fn draw_frames(bands: &[SiteBand]) -> Html {
     let mut svg = Html::default();
     for band in bands {
         svg += html!(
             "<rect class=\"band\" x=\"{LEFT}\" y=\"{}\" width=\"{}\" height=\"{}\"/>\n",
-            at(band.top),
+            format_coord(band.top),
             WIDTH - LEFT - RIGHT,
-            at(band.height),
+            format_coord(band.height),
             LEFT
         );
-        let middle = at(band.top + band.height / 2.0);
+        let middle = format_coord(band.top + band.height / 2.0);
         let has_numbers = band.height >= NUMBERED;
         let (class, place, letters) = match has_numbers {
             true => (
@@ -169,20 +169,20 @@ fn frames(bands: &[SiteBand]) -> Html {
         };
         svg += html!(
             "<text class=\"site {class}\" {place}>{}<title>{}, {}</title></text>\n",
-            short(&band.name, letters),
+            shorten_text(&band.name, letters),
             &band.name,
-            counted(band.cores, "core"),
+            format_counted(band.cores, "core"),
             [class, place]
         );
         if has_numbers {
-            svg += numbers(band);
+            svg += core_numbers(band);
         }
     }
     svg
 }
 
 /// Numbers of some cores, each beside its middle.
-fn numbers(band: &SiteBand) -> Html {
+fn core_numbers(band: &SiteBand) -> Html {
     let apart = round_step(band.cores as f64 * APART / band.height).max(1.0) as usize;
     let mut svg = html!("<g class=\"axis\">");
     for number in (0..band.cores).step_by(apart) {
@@ -191,20 +191,20 @@ fn numbers(band: &SiteBand) -> Html {
         if number > 0 && band.top + band.height - y < 8.0 {
             break;
         }
-        let y = at(y);
+        let y = format_coord(y);
         svg += html!(
             "<path class=\"base\" d=\"M{} {y}H{LEFT}\"/>\
              <text x=\"{}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{}</text>",
             LEFT - 4.0,
             LEFT - 7.0,
-            count(number),
+            format_count(number),
             [y, LEFT]
         );
     }
     svg + html!("</g>\n")
 }
 
-fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> Html {
+fn draw_tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> Html {
     let mut svg = html!("<g class=\"tasks\">\n");
     let has_names = have_names(tally, held);
     for (job, index, task) in held {
@@ -231,7 +231,14 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand],
             for &(first, last) in cores.runs() {
                 let top = band.y(first_core + u64::from(first));
                 let height = f64::from(last - first + 1) * band.core_height();
-                let _ = write!(path, "M{} {}h{w}v{}h-{w}z", at(left), at(top), at(height), w = at(width));
+                let _ = write!(
+                    path,
+                    "M{} {}h{w}v{}h-{w}z",
+                    format_coord(left),
+                    format_coord(top),
+                    format_coord(height),
+                    w = format_coord(width)
+                );
                 let fits = |text: &&str| height >= 13.0 && width >= 9.0 * (1 + text.chars().count()) as f64;
                 if label.is_none() {
                     label = text.filter(fits).map(|text| (text, left + width / 2.0, top + height / 2.0));
@@ -246,11 +253,12 @@ fn tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand],
                 "<g class=\"f{}\"><title>{what}{called} of {user}: cores {cores} for {} from {start}{until}</title>\
                  <path d=\"{path}\"/>\n",
                 if is_alone(tally) { *index } else { job.job.id.0 as usize } % COLOURS,
-                micros(end.since(start).micros()),
+                unbroken_micros(end.since(start).micros()),
                 [what, called, user, cores, start, until, path]
             );
             if let Some((text, x, y)) = label {
-                svg += html!("<text x=\"{}\" y=\"{}\" dy=\".34em\">{text}</text>", at(x), at(y), text);
+                svg +=
+                    html!("<text x=\"{}\" y=\"{}\" dy=\".34em\">{text}</text>", format_coord(x), format_coord(y), text);
             }
             svg += html!("</g>\n");
         }
@@ -284,11 +292,11 @@ fn words_of_tasks(bands: &[SiteBand], tally: &Tally, has_names: bool) -> String 
     };
     format!(
         "One block per {what}. {colours} {COLOURS} {one}. {labels}. Point at a block for details.{}",
-        together(bands, tally)
+        bands_note(bands, tally)
     )
 }
 
-fn together(bands: &[SiteBand], tally: &Tally) -> String {
+fn bands_note(bands: &[SiteBand], tally: &Tally) -> String {
     match bands.len() < tally.sites.len() {
         true => format!(
             " The cores of all {} sites are numbered consecutively, without a border between sites.",

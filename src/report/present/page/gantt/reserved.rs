@@ -4,12 +4,12 @@ use super::{SiteBand, band_of};
 use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::Window;
-use crate::present::page::hatching::{MOST, lines};
-use crate::present::page::html::at;
+use crate::present::page::hatching::{MOST, hatch_lines};
+use crate::present::page::html::format_coord;
 use hansa_sim::topology::Topology;
 
 /// Empty if nothing is reserved during the run.
-pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
+pub fn reserved_svg(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: Window) -> Html {
     let all = topology.sites.iter().zip(&tally.sites).flat_map(|(site, facts)| {
         let during = site.reserved.iter().filter(|it| it.from < window.to && window.from < it.until);
         during.flat_map(move |it| it.nodes.runs().iter().map(move |run| (facts, it, *run)))
@@ -29,11 +29,11 @@ pub fn hatched(topology: &Topology, tally: &Tally, bands: &[SiteBand], window: W
             site.name,
             reserved.from,
             reserved.until,
-            at(left),
-            at(top),
-            at(width),
-            at(height),
-            lines((left, top), (width, height))
+            format_coord(left),
+            format_coord(top),
+            format_coord(width),
+            format_coord(height),
+            hatch_lines((left, top), (width, height))
         );
     }
     svg

@@ -7,14 +7,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED, legend};
-use super::rows::assign;
-use super::shapes::{CalendarShape, lapsed, slots, solid};
+use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED, uses_legend};
+use super::rows::assign_rows;
+use super::shapes::{CalendarShape, advertised_slots, lapsed_holds, solid_shapes};
 use super::{SHAPES_MAX, left_out};
 use crate::Tally;
 use crate::markup::{Html, html};
-use crate::present::page::chart::{self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, time_axis, top};
-use crate::present::page::html::{at, count, counted, micros};
+use crate::present::page::chart::{
+    self, BOTTOM, Figure, LEFT, Levels, RIGHT, Scale, WIDTH, Window, stack_top, time_axis,
+};
+use crate::present::page::html::{format_coord, format_count, format_counted, unbroken_micros};
 use crate::present::page::{CHART, PARTS, Page};
 use crate::subjects::bargains::Strategies;
 use crate::subjects::bargains::seen::NegotiationData;
@@ -28,21 +30,21 @@ const OVER_MAX: usize = 120;
 const TALL: f64 = 420.0;
 
 /// The chart. If it shows a part of the run, a second one shows the use of processors in all of it.
-pub fn calendar(known: &Strategies, page: &Page<'_>, site: usize) -> Html {
+pub fn calendar_chart(known: &Strategies, page: &Page<'_>, site: usize) -> Html {
     let tally = page.tally;
-    let all = solid(known, tally, site);
-    let advertised = slots(tally, site);
-    let around = advertised.as_ref().map_or_else(|| busiest(tally, site, page.window), |(time, _)| *time);
-    let window = stretch(&all, page.window, around);
+    let all = solid_shapes(known, tally, site);
+    let advertised = advertised_slots(tally, site);
+    let around = advertised.as_ref().map_or_else(|| busiest_time(tally, site, page.window), |(time, _)| *time);
+    let window = drawable_window(&all, page.window, around);
     let means = if window.from == page.window.from && window.to == page.window.to {
         Html::default()
     } else {
-        means(&all, page, site)
+        use_chart(&all, page, site)
     };
-    let solid = within(all, window, SHAPES_MAX);
-    let held = within(lapsed(tally, site), window, OVER_MAX);
-    let free = within(advertised.map_or_else(Vec::new, |(_, slots)| slots), window, OVER_MAX);
-    drawn(page, site, window, [solid, held, free]) + means
+    let solid = shapes_within(all, window, SHAPES_MAX);
+    let held = shapes_within(lapsed_holds(tally, site), window, OVER_MAX);
+    let free = shapes_within(advertised.map_or_else(Vec::new, |(_, slots)| slots), window, OVER_MAX);
+    draw_calendar(page, site, window, [solid, held, free]) + means
 }
 
 /// The shapes of an interval, and the number of them before the small ones were left out.
@@ -52,7 +54,7 @@ struct ShownShapes<'a> {
 }
 
 /// The largest shapes in a window, in their order.
-fn within(mut shapes: Vec<CalendarShape<'_>>, window: Window, most: usize) -> ShownShapes<'_> {
+fn shapes_within(mut shapes: Vec<CalendarShape<'_>>, window: Window, most: usize) -> ShownShapes<'_> {
     shapes.retain(|shape| shape.from < window.to && window.from < shape.until);
     let all = shapes.len();
     if all > most {
@@ -67,9 +69,9 @@ fn within(mut shapes: Vec<CalendarShape<'_>>, window: Window, most: usize) -> Sh
 
 /// The whole window, or a part of it about a time: half of it, a quarter and so on, until there is little enough to
 /// draw.
-fn stretch(shapes: &[CalendarShape<'_>], whole: Window, around: Time) -> Window {
+fn drawable_window(shapes: &[CalendarShape<'_>], whole: Window, around: Time) -> Window {
     let mut window = whole;
-    let mut length = whole.micros();
+    let mut length = whole.length_micros();
     let is_shown = |shape: &&CalendarShape<'_>, window: Window| shape.from < window.to && window.from < shape.until;
     while shapes.iter().filter(|shape| is_shown(shape, window)).count() > SHAPES_MAX && length > SHORTEST {
         length /= 2;
@@ -84,50 +86,53 @@ fn stretch(shapes: &[CalendarShape<'_>], whole: Window, around: Time) -> Window 
 const SHORTEST: u64 = 60_000_000;
 
 /// Time of the most bookings and lapsed holds.
-fn busiest(tally: &Tally, site: usize, window: Window) -> Time {
+fn busiest_time(tally: &Tally, site: usize, window: Window) -> Time {
     let mut levels = Levels::new(window, PARTS);
     let bookings = tally.state::<BargainTally>().bookings(tally).filter(|booking| booking.site as usize == site);
     bookings.for_each(|booking| levels.add(booking.from, booking.until, booking.procs.into()));
-    lapsed(tally, site).iter().for_each(|hold| levels.add(hold.from, hold.until, hold.procs.into()));
-    let means = levels.means();
+    lapsed_holds(tally, site).iter().for_each(|hold| levels.add(hold.from, hold.until, hold.procs.into()));
+    let means = levels.part_means();
     let most = (0..PARTS).rev().max_by(|a, b| means[*a].total_cmp(&means[*b])).unwrap_or(0);
-    window.from + Span::from_micros(window.micros() / PARTS as u64 * most as u64)
+    window.from + Span::from_micros(window.length_micros() / PARTS as u64 * most as u64)
 }
 
-fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 3]) -> Html {
+fn draw_calendar(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 3]) -> Html {
     let tally = page.tally;
     let facts = &tally.sites[site];
     let [solid, held, free] = &shown;
     let rows_of = |shown: &ShownShapes<'_>| {
-        let items: Vec<_> = shown.shapes.iter().map(CalendarShape::item).collect();
-        assign(&items, facts.cores)
+        let items: Vec<_> = shown.shapes.iter().map(CalendarShape::calendar_item).collect();
+        assign_rows(&items, facts.cores)
     };
     let (from_below, rows) = rows_of(solid);
     let scale = Scale::new(rows.into(), TALL);
     let has_room = held.shapes.len() <= BESIDE_MAX;
     let mut sheet = Sheet { tally, window, scale, has_room, body: scale.axis("processors") };
     for (shape, rows) in solid.shapes.iter().zip(&from_below) {
-        sheet.put(shape, rows);
+        sheet.put_shape(shape, rows);
     }
     for over in [free, held] {
         // Parts held at different times may have been for the same time, and together exceed the site.
-        let from_above = rows_of(over).0.into_iter().map(|rows| turned(&rows, facts.cores));
+        let from_above = rows_of(over).0.into_iter().map(|rows| turn_rows(&rows, facts.cores));
         for (shape, rows) in over.shapes.iter().zip(from_above) {
-            sheet.put(shape, &rows);
+            sheet.put_shape(shape, &rows);
         }
     }
     let mut body = sheet.body;
     body += time_axis(window, TALL - BOTTOM);
-    let kinds: BTreeSet<usize> =
-        shown.iter().flat_map(|shown| &shown.shapes).flat_map(|shape| shape.parts().map(|part| part.0)).collect();
+    let kinds: BTreeSet<usize> = shown
+        .iter()
+        .flat_map(|shown| &shown.shapes)
+        .flat_map(|shape| shape.kind_intervals().map(|part| part.0))
+        .collect();
     let name = &facts.name;
     Figure {
         id: &format!("calendar-{name}"),
         title: &format!("The calendar of {name}"),
         desc: "Shapes over time, as high as they have processors: best effort, bookings, padding, holds, slots."
             .to_owned(),
-        note: note(page, site, window, &shown, &kinds),
-        legend: legend(kinds),
+        note: calendar_note(page, site, window, &shown, &kinds),
+        legend: uses_legend(kinds),
         height: TALL,
         body,
     }
@@ -135,11 +140,11 @@ fn drawn(page: &Page<'_>, site: usize, window: Window, shown: [ShownShapes<'_>; 
 }
 
 /// Rows from above instead of from below; parts without such a row are put on others.
-fn turned(rows: &NodeSet, count: u32) -> NodeSet {
+fn turn_rows(rows: &NodeSet, count: u32) -> NodeSet {
     let mut turned = NodeSet::default();
     for &(first, last) in rows.runs() {
         let high = count.saturating_sub(1).saturating_sub(first % count.max(1));
-        turned.unite(&NodeSet::run(high.saturating_sub(last - first), high));
+        turned.unite(&NodeSet::from_run(high.saturating_sub(last - first), high));
     }
     turned
 }
@@ -155,10 +160,10 @@ struct Sheet<'a> {
 }
 
 impl Sheet<'_> {
-    fn put(&mut self, shape: &CalendarShape<'_>, rows: &NodeSet) {
-        let words = shape.words(self.tally);
+    fn put_shape(&mut self, shape: &CalendarShape<'_>, rows: &NodeSet) {
+        let words = shape.tooltip_words(self.tally);
         let mut place: Option<(&str, f64, f64)> = None;
-        for (kind, from, until) in shape.parts() {
+        for (kind, from, until) in shape.kind_intervals() {
             // A gap distinguishes adjacent outlines.
             let inset = if kind == FREE { 0.9 } else { 0.0 };
             let left = self.window.x(from) + inset;
@@ -171,8 +176,14 @@ impl Sheet<'_> {
                 let bottom = self.scale.y(first.into());
                 let height = (bottom - top - 2.0 * inset).max(0.4);
                 let top = top + inset;
-                let across = at(width);
-                let _ = write!(path, "M{} {}h{across}v{}h-{across}z", at(left), at(top), at(height));
+                let across = format_coord(width);
+                let _ = write!(
+                    path,
+                    "M{} {}h{across}v{}h-{across}z",
+                    format_coord(left),
+                    format_coord(top),
+                    format_coord(height)
+                );
                 least = least.min(height);
                 if width > CAPTION.0 && height > CAPTION.1 {
                     place = Some(("middle", left + width / 2.0, top + height / 2.0 + 4.0));
@@ -196,8 +207,8 @@ impl Sheet<'_> {
         if let Some(((anchor, x, y), caption)) = place.zip(shape.caption()) {
             self.body += html!(
                 "<text class=\"marked {anchor}\" x=\"{}\" y=\"{}\">{caption}</text>\n",
-                at(x),
-                at(y),
+                format_coord(x),
+                format_coord(y),
                 [anchor, caption]
             );
         }
@@ -209,18 +220,24 @@ const CAPTION: (f64, f64) = (60.0, 15.0);
 /// Largest number of holds with captions beside them.
 const BESIDE_MAX: usize = 16;
 
-fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 3], kinds: &BTreeSet<usize>) -> String {
+fn calendar_note(
+    page: &Page<'_>,
+    site: usize,
+    window: Window,
+    shown: &[ShownShapes<'_>; 3],
+    kinds: &BTreeSet<usize>,
+) -> String {
     let tally = page.tally;
-    let time = |time: Time| micros(time.since(Time::ZERO).micros());
+    let time = |time: Time| unbroken_micros(time.since(Time::ZERO).micros());
     let mut note = String::new();
-    if window.micros() < page.window.micros() {
+    if window.length_micros() < page.window.length_micros() {
         let _ = write!(
             note,
             "This is a part of the run, from {} to {}: all of it, {}, is too much for one chart; the next chart shows \
              means over all of it. ",
             time(window.from),
             time(window.to),
-            micros(page.window.micros())
+            unbroken_micros(page.window.length_micros())
         );
     }
     let what = ["tasks, bookings and outages", "holds", "slots"];
@@ -234,7 +251,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
     if kinds.contains(&HELD) {
         note.push_str("Hatched, without a ground, are holds that were never booked, where they would have been. ");
     }
-    let fates = fates(tally, site);
+    let fates = fates_words(tally, site);
     if !fates.is_empty() {
         let _ = write!(note, "Holds of the whole run: {fates}. ");
     }
@@ -245,7 +262,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
             note,
             "The outlines are the free slots of one advertisement, after {}: the one with the most, {}. ",
             time(*at),
-            counted(slots.len() as u64, "slot")
+            format_counted(slots.len() as u64, "slot")
         );
     }
     note.push_str("Point at anything to read about it.");
@@ -253,7 +270,7 @@ fn note(page: &Page<'_>, site: usize, window: Window, shown: &[ShownShapes<'_>; 
 }
 
 /// Numbers of holds by fate; a committed hold is a booking.
-fn fates(tally: &Tally, site: usize) -> String {
+fn fates_words(tally: &Tally, site: usize) -> String {
     let mut fates: BTreeMap<&str, u64> = BTreeMap::new();
     for seen in &tally.state::<BargainTally>().seen {
         if let NegotiationData::Hold(hold) = seen
@@ -262,19 +279,20 @@ fn fates(tally: &Tally, site: usize) -> String {
             *fates.entry(hold.fate.word()).or_default() += 1;
         }
     }
-    let known = HoldFate::ALL.iter().filter_map(|(word, ..)| Some(format!("{} {word}", count(*fates.get(word)?))));
+    let known =
+        HoldFate::ALL.iter().filter_map(|(word, ..)| Some(format!("{} {word}", format_count(*fates.get(word)?))));
     known.collect::<Vec<_>>().join(", ")
 }
 
 /// Use of a site's processors over the whole run.
-fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> Html {
+fn use_chart(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> Html {
     let window = page.window;
     const KINDS: [usize; 6] = [OTHERS, BEST_EFFORT, PADDING, USED, IDLE, DOWN];
     let mut levels: BTreeMap<usize, Levels> =
         KINDS.into_iter().map(|kind| (kind, Levels::new(window, PARTS))).collect();
     for shape in shapes {
         let procs = f64::from(shape.procs);
-        for (kind, from, until) in shape.parts() {
+        for (kind, from, until) in shape.kind_intervals() {
             let mut add = |kind: usize, procs: f64| {
                 if let Some(levels) = levels.get_mut(&kind) {
                     levels.add(from, until, procs);
@@ -287,11 +305,11 @@ fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> Html {
             }
         }
     }
-    let kinds = KINDS.into_iter().map(|kind| (kind, levels[&kind].means()));
+    let kinds = KINDS.into_iter().map(|kind| (kind, levels[&kind].part_means()));
     let there: Vec<(usize, Vec<f64>)> = kinds.filter(|(_, means)| means.iter().any(|mean| *mean > 0.0)).collect();
     let shown: Vec<usize> = there.iter().map(|(kind, _)| *kind).collect();
     let series: Vec<(String, Vec<f64>)> = there.into_iter().map(|(kind, means)| (format!("q{kind}"), means)).collect();
-    let scale = Scale::new(top(&series), CHART);
+    let scale = Scale::new(stack_top(&series), CHART);
     let name = &page.tally.sites[site].name;
     Figure {
         id: &format!("means-{name}"),
@@ -303,9 +321,9 @@ fn means(shapes: &[CalendarShape<'_>], page: &Page<'_>, site: usize) -> Html {
             "Each of the {PARTS} steps is a mean. Best effort is everything that users submitted and that came through \
              the queue."
         ),
-        legend: legend(shown),
+        legend: uses_legend(shown),
         height: CHART,
-        body: scale.axis("processors") + chart::areas(window, scale, &series),
+        body: scale.axis("processors") + chart::stacked_areas(window, scale, &series),
     }
     .html()
 }

@@ -4,7 +4,7 @@ use super::patterns::{BEST_EFFORT, PADDING};
 use crate::markup::{Html, html};
 use crate::present::page::Page;
 use crate::present::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
-use crate::present::page::html::{at, count, short};
+use crate::present::page::html::{format_coord, format_count, shorten_text};
 use crate::referee::tally::JobRow;
 use crate::subjects::bargains::Strategies;
 use crate::subjects::bargains::seen::BookingSpan;
@@ -27,7 +27,7 @@ struct ImitationJob<'a> {
 }
 
 /// One row per job; empty if no user wants jobs at a time.
-pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
+pub fn padding_rows(known: &Strategies, page: &Page<'_>) -> Html {
     let user = |row: &JobRow| page.tally.user_index(row.user).and_then(|user| known.users.get(user));
     let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
     let reserved: BTreeSet<JobId> =
@@ -53,13 +53,13 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
     all.truncate(ROWS);
     all.sort_by_key(|one| (one.row.job.arrive, one.row.job.id));
 
-    let last = |one: &ImitationJob<'_>| ended(one).unwrap_or(one.wanted).max(one.wanted);
+    let last = |one: &ImitationJob<'_>| job_end(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);
     let window = Window { from: all[0].row.job.arrive, to: last };
     let mut body = Html::default();
     for (line, one) in all.iter().enumerate() {
         let name = user(one.row).map_or("", |user| &user.name);
-        body += drawn(one, name, TOP + line as f64 * TALL, window, page.tally.last);
+        body += draw_job(one, name, TOP + line as f64 * TALL, window, page.tally.last);
     }
     let bottom = TOP + all.len() as f64 * TALL;
     let base = html!(
@@ -70,7 +70,7 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
     );
     let body = base + body + time_axis(window, bottom);
     let some = if rows > all.len() {
-        format!(" The {} of {} that idled longest are shown.", all.len(), count(rows as u64))
+        format!(" The {} of {} that idled longest are shown.", all.len(), format_count(rows as u64))
     } else {
         String::new()
     };
@@ -82,8 +82,8 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
             "A thin line is a job before it starts; the part with crosses is how long it idles until its work is \
              wanted, at the vertical mark. {} of {} had not started by then and did nothing; their mark is \
              coloured.{some}",
-            count(failed as u64),
-            count(rows as u64)
+            format_count(failed as u64),
+            format_count(rows as u64)
         ),
         legend: [(PADDING, "idle until wanted"), (BEST_EFFORT, "working")]
             .map(|(kind, words)| (format!("q{kind}"), words.to_owned()))
@@ -96,17 +96,17 @@ pub fn rows(known: &Strategies, page: &Page<'_>) -> Html {
 
 /// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark at its wanted
 /// time.
-fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> Html {
+fn draw_job(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> Html {
     let ImitationJob { row, wanted, start } = *one;
-    let x = |time: Time| at(window.x(time));
+    let x = |time: Time| format_coord(window.x(time));
     let mut svg = html!(
         "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",
         LEFT - 6.0,
-        at(y + TALL - 3.5),
-        short(user, 8),
+        format_coord(y + TALL - 3.5),
+        shorten_text(user, 8),
         row.job.id
     );
-    let middle = at(y + TALL / 2.0);
+    let middle = format_coord(y + TALL / 2.0);
     let until = start.unwrap_or(wanted).min(wanted);
     svg += html!("<path class=\"line l7\" d=\"M{} {middle}H{}\"/>", x(row.job.arrive), x(until), middle);
     let mut bar = |kind: usize, from: Time, to: Time| {
@@ -114,9 +114,9 @@ fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time)
         svg += html!(
             "<rect class=\"q{kind} edge\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
             x(from),
-            at(y + 1.5),
-            at(width),
-            at(TALL - 3.0),
+            format_coord(y + 1.5),
+            format_coord(width),
+            format_coord(TALL - 3.0),
             kind
         );
     };
@@ -124,10 +124,10 @@ fn drawn(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time)
         if start < wanted {
             bar(PADDING, start, wanted);
         }
-        bar(BEST_EFFORT, start.max(wanted), ended(one).unwrap_or(last));
+        bar(BEST_EFFORT, start.max(wanted), job_end(one).unwrap_or(last));
     }
     let class = if start.is_some() { "mark" } else { "line l5" };
-    svg += html!("<path class=\"{class}\" d=\"M{} {}v{}\"/>", x(wanted), at(y + 0.5), TALL - 1.0, class);
+    svg += html!("<path class=\"{class}\" d=\"M{} {}v{}\"/>", x(wanted), format_coord(y + 0.5), TALL - 1.0, class);
     svg
 }
 
@@ -135,6 +135,6 @@ fn ran_in(booking: &BookingSpan) -> bool {
     booking.worked.is_some_and(|worked| worked > Area::ZERO)
 }
 
-fn ended(one: &ImitationJob<'_>) -> Option<Time> {
+fn job_end(one: &ImitationJob<'_>) -> Option<Time> {
     one.start.and(one.row.tasks.iter().filter_map(|task| task.end).max())
 }

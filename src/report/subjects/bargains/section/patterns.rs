@@ -35,7 +35,7 @@ const TILES: [(usize, &str, Option<&str>, &str); 6] = [
 ];
 
 /// Definitions for all figures of the page; they draw nothing themselves.
-pub fn definitions() -> Html {
+pub fn pattern_definitions() -> Html {
     let tile = |(number, size, ground, path): &(usize, &str, Option<&str>, &str)| {
         let class = if ground.is_some() { "over" } else { "line l3" };
         let ground =
@@ -51,6 +51,6 @@ pub fn definitions() -> Html {
 }
 
 /// A legend of some of the uses.
-pub fn legend(of: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
+pub fn uses_legend(of: impl IntoIterator<Item = usize>) -> Vec<(String, String)> {
     of.into_iter().map(|number| (format!("q{number}"), WORDS[number].to_owned())).collect()
 }

@@ -31,9 +31,9 @@ pub enum Lies {
 pub type IsRevoked = bool;
 
 /// The rows of each item, in the same order, and the number of rows: as given, or more if more are occupied at once.
-pub fn assign(items: &[CalendarItem], rows: u32) -> (Vec<NodeSet>, u32) {
+pub fn assign_rows(items: &[CalendarItem], rows: u32) -> (Vec<NodeSet>, u32) {
     let mut calendar = Calendar { free: NodeSet::all(rows), rows, ..Calendar::default() };
-    let rows_of = items.iter().enumerate().map(|(number, item)| calendar.take(number, item)).collect();
+    let rows_of = items.iter().enumerate().map(|(number, item)| calendar.take_rows(number, item)).collect();
     (rows_of, calendar.rows)
 }
 
@@ -57,8 +57,8 @@ enum FreedRows {
 }
 
 impl Calendar {
-    fn take(&mut self, number: usize, item: &CalendarItem) -> NodeSet {
-        self.reach(item.from);
+    fn take_rows(&mut self, number: usize, item: &CalendarItem) -> NodeSet {
+        self.advance_to(item.from);
         let within = match item.lies {
             Lies::Within(job) => self.take_within(job, item),
             _ => None,
@@ -87,7 +87,7 @@ impl Calendar {
     }
 
     /// Frees the rows of items that are over by then.
-    fn reach(&mut self, now: Time) {
+    fn advance_to(&mut self, now: Time) {
         while let Some(&Reverse((_, number))) = self.ends.peek().filter(|Reverse((until, _))| *until <= now) {
             self.ends.pop();
             match self.held.remove(&number) {
@@ -128,7 +128,7 @@ impl Calendar {
     fn take_free(&mut self, procs: u32) -> NodeSet {
         let missing = procs.saturating_sub(self.free.len());
         if missing > 0 {
-            self.free.insert(&NodeSet::run(self.rows, self.rows + missing - 1));
+            self.free.insert(&NodeSet::from_run(self.rows, self.rows + missing - 1));
             self.rows += missing;
         }
         side_by_side(&mut self.free, procs)
@@ -139,7 +139,7 @@ impl Calendar {
 fn side_by_side(free: &mut NodeSet, count: u32) -> NodeSet {
     let long = free.runs().iter().find(|(first, last)| last - first + 1 >= count).copied();
     let taken = match long.filter(|_| count > 0) {
-        Some((first, _)) => NodeSet::run(first, first + count - 1),
+        Some((first, _)) => NodeSet::from_run(first, first + count - 1),
         None => free.lowest(count).expect("there are enough"),
     };
     free.subtract(&taken);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     fn shown(items: &[CalendarItem], rows: u32) -> (Vec<String>, u32) {
-        let (sets, rows) = assign(items, rows);
+        let (sets, rows) = assign_rows(items, rows);
         (sets.iter().map(NodeSet::to_string).collect(), rows)
     }
 
@@ -205,7 +205,7 @@ mod tests {
             all.sort_unstable();
             let items: Vec<CalendarItem> =
                 all.iter().map(|(from, lasts, procs)| item((*from, from + lasts, *procs), Lies::Alone)).collect();
-            let (sets, rows) = assign(&items, 0);
+            let (sets, rows) = assign_rows(&items, 0);
             let mut most = 0;
             for (now, set) in items.iter().zip(&sets) {
                 let there: Vec<usize> =

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::patterns::{BEST_EFFORT, DOWN, FREE, HELD, IDLE, OTHERS, PADDING, USED};
 use super::rows::{CalendarItem, Lies};
 use crate::Tally;
-use crate::present::page::html::micros;
+use crate::present::page::html::unbroken_micros;
 use crate::referee::tally::JobRow;
 use crate::subjects::bargains::Strategies;
 use crate::subjects::bargains::seen::{BookingSpan, HoldSpan, Idled, NegotiationData};
@@ -44,7 +44,7 @@ impl<'a> CalendarShape<'a> {
     }
 
     /// Its intervals, each with the use of its processors.
-    pub fn parts(&self) -> impl Iterator<Item = (usize, Time, Time)> {
+    pub fn kind_intervals(&self) -> impl Iterator<Item = (usize, Time, Time)> {
         let idle = (PADDING, self.from, self.idle_until);
         [idle, (self.kind(), self.idle_until, self.until)].into_iter().filter(|(_, from, until)| from < until)
     }
@@ -71,7 +71,7 @@ impl<'a> CalendarShape<'a> {
         }
     }
 
-    pub fn item(&self) -> CalendarItem {
+    pub fn calendar_item(&self) -> CalendarItem {
         CalendarItem { from: self.from, until: self.until, procs: self.procs, lies: self.lies }
     }
 
@@ -81,14 +81,14 @@ impl<'a> CalendarShape<'a> {
     }
 
     /// Words for the tooltip.
-    pub fn words(&self, tally: &Tally) -> String {
+    pub fn tooltip_words(&self, tally: &Tally) -> String {
         let who = |user: ActorId| tally.names.of_actor(user);
         let job = |job: JobId| format!("job {}", tally.label(job));
         let procs = self.procs;
         let when = format!(
             "from {} for {}",
-            micros(self.from.since(Time::ZERO).micros()),
-            micros(self.until.since(self.from).micros())
+            unbroken_micros(self.from.since(Time::ZERO).micros()),
+            unbroken_micros(self.until.since(self.from).micros())
         );
         match self.what {
             ShapeKind::Task(row, index) | ShapeKind::Guest(row, index) => {
@@ -100,7 +100,7 @@ impl<'a> CalendarShape<'a> {
                 };
                 let idle = match self.idle_until.since(self.from) {
                     Span::ZERO => String::new(),
-                    idle => format!(", idle for {}", micros(idle.micros())),
+                    idle => format!(", idle for {}", unbroken_micros(idle.micros())),
                 };
                 format!("{}, {}{task}: {procs} processors {when}, {place}{idle}", who(row.user), job(row.job.id))
             }
@@ -127,7 +127,7 @@ impl<'a> CalendarShape<'a> {
 }
 
 /// All shapes on processors of a site, in order of starts; a booking comes before the tasks that begin in it then.
-pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<CalendarShape<'a>> {
+pub fn solid_shapes<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<CalendarShape<'a>> {
     let is_here = |place: u32| place as usize == site;
     let mut shapes = Vec::new();
     let mut bookings: BTreeMap<JobId, Vec<BookingSpan>> = BTreeMap::new();
@@ -149,7 +149,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Calen
             shapes.push(CalendarShape::new((from, until), procs, Lies::Alone, ShapeKind::Idled(idled)));
         }
     }
-    tally.failing.each(site, tally.last, |down| {
+    tally.failing.each_outage(site, tally.last, |down| {
         shapes.push(CalendarShape::new((down.from, down.to), down.nodes.len(), Lies::Alone, ShapeKind::Down));
     });
     for row in tally.jobs.values() {
@@ -166,7 +166,7 @@ pub fn solid<'a>(known: &Strategies, tally: &'a Tally, site: usize) -> Vec<Calen
         stints.sort_unstable();
         for (from, until, index) in stints {
             let procs = row.job.tasks[index].cores;
-            let lies = match took(&mut rooms, procs, (from, until)) {
+            let lies = match ran_in_booking(&mut rooms, procs, (from, until)) {
                 true => Lies::Within(row.job.id),
                 false => Lies::Alone,
             };
@@ -199,7 +199,7 @@ impl BookingSpace {
 
     /// Duration for which a task from `from` to `until` was in it, if that is possible. A late task joins the queue, as
     /// it would not end in time, but a revoked booking leaves its tasks where they are.
-    fn lasts(&self, from: Time, until: Time) -> Option<Span> {
+    fn time_inside(&self, from: Time, until: Time) -> Option<Span> {
         let BookingSpan { from: begin, until: end, is_revoked, .. } = self.booking;
         let is_open = begin <= from && from < end && (is_revoked || until <= end);
         is_open.then(|| until.min(end).since(from))
@@ -208,16 +208,16 @@ impl BookingSpace {
 
 /// True if a task ran in the bookings of its job, which no record states: open bookings have to last and to have been
 /// used that much, and one that fits exactly is taken. Where nodes fail it is a guess.
-fn took(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
+fn ran_in_booking(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
     let is_its = |room: &&mut BookingSpace| {
-        room.left.is_some() && room.left == room.lasts(from, until).map(|span| Area::of(procs, span))
+        room.left.is_some() && room.left == room.time_inside(from, until).map(|span| Area::of(procs, span))
     };
     if let Some(room) = rooms.iter_mut().find(is_its) {
         room.left = Some(Area::ZERO);
         return true;
     }
     let mut open: Vec<(&mut BookingSpace, Span)> =
-        rooms.iter_mut().filter_map(|room| room.lasts(from, until).map(|span| (room, span))).collect();
+        rooms.iter_mut().filter_map(|room| room.time_inside(from, until).map(|span| (room, span))).collect();
     open.sort_by_key(|(room, _)| room.booking.until);
     let mut missing = procs;
     let mut shares = Vec::new();
@@ -239,7 +239,7 @@ fn took(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> 
 /// Like `took`, where a plan's shares of bookings were assigned to others so far: all open bookings count as one.
 fn took_of_all(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
     let has_room: u32 =
-        rooms.iter().filter(|room| room.lasts(from, until).is_some()).map(|room| room.booking.procs).sum();
+        rooms.iter().filter(|room| room.time_inside(from, until).is_some()).map(|room| room.booking.procs).sum();
     let mut open: Vec<&mut Area> = rooms
         .iter_mut()
         .filter(|room| room.booking.from <= from && from < room.booking.until)
@@ -258,7 +258,7 @@ fn took_of_all(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Tim
 }
 
 /// Holds that lapsed, at the times of their parts.
-pub fn lapsed(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
+pub fn lapsed_holds(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
     let hold = |seen: &NegotiationData| match *seen {
         NegotiationData::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
         _ => None,
@@ -273,7 +273,7 @@ pub fn lapsed(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
 }
 
 /// The slots of the largest advertisement, with its time.
-pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarShape<'a>>)> {
+pub fn advertised_slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarShape<'a>>)> {
     let (time, slots) = tally.state::<BargainTally>().offers.get(&(site as u32))?;
     let shape =
         |slot: &'a Slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot));
@@ -288,13 +288,13 @@ pub fn slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarSha
 pub fn fit(known: &Strategies, tally: &Tally) {
     // Where nodes fail it is uncertain which task ran in which booking: users have tasks run elsewhere and at other
     // times than planned.
-    if (0..tally.sites.len()).any(|site| tally.failing.does(site)) {
+    if (0..tally.sites.len()).any(|site| tally.failing.can_fail(site)) {
         return;
     }
     for (site, facts) in tally.sites.iter().enumerate() {
-        let shapes = solid(known, tally, site);
-        let items: Vec<CalendarItem> = shapes.iter().map(CalendarShape::item).collect();
-        let (_, rows) = super::rows::assign(&items, facts.cores);
+        let shapes = solid_shapes(known, tally, site);
+        let items: Vec<CalendarItem> = shapes.iter().map(CalendarShape::calendar_item).collect();
+        let (_, rows) = super::rows::assign_rows(&items, facts.cores);
         assert_eq!(rows, facts.cores, "{} has fewer processors", facts.name);
         let used = shapes.iter().filter(|shape| shape.kind() == USED);
         let used = used.fold(Area::ZERO, |sum, shape| sum + Area::of(shape.procs, shape.until - shape.from));

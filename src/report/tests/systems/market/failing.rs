@@ -23,7 +23,7 @@ fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
         needs: None,
         volumes,
     };
-    Source::Table(table::Table::of(vec![job]))
+    Source::Table(table::Table::of_jobs(vec![job]))
 }
 
 #[test]
@@ -103,7 +103,8 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
         edges = [[0, 1, "1 MB"]]
     "#;
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    let topology = topology::load("grid.toml", &[], &mut read).unwrap_or_else(|wrong| panic!("{wrong}")).topology;
+    let topology =
+        topology::read_topology("grid.toml", &[], &mut read).unwrap_or_else(|wrong| panic!("{wrong}")).topology;
     let names = crate::Names::of(&topology);
     let mut tally = crate::Tally::new(&topology, &names);
     let told: Vec<String> = play(&topology)
@@ -164,7 +165,7 @@ proptest! {
              total_runtime = [\"20 min\", \"300 min\"]\n{output}{link}"
         );
         let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let mut topology = topology::load("grid.toml", &[], &mut read).unwrap().topology;
+        let mut topology = topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
         if data.is_some() {
             let Failure { pattern, announced, .. } = drawn(0, mtbf, Per::Node);

@@ -54,7 +54,7 @@ fn listed(jobs: &[(u64, u64, u32)]) -> Source {
         needs: None,
         volumes: Default::default(),
     };
-    Source::Table(table::Table::of(jobs.iter().map(job).collect()))
+    Source::Table(table::Table::of_jobs(jobs.iter().map(job).collect()))
 }
 
 /// One site with 4 cores, 10 s away. The first job takes 3 min on all of them from 0:20 on, and the second one needs
@@ -86,7 +86,7 @@ fn an_old_offer_delays_a_start() {
     assert!(view.by_offers);
     // From 200 s to 310 s, and from 440 s to 610 s.
     assert_eq!((view.lag_mean, view.lag_max, view.unseen), (140.0, 170.0, 4.0 * 280.0));
-    let offers: crate::Offers = summary.part().unwrap();
+    let offers: crate::Offers = summary.read_part().unwrap();
     assert_eq!((offers.offers, offers.given, offers.age_mean, offers.age_max), (3, 2, 10.0, 10.0));
 
     let at_once = [
@@ -176,7 +176,7 @@ proptest! {
         let latencies = if is_near { vec![0] } else { latencies };
         let user = *latencies.iter().max().unwrap();
         let market = Market { bids, ..market };
-        let source = Source::Table(table::Table::of(jobs));
+        let source = Source::Table(table::Table::of_jobs(jobs));
         let direct = far(grid(market.clone(), &sites, 2, source.clone()), &latencies, user);
         let offering = far(grid(by_messages(market, Span::ZERO), &sites, 2, source), &latencies, user);
         let log = play(&offering);
@@ -197,7 +197,7 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let failing = |market| {
-            let source = Source::Table(table::Table::of(jobs.clone()));
+            let source = Source::Table(table::Table::of_jobs(jobs.clone()));
             let mut topology = grid(market, &[(4, 0), (4, 1), (4, 0)], 2, source);
             topology.seed = seed;
             topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 3 * mtbf, Per::Site), once(2, "0-2", at, 25)];
@@ -227,7 +227,7 @@ proptest! {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
         let market = by_messages(Market { bids: BidRecords::Log, ..market }, Span::from_secs(every));
-        let topology = far(grid(market, &sites, 2, Source::Table(table::Table::of(jobs))), &latencies, user);
+        let topology = far(grid(market, &sites, 2, Source::Table(table::Table::of_jobs(jobs))), &latencies, user);
         let log = play(&topology);
         prop_assert_eq!(&play_fast(&topology), &log);
         let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -259,7 +259,7 @@ proptest! {
         every in prop::sample::select(vec![0u64, 60, 90, 1_000]),
     ) {
         jobs.sort_by_key(|job| job.arrive);
-        let source = Source::Table(table::Table::of(jobs));
+        let source = Source::Table(table::Table::of_jobs(jobs));
         let market = by_messages(market, Span::from_secs(every));
         let mut topology = far(grid(market, &[(4, 0), (4, 1), (4, 0)], 2, source), &latencies, user);
         topology.seed = seed;

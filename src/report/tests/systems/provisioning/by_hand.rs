@@ -6,7 +6,7 @@ use super::{play, read};
 use hansa_sim::grid::TaskId;
 use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::{Bargain, Reason, Record};
-use hansa_sim::topology::{Roster, Topology, build, load};
+use hansa_sim::topology::{Roster, Topology, build_actors, read_topology};
 
 /// The tasks with their sites, starts and ends, in seconds, in the order of starts; and the whole log.
 type Played = (Vec<(String, usize, f64, f64)>, Vec<Entry<Record>>);
@@ -140,7 +140,7 @@ fn a_task_killed_in_time_runs_in_its_booking() {
                 [[workload.job]]\ntasks = [{ runtime = \"100 s\", cores = 1 }]\n\
                 [[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nusers = [\"booker\"]\n";
     let mut read = |path: &str| Ok(if path == "grid.toml" { text } else { log }.as_bytes().to_vec());
-    let topology = load("grid.toml", &[], &mut read).unwrap().topology;
+    let topology = read_topology("grid.toml", &[], &mut read).unwrap().topology;
     let (rows, _) = rows(&topology);
     assert_eq!(rows, [("0.0".to_owned(), 0, 0.0, 100.0), ("1.0".to_owned(), 0, 100.0, 160.0)]);
 }
@@ -225,7 +225,7 @@ fn a_leg_that_its_site_does_not_accept_is_told_before_the_run() {
                 [[workload]]\nsource = \"table\"\n[[workload.job]]\n\
                 tasks = [{ runtime = \"61 min\", cores = 1 }, { runtime = \"61 min\", cores = 1 }]\n";
     let topology = read(text);
-    let error = build(&topology, &Roster::of(&topology).all()).err().unwrap().to_string();
+    let error = build_actors(&topology, &Roster::of_topology(&topology).all()).err().unwrap().to_string();
     assert!(error.contains("its leg is at york, which accepts up to 1 h"), "{error}");
 }
 

@@ -16,14 +16,14 @@ use hansa_sim::kernel::{ActorId, Entry, judge};
 use hansa_sim::protocol::{Bargain, HoldFate, Record};
 use hansa_sim::systems::provisioning::planner;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build, load};
+use hansa_sim::topology::{Roster, Topology, build_actors, read_topology};
 
 /// The log of a topology and its summary. The report accepts no start on failed nodes, no booking that ends twice, and
 /// no message about a booking of another user.
 fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
-    let roster = Roster::of(topology);
-    let actors = build(topology, &roster.all()).unwrap();
-    let log = judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+    let roster = Roster::of_topology(topology);
+    let actors = build_actors(topology, &roster.all()).unwrap();
+    let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
     let names = Names::of(topology);
     let mut tally = Tally::new(topology, &names);
     let mut aside = Tally::putting_aside(topology, &names, Box::new(Vec::new()));
@@ -33,9 +33,10 @@ fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     }
     let [summary, same] = [&tally, &aside].map(|tally| tally.summary(1, Status::Complete, String::new()));
     assert!(summary.jobs.add_up() && summary.tasks.add_up(), "{summary:?}");
-    let [all, same]: [Bargaining; 2] = [summary, same].map(|summary| summary.part().expect("users have negotiated"));
+    let [all, same]: [Bargaining; 2] =
+        [summary, same].map(|summary| summary.read_part().expect("users have negotiated"));
     assert_eq!((all.whole, all.broken, all.empty, all.torn), (same.whole, same.broken, same.empty, same.torn));
-    assert_eq!(aside.remembers(), 0, "all is over");
+    assert_eq!(aside.remembered_jobs(), 0, "all is over");
     assert!(all.add_up(), "{all:?}");
     assert_eq!((&all.sites, &all.causes), (&same.sites, &same.causes));
     calendars_fit(topology, &tally);
@@ -44,7 +45,7 @@ fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
 
 fn read(text: &str) -> Topology {
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    load("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
+    read_topology("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
 }
 
 /// Two jobs, one after the other, that need york and leeds at once, where york fails. A site names starts when a task
@@ -319,7 +320,7 @@ proptest! {
     #[test]
     fn strategies_cope_with_failures(
         seed in 0u64..1_000,
-        planner in prop::sample::select(planner::names()),
+        planner in prop::sample::select(planner::planner_names()),
         mode in prop::sample::select(vec!["exact", "rebuild"]),
         (latency, mtbf, mttr, attempts) in (0u64..6, 200u64..3_000, 5u64..200, 1u32..6),
         (killed, bookings, every, announced) in (0usize..4, 0usize..3, 0u64..40, any::<bool>()),
@@ -351,7 +352,7 @@ proptest! {
     #[test]
     fn strategies_cope_with_simultaneous_failures(
         seed in 0u64..1_000,
-        planner in prop::sample::select(planner::names()),
+        planner in prop::sample::select(planner::planner_names()),
         mode in prop::sample::select(vec!["exact", "rebuild"]),
         latencies in (0u64..6, 0u64..6),
         failures in prop::collection::vec((0usize..2, 1u32..9, 0u64..500, 1u64..90), 1..12),

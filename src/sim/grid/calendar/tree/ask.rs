@@ -1,18 +1,21 @@
 //! Queries of the tree. Each descends only where the summary of a branch does not decide it.
 
 use super::super::set::Set;
-use super::{TreeNode, end_of, touched};
+use super::{TreeNode, end_of, touched_children};
 use crate::time::Time;
 
 impl<S: Set> TreeNode<S> {
     pub(super) fn meets(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
         match self {
-            TreeNode::Leaf(records) => records[touched(records, from, to)].iter().any(|record| record.busy.meets(set)),
-            TreeNode::Inner(branches) => touched(branches, from, to).any(|place| {
+            TreeNode::Leaf(records) => {
+                records[touched_children(records, from, to)].iter().any(|record| record.busy.shares_nodes(set))
+            }
+            TreeNode::Inner(branches) => touched_children(branches, from, to).any(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 let whole = from <= branch.start && until <= to;
-                branch.any.meets(set) && (whole || branch.own.meets(set) || branch.below.meets(from, to, until, set))
+                branch.any.shares_nodes(set)
+                    && (whole || branch.own.shares_nodes(set) || branch.below.meets(from, to, until, set))
             }),
         }
     }
@@ -20,15 +23,15 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn covers(&self, from: Time, to: Time, end: Time, set: &S) -> bool {
         match self {
             TreeNode::Leaf(records) => {
-                records[touched(records, from, to)].iter().all(|record| record.busy.contains(set))
+                records[touched_children(records, from, to)].iter().all(|record| record.busy.contains(set))
             }
-            TreeNode::Inner(branches) => touched(branches, from, to).all(|place| {
+            TreeNode::Inner(branches) => touched_children(branches, from, to).all(|place| {
                 let branch = &branches[place];
                 if branch.own.contains(set) {
                     return true;
                 }
                 let mut rest = set.clone();
-                rest.take(&branch.own);
+                rest.remove_all(&branch.own);
                 branch.any.contains(set) && branch.below.covers(from, to, end_of(branches, place, end), &rest)
             }),
         }
@@ -37,16 +40,16 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn gather(&self, from: Time, to: Time, end: Time, busy: &mut S) {
         match self {
             TreeNode::Leaf(records) => {
-                records[touched(records, from, to)].iter().for_each(|record| busy.add(&record.busy));
+                records[touched_children(records, from, to)].iter().for_each(|record| busy.add_all(&record.busy));
             }
             TreeNode::Inner(branches) => {
-                for place in touched(branches, from, to) {
+                for place in touched_children(branches, from, to) {
                     let branch = &branches[place];
                     let until = end_of(branches, place, end);
                     if from <= branch.start && until <= to {
-                        busy.add(&branch.any);
+                        busy.add_all(&branch.any);
                     } else {
-                        busy.add(&branch.own);
+                        busy.add_all(&branch.own);
                         branch.below.gather(from, to, until, busy);
                     }
                 }
@@ -70,24 +73,24 @@ impl<S: Set> TreeNode<S> {
 
     pub(super) fn last_shortage(&self, from: Time, to: Time, end: Time, limit: u32, busy: &mut S) -> Option<Time> {
         match self {
-            TreeNode::Leaf(records) => touched(records, from, to).rev().find_map(|place| {
-                busy.add(&records[place].busy);
+            TreeNode::Leaf(records) => touched_children(records, from, to).rev().find_map(|place| {
+                busy.add_all(&records[place].busy);
                 (busy.len() > limit).then(|| end_of(records, place, end))
             }),
-            TreeNode::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+            TreeNode::Inner(branches) => touched_children(branches, from, to).rev().find_map(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
                 if from <= branch.start && until <= to {
                     // Scans backwards from the end: while the union of busy nodes is small enough, their times do not
                     // matter.
                     let mut all = busy.clone();
-                    all.add(&branch.any);
+                    all.add_all(&branch.any);
                     if all.len() <= limit {
                         *busy = all;
                         return None;
                     }
                 }
-                busy.add(&branch.own);
+                busy.add_all(&branch.own);
                 if busy.len() > limit {
                     return branch.below.last_end(to, until);
                 }
@@ -98,14 +101,14 @@ impl<S: Set> TreeNode<S> {
 
     pub(super) fn first_meeting(&self, from: Time, to: Time, set: &S) -> Option<Time> {
         match self {
-            TreeNode::Leaf(records) => touched(records, from, to)
-                .find(|&place| records[place].busy.meets(set))
+            TreeNode::Leaf(records) => touched_children(records, from, to)
+                .find(|&place| records[place].busy.shares_nodes(set))
                 .map(|place| records[place].start),
-            TreeNode::Inner(branches) => touched(branches, from, to).find_map(|place| {
+            TreeNode::Inner(branches) => touched_children(branches, from, to).find_map(|place| {
                 let branch = &branches[place];
-                if !branch.any.meets(set) {
+                if !branch.any.shares_nodes(set) {
                     None
-                } else if branch.own.meets(set) {
+                } else if branch.own.shares_nodes(set) {
                     Some(branch.start)
                 } else {
                     branch.below.first_meeting(from, to, set)
@@ -116,16 +119,16 @@ impl<S: Set> TreeNode<S> {
 
     pub(super) fn last_meeting(&self, from: Time, to: Time, end: Time, set: &S) -> Option<Time> {
         match self {
-            TreeNode::Leaf(records) => touched(records, from, to)
+            TreeNode::Leaf(records) => touched_children(records, from, to)
                 .rev()
-                .find(|&place| records[place].busy.meets(set))
+                .find(|&place| records[place].busy.shares_nodes(set))
                 .map(|place| end_of(records, place, end)),
-            TreeNode::Inner(branches) => touched(branches, from, to).rev().find_map(|place| {
+            TreeNode::Inner(branches) => touched_children(branches, from, to).rev().find_map(|place| {
                 let branch = &branches[place];
                 let until = end_of(branches, place, end);
-                if !branch.any.meets(set) {
+                if !branch.any.shares_nodes(set) {
                     None
-                } else if branch.own.meets(set) {
+                } else if branch.own.shares_nodes(set) {
                     branch.below.last_end(to, until)
                 } else {
                     branch.below.last_meeting(from, to, until, set)
@@ -166,7 +169,7 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn records(&self, above: &S, each: &mut impl FnMut(Time, &S)) {
         let with = |own: &S| {
             let mut all = above.clone();
-            all.add(own);
+            all.add_all(own);
             all
         };
         match self {

@@ -1,7 +1,7 @@
 //! Changes of the tree: records are split, marked, merged and dropped, and nodes are kept between sparse and full.
 
 use super::super::set::Set;
-use super::{Branch, FULL, SPARSE, TreeNode, TreeRecord, end_of, holding, touched};
+use super::{Branch, FULL, SPARSE, TreeNode, TreeRecord, child_index, end_of, touched_children};
 use crate::time::Time;
 
 impl<S: Set> TreeNode<S> {
@@ -9,7 +9,7 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn cut(&mut self, at: Time) -> Option<TreeNode<S>> {
         match self {
             TreeNode::Leaf(records) => {
-                let place = holding(records, at);
+                let place = child_index(records, at);
                 let record = &records[place];
                 if record.start < at {
                     let next = TreeRecord { start: at, busy: record.busy.clone() };
@@ -17,18 +17,18 @@ impl<S: Set> TreeNode<S> {
                 }
             }
             TreeNode::Inner(branches) => {
-                let place = holding(branches, at);
+                let place = child_index(branches, at);
                 if let Some(right) = branches[place].below.cut(at) {
                     // A note for the whole span applies to both halves.
                     let own = branches[place].own.clone();
                     branches[place].refresh();
-                    branches.insert(place + 1, Branch::over(right, own));
+                    branches.insert(place + 1, Branch::from_node(right, own));
                 }
             }
         }
         match self {
-            TreeNode::Leaf(records) if records.len() > FULL => Some(TreeNode::Leaf(halve(records))),
-            TreeNode::Inner(branches) if branches.len() > FULL => Some(TreeNode::Inner(halve(branches))),
+            TreeNode::Leaf(records) if records.len() > FULL => Some(TreeNode::Leaf(split_off_half(records))),
+            TreeNode::Inner(branches) if branches.len() > FULL => Some(TreeNode::Inner(split_off_half(branches))),
             _ => None,
         }
     }
@@ -36,11 +36,11 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn add(&mut self, from: Time, to: Time, end: Time, set: &S) {
         match self {
             TreeNode::Leaf(records) => {
-                let span = touched(records, from, to);
-                records[span].iter_mut().for_each(|record| record.busy.add(set));
+                let span = touched_children(records, from, to);
+                records[span].iter_mut().for_each(|record| record.busy.add_all(set));
             }
             TreeNode::Inner(branches) => {
-                for place in touched(branches, from, to) {
+                for place in touched_children(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
                     // Branches within the span are not entered: this makes a long booking cheap.
@@ -48,7 +48,7 @@ impl<S: Set> TreeNode<S> {
                         branch.add_whole(set);
                     } else {
                         branch.below.add(from, to, until, set);
-                        branch.any.add(set);
+                        branch.any.add_all(set);
                     }
                 }
             }
@@ -58,20 +58,20 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn take(&mut self, from: Time, to: Time, end: Time, set: &S) {
         match self {
             TreeNode::Leaf(records) => {
-                let span = touched(records, from, to);
-                records[span].iter_mut().for_each(|record| record.busy.take(set));
+                let span = touched_children(records, from, to);
+                records[span].iter_mut().for_each(|record| record.busy.remove_all(set));
             }
             TreeNode::Inner(branches) => {
-                for place in touched(branches, from, to) {
+                for place in touched_children(branches, from, to) {
                     let until = end_of(branches, place, end);
                     let branch = &mut branches[place];
                     // Part of the set may be noted here, by bookings that spanned all of the branch, and the rest
                     // further down.
-                    let here = branch.own.common(set);
-                    branch.own.take(&here);
+                    let here = branch.own.common_nodes(set);
+                    branch.own.remove_all(&here);
                     if from <= branch.start && until <= to {
                         let mut rest = set.clone();
-                        rest.take(&here);
+                        rest.remove_all(&here);
                         if !rest.is_empty() {
                             branch.below.take(from, to, until, &rest);
                         }
@@ -84,7 +84,7 @@ impl<S: Set> TreeNode<S> {
                         branch.below.take(from, to, until, set);
                     }
                     // Others may use these nodes at other times of the branch.
-                    branch.any.take(set);
+                    branch.any.remove_all(set);
                     branch.below.gather_common(set, &mut branch.any);
                 }
             }
@@ -95,10 +95,10 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn drop_record(&mut self, at: Time) {
         match self {
             TreeNode::Leaf(records) => {
-                records.remove(holding(records, at));
+                records.remove(child_index(records, at));
             }
             TreeNode::Inner(branches) => {
-                let place = holding(branches, at);
+                let place = child_index(branches, at);
                 let first = branches[place].start == at;
                 branches[place].below.drop_record(at);
                 if branches[place].below.len() == 0 {
@@ -109,7 +109,7 @@ impl<S: Set> TreeNode<S> {
                         // remains.
                         branches[place].refresh();
                     }
-                    tidy(branches, place);
+                    merge_sparse_child(branches, place);
                 }
             }
         }
@@ -119,10 +119,10 @@ impl<S: Set> TreeNode<S> {
     pub(super) fn forget(&mut self, before: Time, end: Time) {
         match self {
             TreeNode::Leaf(records) => {
-                records.drain(..holding(records, before));
+                records.drain(..child_index(records, before));
             }
             TreeNode::Inner(branches) => {
-                branches.drain(..holding(branches, before));
+                branches.drain(..child_index(branches, before));
                 let until = end_of(branches, 0, end);
                 if branches[0].start < before {
                     branches[0].below.forget(before, until);
@@ -134,7 +134,7 @@ impl<S: Set> TreeNode<S> {
 }
 
 /// Merges a child that has become sparse with a neighbour.
-fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
+fn merge_sparse_child<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
     let size = |place: usize| branches.get(place).map_or(FULL, |branch| branch.below.len());
     if size(place) >= SPARSE {
         return;
@@ -160,7 +160,7 @@ fn tidy<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
     branch.refresh();
 }
 
-fn halve<T>(children: &mut Vec<T>) -> Vec<T> {
+fn split_off_half<T>(children: &mut Vec<T>) -> Vec<T> {
     let mut right = Vec::with_capacity(FULL + 1);
     right.extend(children.drain(children.len() / 2..));
     right

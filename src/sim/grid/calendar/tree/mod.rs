@@ -136,7 +136,7 @@ impl<S: Set> Tree<S> {
         if let Some(right) = self.root.cut(at) {
             let left = std::mem::replace(&mut self.root, TreeNode::Inner(Vec::with_capacity(FULL + 1)));
             if let TreeNode::Inner(branches) = &mut self.root {
-                branches.extend([Branch::over(left, S::default()), Branch::over(right, S::default())]);
+                branches.extend([Branch::from_node(left, S::default()), Branch::from_node(right, S::default())]);
             }
         }
     }
@@ -162,7 +162,7 @@ impl<S: Set> Tree<S> {
 }
 
 impl<S: Set> Branch<S> {
-    fn over(below: TreeNode<S>, own: S) -> Branch<S> {
+    fn from_node(below: TreeNode<S>, own: S) -> Branch<S> {
         let mut branch = Branch { start: below.start(), own, any: S::default(), below };
         branch.refresh();
         branch
@@ -173,14 +173,14 @@ impl<S: Set> Branch<S> {
         self.start = self.below.start();
         self.any = self.own.clone();
         match &self.below {
-            TreeNode::Leaf(records) => records.iter().for_each(|record| self.any.add(&record.busy)),
-            TreeNode::Inner(branches) => branches.iter().for_each(|branch| self.any.add(&branch.any)),
+            TreeNode::Leaf(records) => records.iter().for_each(|record| self.any.add_all(&record.busy)),
+            TreeNode::Inner(branches) => branches.iter().for_each(|branch| self.any.add_all(&branch.any)),
         }
     }
 
     fn add_whole(&mut self, set: &S) {
-        self.own.add(set);
-        self.any.add(set);
+        self.own.add_all(set);
+        self.any.add_all(set);
     }
 
     /// The child, after the branch's note is pushed down to it.
@@ -209,7 +209,7 @@ impl<S: Set> TreeNode<S> {
 
     fn add_whole(&mut self, set: &S) {
         match self {
-            TreeNode::Leaf(records) => records.iter_mut().for_each(|record| record.busy.add(set)),
+            TreeNode::Leaf(records) => records.iter_mut().for_each(|record| record.busy.add_all(set)),
             TreeNode::Inner(branches) => branches.iter_mut().for_each(|branch| branch.add_whole(set)),
         }
     }
@@ -217,8 +217,8 @@ impl<S: Set> TreeNode<S> {
     /// Adds to `busy` the nodes of `set` that are busy at any time.
     fn gather_common(&self, set: &S, busy: &mut S) {
         let mut add = |any: &S| {
-            if any.meets(set) {
-                busy.add(&any.common(set));
+            if any.shares_nodes(set) {
+                busy.add_all(&any.common_nodes(set));
             }
         };
         match self {
@@ -232,13 +232,13 @@ impl<S: Set> TreeNode<S> {
     fn continues(&self, at: Time) -> bool {
         match self {
             TreeNode::Leaf(records) => {
-                let place = holding(records, at);
+                let place = child_index(records, at);
                 let before = &records[place - 1];
                 let record = &records[place];
                 record.start == at && before.busy == record.busy
             }
             TreeNode::Inner(branches) => {
-                let place = holding(branches, at);
+                let place = child_index(branches, at);
                 let branch = &branches[place];
                 if branch.start < at {
                     return branch.below.continues(at);
@@ -258,12 +258,12 @@ impl<S: Set> TreeNode<S> {
         match self {
             TreeNode::Leaf(records) => {
                 let record = if last { records.last() } else { records.first() };
-                busy.add(&record.expect("no node is empty").busy);
+                busy.add_all(&record.expect("no node is empty").busy);
             }
             TreeNode::Inner(branches) => {
                 let branch = if last { branches.last() } else { branches.first() };
                 let branch = branch.expect("no node is empty");
-                busy.add(&branch.own);
+                busy.add_all(&branch.own);
                 branch.below.gather_edge(last, busy);
             }
         }
@@ -291,7 +291,7 @@ impl<S: Set> TreeNode<S> {
             TreeNode::Leaf(records) => {
                 assert!((1..=FULL).contains(&records.len()));
                 assert!(records.is_sorted_by(|one, next| one.start < next.start));
-                records.iter().for_each(|record| all.add(&record.busy));
+                records.iter().for_each(|record| all.add_all(&record.busy));
                 (0, all)
             }
             TreeNode::Inner(branches) => {
@@ -301,11 +301,11 @@ impl<S: Set> TreeNode<S> {
                 for branch in branches {
                     let (depth, mut any) = branch.below.check();
                     depths.push(depth);
-                    assert!(!any.meets(&branch.own), "what is noted here is not noted below");
-                    any.add(&branch.own);
+                    assert!(!any.shares_nodes(&branch.own), "what is noted here is not noted below");
+                    any.add_all(&branch.own);
                     assert!(any == branch.any);
                     assert_eq!(branch.start, branch.below.start());
-                    all.add(&any);
+                    all.add_all(&any);
                 }
                 assert!(depths.iter().all(|depth| *depth == depths[0]), "all leaves are at one depth");
                 (depths[0] + 1, all)
@@ -315,33 +315,33 @@ impl<S: Set> TreeNode<S> {
 }
 
 trait Starts {
-    fn start(&self) -> Time;
+    fn start_time(&self) -> Time;
 }
 
 impl<S> Starts for TreeRecord<S> {
-    fn start(&self) -> Time {
+    fn start_time(&self) -> Time {
         self.start
     }
 }
 
 impl<S> Starts for Branch<S> {
-    fn start(&self) -> Time {
+    fn start_time(&self) -> Time {
         self.start
     }
 }
 
 /// Index of the child whose span contains a time; the first one for earlier times.
-fn holding(children: &[impl Starts], at: Time) -> usize {
-    children.partition_point(|child| child.start() <= at).saturating_sub(1)
+fn child_index(children: &[impl Starts], at: Time) -> usize {
+    children.partition_point(|child| child.start_time() <= at).saturating_sub(1)
 }
 
 /// The children that a span, which is not empty, overlaps.
-fn touched(children: &[impl Starts], from: Time, to: Time) -> std::ops::Range<usize> {
-    let first = holding(children, from);
-    first..first + children[first..].partition_point(|child| child.start() < to)
+fn touched_children(children: &[impl Starts], from: Time, to: Time) -> std::ops::Range<usize> {
+    let first = child_index(children, from);
+    first..first + children[first..].partition_point(|child| child.start_time() < to)
 }
 
 /// End of a child's span, in a node that ends at `end`.
 fn end_of(children: &[impl Starts], place: usize, end: Time) -> Time {
-    children.get(place + 1).map_or(end, Starts::start)
+    children.get(place + 1).map_or(end, Starts::start_time)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use network::FlowNetwork;
 
 use super::Timed;
-use super::measures::{SHORT, seconds};
+use super::measures::{SHORT, to_seconds};
 
 /// Interval of the lowest possible maximum stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,13 +36,13 @@ const ROUNDING: f64 = 1e-9;
 const GRAIN: f64 = 1e-15;
 
 /// Bound for these jobs on this many nodes. Jobs that can never be mapped must be left out.
-pub fn bound(nodes: u32, jobs: &[Timed]) -> Bound {
+pub fn compute_bound(nodes: u32, jobs: &[Timed]) -> Bound {
     bound_within(usize::MAX, nodes, jobs).expect("there is no limit")
 }
 
-/// Like [`bound`]; None if a check takes more than `pairs` pairs of a job and an interval.
+/// Like [`compute_bound`]; None if a check takes more than `pairs` pairs of a job and an interval.
 pub fn bound_within(pairs: usize, nodes: u32, jobs: &[Timed]) -> Option<Bound> {
-    let tasks: Vec<WorkAmount> = jobs.iter().map(WorkAmount::of).collect();
+    let tasks: Vec<WorkAmount> = jobs.iter().map(WorkAmount::of_job).collect();
     let mut check = Check::new(nodes.into(), tasks);
     let mut is_feasible = |stretch| (check.cut(stretch) <= pairs).then(|| check.is_feasible());
     if is_feasible(1.0)? {
@@ -76,8 +76,8 @@ struct WorkAmount {
 }
 
 impl WorkAmount {
-    fn of(job: &Timed) -> WorkAmount {
-        let runtime = seconds(job.runtime);
+    fn of_job(job: &Timed) -> WorkAmount {
+        let runtime = to_seconds(job.runtime);
         let rate = job.need.total_cpu();
         let release = job.submit.micros() as f64 / 1e6;
         WorkAmount { release, length: runtime.max(SHORT), rate, amount: runtime * rate }

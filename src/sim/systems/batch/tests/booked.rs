@@ -41,7 +41,7 @@ impl Booker {
 }
 
 impl Actor<Message, Record> for Booker {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
@@ -70,14 +70,14 @@ fn meet_failing(
 ) -> Vec<Entry<Record>> {
     let failing = Failing { failures, recovery, seed: 1 };
     let fails = failing.site(0).expect("it fails");
-    let desk = QueueManager::new((queue::find(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival))
+    let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival))
         .with_outages(&fails, NODES, reserved);
     let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).with_outages(Some(fails.outages));
     let [queued, booked] = says;
     let nobody = Giver { says: Vec::new() };
     let cast: Built =
         vec![Box::new(Giver { says: queued }), Box::new(nobody), Box::new(Booker::new(booked)), Box::new(site)];
-    judge::run(cast, &[Span::ZERO; 4])
+    judge::run_actors(cast, &[Span::ZERO; 4])
 }
 
 fn queue(at: u64, job: u32, nodes: u32, walltime: u64, runtime: u64) -> (Time, Message) {
@@ -123,7 +123,7 @@ fn apart_of(meant: &[(u64, u64, u32, u32)]) -> Vec<Reserved> {
     let held = meant.iter().map(|&(from, lasts, one, other)| Reserved {
         from: second(from),
         until: second(from + lasts),
-        nodes: NodeSet::run(one.min(other), one.max(other)),
+        nodes: NodeSet::from_run(one.min(other), one.max(other)),
     });
     held.filter(|held| calendar.insert(held.from, held.until, &held.nodes).is_ok()).collect()
 }
@@ -286,7 +286,7 @@ proptest! {
             (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| queue(at, job, nodes, walltime, runtime)).collect();
         by_queue.sort_by_key(|said| said.0);
         let books: Vec<Book> = (200..).zip(&booked).map(|(job, &(at, ahead, one, other, walltime, runtime, awaits_input))| {
-            let nodes = NodeSet::run(one.min(other), one.max(other));
+            let nodes = NodeSet::from_run(one.min(other), one.max(other));
             let walltime = Span::from_secs(walltime);
             let runtime = Span::from_secs(runtime);
             Book { task: task(job), start: second(at + ahead), nodes, walltime, runtime, awaits_input }

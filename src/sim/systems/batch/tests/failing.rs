@@ -39,7 +39,7 @@ fn failing_cast(
 }
 
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
-    let desk = QueueManager::new((queue::find(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
     Box::new(match fails {
         Some(fails) => desk.with_outages(fails, nodes, &[]),
         None => desk,
@@ -73,14 +73,14 @@ pub(super) fn managed_cast(
     }
     let dispatcher = Dispatcher::new(known, dispatch, None).recovering(failing.recovery.clone());
     cast.insert(0, Box::new(dispatcher));
-    cast.push(Box::new(User::new(Script::saying(says(jobs, None)))));
+    cast.push(Box::new(User::new(Script::from_messages(says(jobs, None)))));
     cast
 }
 
 /// Like this cast, with a user that takes back a job after a wait, and submits it again, up to five times.
 pub(super) fn impatient_cast(mut cast: Built, jobs: &[Rigid], patience: Span) -> Built {
     cast.pop();
-    cast.push(Box::new(User::new(Resubmit::new(Script::saying(says(jobs, None)), patience, 5))));
+    cast.push(Box::new(User::new(Resubmit::new(Script::from_messages(says(jobs, None)), patience, 5))));
     cast
 }
 
@@ -106,7 +106,7 @@ pub(super) fn told(log: &[Entry<Record>]) -> Vec<String> {
 fn play_failing(jobs: &[Rigid], sites: &[(u32, &str)], failures: &[Failure], recovery: &Recovery) -> Vec<String> {
     let failing = Failing { failures, recovery, seed: 1 };
     let latencies = vec![Span::ZERO; sites.len() + 2];
-    told(&judge::run(failing_cast(sites, Dispatch::First, jobs, failing, &latencies), &latencies))
+    told(&judge::run_actors(failing_cast(sites, Dispatch::First, jobs, failing, &latencies), &latencies))
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_new_submission_grants_no_more_attempts() {
         let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
         let latencies = [Span::ZERO; 3];
         let cast = failing_cast(&[(2, "easy")], Dispatch::First, &jobs, failing, &latencies);
-        let log = judge::run(impatient_cast(cast, &jobs, Span::from_secs(patience)), &latencies);
+        let log = judge::run_actors(impatient_cast(cast, &jobs, Span::from_secs(patience)), &latencies);
         let withdrawn = log.iter().filter(|entry| matches!(entry.record, Record::Withdrawn { .. })).count();
         assert_eq!(withdrawn, if patience == 10 { 2 } else { 0 });
         assert_eq!(told(&log), [&lost[..], &again, &["30: 0 is given up"]].concat(), "{killed:?}");
@@ -237,7 +237,7 @@ pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved
         let mut lost = Vec::new();
         for change in outages.advance(second(now)) {
             for node in 0..nodes {
-                if change.nodes.meets(&NodeSet::run(node, node)) {
+                if change.nodes.meets(&NodeSet::from_run(node, node)) {
                     down[node as usize] = !change.is_up;
                 }
             }
@@ -259,7 +259,7 @@ pub(super) fn plain_fcfs(nodes: u32, jobs: &[Rigid], outages: &Outages, reserved
             let end = second(now) + jobs[head].walltime;
             let overlaps = |held: &&Reserved| held.from < end && start < held.until;
             let is_kept = |node: &u32| {
-                let alone = NodeSet::run(*node, *node);
+                let alone = NodeSet::from_run(*node, *node);
                 reserved.iter().filter(overlaps).any(|held| held.nodes.meets(&alone))
             };
             let free: Vec<u32> =
@@ -312,7 +312,7 @@ proptest! {
         let recovery = Recovery::default();
         let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
         let Some(fails) = failing.site(0) else { return Ok(()) };
-        let log = judge::run(failing_cast(&[(NODES, "fcfs")], Dispatch::First, &jobs, failing, &[Span::ZERO; 3]), &[Span::ZERO; 3]);
+        let log = judge::run_actors(failing_cast(&[(NODES, "fcfs")], Dispatch::First, &jobs, failing, &[Span::ZERO; 3]), &[Span::ZERO; 3]);
         prop_assert_eq!(stints(&log, jobs.len()), plain_fcfs(NODES, &jobs, &fails.outages, &[]));
     }
 
@@ -348,7 +348,7 @@ proptest! {
             Some(patience) => impatient_cast(cast, &jobs, Span::from_secs(patience)),
             None => cast,
         };
-        let log = judge::run(cast, &latencies);
+        let log = judge::run_actors(cast, &latencies);
 
         let end = log.last().map_or(Time::ZERO, |entry| entry.stamp.time);
         // When it started or went on, since when it is on these nodes, and where.
@@ -436,7 +436,7 @@ proptest! {
             }
             stretches.extend(since.into_iter().map(|(node, from)| (from, end + Span::from_secs(1), node)));
             for (from, to, node) in stretches {
-                prop_assert_eq!(calendar.insert(from, to, &NodeSet::run(node, node)), Ok(()));
+                prop_assert_eq!(calendar.insert(from, to, &NodeSet::from_run(node, node)), Ok(()));
             }
             for (_, cores, from, to, _) in here.filter(|stint| stint.2 < stint.3) {
                 prop_assert_eq!(calendar.insert(*from, *to, cores), Ok(()), "{} from {} to {}", cores, from, to);

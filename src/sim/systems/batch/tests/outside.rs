@@ -26,8 +26,8 @@ struct AsPolicy {
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
-        let policy = (queue::find(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
-        let claims = NodeClaims::new(nodes, policy.moves(), &[]);
+        let policy = (queue::find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let claims = NodeClaims::new(nodes, policy.moves_jobs(), &[]);
         let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }
     }
@@ -39,13 +39,13 @@ impl AsPolicy {
 
     fn leaves(&mut self, now: Time, job: JobId) {
         let (_, walltime, start) = self.known[&job];
-        self.policy.end(now, TaskId { job, index: 0 }, start + walltime);
+        self.policy.end_job(now, TaskId { job, index: 0 }, start + walltime);
     }
 
     /// Books failed nodes, and submits lost jobs again.
     fn plan_around(&mut self, now: Time, down: &[Expected]) {
         let (claims, is_first) = self.remedy.as_mut().expect("nodes fail here");
-        claims.hear_down(now, down, &[], &mut *self.policy);
+        claims.set_down_nodes(now, down, &[], &mut *self.policy);
         let is_first = *is_first;
         let mut lost = std::mem::take(&mut self.lost);
         if is_first {
@@ -55,19 +55,19 @@ impl AsPolicy {
             let ask = self.ask(job);
             match is_first {
                 true => self.policy.submit_first(now, ask),
-                false => self.policy.submit(now, ask),
+                false => self.policy.submit_job(now, ask),
             }
         }
     }
 }
 
 impl Decides for AsPolicy {
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         for (_, happened) in happened {
             match happened {
                 &SiteEvent::Submitted { job, nodes, walltime, .. } => {
                     self.known.insert(job, (nodes, walltime, Time::ZERO));
-                    self.policy.submit(now, self.ask(job));
+                    self.policy.submit_job(now, self.ask(job));
                 }
                 SiteEvent::Ended { job, .. } => self.leaves(now, *job),
                 SiteEvent::Lost { job, waits, .. } => {
@@ -78,12 +78,12 @@ impl Decides for AsPolicy {
                     }
                 }
                 SiteEvent::Nodes { down } => self.plan_around(now, down),
-                SiteEvent::Recalled { job } => self.policy.withdraw(now, TaskId { job: *job, index: 0 }),
+                SiteEvent::Recalled { job } => self.policy.withdraw_job(now, TaskId { job: *job, index: 0 }),
                 SiteEvent::Called => {}
             }
         }
         let mut steps = Vec::new();
-        self.policy.pass(now, &mut steps);
+        self.policy.run_pass(now, &mut steps);
         let wish = |step| {
             let Step::Start { job: TaskId { job, .. }, nodes } = step else { panic!("nothing is booked here") };
             self.known.get_mut(&job).expect("it was submitted").2 = now;
@@ -91,13 +91,13 @@ impl Decides for AsPolicy {
         };
         let mut wishes: Vec<_> = steps.into_iter().map(wish).collect();
         // Some start a job when nothing else happens.
-        wishes.extend(self.policy.wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
+        wishes.extend(self.policy.next_wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
         Advice { wishes, ready: now }
     }
 }
 
 impl CheckedProgram for AsPolicy {
-    fn refuse(&mut self, now: Time, why: &str) {
+    fn refuse_answer(&mut self, now: Time, why: &str) {
         panic!("at {now}: {why}");
     }
 
@@ -114,7 +114,7 @@ struct Scripted {
 }
 
 impl Decides for Scripted {
-    fn decide(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         let told = happened.iter().map(|(at, happened)| {
             let at = at.micros() / 1_000_000;
             match happened {
@@ -139,7 +139,7 @@ impl Decides for Scripted {
 }
 
 impl CheckedProgram for Scripted {
-    fn refuse(&mut self, _: Time, why: &str) {
+    fn refuse_answer(&mut self, _: Time, why: &str) {
         self.told.lock().unwrap().push(format!("refused: {why}"));
         self.failed = true;
     }
@@ -164,8 +164,8 @@ fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Built {
 fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<Record>>) {
     let told = Rendered::default();
     let scripted = Scripted { answers, told: told.clone(), failed: false };
-    let user = User::new(Script::saying(says(jobs, None)));
-    let log = judge::run(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
+    let user = User::new(Script::from_messages(says(jobs, None)));
+    let log = judge::run_actors(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
     let told = told.lock().unwrap().clone();
     (told, log)
 }
@@ -192,10 +192,10 @@ proptest! {
     ) {
         let jobs: Vec<Rigid> = drawn.iter().map(|&(at, nodes, wall, run)| rigid(at, nodes, wall, run)).collect();
         let latencies = vec![Span::from_secs(latency); count + 2];
-        let user = || User::new(Script::saying(says(&jobs, None)));
-        let inside = judge::run(cast(&vec![(4, policy); count], Dispatch::LeastWork, vec![user()]), &latencies);
+        let user = || User::new(Script::from_messages(says(&jobs, None)));
+        let inside = judge::run_actors(cast(&vec![(4, policy); count], Dispatch::LeastWork, vec![user()]), &latencies);
         let decider = |_| (4, Box::new(AsPolicy::new(policy, 4, None)) as Box<dyn Decides>);
-        let outside = judge::run(managed((0..count).map(decider).collect(), user()), &latencies);
+        let outside = judge::run_actors(managed((0..count).map(decider).collect(), user()), &latencies);
         prop_assert_eq!(ran(&outside), ran(&inside));
         prop_assert_eq!(assigned(&outside), assigned(&inside));
     }
@@ -227,7 +227,7 @@ proptest! {
                 Some(patience) => failing::impatient_cast(cast, &jobs, Span::from_secs(patience)),
                 None => cast,
             };
-            judge::run(cast, &latencies)
+            judge::run_actors(cast, &latencies)
         };
         let inside = ran(Takes::Queued, &failing::desk);
         let outside = ran(Takes::Entrusted, &|nodes, name, fails| {
@@ -261,7 +261,7 @@ fn a_run_ends_though_a_program_forgets_a_lost_job() {
     let latencies = [Span::ZERO; 3];
     let cast =
         failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
-    judge::run(cast, &latencies);
+    judge::run_actors(cast, &latencies);
     // Of 2,000 changes it has been told of half.
     let told = told.lock().unwrap().len();
     assert!((1_000..1_010).contains(&told), "{told}");
@@ -289,7 +289,7 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
     let latencies = [Span::ZERO; 3];
     let cast =
         failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
-    judge::run(cast, &latencies);
+    judge::run_actors(cast, &latencies);
     let expected = [
         "0: 0 submitted 0",
         "1: 1 submitted 1",
@@ -399,8 +399,8 @@ fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     let told = Rendered::default();
     let idle = Scripted { answers: Vec::new(), told: told.clone(), failed: false };
     let other = AsPolicy::new("fcfs", 4, None);
-    let user = User::new(Resubmit::new(Script::saying(says(&jobs, None)), Span::from_secs(7), 3));
-    let log = judge::run(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
+    let user = User::new(Resubmit::new(Script::from_messages(says(&jobs, None)), Span::from_secs(7), 3));
+    let log = judge::run_actors(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
     assert_eq!(*told.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
     assert_eq!(ran(&log)[&0].start, second(7));
 }
@@ -412,7 +412,7 @@ struct Chooser {
 }
 
 impl Plans for Chooser {
-    fn plan(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
+    fn plan_actions(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
         let at = now.micros() / 1_000_000;
         self.told.lock().unwrap().push(format!("{at}: {heard:?}"));
         let submit = |job: u32, site: &str| UserAction::Submit { job: JobId(job), site: Some(site.to_owned()) };
@@ -433,7 +433,7 @@ impl Plans for Chooser {
 }
 
 impl CheckedProgram for Chooser {
-    fn refuse(&mut self, _: Time, why: &str) {
+    fn refuse_answer(&mut self, _: Time, why: &str) {
         panic!("{why}");
     }
 
@@ -462,10 +462,15 @@ fn choose(
         Followers::new(to, Arc::new(Written(vec![last])), vec![follower])
     });
     let names = BTreeMap::from([("york".to_owned(), ActorId(1)), ("hull".to_owned(), ActorId(2))]);
-    let user =
-        User::new(PlannedUser::new(decider, Script::saying(Vec::new()), handed, then.into_iter().collect(), names));
+    let user = User::new(PlannedUser::new(
+        decider,
+        Script::from_messages(Vec::new()),
+        handed,
+        then.into_iter().collect(),
+        names,
+    ));
     let there = Span::from_secs(latency);
-    let log = judge::run(
+    let log = judge::run_actors(
         cast(&sites.map(|nodes| (nodes, "fcfs")), Dispatch::First, vec![user]),
         &[Span::ZERO, there, there, Span::ZERO],
     );

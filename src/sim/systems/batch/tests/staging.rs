@@ -43,7 +43,7 @@ proptest! {
         let released = |job: &usize| {
             (rigids[*job].submit.micros() as f64, vec![0], volumes(&jobs[*job]).input as f64)
         };
-        let ends = flows::ends(&paths.links, &with_input.iter().map(released).collect::<Vec<_>>());
+        let ends = flows::flow_ends(&paths.links, &with_input.iter().map(released).collect::<Vec<_>>());
         let mut there: Vec<Time> = rigids.iter().map(|rigid| rigid.submit).collect();
         with_input.iter().zip(&ends).for_each(|(job, end)| there[*job] = whole(*end));
         let exact = |job: usize| with_input.iter().position(|other| *other == job).map_or(0.0, |at| ends[at]);
@@ -56,13 +56,13 @@ proptest! {
                 let enqueue = Enqueue { job: job(number, rigid), site: None, kind: None, think: None, needs: None, staging };
                 (rigid.submit, ROUTER, Message::Enqueue(enqueue))
             });
-            let user = User::new(Script::saying(says.collect()));
+            let user = User::new(Script::from_messages(says.collect()));
             let site = |nodes| {
-                let policy = (queue::find(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+                let policy = (queue::find_policy(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
                 Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
             };
             let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
-            let log = judge::run(vec![Box::new(dispatcher), site(6), site(1), Box::new(user)], &[Span::ZERO; 4]);
+            let log = judge::run_actors(vec![Box::new(dispatcher), site(6), site(1), Box::new(user)], &[Span::ZERO; 4]);
 
             // Of jobs that arrive in one microsecond those come first whose data does; a job without data comes last.
             let mut order: Vec<usize> = (0..jobs.len()).collect();
@@ -71,7 +71,7 @@ proptest! {
                 there[a].cmp(&there[b]).then(brings(a).cmp(&brings(b))).then(exact(a).total_cmp(&exact(b))).then(a.cmp(&b))
             });
             let later: Vec<Rigid> = order.iter().map(|&job| Rigid { submit: there[job], ..rigids[job] }).collect();
-            let alone = play(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
+            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
             let alone: BTreeMap<u32, Ran> =
                 order.iter().zip(alone).filter_map(|(job, ran)| Some((*job as u32, ran?))).collect();
             prop_assert_eq!(ran(&log), alone.clone(), "{}", entry.name);
@@ -81,7 +81,7 @@ proptest! {
             left.sort_unstable();
             left.retain(|(_, job)| volumes(&jobs[*job as usize]).output > 0);
             let back = |(end, job): &(Time, u32)| (end.micros() as f64, vec![1], volumes(&jobs[*job as usize]).output as f64);
-            let home = flows::ends(&paths.links, &left.iter().map(back).collect::<Vec<_>>());
+            let home = flows::flow_ends(&paths.links, &left.iter().map(back).collect::<Vec<_>>());
             let mut over: BTreeMap<u32, Time> = alone.iter().map(|(job, ran)| (*job, ran.end)).collect();
             left.iter().zip(home).for_each(|((_, job), end)| *over.get_mut(job).unwrap() = whole(end));
             let completed = log.iter().filter_map(|entry| match entry.record {

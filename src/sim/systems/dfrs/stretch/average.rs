@@ -9,7 +9,7 @@
 
 use super::super::Need;
 use super::super::room::TaskPlaces;
-use super::super::yields::{concerned, short_rows};
+use super::super::yields::{concerned_jobs, short_rows};
 use super::Age;
 use crate::grid::sharing::need::TOLERANCE;
 
@@ -20,7 +20,12 @@ const STEPS: usize = 80;
 
 /// Yield of each job. A step is O(J + M K + M^3), for M distinct nodes that are short of processors, and K jobs on
 /// each.
-pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &TaskPlaces)], ages: &[Age], found: f64) -> Vec<f64> {
+pub(in super::super) fn average_yields(
+    nodes: u32,
+    jobs: &[(&Need, &TaskPlaces)],
+    ages: &[Age],
+    found: f64,
+) -> Vec<f64> {
     let least: Vec<f64> = ages.iter().map(|age| age.asks(found).min(1.0)).collect();
     let room = |row: &Vec<(usize, f64)>| 1.0 - row.iter().map(|(job, need)| need * least[*job]).sum::<f64>();
     // On a node with nothing to give beyond the pace, jobs get exactly what the pace requires.
@@ -30,7 +35,7 @@ pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &TaskPlaces)], ages:
     full.iter().flatten().for_each(|(job, _)| is_free[*job] = false);
 
     let mut shares: Vec<f64> = jobs.iter().map(|(_, places)| if places.is_empty() { 0.0 } else { 1.0 }).collect();
-    let limited: Vec<usize> = concerned(jobs.len(), full.iter().chain(&rows));
+    let limited: Vec<usize> = concerned_jobs(jobs.len(), full.iter().chain(&rows));
     limited.iter().for_each(|job| shares[*job] = least[*job]);
     let columns: Vec<usize> = limited.into_iter().filter(|job| is_free[*job]).collect();
 
@@ -84,8 +89,8 @@ impl StretchProgram {
                 break;
             }
             // Mean of price times slack; each step aims at a fifth of it.
-            let sum: f64 = dot(&at.prices, &slack)
-                + dot(&at.low, &at.x)
+            let sum: f64 = dot_product(&at.prices, &slack)
+                + dot_product(&at.low, &at.x)
                 + (0..columns).map(|j| at.high[j] * (self.top[j] - at.x[j])).sum::<f64>();
             let aim = 0.2 * sum / (slack.len() + 2 * columns) as f64;
             if !self.step(&mut at, &slack, aim) {
@@ -97,7 +102,7 @@ impl StretchProgram {
 
     /// A starting point well within the limits, with consistent prices.
     fn begin(&self) -> FeasiblePoint {
-        let ratios = self.rows.iter().zip(&self.limits).map(|(row, limit)| limit / sum(row, &self.top));
+        let ratios = self.rows.iter().zip(&self.limits).map(|(row, limit)| limit / weighted_sum(row, &self.top));
         let part = 0.5 * ratios.fold(1.0, f64::min);
         let x: Vec<f64> = self.top.iter().map(|top| part * top).collect();
         let slack = self.slack(&x);
@@ -135,12 +140,12 @@ impl StretchProgram {
             row.iter().for_each(|(j, need)| spread[*j] = need / curve[*j]);
             right[i] = row.iter().map(|(j, _)| spread[*j] * pull[*j]).sum();
             for (k, other) in self.rows.iter().enumerate().take(i + 1) {
-                matrix[i * count + k] = sum(other, &spread);
+                matrix[i * count + k] = weighted_sum(other, &spread);
             }
             matrix[i * count + i] += slack[i] / at.prices[i];
             row.iter().for_each(|(j, _)| spread[*j] = 0.0);
         }
-        cholesky(&mut matrix, &mut right);
+        solve_cholesky(&mut matrix, &mut right);
         for (row, by) in self.rows.iter().zip(&right) {
             row.iter().for_each(|(j, need)| pull[*j] -= need * by);
         }
@@ -148,7 +153,7 @@ impl StretchProgram {
         if dx.iter().any(|dx| !dx.is_finite()) {
             return false;
         }
-        let taken: Vec<f64> = self.rows.iter().map(|row| sum(row, &dx)).collect();
+        let taken: Vec<f64> = self.rows.iter().map(|row| weighted_sum(row, &dx)).collect();
 
         let new_price = |i: usize| (aim + at.prices[i] * taken[i]) / slack[i];
         let new_low = |j: usize| (aim - at.low[j] * dx[j]) / at.x[j];
@@ -160,17 +165,19 @@ impl StretchProgram {
         // Almost to the first limit, but not onto it.
         let above: Vec<f64> = self.top.iter().zip(&at.x).map(|(top, x)| top - x).collect();
         let falls = |by: &[f64]| by.iter().map(|by| -by).collect::<Vec<f64>>();
-        let length = way(&at.x, &dx).min(way(&above, &falls(&dx))).min(way(slack, &falls(&taken)));
-        let price_length = way(&at.prices, &d_prices).min(way(&at.low, &d_low)).min(way(&at.high, &d_high));
-        go(&mut at.x, &dx, length);
-        go(&mut at.prices, &d_prices, price_length);
-        go(&mut at.low, &d_low, price_length);
-        go(&mut at.high, &d_high, price_length);
+        let length =
+            step_length(&at.x, &dx).min(step_length(&above, &falls(&dx))).min(step_length(slack, &falls(&taken)));
+        let price_length =
+            step_length(&at.prices, &d_prices).min(step_length(&at.low, &d_low)).min(step_length(&at.high, &d_high));
+        move_by(&mut at.x, &dx, length);
+        move_by(&mut at.prices, &d_prices, price_length);
+        move_by(&mut at.low, &d_low, price_length);
+        move_by(&mut at.high, &d_high, price_length);
         true
     }
 
     fn slack(&self, x: &[f64]) -> Vec<f64> {
-        self.rows.iter().zip(&self.limits).map(|(row, limit)| limit - sum(row, x)).collect()
+        self.rows.iter().zip(&self.limits).map(|(row, limit)| limit - weighted_sum(row, x)).collect()
     }
 
     fn cost(&self, x: &[f64]) -> f64 {
@@ -185,38 +192,38 @@ impl StretchProgram {
         }
         let wanted = |j: usize| ((self.flow[j] / price[j]).sqrt() - self.done[j]).max(0.0).min(self.top[j]);
         let paid = |j: usize| self.flow[j] / (self.done[j] + wanted(j)) + price[j] * wanted(j);
-        (0..price.len()).map(paid).sum::<f64>() - dot(prices, &self.limits)
+        (0..price.len()).map(paid).sum::<f64>() - dot_product(prices, &self.limits)
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+fn dot_product(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-fn sum(row: &[(usize, f64)], x: &[f64]) -> f64 {
+fn weighted_sum(row: &[(usize, f64)], x: &[f64]) -> f64 {
     row.iter().map(|(j, need)| need * x[*j]).sum()
 }
 
 /// Largest step length that keeps all numbers above 0.
-fn way(from: &[f64], by: &[f64]) -> f64 {
+fn step_length(from: &[f64], by: &[f64]) -> f64 {
     from.iter().zip(by).filter(|(_, by)| **by < 0.0).map(|(from, by)| -0.95 * from / by).fold(1.0, f64::min)
 }
 
-fn go(from: &mut [f64], by: &[f64], length: f64) {
+fn move_by(from: &mut [f64], by: &[f64], length: f64) {
     from.iter_mut().zip(by).for_each(|(from, by)| *from += length * by);
 }
 
 /// Solves a symmetric positive definite system in place, given the lower half.
-fn cholesky(matrix: &mut [f64], right: &mut [f64]) {
+fn solve_cholesky(matrix: &mut [f64], right: &mut [f64]) {
     let count = right.len();
     for i in 0..count {
         for k in 0..=i {
             let row = i * count;
             let other = k * count;
-            let rest = matrix[row + k] - dot(&matrix[row..row + k], &matrix[other..other + k]);
+            let rest = matrix[row + k] - dot_product(&matrix[row..row + k], &matrix[other..other + k]);
             matrix[row + k] = if i == k { rest.sqrt() } else { rest / matrix[other + k] };
         }
-        right[i] = (right[i] - dot(&matrix[i * count..i * count + i], &right[..i])) / matrix[i * count + i];
+        right[i] = (right[i] - dot_product(&matrix[i * count..i * count + i], &right[..i])) / matrix[i * count + i];
     }
     for i in (0..count).rev() {
         right[i] /= matrix[i * count + i];

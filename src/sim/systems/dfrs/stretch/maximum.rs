@@ -11,7 +11,12 @@ use crate::grid::sharing::need::TOLERANCE;
 
 /// Yield of each job, from pace `found` on. A round settles the jobs of at least one node, and updates only nodes of
 /// these jobs: O(N + Q) per round, for N nodes and the sum Q of the squares of the numbers of jobs on these.
-pub(in super::super) fn maximum(nodes: u32, jobs: &[(&Need, &TaskPlaces)], ages: &[Age], found: f64) -> Vec<f64> {
+pub(in super::super) fn maximum_yields(
+    nodes: u32,
+    jobs: &[(&Need, &TaskPlaces)],
+    ages: &[Age],
+    found: f64,
+) -> Vec<f64> {
     let mut on: Vec<Vec<(usize, f64)>> = vec![Vec::new(); nodes as usize];
     for (job, (need, places)) in jobs.iter().enumerate() {
         places.iter().for_each(|&(node, tasks)| on[node as usize].push((job, f64::from(tasks) * need.cpu)));

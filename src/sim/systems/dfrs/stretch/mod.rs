@@ -8,11 +8,11 @@ mod average;
 mod maximum;
 
 use super::algorithm::Sort;
-use super::mcb8::{Candidate, Packer, bisect, keep_most};
+use super::mcb8::{Candidate, Packer, bisect_highest, keep_most};
 use super::room::TaskPlaces;
 use crate::grid::sharing::need::TOLERANCE;
-pub(super) use average::average;
-pub(super) use maximum::maximum;
+pub(super) use average::average_yields;
+pub(super) use maximum::maximum_yields;
 
 /// Inputs of a job's stretch, in units of the period.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Age {
 
 /// Placement of each job, and the pace found. `order` has all jobs from highest to lowest priority; the lowest are left
 /// out until the memory suffices.
-pub(super) fn map(
+pub(super) fn map_jobs(
     nodes: u32,
     jobs: &[Candidate<'_>],
     order: &[usize],
@@ -58,7 +58,7 @@ pub(super) fn map(
             return Some((packing, 1.0));
         }
         let mut best = at(0.0)?;
-        let pace = bisect(0.0, 1.0, |pace| at(pace).map(|packing| best = packing).is_some());
+        let pace = bisect_highest(0.0, 1.0, |pace| at(pace).map(|packing| best = packing).is_some());
         Some((best, pace))
     });
     match found {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::super::algorithm::{Optimise, Periodic};
-use super::super::{Algorithm, Fractional, Timed, bound, bounded_stretch};
+use super::super::{Algorithm, Fractional, Timed, bounded_stretch, compute_bound};
 use super::judge::{Down, judge};
 use super::properties::any_images;
 use super::site::{SITE, WAY, admit, any_jobs, play};
@@ -206,7 +206,7 @@ impl Seen {
     /// The job resumes now on all of its nodes, and waits for the images that move to them.
     fn wait(&mut self, now: Time, cost: &MoveCost, memory: f64) {
         let count =
-            |layers: &[NodeSet], node: u32| layers.iter().filter(|on| on.meets(&NodeSet::run(node, node))).count();
+            |layers: &[NodeSet], node: u32| layers.iter().filter(|on| on.meets(&NodeSet::from_run(node, node))).count();
         let on = self.on.as_deref().expect("it runs");
         let come: usize = on[0].each().map(|node| count(on, node).saturating_sub(count(&self.before.0, node))).sum();
         self.from = self.before.1.max(cost.after_move(now, come as u32, memory));
@@ -308,7 +308,10 @@ fn follow(
         let mut taken = vec![(0.0, 0.0); nodes as usize];
         for (job, one) in &seen {
             for node in one.on.iter().flatten().flat_map(NodeSet::each) {
-                assert!(!down.meets(&NodeSet::run(node, node)), "job {job} is on node {node}, which is down, at {now}");
+                assert!(
+                    !down.meets(&NodeSet::from_run(node, node)),
+                    "job {job} is on node {node}, which is down, at {now}"
+                );
                 taken[node as usize].0 += jobs[*job as usize].need.cpu * one.share;
                 taken[node as usize].1 += jobs[*job as usize].need.memory;
             }
@@ -321,7 +324,7 @@ fn follow(
 
 /// The algorithms that the judge knows.
 fn judged_rules() -> Vec<Fractional> {
-    let all = Algorithm::published().into_iter();
+    let all = Algorithm::all_published().into_iter();
     let rules = all.map(|algorithm| *algorithm.fractional().expect("all of these share nodes"));
     rules.filter(|rules| rules.periodic != Some(Periodic::Stretch) && rules.optimise == Optimise::Min).collect()
 }
@@ -339,7 +342,7 @@ proptest! {
         (killed, attempts, every) in (0usize..4, 1u32..9, 0u64..40),
         images in any_images(1_000),
     ) {
-        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        let rules = *Algorithm::all_published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let rules = Fractional { period, penalty: Span::from_secs(5 * slow), ..rules };
         let jobs: Vec<Timed> = jobs.into_iter().filter(|job| job.need.check(nodes).is_ok()).collect();
@@ -361,7 +364,7 @@ proptest! {
             }
         }
         // Outages do not lower the bound.
-        prop_assert!(may_be_lost || jobs.is_empty() || worst >= bound(nodes, &jobs).lo * (1.0 - 1e-9), "{}", rules);
+        prop_assert!(may_be_lost || jobs.is_empty() || worst >= compute_bound(nodes, &jobs).lo * (1.0 - 1e-9), "{}", rules);
     }
 
     /// The result equals that of the literal reading of the rules.

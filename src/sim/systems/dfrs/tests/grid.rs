@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, ClusterRun, Fractional, Timed, run};
+use super::super::{Algorithm, ClusterRun, Fractional, Timed, run_alone};
 use super::site::{any_jobs, told};
 use super::timed;
 use crate::grid::PenaltyRule;
 use crate::kernel::{Entry, judge};
 use crate::protocol::Record;
 use crate::time::{Span, Time};
-use crate::topology::{Roster, Topology, build, load};
+use crate::topology::{Roster, Topology, build_actors, read_topology};
 
 /// A user, a dispatcher and a site; messages take no time.
 fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
@@ -29,20 +29,20 @@ fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
         .unwrap();
     }
     let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    load("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
+    read_topology("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
 }
 
 fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of(topology);
-    let actors = build(topology, &roster.all()).unwrap();
-    judge::run(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
+    let roster = Roster::of_topology(topology);
+    let actors = build_actors(topology, &roster.all()).unwrap();
+    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// Checks that the grid does what the cluster does alone.
 fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     let log = play(&grid(&rules.to_string(), nodes, jobs));
     let told = told(&log, nodes, jobs);
-    let ClusterRun { ends, moves, .. } = run(rules, nodes, jobs, |_, _, _| {});
+    let ClusterRun { ends, moves, .. } = run_alone(rules, nodes, jobs, |_, _, _| {});
     assert_eq!(
         (told.ends, told.preemptions, told.migrations),
         (ends, moves.preemptions, moves.migrations),
@@ -71,7 +71,7 @@ proptest! {
 
     #[test]
     fn a_grid_does_what_a_cluster_does(jobs in any_jobs(), which in 0usize..116, nodes in 1u32..5, slow in 0u64..3, pays in 0usize..3) {
-        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        let rules = *Algorithm::all_published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let penalty = Span::from_secs(5 * slow);
         // Most arrivals coincide with a tick or an end.

@@ -1,9 +1,9 @@
 //! Whole runs of small sets of jobs, worked by hand and by two other programs.
 
-use super::super::{Cluster, Timed, bound, bounded_stretch, run, run_on, underutilisation};
+use super::super::{Cluster, Timed, bounded_stretch, compute_bound, measure_underutilisation, run_alone, run_on};
 use super::{algorithm, timed};
 use crate::grid::Images;
-use crate::grid::sharing::measures::seconds;
+use crate::grid::sharing::measures::to_seconds;
 use crate::time::{Span, Time};
 
 const A: [(u64, u64, u32, f64, f64); 4] =
@@ -16,13 +16,13 @@ type Expected = ([f64; 4], f64, (u64, u64), (f64, f64));
 
 fn check(set: &[(u64, u64, u32, f64, f64)], name: &str, expected: Expected) {
     let jobs = timed(set);
-    let outcome = run(algorithm(name), 2, &jobs, |_, _, _| {});
+    let outcome = run_alone(algorithm(name), 2, &jobs, |_, _, _| {});
     let ends: Vec<Time> = outcome.ends.iter().map(|end| end.expect("all jobs end")).collect();
     for (end, expected) in ends.iter().zip(expected.0) {
-        let is_near = (seconds(end.since(Time::ZERO)) - expected).abs() < 1e-6;
+        let is_near = (to_seconds(end.since(Time::ZERO)) - expected).abs() < 1e-6;
         assert!(is_near, "{name} ends jobs at {ends:?}, not {expected}");
     }
-    let usage = underutilisation(2, jobs.into_iter().zip(ends));
+    let usage = measure_underutilisation(2, jobs.into_iter().zip(ends));
     assert!((usage.normalised() - expected.1).abs() < 1e-6, "{name} leaves {}", usage.normalised());
     let moves = outcome.moves;
     assert_eq!((moves.preemptions, moves.migrations), expected.2, "{name}");
@@ -58,7 +58,7 @@ fn set_b_equals_the_worked_example() {
 #[test]
 fn a_log_contains_each_step() {
     let mut log: Vec<String> = Vec::new();
-    run(algorithm("GreedyPM */opt=min"), 2, &timed(&A), |now, cluster, changes| {
+    run_alone(algorithm("GreedyPM */opt=min"), 2, &timed(&A), |now, cluster, changes| {
         let jobs = |placed: &[super::super::Placed]| {
             placed.iter().map(|placed| format!("{} {:?}", placed.job.job, placed.places)).collect::<Vec<_>>()
         };
@@ -92,9 +92,9 @@ fn a_log_contains_each_step() {
 fn a_job_under_the_penalty_is_paused_first_if_its_virtual_time_runs_on() {
     let jobs = timed(&[(0, 300, 1, 0.5, 0.4), (50, 50, 1, 0.5, 0.7), (100, 200, 1, 0.5, 0.4), (190, 60, 1, 0.5, 0.6)]);
     let ends = |name: &str| {
-        let outcome = run(algorithm(name), 1, &jobs, |_, _, _| {});
+        let outcome = run_alone(algorithm(name), 1, &jobs, |_, _, _| {});
         assert_eq!((outcome.moves.preemptions, outcome.moves.migrations), (2, 0));
-        outcome.ends.into_iter().map(|end| seconds(end.expect("all end").since(Time::ZERO))).collect::<Vec<f64>>()
+        outcome.ends.into_iter().map(|end| to_seconds(end.expect("all end").since(Time::ZERO))).collect::<Vec<f64>>()
     };
     assert_eq!(ends("GreedyP */penalty=100"), [450.0, 100.0, 460.0, 250.0]);
     assert_eq!(ends("GreedyP */penalty=100/vt=yield"), [600.0, 100.0, 300.0, 250.0]);
@@ -137,7 +137,7 @@ fn a_job_that_is_moved_again_still_waits_for_transfers_under_way() {
 #[test]
 fn yields_of_a_stretch_equal_the_worked_ones() {
     let mut yields = Vec::new();
-    run(algorithm("/stretch-per/opt=max"), 2, &timed(&B), |now, cluster, _| {
+    run_alone(algorithm("/stretch-per/opt=max"), 2, &timed(&B), |now, cluster, _| {
         if now == Time::ZERO + Span::from_secs(600) {
             yields = cluster.live().iter().map(|live| live.share).collect();
         }
@@ -150,7 +150,7 @@ fn yields_of_a_stretch_equal_the_worked_ones() {
 #[test]
 fn the_bound_equals_the_worked_one() {
     let near = |nodes, jobs: &[Timed], expected: f64| {
-        let found = bound(nodes, jobs);
+        let found = compute_bound(nodes, jobs);
         let is_between = found.lo <= expected && expected <= found.hi + 1e-9 && found.hi - found.lo <= 1e-3 * found.lo;
         assert!(is_between, "{found:?} does not hold {expected}");
     };
@@ -158,7 +158,7 @@ fn the_bound_equals_the_worked_one() {
     near(2, &timed(&B), 1.2325);
     near(1, &timed(&SHARED), 17.0 / 6.0);
     // A single job needs only its run time.
-    assert_eq!(bound(1, &timed(&[(0, 4, 1, 1.0, 0.1)])).hi, 1.0);
+    assert_eq!(compute_bound(1, &timed(&[(0, 4, 1, 1.0, 0.1)])).hi, 1.0);
 }
 
 /// Jobs of one node, which all end at once if they share it equally.
@@ -168,7 +168,7 @@ const SHARED: [(u64, u64, u32, f64, f64); 4] =
 #[test]
 fn equal_sharing_stretches_no_job_beyond_the_number_of_jobs() {
     let jobs = timed(&SHARED);
-    let outcome = run(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
+    let outcome = run_alone(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
     let stretches = jobs.iter().zip(&outcome.ends).map(|(job, end)| {
         let end = end.expect("all jobs end");
         assert_eq!(end, Time::ZERO + Span::from_secs(850));
@@ -192,7 +192,7 @@ fn the_worst_case_of_equal_sharing_is_as_bad_as_proved() {
             })
             .collect();
         let jobs = timed(&jobs);
-        let outcome = run(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
+        let outcome = run_alone(algorithm("Greedy */opt=min"), 1, &jobs, |_, _, _| {});
         let end = Time::ZERO + Span::from_secs(release + factor * k);
         assert!(
             outcome
@@ -203,7 +203,7 @@ fn the_worst_case_of_equal_sharing_is_as_bad_as_proved() {
         let last = jobs[k as usize - 1];
         assert!((bounded_stretch(end - last.submit, last.runtime) - k as f64).abs() < 1e-6);
         let expected = 2.0 + (2..k).map(|i| 1.0 / i as f64).sum::<f64>();
-        let found = bound(1, &jobs);
+        let found = compute_bound(1, &jobs);
         assert!(found.lo <= expected && expected <= found.hi + 1e-6, "{found:?} does not hold {expected}");
     }
 }

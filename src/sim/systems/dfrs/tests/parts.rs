@@ -10,7 +10,7 @@ use crate::time::{Span, Time};
 #[test]
 fn greedy_takes_the_least_loaded_node_that_has_the_memory() {
     let room = NodeLoads { free: vec![0.5, 1.0, 0.1], load: vec![0.25, 0.5, 0.0] };
-    let place = |need: Need| greedy::place(&mut room.clone(), &need);
+    let place = |need: Need| greedy::place_tasks(&mut room.clone(), &need);
     assert_eq!(place(need(3, 0.5, 0.3)), Some(vec![(0, 1), (1, 2)]));
     assert_eq!(place(need(4, 0.5, 0.3)), Some(vec![(0, 1), (1, 3)]));
     assert_eq!(place(need(5, 0.5, 0.4)), None);
@@ -53,17 +53,17 @@ fn mcb8_packs_and_searches_as_worked() {
     assert_eq!(lowest.places(&jobs), [vec![(1, 2)], vec![(0, 1), (1, 1)], vec![(0, 1)], vec![(2, 1)]]);
 
     let mut tried = 0.0;
-    mcb8::bisect(0.01, 1.0, |share| {
+    mcb8::bisect_highest(0.01, 1.0, |share| {
         let works = packer.pack(|job| share * needs[job].cpu).is_some();
         tried = if works { share } else { tried };
         works
     });
     assert!((tried - 0.6596875).abs() < 1e-12, "{tried}");
-    let mapping = mcb8::map(3, &jobs, &[0, 1, 2, 3], Sort::Max);
+    let mapping = mcb8::map_jobs(3, &jobs, &[0, 1, 2, 3], Sort::Max);
     assert_eq!(mapping, [vec![(0, 1), (1, 1)], vec![(0, 1), (1, 1)], vec![(2, 1)], vec![(2, 1)]]);
 
     let mapped: Vec<_> = needs.iter().zip(&mapping).collect();
-    near(&yields::minimum(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 0.8, 0.8]);
+    near(&yields::minimum_yields(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 0.8, 0.8]);
 }
 
 /// Two nodes. By its larger requirement the task of 0.6 and 0.1 comes before that of 0.5 and 0.4; by the sum it is the
@@ -72,7 +72,7 @@ fn mcb8_packs_and_searches_as_worked() {
 fn sorting_by_the_sum_fills_other_nodes() {
     let needs = [need(1, 0.6, 0.1), need(1, 0.5, 0.4), need(1, 0.4, 0.5)];
     let jobs: Vec<_> = needs.iter().map(|need| mcb8::Candidate { need, pinned: None }).collect();
-    let map = |sort| mcb8::map(2, &jobs, &[0, 1, 2], sort);
+    let map = |sort| mcb8::map_jobs(2, &jobs, &[0, 1, 2], sort);
     assert_eq!(map(Sort::Max), [vec![(0, 1)], vec![(1, 1)], vec![(0, 1)]]);
     assert_eq!(map(Sort::Sum), [vec![(1, 1)], vec![(0, 1)], vec![(0, 1)]]);
 }
@@ -82,8 +82,8 @@ fn spare_processors_go_to_the_lowest_yield_or_to_the_highest_sum() {
     let needs = [need(2, 1.0, 0.1), need(1, 0.5, 0.1), need(1, 0.5, 0.1), need(1, 1.0, 0.1), need(1, 1.0, 0.1)];
     let places = [vec![(0, 1), (1, 1)], vec![(0, 1)], vec![(1, 1)], vec![(2, 1)], vec![(2, 1)]];
     let mapped: Vec<_> = needs.iter().zip(&places).collect();
-    near(&yields::minimum(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 0.5, 0.5]);
-    near(&yields::average(3, &mapped), &[0.5, 1.0, 1.0, 0.5, 0.5]);
+    near(&yields::minimum_yields(3, &mapped), &[2.0 / 3.0, 2.0 / 3.0, 2.0 / 3.0, 0.5, 0.5]);
+    near(&yields::average_yields(3, &mapped), &[0.5, 1.0, 1.0, 0.5, 0.5]);
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::{Algorithm, Fractional, TaskPlaces, Timed, bound, bounded_stretch, run, run_on, stretch, yields};
+use super::super::{
+    Algorithm, Fractional, TaskPlaces, Timed, bounded_stretch, compute_bound, run_alone, run_on, stretch, yields,
+};
 use super::judge::judge;
 use super::{algorithm, need, timed};
 use crate::grid::{Images, TaskId};
@@ -60,7 +62,7 @@ fn of_equal_priorities_the_later_job_is_left_out_first() {
     let rules = algorithm("GreedyP/per/penalty=0");
     let ends = [Some(2_421_666_667), None, Some(1_820_000_000), Some(2_405_000_000), None, Some(1_205_000_000)];
     let ends = ends.map(|end| end.map(Time::from_micros));
-    assert_eq!(run(rules, 2, &jobs, |_, _, _| {}).ends, ends);
+    assert_eq!(run_alone(rules, 2, &jobs, |_, _, _| {}).ends, ends);
     assert_eq!(judge(&rules, 2, None, &jobs, &[], 5_000).ends, ends);
 }
 
@@ -77,7 +79,7 @@ fn equal_priorities_of_jobs_that_moved_at_other_times_are_close() {
     let ends =
         |third: u64, fourth: u64| [1_880_000_000, 540_000_000, third, fourth].map(|end| Some(Time::from_micros(end)));
     assert_eq!(judged.ends, ends(1_817_142_857, 2_408_571_429));
-    assert_eq!(run(rules, 4, &jobs, |_, _, _| {}).ends, ends(2_408_571_429, 1_808_571_429));
+    assert_eq!(run_alone(rules, 4, &jobs, |_, _, _| {}).ends, ends(2_408_571_429, 1_808_571_429));
 }
 
 proptest! {
@@ -106,7 +108,7 @@ proptest! {
             "GreedyP */per/minvt=600/vt=yield/pays=from-pause",
         ];
         let variants = VARIANTS.map(|name| Algorithm::parse(name).expect("they are in the grammar"));
-        for algorithm in Algorithm::published().iter().chain(&variants).map(fractional).filter(judged) {
+        for algorithm in Algorithm::all_published().iter().chain(&variants).map(fractional).filter(judged) {
             let penalty = Span::from_secs([300, 30, 0][slow as usize]);
             let rules = Fractional { penalty, ..algorithm };
             let outcome = run_on(Cluster::new(rules, nodes).moving(images), &jobs, |_, _, _| {});
@@ -131,8 +133,8 @@ proptest! {
     #[test]
     fn invariants_hold((nodes, jobs) in sets(), images in any_images(60_000)) {
         let possible: Vec<Timed> = jobs.iter().copied().filter(|job| job.need.check(nodes).is_ok()).collect();
-        let least = bound(nodes, &possible).lo;
-        for algorithm in Algorithm::published().iter().map(fractional) {
+        let least = compute_bound(nodes, &possible).lo;
+        for algorithm in Algorithm::all_published().iter().map(fractional) {
             let cluster = Cluster::new(algorithm, nodes).moving(images);
             let outcome = run_on(cluster, &jobs, |now, cluster, changes| {
                 check(now, cluster, &jobs);
@@ -153,7 +155,7 @@ proptest! {
     /// A flow by the simplest method is infeasible where the bound is, and feasible where it is.
     #[test]
     fn a_plain_flow_agrees_with_the_bound((nodes, jobs) in sets()) {
-        let found = bound(nodes, &jobs);
+        let found = compute_bound(nodes, &jobs);
         prop_assert!(flows(nodes, &jobs, found.hi * (1.0 + 1e-9)));
         prop_assert!(found.lo == 1.0 || !flows(nodes, &jobs, found.lo * (1.0 - 1e-9)));
         prop_assert!(found.hi - found.lo <= 1e-3 * found.lo);
@@ -164,7 +166,7 @@ proptest! {
     fn the_highest_average_is_that_of_the_best_corner(mapping in mappings(4)) {
         let (nodes, needs, places) = mapping;
         let mapped: Vec<_> = needs.iter().zip(&places).collect();
-        let shares = yields::average(nodes, &mapped);
+        let shares = yields::average_yields(nodes, &mapped);
         let rows = yields::short_rows(nodes, &mapped);
         let given = |row: &[(usize, f64)], shares: &[f64]| row.iter().map(|(job, need)| need * shares[*job]).sum::<f64>();
         prop_assert!(rows.rows.iter().all(|row| given(row, &shares) <= 1.0 + 1e-9));
@@ -220,7 +222,7 @@ proptest! {
             given
         };
 
-        let fair = stretch::maximum(nodes, &mapped, &ages, 0.0);
+        let fair = stretch::maximum_yields(nodes, &mapped, &ages, 0.0);
         let mut slow = vec![0.0; needs.len()];
         let mut is_rising = vec![true; needs.len()];
         for step in 0..=10_000 {
@@ -239,12 +241,12 @@ proptest! {
         }
         prop_assert!(fair.iter().zip(&slow).all(|(a, b)| (a - b).abs() < 5e-3), "{fair:?} are not {slow:?}");
 
-        let shares = stretch::average(nodes, &mapped, &ages, 0.0);
+        let shares = stretch::average_yields(nodes, &mapped, &ages, 0.0);
         prop_assert!(full(&shares).iter().all(|given| *given <= 1.0 + 1e-9));
         let cost = |shares: &[f64]| -> f64 { ages.iter().zip(shares).map(|(age, share)| age.flow / (age.done + share)).sum() };
         let known = cost(&shares);
         // The problem is convex, so it suffices to search along the lines to other points.
-        for other in [&fair, &yields::minimum(nodes, &mapped), &yields::average(nodes, &mapped)] {
+        for other in [&fair, &yields::minimum_yields(nodes, &mapped), &yields::average_yields(nodes, &mapped)] {
             let nudged: Vec<f64> = shares.iter().zip(other).map(|(a, b)| a + 0.02 * (b - a)).collect();
             for point in [other, &nudged] {
                 prop_assert!(known <= cost(point) * (1.0 + 1e-4), "{shares:?} cost {known}, {point:?} only {}", cost(point));
@@ -268,7 +270,7 @@ fn yields_stay_yields_where_full_nodes_meet() {
         job(990, 20, need(3, 1.0, 0.1)),
     ];
     let rules = fractional(&Algorithm::parse("/stretch-per/opt=avg").expect("it is published"));
-    let outcome = run(rules, 3, &jobs, |now, cluster, _| check(now, cluster, &jobs));
+    let outcome = run_alone(rules, 3, &jobs, |now, cluster, _| check(now, cluster, &jobs));
     assert!(outcome.ends.iter().all(Option::is_some));
 }
 

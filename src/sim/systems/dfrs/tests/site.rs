@@ -24,7 +24,7 @@ struct Hub {
 }
 
 impl Actor<Message, Record> for Hub {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
@@ -60,7 +60,7 @@ pub(super) fn play(
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, memory_kb, image_bandwidth, ..a_site() };
     let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
     let site = Site::new(nodes, manager, [HUB]).with_outages(fails.map(|fails| fails.outages));
-    judge::run(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
+    judge::run_actors(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
 }
 
 fn a_site() -> crate::grid::Site {
@@ -74,7 +74,7 @@ fn a_site() -> crate::grid::Site {
         latency: WAY,
         report_every: Span::ZERO,
         systems: Vec::new(),
-        ..crate::grid::Site::usual()
+        ..crate::grid::Site::with_defaults()
     }
 }
 
@@ -191,7 +191,7 @@ proptest! {
         nodes in 1u32..5,
         (slow, images) in (0u64..4, any_images(1_000)),
     ) {
-        let rules = *Algorithm::published()[which].fractional().expect("all of these share nodes");
+        let rules = *Algorithm::all_published()[which].fractional().expect("all of these share nodes");
         let period = if rules.periodic.is_some() { Span::from_secs(20) } else { rules.period };
         let penalty = Span::from_secs(5 * slow);
         let fits = |job: &Timed| job.need.check(nodes).is_ok();

@@ -20,14 +20,14 @@
 
 use super::super::Need;
 use super::super::room::TaskPlaces;
-use super::{YieldLimits, concerned, short_rows};
+use super::{YieldLimits, concerned_jobs, short_rows};
 
 /// Excess of the weight of the first job over that of the last.
 const PREFERENCE: f64 = 1e-6;
 
-pub(in super::super) fn average(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
+pub(in super::super) fn average_yields(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
     let YieldLimits { rows, base } = short_rows(nodes, jobs);
-    let columns = concerned(jobs.len(), &rows);
+    let columns = concerned_jobs(jobs.len(), &rows);
     let running: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let count = running.len() as f64;
     let rank = |job: &usize| running.partition_point(|other| other < job) as f64;

@@ -5,7 +5,7 @@ mod average;
 use super::Need;
 use super::room::TaskPlaces;
 use crate::grid::sharing::need::TOLERANCE;
-pub(super) use average::average;
+pub(super) use average::average_yields;
 
 /// Relative difference of two nodes' shares that counts as none.
 const SAME: f64 = 1e-9;
@@ -14,7 +14,7 @@ const SAME: f64 = 1e-9;
 /// no node get 0.
 ///
 /// Each round settles all jobs of a node, so O(R + N) for R tasks and N nodes, times the number of distinct yields.
-pub(super) fn minimum(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
+pub(super) fn minimum_yields(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f64> {
     let mut shares = vec![0.0; jobs.len()];
     let mut rising: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let mut left = vec![1.0; nodes as usize];
@@ -71,7 +71,7 @@ pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> YieldLimi
 }
 
 /// Jobs with a demand in some of these rows, ascending.
-pub(super) fn concerned<'a>(jobs: usize, rows: impl IntoIterator<Item = &'a Vec<(usize, f64)>>) -> Vec<usize> {
+pub(super) fn concerned_jobs<'a>(jobs: usize, rows: impl IntoIterator<Item = &'a Vec<(usize, f64)>>) -> Vec<usize> {
     let mut is_concerned = vec![false; jobs];
     rows.into_iter().flatten().for_each(|(job, _)| is_concerned[*job] = true);
     (0..jobs).filter(|job| is_concerned[*job]).collect()

@@ -22,7 +22,7 @@ pub(super) struct ReadyNeed {
 }
 
 impl ReadyNeed {
-    fn of(job: &Job, task: u32) -> ReadyNeed {
+    fn of_task(job: &Job, task: u32) -> ReadyNeed {
         let Task { kind, cores, .. } = job.tasks[task as usize];
         let sites = job.times_of(task as usize).map(|row| row.iter().map(|time| time.site).collect());
         ReadyNeed { kind, cores, sites }
@@ -50,7 +50,7 @@ impl Planner {
 
     /// Queues a task that only needs cores.
     pub(super) fn queue_up(&mut self, job: u32, task: u32, now: Time) {
-        let need = ReadyNeed::of(&self.jobs[job].job, task);
+        let need = ReadyNeed::of_task(&self.jobs[job].job, task);
         self.ready.entry(need).or_default().insert((now, job, task));
     }
 
@@ -58,7 +58,7 @@ impl Planner {
     /// S log S) for each start, and once more, with `N` different needs of ready tasks and `S` sites.
     pub(super) fn dispatch(&mut self, now: Time, out: &mut Out) {
         while let Some((since, job, task)) = self.next_ready() {
-            let need = ReadyNeed::of(&self.jobs[job].job, task);
+            let need = ReadyNeed::of_task(&self.jobs[job].job, task);
             let Entry::Occupied(mut alike) = self.ready.entry(need) else { unreachable!("it is ready") };
             alike.get_mut().remove(&(since, job, task));
             if alike.get().is_empty() {
@@ -79,7 +79,7 @@ impl Planner {
     /// The site where a task would end first if its data came alone; of equal ones the first.
     fn choose(&self, job: u32, task: u32) -> Option<usize> {
         let live = &self.jobs[job];
-        let work = Work::of(&live.job);
+        let work = Work::of_job(&live.job);
         let wish = &live.job.tasks[task as usize];
         let alone = |link: &crate::network::Link| link.effective(1);
         let mut best: Option<(f64, usize)> = None;

@@ -2,7 +2,7 @@ mod golden;
 mod planner;
 mod properties;
 
-use super::paper::{Law, Wiring, paths, six, ten};
+use super::paper::{Law, Wiring, paper_paths, six_tasks, ten_tasks};
 use super::*;
 use crate::kernel::ActorId;
 use crate::network::{Efficiency, Link, LinkId, Mode};
@@ -17,7 +17,7 @@ fn apart(sites: usize, link: Link) -> Paths {
 }
 
 fn problem(table: &CostTable, law: Law, wiring: Wiring) -> Problem {
-    Problem::table(table, paths(law, wiring)).unwrap()
+    Problem::from_table(table, paper_paths(law, wiring)).unwrap()
 }
 
 /// Sites with the actors 1, 2, ...

@@ -23,8 +23,8 @@ const LATE: u64 = Time::LATEST.micros() - 3_600_000_000;
 struct Watched(Planner, Arc<Mutex<usize>>);
 
 impl Actor<Message, Record> for Watched {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
-        self.0.handle(now, batch, out);
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+        self.0.handle_batch(now, batch, out);
         *self.1.lock().unwrap() = self.0.kept();
     }
 }
@@ -33,13 +33,13 @@ impl Actor<Message, Record> for Watched {
 struct Rendered(Site, ActorId, Arc<Mutex<Planned>>);
 
 impl Actor<Message, Record> for Rendered {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.iter() {
             if let Cause::Message(Message::Run(run)) = &event.cause {
                 self.2.lock().unwrap().insert(run.task, (self.1, run.planned.clone()));
             }
         }
-        self.0.handle(now, batch, out);
+        self.0.handle_batch(now, batch, out);
     }
 }
 
@@ -65,13 +65,13 @@ fn run_watched(
     let mut latencies = vec![Span::ZERO];
     let planned = Arc::new(Mutex::new(Planned::new()));
     for (id, site) in (1..).map(ActorId).zip(sites) {
-        let scheduler = (scheduler::find("auction").unwrap().build)();
+        let scheduler = (scheduler::find_scheduler("auction").unwrap().build)();
         actors.push(Box::new(Rendered(Site::new(site.cores, scheduler, [HUB]), id, planned.clone())));
         latencies.push(site.latency);
     }
-    actors.push(Box::new(User::new(Script::submitting(jobs, HUB))));
+    actors.push(Box::new(User::new(Script::from_jobs(jobs, HUB))));
     latencies.push(Span::ZERO);
-    let log = judge::run(actors, &latencies);
+    let log = judge::run_actors(actors, &latencies);
     assert_eq!(*kept.lock().unwrap(), 0);
     let planned = planned.lock().unwrap().clone();
     (log, planned)
@@ -192,10 +192,10 @@ proptest! {
             false => (Policy::Heft, Awareness::Capacity),
         };
         let log = run(policy, &sites, &paths, vec![job.clone()]);
-        let problem = Problem::of(Work::of(&job), &numbered(&sites), paths, awareness).unwrap();
+        let problem = Problem::from_work(Work::of_job(&job), &numbered(&sites), paths, awareness).unwrap();
         let rules = Planning { policy, iterations: 5, ..Planning::default() };
         let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
-        let improved = improve(&problem, rules.improvement(replaying));
+        let improved = improve_plan(&problem, rules.improvement(replaying));
         prop_assert_eq!(&times(&log, &[job])[0], &improved.replay.tasks);
         let timetable = Timetable::new(&problem.cores);
         for (task, (site, nodes)) in ran_on(&log) {
@@ -339,10 +339,10 @@ fn what_ends_a_microsecond_later_is_later_however_late_it_is() {
     let cable = Link { capacity: 125.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::Shared };
     let paths = apart(2, cable);
     let log = run(Policy::Heft, &[site; 2], &paths, vec![job.clone()]);
-    let problem = Problem::of(Work::of(&job), &numbered(&[site; 2]), paths, Awareness::Capacity).unwrap();
+    let problem = Problem::from_work(Work::of_job(&job), &numbered(&[site; 2]), paths, Awareness::Capacity).unwrap();
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let rules = Planning { policy: Policy::Heft, ..Planning::default() };
-    let improved = improve(&problem, rules.improvement(replaying));
+    let improved = improve_plan(&problem, rules.improvement(replaying));
     assert_eq!(times(&log, &[job])[0], improved.replay.tasks);
     assert_eq!(improved.replay.makespan, 2_009_000_001.0);
 }

@@ -93,13 +93,13 @@ proptest! {
     fn plans_are_those_of_the_slow_judge((shape, seed) in shapes(), processors in 1usize..6) {
         let table = drawn(shape, seed, processors);
         let link = Link { capacity: 1.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::PerFlow };
-        let problem = Problem::table(&table, apart(processors, link)).unwrap();
-        let schedule = plan(&problem, &TransferTimes::of(&problem));
+        let problem = Problem::from_table(&table, apart(processors, link)).unwrap();
+        let schedule = plan_schedule(&problem, &TransferTimes::of_problem(&problem));
         let found: Vec<_> = schedule.placed.iter().map(|p| (p.site as usize, p.start, p.end)).collect();
         prop_assert_eq!(found, judge(&table));
 
         // Where every transfer has a link to itself, what was planned is what happens.
-        let alone = replay(&problem, &schedule, Replaying::default());
+        let alone = replay_plan(&problem, &schedule, Replaying::default());
         check(&problem, &schedule, &alone);
         for (task, planned) in times(&schedule).iter().enumerate() {
             prop_assert!(close(alone.tasks[task].0, planned.0) && close(alone.tasks[task].1, planned.1));
@@ -113,13 +113,13 @@ proptest! {
         let law = if tcp { Law::Tcp } else { Law::Ideal };
         let update = if keep { Update::Keep } else { Update::Reset };
         let problem = problem(&drawn(shape, seed, 3), law, Wiring::FullDuplex);
-        let original = TransferTimes::of(&problem);
+        let original = TransferTimes::of_problem(&problem);
         let mut costs = original.clone();
         let mut rounds: Vec<(Vec<_>, Vec<_>)> = Vec::new();
         let mut expected = None;
         while expected.is_none() && rounds.len() <= 12 {
-            let schedule = plan(&problem, &costs);
-            let moved = replay(&problem, &schedule, Replaying::default()).moved;
+            let schedule = plan_schedule(&problem, &costs);
+            let moved = replay_plan(&problem, &schedule, Replaying::default()).moved;
             let before = if keep { &costs } else { &original };
             let known = moved.iter().zip(&before.known).map(|(moved, known)| moved.map(|m| m.duration()).or(*known));
             costs = TransferTimes { known: known.collect() };
@@ -129,7 +129,7 @@ proptest! {
             expected = same.map(|first| Cycle { first, period: rounds.len() - first });
             rounds.push(round);
         }
-        let found = improve(&problem, Improvement { stop: StopReason::Fixed(12), update, ..Improvement::default() });
+        let found = improve_plan(&problem, Improvement { stop: StopReason::Fixed(12), update, ..Improvement::default() });
         prop_assert_eq!(found.cycle, expected);
     }
 
@@ -138,11 +138,11 @@ proptest! {
         let table = drawn(shape, seed, 3);
         for (_, law) in Law::ALL {
             let problem = problem(&table, law, Wiring::FullDuplex);
-            let improved = improve(&problem, Improvement { stop: StopReason::Fixed(6), ..Improvement::default() });
+            let improved = improve_plan(&problem, Improvement { stop: StopReason::Fixed(6), ..Improvement::default() });
             let first = improved.rounds[0];
             prop_assert!(first.realistic >= first.planned - 1e-6);
             prop_assert!(improved.replay.makespan <= first.realistic + 1e-9);
-            prop_assert_eq!(&replay(&problem, &improved.schedule, Replaying::default()), &improved.replay);
+            prop_assert_eq!(&replay_plan(&problem, &improved.schedule, Replaying::default()), &improved.replay);
             check(&problem, &improved.schedule, &improved.replay);
         }
     }
@@ -156,7 +156,7 @@ proptest! {
         double.edges.iter_mut().for_each(|edge| edge.2 *= 2.0);
         let makespan = |table: &CostTable| {
             let problem = problem(table, Law::Tcp, Wiring::FullDuplex);
-            replay(&problem, &plan(&problem, &TransferTimes::of(&problem)), Replaying::default()).makespan
+            replay_plan(&problem, &plan_schedule(&problem, &TransferTimes::of_problem(&problem)), Replaying::default()).makespan
         };
         let single = makespan(&table);
         let double = makespan(&double);
@@ -164,10 +164,10 @@ proptest! {
 
         // Where data needs no time, nothing is late.
         let plain = problem(&table, Law::Ideal, Wiring::FullDuplex);
-        let schedule = plan(&plain, &TransferTimes::of(&plain));
+        let schedule = plan_schedule(&plain, &TransferTimes::of_problem(&plain));
         let mut wide = plain.clone();
         wide.paths.links.iter_mut().for_each(|link| link.capacity = 1e12);
-        prop_assert!(replay(&wide, &schedule, Replaying::default()).makespan <= schedule.makespan + 1e-6);
+        prop_assert!(replay_plan(&wide, &schedule, Replaying::default()).makespan <= schedule.makespan + 1e-6);
     }
 
     /// Sites with several cores, tasks that need several, links with latency: nothing overlaps, nothing is early; and
@@ -188,13 +188,13 @@ proptest! {
             (0..sites.len()).map(|to| if from == to { vec![] } else { vec![LinkId(from as u32), LinkId(4)] }).collect()
         });
         let paths = Paths::new(vec![cable; 5], routes.collect());
-        let problem = Problem::of(Work { tasks: &tasks, edges: &edges, times: None }, &numbered(&sites), paths, Awareness::Network).unwrap();
+        let problem = Problem::from_work(Work { tasks: &tasks, edges: &edges, times: None }, &numbered(&sites), paths, Awareness::Network).unwrap();
         let how = Improvement {
             stop: StopReason::Fixed(3),
             replaying: Replaying { clock: Clock::Micros, ..Replaying::default() },
             ..Improvement::default()
         };
-        let improved = improve(&problem, how);
+        let improved = improve_plan(&problem, how);
         check(&problem, &improved.schedule, &improved.replay);
         let whole = |time: f64| time.fract() == 0.0;
         prop_assert!(improved.replay.tasks.iter().all(|task| whole(task.0) && whole(task.1)));
@@ -205,12 +205,12 @@ proptest! {
     fn a_plan_goes_around_what_is_there_already((shape, seed) in shapes()) {
         let table = drawn(shape, seed, 3);
         let problem = problem(&table, Law::Ideal, Wiring::FullDuplex);
-        let costs = TransferTimes::of(&problem);
+        let costs = TransferTimes::of_problem(&problem);
         let mut timetable = Timetable::new(&problem.cores);
         let before = plan_into(&problem, &costs, &mut timetable);
         timetable.advance(Time::from_micros(50));
         let after = plan_into(&problem, &costs, &mut timetable);
-        prop_assert_eq!(&before, &plan(&problem, &costs));
+        prop_assert_eq!(&before, &plan_schedule(&problem, &costs));
         for core in 0..3 {
             let tasks = |schedule: &Schedule, origin: f64| {
                 let times = schedule.sequences[core].iter().map(|&task| times(schedule)[task as usize]);
@@ -239,7 +239,7 @@ proptest! {
             now = now + Span::from_micros(apart.into());
             let table = drawn(shape, seed.wrapping_add(number), 3);
             let problem = problem(&table, Law::Ideal, Wiring::FullDuplex);
-            let costs = TransferTimes::of(&problem);
+            let costs = TransferTimes::of_problem(&problem);
             // All earlier plans, as seen from now.
             placed.iter_mut().for_each(|placed| {
                 placed.start -= f64::from(apart);
@@ -288,9 +288,9 @@ proptest! {
 /// With a memory of costs, the loop's circle is one of plans and costs together.
 #[test]
 fn kept_costs_are_kept() {
-    let problem = problem(&ten(), Law::Ideal, Wiring::FullDuplex);
-    let reset = improve(&problem, Improvement::default());
-    let keep = improve(&problem, Improvement { update: Update::Keep, ..Improvement::default() });
+    let problem = problem(&ten_tasks(), Law::Ideal, Wiring::FullDuplex);
+    let reset = improve_plan(&problem, Improvement::default());
+    let keep = improve_plan(&problem, Improvement { update: Update::Keep, ..Improvement::default() });
     assert_eq!(reset.rounds[..2], keep.rounds[..2]);
     assert_ne!(reset.rounds, keep.rounds);
     if let Some(Cycle { first, period }) = keep.cycle {
@@ -302,9 +302,9 @@ fn kept_costs_are_kept() {
 fn bad_input_is_told() {
     let link = Link { capacity: 1.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::PerFlow };
     let told = |change: fn(&mut CostTable), paths: Paths| {
-        let mut table = six();
+        let mut table = six_tasks();
         change(&mut table);
-        Problem::table(&table, paths).unwrap_err().to_string()
+        Problem::from_table(&table, paths).unwrap_err().to_string()
     };
     let fine = || apart(3, link);
     assert_eq!(told(|t| t.run.clear(), fine()), "there are no tasks");
@@ -328,7 +328,7 @@ fn bad_input_is_told() {
 
     let wide = [Task::new(Span::from_secs(1), 5, Kind(0))];
     let work = Work { tasks: &wide, edges: &[], times: None };
-    let of = |site| Problem::of(work, &numbered(&[site]), apart(1, link), Awareness::Network).unwrap_err();
+    let of = |site| Problem::from_work(work, &numbered(&[site]), apart(1, link), Awareness::Network).unwrap_err();
     let told = of(resource(4, 1_000_000)).to_string();
     assert_eq!(told, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
     let told = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
@@ -342,7 +342,7 @@ fn resource(cores: u32, speed_millionths: u64) -> Resource {
 /// The engine's flows, as a replay uses them, never take more than a link has.
 #[test]
 fn links_are_never_overfull() {
-    let paths = paths(Law::Tcp, Wiring::FullDuplex);
+    let paths = paper_paths(Law::Tcp, Wiring::FullDuplex);
     let mut flows = Flows::new(paths.links.clone());
     let routes: Vec<_> = [(0, 1), (2, 1), (0, 2), (1, 0)].map(|(m, n)| flows.route(&paths.route(m, n))).to_vec();
     let started: Vec<_> = routes.iter().cycle().take(12).map(|&route| flows.start(0.0, route, 10.0)).collect();

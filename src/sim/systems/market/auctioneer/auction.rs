@@ -22,7 +22,7 @@ impl Auctioneer {
         }
         let looked_at = open.clone();
         let at = self.at(now);
-        self.for_each_lane(&looked_at, &at, |lane, bids| lane.open(bids));
+        self.for_each_lane(&looked_at, &at, |lane, bids| lane.open_auction(bids));
         let ballot = self.ballot(&looked_at, &at);
         let mut won: SmallVec<[(TaskHandle, usize); 8]> = SmallVec::new();
         while let Some((lane, best)) = self.best(&open, &at)
@@ -38,7 +38,7 @@ impl Auctioneer {
                 (None, Blocking::Global) => break,
             }
         }
-        self.for_each_lane(&looked_at, &at, |lane, bids| lane.close(bids));
+        self.for_each_lane(&looked_at, &at, |lane, bids| lane.close_auction(bids));
         if let Some(ballot) = ballot
             && !self.policy.has_failed()
         {
@@ -71,7 +71,7 @@ impl Auctioneer {
     fn best(&mut self, open: &[bool], at: &Instant) -> Option<(usize, TaskHandle)> {
         let mut bids = Bids { jobs: &mut self.jobs, policy: self.policy.as_ref(), at: *at };
         let lanes = self.lanes.iter_mut().enumerate().filter(|(lane, _)| open[*lane]);
-        let best = lanes.filter_map(|(lane, (queue, _))| Some((queue.best(&mut bids)?, lane))).min()?;
+        let best = lanes.filter_map(|(lane, (queue, _))| Some((queue.best_bidder(&mut bids)?, lane))).min()?;
         Some((best.1, best.0.handle()))
     }
 

@@ -67,7 +67,7 @@ impl Auctioneer {
                 Some((_, cluster)) => BidOutcome::Won(self.clusters.site(*cluster)),
                 None => BidOutcome::Lost(self.loss(handle, now)),
             };
-            TaskBid { task, bid: rank.bid(self.policy.winner()), outcome }
+            TaskBid { task, bid: rank.bid(self.policy.winner_rule()), outcome }
         };
         let bids = ballot.ranks.into_iter().map(bid).collect();
         Record::Auctioned { offers: ballot.offers, bids }

@@ -3,7 +3,7 @@
 
 use super::super::rules::EdfDeadline;
 use super::{BidPolicy, BidPolicyRow, BidUnit, Bidder, Instant, Trend, Winner};
-use crate::systems::market::figures::ticks;
+use crate::systems::market::figures::span_ticks;
 use crate::time::Time;
 
 pub const ROW: BidPolicyRow = BidPolicyRow {
@@ -19,20 +19,20 @@ struct Edf {
 
 impl BidPolicy for Edf {
     /// A job without a value curve has no deadline.
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
         let slr = match self.deadline {
             EdfDeadline::Initial => worth.curve.initial(),
             EdfDeadline::Final => worth.curve.final_(),
         };
-        ticks(bidder.job.arrive.since(Time::ZERO), at.tick) + slr * ticks(bidder.critical_path, at.tick)
+        span_ticks(bidder.job.arrive.since(Time::ZERO), at.tick) + slr * span_ticks(bidder.critical_path, at.tick)
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Smallest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Fixed
     }
 }

@@ -12,15 +12,15 @@ pub const ROW: BidPolicyRow = BidPolicyRow {
 struct Fifo;
 
 impl BidPolicy for Fifo {
-    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
         bidder.job.arrive.micros() as f64
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Smallest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Fixed
     }
 }

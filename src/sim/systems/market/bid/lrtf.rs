@@ -12,15 +12,15 @@ pub const ROW: BidPolicyRow = BidPolicyRow {
 struct Lrtf;
 
 impl BidPolicy for Lrtf {
-    fn bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, _: &Instant) -> f64 {
         bidder.rank.micros() as f64
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Largest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Fixed
     }
 }

@@ -20,29 +20,29 @@ use crate::time::{Span, Time};
 /// A bidding policy.
 pub trait BidPolicy: Send {
     /// The bid of a queued task at an instant; never NaN.
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64;
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64;
 
-    fn winner(&self) -> Winner;
+    fn winner_rule(&self) -> Winner;
 
     /// The change of a task's bid while it waits, which determines the structure of the queue.
-    fn trend(&self) -> Trend;
+    fn bid_trend(&self) -> Trend;
 
     /// Writes the bids of tasks, if they depend only on the task's number in the run. They equal those of
-    /// [`BidPolicy::bid`]. Useful for bids that are [`Trend::Redrawn`].
-    fn draw(&self, _numbers: &[u64], _at: &Instant, _bids: &mut Vec<f64>) -> bool {
+    /// [`BidPolicy::compute_bid`]. Useful for bids that are [`Trend::Redrawn`].
+    fn draw_bids(&self, _numbers: &[u64], _at: &Instant, _bids: &mut Vec<f64>) -> bool {
         false
     }
 
-    /// True if [`BidPolicy::ask_together`] is to be called before single bids are asked for.
-    fn is_asked_together(&self) -> bool {
+    /// True if [`BidPolicy::announce_bidders`] is to be called before single bids are asked for.
+    fn needs_announcement(&self) -> bool {
         false
     }
 
     /// Announces all tasks whose bids are about to be asked for, for policies with expensive questions.
-    fn ask_together(&self, _bidders: &[Bidder<'_>], _at: &Instant) {}
+    fn announce_bidders(&self, _bidders: &[Bidder<'_>], _at: &Instant) {}
 
     /// Announces that a job is over: none of its tasks is asked for again.
-    fn forget(&mut self, _job: JobId) {}
+    fn forget_job(&mut self, _job: JobId) {}
 
     /// True if the policy cannot bid any more; then no task is placed.
     fn has_failed(&self) -> bool {
@@ -139,12 +139,12 @@ pub const ALL: &[BidPolicyRow] = &[
     // One row a line.
 ];
 
-pub fn find(name: &str) -> Option<&'static BidPolicyRow> {
+pub fn find_bid_policy(name: &str) -> Option<&'static BidPolicyRow> {
     ALL.iter().find(|row| row.name == name)
 }
 
 /// The bid policies that a topology may name.
-pub fn policies() -> Vec<Named> {
+pub fn policy_names() -> Vec<Named> {
     let outside = Named { name: EXTERNAL, about: "the bids of an external program, which [market.bidder] describes" };
     ALL.iter().map(|row| Named { name: row.name, about: row.about }).chain([outside]).collect()
 }

@@ -15,18 +15,18 @@ struct PSlr;
 impl BidPolicy for PSlr {
     /// One tick is added to the projected SLR, so that of two critical tasks that arrive together the smaller one goes
     /// first.
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         let age = bidder.age(at);
         let slr = (bidder.rank + age + at.tick).micros() as f64 / bidder.critical_path.micros() as f64;
         let starved = (age.micros() / at.longest_path.micros()) as f64;
         slr + starved * starved
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Largest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Rising
     }
 }

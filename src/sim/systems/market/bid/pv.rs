@@ -12,15 +12,15 @@ pub const ROW: BidPolicyRow = BidPolicyRow {
 struct Pv;
 
 impl BidPolicy for Pv {
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         bidder.projected_value(at)
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Largest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Falling
     }
 }

@@ -18,7 +18,7 @@ struct Pvdsq {
 }
 
 impl BidPolicy for Pvdsq {
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         let density = bidder.projected_value(at) / bidder.successor_work;
         match self.squared {
             Squared::ResourceSquared => density / bidder.successor_work,
@@ -26,11 +26,11 @@ impl BidPolicy for Pvdsq {
         }
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Largest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Falling
     }
 

@@ -17,7 +17,7 @@ struct Pvr {
 
 impl BidPolicy for Pvr {
     /// A job without a value curve can wait for ever.
-    fn bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
+    fn compute_bid(&self, bidder: &Bidder<'_>, at: &Instant) -> f64 {
         let Some(worth) = &bidder.job.worth else { return f64::INFINITY };
         let remaining = worth.curve.remaining(bidder.projected_slr(at));
         match self.units {
@@ -26,11 +26,11 @@ impl BidPolicy for Pvr {
         }
     }
 
-    fn winner(&self) -> Winner {
+    fn winner_rule(&self) -> Winner {
         Winner::Smallest
     }
 
-    fn trend(&self) -> Trend {
+    fn bid_trend(&self) -> Trend {
         Trend::Falling
     }
 }

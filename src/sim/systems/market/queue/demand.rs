@@ -18,13 +18,13 @@ impl Default for TaskDemand {
 
 impl TaskDemand {
     pub fn add(&mut self, cores: u32) {
-        let class = class(cores);
+        let class = core_class(cores);
         self.counts[class] += 1;
         self.present |= 1 << class;
     }
 
     pub fn remove(&mut self, cores: u32) {
-        let class = class(cores);
+        let class = core_class(cores);
         self.counts[class] -= 1;
         if self.counts[class] == 0 {
             self.present &= !(1 << class);
@@ -41,7 +41,7 @@ impl TaskDemand {
     }
 }
 
-fn class(cores: u32) -> usize {
+fn core_class(cores: u32) -> usize {
     (cores as usize).min(CLASSES - 1)
 }
 

@@ -13,20 +13,20 @@ pub(super) struct FixedLane {
 }
 
 impl Lane for FixedLane {
-    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
+    fn add_task(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
     }
 
-    fn open(&mut self, bids: &mut Bids<'_>) {
+    fn open_auction(&mut self, bids: &mut Bids<'_>) {
         if self.fresh.is_empty() {
             return;
         }
         self.fresh.retain(|&handle| bids.is_queued(handle));
-        bids.ask_together(&self.fresh);
+        bids.announce_bidders(&self.fresh);
         self.order.extend(self.fresh.drain(..).map(|handle| Reverse(bids.rank(handle))));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         while let Some(&Reverse(rank)) = self.order.peek() {
             if bids.is_queued(rank.handle()) {
                 return Some(rank);

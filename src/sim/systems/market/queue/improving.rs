@@ -123,16 +123,16 @@ fn come_half_way(rank: BidRank, best: &BidRank, bids: &Bids<'_>) -> (Time, BidRa
 }
 
 impl Lane for Improving {
-    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
+    fn add_task(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
         self.queued += 1;
     }
 
-    fn remove(&mut self, _: TaskHandle, _: &mut AuctionedJobs) {
+    fn remove_task(&mut self, _: TaskHandle, _: &mut AuctionedJobs) {
         self.queued -= 1;
     }
 
-    fn open(&mut self, bids: &mut Bids<'_>) {
+    fn open_auction(&mut self, bids: &mut Bids<'_>) {
         match &mut self.path {
             Some(path) if bids.at.longest_path < *path => {
                 *path = bids.at.longest_path;
@@ -151,7 +151,7 @@ impl Lane for Improving {
         self.fresh = fresh;
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best
@@ -174,8 +174,8 @@ impl Lane for Improving {
         }
     }
 
-    fn close(&mut self, bids: &mut Bids<'_>) {
-        let Some(best) = self.best(bids) else { return };
+    fn close_auction(&mut self, bids: &mut Bids<'_>) {
+        let Some(best) = self.best_bidder(bids) else { return };
         let mut asked = std::mem::take(&mut self.asked).into_vec();
         for Reverse(rank) in asked.drain(..) {
             if bids.is_queued(rank.handle()) {

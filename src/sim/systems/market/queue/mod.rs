@@ -39,22 +39,22 @@ pub(super) type AuctionedJobs = Vec<Option<Box<AuctionedJob>>>;
 /// An instant that looks at a lane opens it, asks for the best as often as a task was placed, and closes it.
 pub(super) trait Lane: Send {
     /// A task joins the queue.
-    fn add(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs);
+    fn add_task(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs);
 
     /// A task has left the queue.
-    fn remove(&mut self, _handle: TaskHandle, _jobs: &mut AuctionedJobs) {}
+    fn remove_task(&mut self, _handle: TaskHandle, _jobs: &mut AuctionedJobs) {}
 
-    fn open(&mut self, bids: &mut Bids<'_>);
+    fn open_auction(&mut self, bids: &mut Bids<'_>);
 
     /// The best bidder that is still queued.
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank>;
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank>;
 
-    fn close(&mut self, _bids: &mut Bids<'_>) {}
+    fn close_auction(&mut self, _bids: &mut Bids<'_>) {}
 }
 
 /// The lane for the bids of a policy.
-pub(super) fn lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
-    match (policy.trend(), policy.winner()) {
+pub(super) fn build_lane(policy: &dyn BidPolicy) -> Box<dyn Lane> {
+    match (policy.bid_trend(), policy.winner_rule()) {
         (Trend::Fixed, _) => Box::new(fixed::FixedLane::default()),
         (Trend::Falling, Winner::Largest) | (Trend::Rising, Winner::Smallest) => {
             Box::new(worsening::Worsening::default())
@@ -81,19 +81,19 @@ impl Bids<'_> {
     }
 
     /// Announces the tasks that are about to be asked, if the policy needs that.
-    fn ask_together(&self, handles: &[TaskHandle]) {
-        if self.policy.is_asked_together() {
+    fn announce_bidders(&self, handles: &[TaskHandle]) {
+        if self.policy.needs_announcement() {
             let bidders: Vec<_> =
                 handles.iter().map(|handle| self.live(*handle).bidder(handle.task as usize)).collect();
-            self.policy.ask_together(&bidders, &self.at);
+            self.policy.announce_bidders(&bidders, &self.at);
         }
     }
 
     /// The rank that a task will have at a later time, if nothing but the time changes.
     pub fn rank_at(&self, handle: TaskHandle, now: Time) -> BidRank {
         let live = self.live(handle);
-        let bid = self.policy.bid(&live.bidder(handle.task as usize), &Instant { now, ..self.at });
-        BidRank::new(bid, self.policy.winner(), live.job.arrive, live.job.id, handle)
+        let bid = self.policy.compute_bid(&live.bidder(handle.task as usize), &Instant { now, ..self.at });
+        BidRank::new(bid, self.policy.winner_rule(), live.job.arrive, live.job.id, handle)
     }
 
     /// The task's number in the run.
@@ -156,19 +156,19 @@ impl BidRank {
 
     /// The bid half-way from here to a better one.
     fn half_way_to(&self, best: &BidRank) -> i64 {
-        ordered(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
+        order_float(as_float(self.bid) / 2.0 + as_float(best.bid) / 2.0)
     }
 }
 
 fn better_first(bid: f64, winner: Winner) -> i64 {
     match winner {
-        Winner::Smallest => ordered(bid),
-        Winner::Largest => !ordered(bid),
+        Winner::Smallest => order_float(bid),
+        Winner::Largest => !order_float(bid),
     }
 }
 
 /// A number that compares as the float does; both zeros are equal.
-fn ordered(number: f64) -> i64 {
+fn order_float(number: f64) -> i64 {
     let bits = (number + 0.0).to_bits() as i64;
     bits ^ ((bits >> 63) as u64 >> 1) as i64
 }
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn floats_keep_their_order() {
         let numbers = [f64::NEG_INFINITY, -1.5, -1e-300, 0.0, 1e-300, 0.5, 1.0, f64::INFINITY];
-        assert!(numbers.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
-        assert_eq!(ordered(-0.0), ordered(0.0));
-        assert_eq!(numbers.map(|number| as_float(ordered(number))), numbers);
-        assert_eq!(numbers.map(|number| as_float(!ordered(number))), numbers.map(|number| -number));
+        assert!(numbers.windows(2).all(|pair| order_float(pair[0]) < order_float(pair[1])));
+        assert_eq!(order_float(-0.0), order_float(0.0));
+        assert_eq!(numbers.map(|number| as_float(order_float(number))), numbers);
+        assert_eq!(numbers.map(|number| as_float(!order_float(number))), numbers.map(|number| -number));
     }
 }

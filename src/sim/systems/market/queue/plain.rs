@@ -10,20 +10,20 @@ pub(in crate::systems::market) struct PlainLane {
 }
 
 impl Lane for PlainLane {
-    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
+    fn add_task(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.members.push(handle);
     }
 
-    fn remove(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
+    fn remove_task(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.members.retain(|&member| member != handle);
     }
 
-    fn open(&mut self, bids: &mut Bids<'_>) {
+    fn open_auction(&mut self, bids: &mut Bids<'_>) {
         self.order = self.members.iter().map(|&handle| bids.rank(handle)).collect();
         self.order.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         while self.order.pop_if(|rank| !bids.is_queued(rank.handle())).is_some() {}
         self.order.last().copied()
     }

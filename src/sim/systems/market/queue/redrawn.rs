@@ -26,16 +26,16 @@ const NOWHERE: u64 = u64::MAX;
 
 impl Redrawn {
     fn draw(&mut self, bids: &Bids<'_>) {
-        let winner = bids.policy.winner();
+        let winner = bids.policy.winner_rule();
         self.drawn.clear();
         self.draws.clear();
-        if bids.policy.draw(&self.numbers, &bids.at, &mut self.drawn) {
+        if bids.policy.draw_bids(&self.numbers, &bids.at, &mut self.drawn) {
             match winner {
                 Winner::Smallest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, winner))),
                 Winner::Largest => self.draws.extend(self.drawn.iter().map(|&bid| better_first(bid, Winner::Largest))),
             }
         } else {
-            bids.ask_together(&self.handles);
+            bids.announce_bidders(&self.handles);
             self.draws.extend(self.handles.iter().map(|&handle| bids.rank(handle).bid));
         }
         self.blocks.clear();
@@ -57,12 +57,12 @@ fn best_of(draws: &[i64]) -> i64 {
 }
 
 impl Lane for Redrawn {
-    fn add(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
+    fn add_task(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
         set_mark(jobs, handle, NOWHERE);
         self.fresh.push(handle);
     }
 
-    fn remove(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
+    fn remove_task(&mut self, handle: TaskHandle, jobs: &mut AuctionedJobs) {
         let live = jobs[handle.job as usize].as_ref().expect("a task that leaves the queue belongs to a live job");
         let mark = live.tasks[handle.task as usize].mark;
         if mark == NOWHERE {
@@ -81,7 +81,7 @@ impl Lane for Redrawn {
         }
     }
 
-    fn open(&mut self, bids: &mut Bids<'_>) {
+    fn open_auction(&mut self, bids: &mut Bids<'_>) {
         for handle in self.fresh.drain(..) {
             bids.set_mark(handle, self.handles.len() as u64);
             self.handles.push(handle);
@@ -90,7 +90,7 @@ impl Lane for Redrawn {
         self.draw(bids);
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         let best = *self.blocks.iter().min()?;
         let blocks = self.blocks.iter().enumerate().filter(|&(_, &block)| block == best);
         let positions = blocks.flat_map(|(block, _)| block * BLOCK..((block + 1) * BLOCK).min(self.draws.len()));
@@ -100,7 +100,7 @@ impl Lane for Redrawn {
             .min()
     }
 
-    fn close(&mut self, _: &mut Bids<'_>) {
+    fn close_auction(&mut self, _: &mut Bids<'_>) {
         self.draws.clear();
         self.blocks.clear();
     }

@@ -18,16 +18,16 @@ pub(super) struct Worsening {
 }
 
 impl Lane for Worsening {
-    fn add(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
+    fn add_task(&mut self, handle: TaskHandle, _: &mut AuctionedJobs) {
         self.fresh.push(handle);
     }
 
-    fn open(&mut self, bids: &mut Bids<'_>) {
+    fn open_auction(&mut self, bids: &mut Bids<'_>) {
         let queued = self.fresh.drain(..).filter(|&handle| bids.is_queued(handle));
         self.old.extend(queued.map(|handle| Reverse(bids.rank(handle))));
     }
 
-    fn best(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
+    fn best_bidder(&mut self, bids: &mut Bids<'_>) -> Option<BidRank> {
         loop {
             let best = self.asked.peek().map(|&Reverse(rank)| rank);
             if let Some(best) = best
@@ -50,7 +50,7 @@ impl Lane for Worsening {
         }
     }
 
-    fn close(&mut self, _: &mut Bids<'_>) {
+    fn close_auction(&mut self, _: &mut Bids<'_>) {
         self.old.extend(self.asked.drain());
     }
 }

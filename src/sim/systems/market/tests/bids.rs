@@ -86,7 +86,7 @@ fn remaining_values_are_the_bids_under_pvr() {
         listed(0, &[task(5, 2, 0)], &[], 4.0),
         listed(0, &[task(20, 2, 0)], &[], 5.0),
     ];
-    let log = play(&grid(recorded(plain_market("pvr")), &[(4, 0)], 1, Source::Table(table::Table::of(jobs))));
+    let log = play(&grid(recorded(plain_market("pvr")), &[(4, 0)], 1, Source::Table(table::Table::of_jobs(jobs))));
     let first = (0, vec![4], vec![(1, 0, 12.0, A), (2, 0, 15.0, A), (0, 0, 30.0, NO_ROOM)]);
     // At 5, two cores are free, too few for any waiting task: no auction. At 20, the age of job 0 is twice its path.
     assert_eq!(auctions(&log), [first, (20, vec![4], vec![(0, 0, 11.25, A)])]);
@@ -103,7 +103,7 @@ fn a_task_without_its_data_blocks_as_one_without_room() {
         listed(10, &[task(6, 1, 0)], &[], 1.0),
     ];
     let sites = [(2, 0), (2, 0), (2, 1)];
-    let log = play(&grid(recorded(plain_market("srtf")), &sites, 1, Source::Table(table::Table::of(jobs))));
+    let log = play(&grid(recorded(plain_market("srtf")), &sites, 1, Source::Table(table::Table::of_jobs(jobs))));
     let all = auctions(&log);
     let at_ten = all.iter().find(|auction| auction.0 == 10).expect("job 2 arrives then");
     assert_eq!(at_ten.1, [2, 2, 2]);
@@ -174,10 +174,10 @@ impl Judge {
 
     /// Each bid is that of its policy, and better ones are ahead.
     fn check_order(&self, market: &Market, now: Time, bids: &[TaskBid]) {
-        let policy = (bid::find(&market.policy).unwrap().build)(market, 0);
+        let policy = (bid::find_bid_policy(&market.policy).unwrap().build)(market, 0);
         let place = |bid: &TaskBid| (self.jobs[&bid.task.job].arrive, bid.task);
         for pair in bids.windows(2) {
-            let order = match policy.winner() {
+            let order = match policy.winner_rule() {
                 Winner::Smallest => pair[0].bid.total_cmp(&pair[1].bid),
                 Winner::Largest => pair[1].bid.total_cmp(&pair[0].bid),
             };
@@ -195,7 +195,7 @@ impl Judge {
             let critical_path = figures.critical_path;
             let rank = figures.ranks[task];
             let successor_work = figures.successor_work[task];
-            assert_eq!(bid.bid, policy.bid(&Bidder { job, critical_path, task, rank, successor_work }, &at));
+            assert_eq!(bid.bid, policy.compute_bid(&Bidder { job, critical_path, task, rank, successor_work }, &at));
         }
     }
 
@@ -248,8 +248,8 @@ proptest! {
     ) {
         jobs.sort_by_key(|job| job.arrive);
         let sites = [&sites[..], &[(4, 0), (4, 1)]].concat();
-        let silent = grid(market.clone(), &sites, 2, Source::Table(table::Table::of(jobs.clone())));
-        let topology = grid(recorded(market), &sites, 2, Source::Table(table::Table::of(jobs)));
+        let silent = grid(market.clone(), &sites, 2, Source::Table(table::Table::of_jobs(jobs.clone())));
+        let topology = grid(recorded(market), &sites, 2, Source::Table(table::Table::of_jobs(jobs)));
         let log = play(&topology);
         prop_assert_eq!(&play_fast(&topology), &log);
         prop_assert_eq!(&play_asking_everybody(&topology), &log);

@@ -7,13 +7,13 @@ use crate::time::Time;
 
 /// The best of some `(cost, time)`: cost has the weight `alpha` and time the rest, each as a share of its range. Of
 /// equal options the earlier is taken, then the cheaper, then the first.
-pub fn choose(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
+pub fn choose_best(alpha: f64, options: &[(u64, u64)]) -> Option<usize> {
     let compare = by_score(alpha, options);
     (0..options.len()).min_by(|one, other| compare(*one, *other))
 }
 
 /// All options, the best first.
-pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
+pub fn rank_options(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     let compare = by_score(alpha, options);
     let mut order: Vec<usize> = (0..options.len()).collect();
     order.sort_by(|one, other| compare(*one, *other));
@@ -21,7 +21,7 @@ pub fn ranked(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
 }
 
 /// Number of options that are better than each.
-pub(super) fn places(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
+pub(super) fn option_ranks(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
     let compare = by_score(alpha, options);
     let all = 0..options.len();
     all.clone().map(|one| all.clone().filter(|other| compare(*other, one).is_lt()).count()).collect()
@@ -30,7 +30,7 @@ pub(super) fn places(alpha: f64, options: &[(u64, u64)]) -> Vec<usize> {
 /// The best start of a quote for one job.
 pub fn choose_offer(alpha: f64, offers: &[Offer]) -> Option<Offer> {
     let options: Vec<(u64, u64)> = offers.iter().map(|offer| (offer.fee.micros(), offer.start.micros())).collect();
-    choose(alpha, &options).map(|place| offers[place])
+    choose_best(alpha, &options).map(|place| offers[place])
 }
 
 /// The best start of all quotes: its site, its quote and the start. Of equal ones the one with the earlier end is
@@ -42,7 +42,7 @@ pub fn choose_quoted(alpha: f64, quotes: &[(usize, Quote)]) -> Option<(usize, Qu
             ((site, quote.id, offer.start), (quote.cost(offer).micros(), (offer.start + quote.span).micros()))
         })
         .unzip();
-    choose(alpha, &options).map(|place| pool[place])
+    choose_best(alpha, &options).map(|place| pool[place])
 }
 
 fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Ordering {

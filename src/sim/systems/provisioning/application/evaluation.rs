@@ -135,7 +135,7 @@ impl<'a> Evaluator<'a> {
         let indivisible = (0..self.slots.len()).filter(used).filter(|slot| !self.slots[*slot].2.divisible);
         let indivisible = indivisible.map(|at| {
             let (site, place, slot) = self.slots[at];
-            PlannedBooking { site, slot: place, part: whole(&slot, self.until[at]), task: None }
+            PlannedBooking { site, slot: place, part: extended_part(&slot, self.until[at]), task: None }
         });
         let mut bookings: Vec<PlannedBooking> = indivisible.collect();
         let mut shared = shares.iter().peekable();
@@ -199,8 +199,8 @@ impl<'a> Evaluator<'a> {
             let rent = match (slot.divisible, tariffs[*site as usize]) {
                 (true, None) => used[at].at(slot.rate),
                 (true, Some(_)) => rents[at],
-                (false, None) => whole(slot, until[at]).area().at(slot.rate),
-                (false, Some(tariff)) => tariff.cost(&whole(slot, until[at])),
+                (false, None) => extended_part(slot, until[at]).area().at(slot.rate),
+                (false, Some(tariff)) => tariff.cost(&extended_part(slot, until[at])),
             };
             rent + slot.fee
         });
@@ -209,7 +209,7 @@ impl<'a> Evaluator<'a> {
 }
 
 /// All of a slot, extended until a time if that is later than its end.
-fn whole(slot: &Slot, until: Time) -> Part {
+fn extended_part(slot: &Slot, until: Time) -> Part {
     let part = slot.whole();
     Part { span: part.end().max(until).since(part.start), ..part }
 }

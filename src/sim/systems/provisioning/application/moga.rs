@@ -12,11 +12,11 @@
 
 use std::collections::BTreeMap;
 
-use super::choice::places;
+use super::choice::option_ranks;
 use super::pareto::dominates;
-use super::{Application, ApplicationPlan, Archive, Cost, Evaluator, choose};
+use super::{Application, ApplicationPlan, Archive, Cost, Evaluator, choose_best};
 use crate::grid::{Slot, Tariff};
-use crate::random::{SplitMix64, mix};
+use crate::random::{SplitMix64, mix_bits};
 use crate::time::Time;
 
 /// Length of the search, and its aims. Each generation, and the first, costs as many evaluations as it has members.
@@ -60,13 +60,13 @@ impl MogaSettings {
 }
 
 /// Plans an application on the advertised slots. Empty if it is infeasible even with all slots.
-pub fn plan(application: &Application, now: Time, adverts: &[&[Slot]], settings: MogaSettings) -> Front {
+pub fn plan_application(application: &Application, now: Time, adverts: &[&[Slot]], settings: MogaSettings) -> Front {
     plan_at_prices(application, now, (adverts, &[]), settings)
 }
 
-/// Like [`plan`], at the prices of each site; without any, each slot has its own. Slots are used as soon as they can
-/// be, so where prices vary, there is a search for each time in the next day at which a price falls, with no task
-/// before it.
+/// Like [`plan_application`], at the prices of each site; without any, each slot has its own. Slots are used as soon as
+/// they can be, so where prices vary, there is a search for each time in the next day at which a price falls, with no
+/// task before it.
 pub fn plan_at_prices(
     application: &Application,
     now: Time,
@@ -82,18 +82,18 @@ pub fn plan_at_prices(
     let mut evaluated = 0;
     for (from, number) in froms.into_iter().zip(0..) {
         evaluator.wait_until(from);
-        let seed = if number == 0 { settings.seed } else { settings.seed ^ mix(number) };
-        evaluated += search(&mut evaluator, from, MogaSettings { seed, ..settings }, &mut archive);
+        let seed = if number == 0 { settings.seed } else { settings.seed ^ mix_bits(number) };
+        evaluated += search_plans(&mut evaluator, from, MogaSettings { seed, ..settings }, &mut archive);
     }
     let in_full = |(_, (bits, from)): &(Cost, (SlotBits, Time))| {
         evaluator.wait_until(*from);
-        evaluator.plan(|slot| has(bits, slot)).expect("it has been evaluated")
+        evaluator.plan(|slot| has_slot(bits, slot)).expect("it has been evaluated")
     };
     Front { plans: archive.members().iter().map(in_full).collect(), evaluated }
 }
 
 /// Searches for plans without a task before `from`. Returns the number of plans evaluated.
-fn search(
+fn search_plans(
     evaluator: &mut Evaluator<'_>,
     from: Time,
     settings: MogaSettings,
@@ -105,7 +105,7 @@ fn search(
     let mut members: Vec<SlotBits> = (0..settings.population).map(|_| search.random()).collect();
     let mut costs = search.evaluate(&members, evaluator, archive);
     for _ in 0..settings.generations {
-        members = search.breed(&members, &fitness(&costs, settings.aims));
+        members = search.breed(&members, &member_fitness(&costs, settings.aims));
         costs = search.evaluate(&members, evaluator, archive);
     }
     if archive.members().is_empty() {
@@ -119,7 +119,7 @@ impl Front {
     /// The best plan if cost has the weight `alpha` and time the rest.
     pub fn choose(&self, alpha: f64) -> Option<&ApplicationPlan> {
         let options = self.plans.iter().map(|plan| plan.cost.aims());
-        choose(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
+        choose_best(alpha, &options.collect::<Vec<_>>()).map(|place| &self.plans[place])
     }
 }
 
@@ -164,7 +164,7 @@ impl MogaSearch {
             if let Some(cost) = known.get(bits) {
                 return *cost;
             }
-            let cost = evaluator.cost(|slot| has(bits, slot));
+            let cost = evaluator.cost(|slot| has_slot(bits, slot));
             known.insert(bits.clone(), cost);
             // A plan offered once would not be taken a second time.
             if let Some(cost) = cost {
@@ -185,7 +185,7 @@ impl MogaSearch {
         for pair in pool.chunks_exact_mut(2) {
             let cut = [self.draw.int(0, self.slots as u64) as usize, self.draw.int(0, self.slots as u64) as usize];
             let (one, other) = pair.split_at_mut(1);
-            exchange(&mut one[0], &mut other[0], cut[0].min(cut[1]), cut[0].max(cut[1]));
+            exchange_bits(&mut one[0], &mut other[0], cut[0].min(cut[1]), cut[0].max(cut[1]));
         }
         let chance = 1.0 / self.slots as f64;
         for bits in &mut pool {
@@ -216,12 +216,12 @@ impl MogaSearch {
     }
 }
 
-fn has(bits: &SlotBits, slot: usize) -> bool {
+fn has_slot(bits: &SlotBits, slot: usize) -> bool {
     bits[slot / 64] >> (slot % 64) & 1 == 1
 }
 
 /// Exchanges the bits `from..to`.
-fn exchange(one: &mut SlotBits, other: &mut SlotBits, from: usize, to: usize) {
+fn exchange_bits(one: &mut SlotBits, other: &mut SlotBits, from: usize, to: usize) {
     for word in from / 64..to.div_ceil(64) {
         let first = from.saturating_sub(word * 64).min(63);
         let last = (to - word * 64).min(64);
@@ -234,15 +234,15 @@ fn exchange(one: &mut SlotBits, other: &mut SlotBits, from: usize, to: usize) {
 
 /// Fitness for selection. Members of a rank have the mean fitness that their places among all would give them. Within a
 /// rank a member with close neighbours shares its fitness with them, unless a sum is the only aim.
-pub(super) fn fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
+pub(super) fn member_fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
     let ranks = match aims {
-        Aims::Both => ranks(costs),
+        Aims::Both => dominance_ranks(costs),
         Aims::Sum(alpha) => ranks_by_sum(alpha, costs),
     };
     let count = costs.len() as f64;
     let mut order: Vec<usize> = (0..costs.len()).collect();
     order.sort_by_key(|member| ranks[*member]);
-    let distance = distances(costs);
+    let distance = member_distances(costs);
 
     let mut fitness = vec![0.0; costs.len()];
     let mut better = 0;
@@ -250,7 +250,7 @@ pub(super) fn fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
         let many = equals.len() as f64;
         let raw = count - better as f64 - 0.5 * (many - 1.0);
         let crowd = |member: &usize| match aims {
-            Aims::Both => equals.iter().map(|other| share(distance(*member, *other))).sum::<f64>(),
+            Aims::Both => equals.iter().map(|other| niche_share(distance(*member, *other))).sum::<f64>(),
             Aims::Sum(_) => 1.0,
         };
         let shared: Vec<f64> = equals.iter().map(|member| raw / crowd(member)).collect();
@@ -264,7 +264,7 @@ pub(super) fn fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
 }
 
 /// Rank of each member: one more than the number of members that dominate it.
-fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
+fn dominance_ranks(costs: &[Option<Cost>]) -> Vec<usize> {
     let feasible = costs.iter().flatten().count();
     let rank = |cost: &Option<Cost>| match cost {
         None => feasible,
@@ -276,12 +276,12 @@ fn ranks(costs: &[Option<Cost>]) -> Vec<usize> {
 /// Rank of each member by the weighted sum of its aims.
 fn ranks_by_sum(alpha: f64, costs: &[Option<Cost>]) -> Vec<usize> {
     let options: Vec<(u64, u64)> = costs.iter().flatten().map(Cost::aims).collect();
-    let mut places = places(alpha, &options).into_iter();
+    let mut places = option_ranks(alpha, &options).into_iter();
     costs.iter().map(|cost| 1 + cost.map_or(options.len(), |_| places.next().expect("one for each"))).collect()
 }
 
 /// Distance between two members, each aim as a share of its range.
-fn distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
+fn member_distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
     let allocation = |cost: &Cost| cost.allocation.micros() as f64;
     let makespan = |cost: &Cost| cost.makespan.micros() as f64;
     let range = |of: &dyn Fn(&Cost) -> f64| {
@@ -301,6 +301,6 @@ fn distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
     }
 }
 
-fn share(distance: f64) -> f64 {
+fn niche_share(distance: f64) -> f64 {
     if distance <= SIGMA_SHARE { 1.0 - distance / SIGMA_SHARE } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-use super::moga::fitness;
+use super::moga::member_fitness;
 use super::*;
 use crate::grid::{
     Area, Edge, EdgeSlots, InnerSlots, JobId, Part, Rate, Receipt, Slot, Speed, Step, Tariff, TaskId, Workflow,
@@ -86,7 +86,7 @@ fn plans_cost_what_they_do_in_the_example() {
     assert_eq!(starts(evaluator.plan(|slot| slot < 3).unwrap()), [0, 1, 3]);
 
     let options: Vec<(u64, u64)> = front.clone();
-    let chosen = |alpha: f64| options[choose(alpha, &options).unwrap()];
+    let chosen = |alpha: f64| options[choose_best(alpha, &options).unwrap()];
     for (alpha, expected) in [
         (0.0, (15, 4)),
         (0.1, (15, 4)),
@@ -143,7 +143,7 @@ fn a_plan_costs_what_its_bookings_cost() {
         let edge_slots = EdgeSlots::ALL[draw.int(0, 3) as usize].1;
         let terms = DeskTerms::new(5, PlanningMode::Rebuild);
         let terms = DeskTerms { tariff: tariff.clone(), charge, inner_slots, edge_slots, ..terms };
-        let planner = planner::build("slotlist").unwrap();
+        let planner = planner::build_planner("slotlist").unwrap();
         let mut desk = Desk::new(terms, planner, Box::new(forecast::Constant(0.0)));
         for number in 0..4 {
             let job = TaskId { job: JobId(number), index: 0 };
@@ -208,7 +208,7 @@ fn fitness_is_that_of_the_check_values() {
             .chain([None])
             .collect();
     let expected = [4.936242, 4.936242, 8.063758, 8.063758, 4.0, 3.0, 2.0, 1.0];
-    let fitness_of_both = fitness(&costs, Aims::Both);
+    let fitness_of_both = member_fitness(&costs, Aims::Both);
     for (fitness, expected) in fitness_of_both.iter().zip(expected) {
         assert!((fitness - expected).abs() < 1e-6, "{fitness} for {expected}");
     }
@@ -225,9 +225,9 @@ fn fitness_by_a_sum_is_the_place_among_all() {
         .chain([None, None])
         .collect();
     // Sums: 0.5, 0.35, 0.5, 0.35, 0.75. Of equal sums, the one with the lower makespan is better.
-    assert_eq!(fitness(&costs, Aims::Sum(0.5)), [4.0, 6.5, 5.0, 6.5, 3.0, 1.5, 1.5]);
-    assert_eq!(fitness(&costs, Aims::Sum(0.0)), [4.0, 5.5, 7.0, 5.5, 3.0, 1.5, 1.5]);
-    assert_eq!(fitness(&costs, Aims::Sum(1.0)), [7.0, 5.5, 3.0, 5.5, 4.0, 1.5, 1.5]);
+    assert_eq!(member_fitness(&costs, Aims::Sum(0.5)), [4.0, 6.5, 5.0, 6.5, 3.0, 1.5, 1.5]);
+    assert_eq!(member_fitness(&costs, Aims::Sum(0.0)), [4.0, 5.5, 7.0, 5.5, 3.0, 1.5, 1.5]);
+    assert_eq!(member_fitness(&costs, Aims::Sum(1.0)), [7.0, 5.5, 3.0, 5.5, 4.0, 1.5, 1.5]);
 }
 
 /// The best plan of each weight is that of all 32 strings of bits.
@@ -236,7 +236,7 @@ fn the_search_by_a_sum_finds_the_best_plan_of_the_example() {
     let (application, slots) = example();
     for (alpha, best) in [(0.0, (15, 4)), (0.3, (15, 4)), (0.5, (11, 5)), (0.6, (6, 8)), (1.0, (6, 8))] {
         let settings = MogaSettings { aims: Aims::Sum(alpha), ..MogaSettings::new(1) };
-        let front = plan(&application, Time::ZERO, &[&slots], settings);
+        let front = plan_application(&application, Time::ZERO, &[&slots], settings);
         assert_eq!(shown(&front.choose(alpha).unwrap().cost), best, "{alpha}");
     }
 }
@@ -244,13 +244,13 @@ fn the_search_by_a_sum_finds_the_best_plan_of_the_example() {
 #[test]
 fn the_search_finds_the_front_of_the_example() {
     let (application, slots) = example();
-    let front = plan(&application, Time::ZERO, &[&slots], MogaSettings::new(1));
+    let front = plan_application(&application, Time::ZERO, &[&slots], MogaSettings::new(1));
     let costs: Vec<(u64, u64)> = front.plans.iter().map(|plan| shown(&plan.cost)).collect();
     assert_eq!(costs, [(6, 8), (8, 7), (10, 6), (11, 5), (15, 4)]);
     assert_eq!(shown(&front.choose(0.5).unwrap().cost), (11, 5));
     // Without slots, and with such that are too narrow, there is no plan.
-    assert!(plan(&application, Time::ZERO, &[&[]], MogaSettings::new(1)).choose(0.5).is_none());
-    assert!(plan(&application, Time::ZERO, &[&slots[1..2]], MogaSettings::new(1)).plans.is_empty());
+    assert!(plan_application(&application, Time::ZERO, &[&[]], MogaSettings::new(1)).choose(0.5).is_none());
+    assert!(plan_application(&application, Time::ZERO, &[&slots[1..2]], MogaSettings::new(1)).plans.is_empty());
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn an_archive_keeps_the_plans_that_none_dominates() {
 fn site() -> Desk {
     let mut desk = Desk::new(
         DeskTerms::new(5, PlanningMode::Rebuild),
-        planner::build("slotlist").unwrap(),
+        planner::build_planner("slotlist").unwrap(),
         Box::new(forecast::Constant(0.0)),
     );
     let ask = |number, nodes, length| Ask {

@@ -156,7 +156,7 @@ impl Coordinator {
     }
 
     /// Recovers a coordinator from its log alone.
-    pub fn recover(
+    pub fn from_log(
         now: Time,
         request: CoallocationRequest,
         patience: Patience,
@@ -264,11 +264,11 @@ impl Coordinator {
             CoallocationPhase::Holding { .. } => self.fail_attempt(now, deeds),
             CoallocationPhase::Committing { missing } => {
                 let missing = missing.clone();
-                self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
+                self.order_missing_legs(now, &missing, HoldOrder::Commit, deeds);
             }
             CoallocationPhase::Compensating { missing } => {
                 let missing = missing.clone();
-                self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
+                self.order_missing_legs(now, &missing, HoldOrder::Cancel, deeds);
             }
             CoallocationPhase::Asking | CoallocationPhase::Over(_) => {}
         }
@@ -327,17 +327,17 @@ impl Coordinator {
 
     fn commit(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
-        self.tell_missing(now, &missing, HoldOrder::Commit, deeds);
+        self.order_missing_legs(now, &missing, HoldOrder::Commit, deeds);
         self.phase = CoallocationPhase::Committing { missing };
     }
 
     fn cancel(&mut self, now: Time, deeds: &mut Vec<Deed>) {
         let missing = vec![true; self.request.legs.len()];
-        self.tell_missing(now, &missing, HoldOrder::Cancel, deeds);
+        self.order_missing_legs(now, &missing, HoldOrder::Cancel, deeds);
         self.phase = CoallocationPhase::Compensating { missing };
     }
 
-    fn tell_missing(&mut self, now: Time, missing: &[bool], order: HoldOrder, deeds: &mut Vec<Deed>) {
+    fn order_missing_legs(&mut self, now: Time, missing: &[bool], order: HoldOrder, deeds: &mut Vec<Deed>) {
         let legs = missing.iter().enumerate().filter(|(_, missing)| **missing);
         deeds.extend(legs.map(|(leg, _)| self.tell(leg, order)));
         self.wake = Some(now + self.patience.delta);

@@ -2,7 +2,7 @@
 
 use super::Leg;
 use crate::grid::{Area, Part, Quote};
-use crate::systems::provisioning::application::ranked;
+use crate::systems::provisioning::application::rank_options;
 use crate::time::Time;
 
 /// Costs of each leg at each start.
@@ -54,7 +54,7 @@ impl Pool {
     pub fn ranked(&self, alpha: f64) -> Vec<Time> {
         let whole: Vec<(u64, u64)> =
             self.starts.iter().filter_map(|(start, _)| Some((self.cost(*start)?.micros(), start.micros()))).collect();
-        ranked(alpha, &whole).into_iter().map(|place| Time::from_micros(whole[place].1)).collect()
+        rank_options(alpha, &whole).into_iter().map(|place| Time::from_micros(whole[place].1)).collect()
     }
 
     /// Cost of all legs at a start, if all sites admit it.

@@ -18,7 +18,7 @@ fn second(at: u64) -> Time {
 fn desk(procs: u32) -> Desk {
     Desk::new(
         DeskTerms::new(procs, PlanningMode::Rebuild),
-        planner::build("conservative-count").unwrap(),
+        planner::build_planner("conservative-count").unwrap(),
         Box::new(Constant(0.0)),
     )
 }
@@ -176,7 +176,7 @@ impl Model {
                 let mut deeds = Vec::new();
                 let wanted = self.requests[request].clone();
                 let patience = Patience::new(Span::from_secs(10));
-                let coordinator = Coordinator::recover(now, wanted, patience, &self.logs[request], &mut deeds);
+                let coordinator = Coordinator::from_log(now, wanted, patience, &self.logs[request], &mut deeds);
                 self.coordinators[request] = Some(coordinator);
                 self.carry_out(now, request, deeds);
             }

@@ -36,7 +36,7 @@ struct Trickster {
 }
 
 impl Actor<Message, Record> for Trickster {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         for Event { from, cause } in batch.drain(..) {
             let Cause::Message(message) = cause else { continue };
             self.heard.lock().unwrap().push(message.clone());
@@ -256,7 +256,7 @@ fn job(id: u32, arrive: u64, tasks: u32) -> NegotiatedJob {
 
 /// One user with two jobs, between two sites.
 fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
-    let row = strategy::find(strategy).unwrap();
+    let row = strategy::find_strategy(strategy).unwrap();
     let tasks = if row.is_rigid {
         1
     } else if row.has_legs {
@@ -270,14 +270,14 @@ fn play(strategy: &str, sites: [Trickster; 2]) -> Vec<Entry<Record>> {
         ahead: row.pads.then_some(Span::from_secs(3_000)),
         ..Approach::default()
     };
-    let world = World::with(&[CORES, CORES], LATENCY);
+    let world = World::with_providers(&[CORES, CORES], LATENCY);
     let negotiated = vec![job(0, 100, tasks), job(1, 130, tasks)];
     let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
     let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, negotiated);
     let [one, other] = sites;
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(one), Box::new(other), Box::new(User::new(customer))];
-    judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
+    judge::run_actors(actors, &[Span::ZERO, Span::ZERO, LATENCY])
 }
 
 fn accused(log: &[Entry<Record>]) -> Vec<(ActorId, Fault)> {
@@ -353,16 +353,16 @@ fn an_answer_that_does_not_come_is_missed_at_once() {
 
 #[test]
 fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
-    let row = strategy::find("best-effort").unwrap();
+    let row = strategy::find_strategy("best-effort").unwrap();
     let mut large = job(0, 100, 1);
     Arc::make_mut(&mut large.job).tasks[0].cores = CORES + 1;
     let next = NegotiatedJob { after: Some((JobId(0), Span::from_secs(5))), ..job(1, 100, 1) };
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
-    let world = World::with(&[CORES], LATENCY);
+    let world = World::with_providers(&[CORES], LATENCY);
     let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![large, next]);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(User::new(customer))];
-    let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+    let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
     let Record::Rejected { why: Invalid::TooManyNodes, .. } = log[0].record else { panic!("{log:#?}") };
     let Record::Arrived { job, .. } = &log[1].record else { panic!("{log:#?}") };
     assert_eq!((job.id, job.arrive), (JobId(1), Time::ZERO + Span::from_secs(105)));
@@ -373,15 +373,15 @@ fn what_fits_no_site_is_turned_away_and_what_comes_after_it_goes_on() {
 #[test]
 fn without_any_chance_it_is_the_reservation_or_nothing() {
     for (name, end) in [("var", Bargain::GivenUp), ("var-and-reserve", Bargain::Booked)] {
-        let row = strategy::find(name).unwrap();
+        let row = strategy::find_strategy(name).unwrap();
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: name.to_owned(), ahead: Some(ahead), ..Approach::default() };
-        let world = World::with(&[CORES], LATENCY);
+        let world = World::with_providers(&[CORES], LATENCY);
         let rules = Provisioning::default();
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
         let site = Young(Trickster::new(2, 0));
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
-        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         let told = |entry: &Entry<Record>| match entry.record {
             Record::Bargained { end, why, .. } => Some((end, why)),
             _ => None,
@@ -396,7 +396,7 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
 struct Young(Trickster);
 
 impl Actor<Message, Record> for Young {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut rest = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
@@ -407,7 +407,7 @@ impl Actor<Message, Record> for Young {
                 _ => rest.push(event),
             }
         }
-        self.0.handle(now, &mut rest, out);
+        self.0.handle_batch(now, &mut rest, out);
     }
 }
 
@@ -416,10 +416,10 @@ impl Actor<Message, Record> for Young {
 #[test]
 fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
     for (price, is_kept) in [(1_000, true), (8_000, true), (9_000, false)] {
-        let row = strategy::find("var-and-reserve").unwrap();
+        let row = strategy::find_strategy("var-and-reserve").unwrap();
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
-        let mut world = World::with(&[CORES], LATENCY);
+        let mut world = World::with_providers(&[CORES], LATENCY);
         world.providers[0].tariff = Tariff::flat(Rate(price));
         let rules = Provisioning::default();
         let negotiated = vec![job(0, 100, 1)];
@@ -427,7 +427,7 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
         let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };
         let heard = site.heard.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
-        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
         let heard = heard.lock().unwrap();
         let is_job_taken_back = heard.iter().any(|message| matches!(message, Message::Recall(_)));
@@ -439,10 +439,10 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
 #[test]
 fn nothing_stays_reserved_for_a_job_that_is_over() {
     for is_lost in [false, true] {
-        let row = strategy::find("var-and-reserve").unwrap();
+        let row = strategy::find_strategy("var-and-reserve").unwrap();
         let ahead = Span::from_secs(3_000);
         let approach = Approach { strategy: row.name.to_owned(), ahead: Some(ahead), ..Approach::default() };
-        let world = World::with(&[CORES], LATENCY).failing();
+        let world = World::with_providers(&[CORES], LATENCY).failing();
         let rules = Provisioning::default();
         let negotiated = vec![job(0, 100, 1)];
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
@@ -450,7 +450,7 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
         let site = Brief { site: Trickster::new(2, 0), is_lost };
         let heard = site.site.heard.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
-        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
         let heard = heard.lock().unwrap();
         let is_back = |message: &&Message| matches!(message, Message::Return(back) if back.booking == BookingId(1));
@@ -466,7 +466,7 @@ struct Brief {
 }
 
 impl Actor<Message, Record> for Brief {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut rest = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
@@ -488,7 +488,7 @@ impl Actor<Message, Record> for Brief {
                 _ => rest.push(event),
             }
         }
-        self.site.handle(now, &mut rest, out);
+        self.site.handle_batch(now, &mut rest, out);
     }
 }
 
@@ -496,7 +496,7 @@ impl Actor<Message, Record> for Brief {
 /// and 1.
 #[test]
 fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
-    let row = strategy::find("best-effort").unwrap();
+    let row = strategy::find_strategy("best-effort").unwrap();
     let hours = |hours: u64| Task::new(Span::from_secs(hours * 3_600), 1, Kind(0));
     let example = Job {
         id: JobId(0),
@@ -507,14 +507,14 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
         worth: None,
         times: None,
     };
-    let world = World::with(&[CORES], LATENCY);
+    let world = World::with_providers(&[CORES], LATENCY);
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
     let negotiated = NegotiatedJob { job: Arc::new(example), site: None, after: None };
     let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![negotiated]);
     let site = Trickster::new(1, 0);
     let heard = site.heard.clone();
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
-    judge::run(actors, &[Span::ZERO, LATENCY]);
+    judge::run_actors(actors, &[Span::ZERO, LATENCY]);
     let heard = heard.lock().unwrap();
     let entered = heard.iter().filter_map(|message| match message {
         Message::Enter(enter) => Some(enter.task.index),
@@ -528,13 +528,13 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
 struct Mute;
 
 impl Actor<Message, Record> for Mute {
-    fn handle(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, _: &mut Out) {
+    fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, _: &mut Out) {
         batch.clear();
     }
 }
 
 fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
-    let row = strategy::find(strategy).unwrap();
+    let row = strategy::find_strategy(strategy).unwrap();
     let tasks = if row.is_rigid {
         1
     } else if row.has_legs {
@@ -543,12 +543,12 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
         5
     };
     let approach = Approach { strategy: strategy.to_owned(), legs: vec![0, 1], ..Approach::default() };
-    let world = World::with(&[CORES, CORES], LATENCY);
+    let world = World::with_providers(&[CORES, CORES], LATENCY);
     let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
     let customer = Customer::new((ActorId(2), 7), world, rules, approach, row, vec![job(0, 100, tasks)]);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(Mute), Box::new(User::new(customer))];
-    judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
+    judge::run_actors(actors, &[Span::ZERO, Span::ZERO, LATENCY])
 }
 
 /// It tries three times, with new questions each time, then it queues.
@@ -556,15 +556,15 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
 fn a_user_that_finds_every_quote_stale_queues() {
     let strategies = ["reserve", "greedy", "moga"];
     for name in strategies {
-        let row = strategy::find(name).unwrap();
+        let row = strategy::find_strategy(name).unwrap();
         let approach = Approach { strategy: name.to_owned(), ..Approach::default() };
         let rules = Provisioning { generations: 2, population: 6, ..Provisioning::default() };
-        let world = World::with(&[CORES], LATENCY);
+        let world = World::with_providers(&[CORES], LATENCY);
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
         let site = Overtaken(Trickster::new(1, 0));
         let heard = site.0.heard.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
-        let log = judge::run(actors, &[Span::ZERO, LATENCY]);
+        let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         let end = log.iter().find_map(|entry| match entry.record {
             Record::Bargained { end, .. } => Some(end),
             _ => None,
@@ -582,7 +582,7 @@ fn a_user_that_finds_every_quote_stale_queues() {
 struct Overtaken(Trickster);
 
 impl Actor<Message, Record> for Overtaken {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         let mut rest = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
@@ -594,21 +594,21 @@ impl Actor<Message, Record> for Overtaken {
                 _ => rest.push(event),
             }
         }
-        self.0.handle(now, &mut rest, out);
+        self.0.handle_batch(now, &mut rest, out);
     }
 }
 
 /// A user whose process goes down, with two jobs at two sites.
 fn play_crashing(crash: Crash, seed: u64) -> Vec<Entry<Record>> {
-    let row = strategy::find("coallocate").unwrap();
+    let row = strategy::find_strategy("coallocate").unwrap();
     let name = row.name.to_owned();
     let approach = Approach { strategy: name, legs: vec![0, 1], crash: Some(crash), ..Approach::default() };
-    let world = World::with(&[CORES, CORES], LATENCY);
+    let world = World::with_providers(&[CORES, CORES], LATENCY);
     let negotiated = vec![job(0, 100, 2), job(1, 130, 2)];
     let customer = Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, negotiated);
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(seed, 0)), Box::new(Trickster::new(seed + 50, 0)), Box::new(User::new(customer))];
-    judge::run(actors, &[Span::ZERO, Span::ZERO, LATENCY])
+    judge::run_actors(actors, &[Span::ZERO, Span::ZERO, LATENCY])
 }
 
 /// Number of a job's tasks that have been assigned.

@@ -146,7 +146,7 @@ impl Desk {
 
     /// Processors occupied by fixed parts.
     pub(super) fn fixed_counts(&self) -> Counts {
-        Counts::of(self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
+        Counts::from_bookings(self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
     }
 
     /// Processors occupied by fixed parts and by the planned queue.
@@ -159,7 +159,7 @@ impl Desk {
         let fixed = self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs));
         let planned = self.queue.iter().zip(starts);
         let planned = planned.map(|(queued, start)| (*start, *start + queued.ask.walltime, queued.ask.nodes));
-        Counts::of(fixed.chain(planned))
+        Counts::from_bookings(fixed.chain(planned))
     }
 
     pub(super) fn begin_reservations(&mut self) {

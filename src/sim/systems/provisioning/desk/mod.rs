@@ -91,7 +91,7 @@ pub enum Joins {
 const WALLTIME_MAX: Span = Span::from_micros(1 << 55);
 
 /// The longest run time that a job may ask for at a site with these terms.
-pub fn longest(terms: Option<Span>) -> Span {
+pub fn longest_walltime(terms: Option<Span>) -> Span {
     terms.map_or(WALLTIME_MAX, |longest| longest.min(WALLTIME_MAX))
 }
 
@@ -225,7 +225,7 @@ impl Desk {
             return Err(Denial::TooLarge(self.terms.procs));
         }
         Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        let longest = longest(self.terms.longest);
+        let longest = longest_walltime(self.terms.longest);
         if ask.walltime > longest {
             return Err(Denial::TooLong(longest));
         }
@@ -282,7 +282,7 @@ impl Desk {
     /// Probability that a job submitted now starts within a time.
     pub fn forecast(&mut self, now: Time, procs: u32, walltime: Span, within: Span) -> f64 {
         self.reach(now);
-        self.forecast.chance(procs, walltime, within)
+        self.forecast.start_chance(procs, walltime, within)
     }
 
     /// Ends an instant: adds the events since the last pass, and the jobs that start.
@@ -300,7 +300,7 @@ impl Desk {
             self.plan.starts.remove(place);
             self.jobs.insert(ask.job, ProcessorUse::Runs(number));
             self.active.insert(number, Active { until: now + ask.walltime, procs: ask.nodes });
-            self.forecast.record(ask.nodes, ask.walltime, now.since(submitted));
+            self.forecast.record_start(ask.nodes, ask.walltime, now.since(submitted));
             self.deeds.push(Deed::Start(ask.job));
         }
         deeds.append(&mut self.deeds);

@@ -71,7 +71,7 @@ impl Desk {
                 let start = others.earliest(before.start, before.span, self.terms.procs - before.procs);
                 Part { start, ..before }
             }
-            Bookings::Shorten => shortened(&before, &others, self.terms.procs)?,
+            Bookings::Shorten => shorten_part(&before, &others, self.terms.procs)?,
             Bookings::Break => return None,
         };
         part.check().ok()?;
@@ -112,7 +112,7 @@ impl Desk {
 }
 
 /// The rest of a part, from the time when there is room for it until its end. None, if no rest fits.
-fn shortened(before: &Part, others: &Counts, procs: u32) -> Option<Part> {
+fn shorten_part(before: &Part, others: &Counts, procs: u32) -> Option<Part> {
     let end = before.end();
     let mut start = before.start;
     while others.most(start, end) + before.procs > procs {

@@ -122,7 +122,7 @@ impl Desk {
         let DeskPlan { starts, fixed, asks, state, free, .. } = &mut self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
         let kept = if *state == PlanState::Grown { std::mem::take(starts) } else { Vec::new() };
-        self.planner.plan(&question, starts);
+        self.planner.plan_starts(&question, starts);
         if !starts.starts_with(&kept) {
             // A new plan may differ though nothing has happened. Then new jobs go into the gaps that the others leave.
             let others = Question { queue: &asks[..kept.len()], ..question };
@@ -134,7 +134,7 @@ impl Desk {
             return false;
         }
         self.plan.state = PlanState::Unlisted;
-        if let Some(left) = self.planner.left() {
+        if let Some(left) = self.planner.free_slots() {
             self.plan.free.copy_from(left);
             self.plan.state = PlanState::Holds;
         }
@@ -174,7 +174,7 @@ impl Desk {
         let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
         let DeskPlan { fixed, asks, .. } = &self.plan;
         let question = Question { now: self.now, procs: self.terms.procs, fixed, extra, queue: asks };
-        self.planner.plan(&question, starts);
+        self.planner.plan_starts(&question, starts);
     }
 
     /// Gathers the fixed parts and the waiting jobs, for planners and prices.

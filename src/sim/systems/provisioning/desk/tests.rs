@@ -20,7 +20,7 @@ fn part(procs: u32, start: u64, length: u64) -> Part {
 }
 
 fn desk(procs: u32, mode: PlanningMode, planner: &str) -> Desk {
-    Desk::new(DeskTerms::new(procs, mode), planner::build(planner).unwrap(), Box::new(Constant(0.5)))
+    Desk::new(DeskTerms::new(procs, mode), planner::build_planner(planner).unwrap(), Box::new(Constant(0.5)))
 }
 
 fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {
@@ -32,7 +32,7 @@ fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {
 #[test]
 fn no_desk_minds_the_end_of_time() {
     let modes = [PlanningMode::Exact, PlanningMode::Rebuild];
-    let all = planner::names().into_iter().flat_map(|planner| modes.map(|mode| (planner.name, mode)));
+    let all = planner::planner_names().into_iter().flat_map(|planner| modes.map(|mode| (planner.name, mode)));
     for (name, mode) in all {
         let mut stream = crate::random::SplitMix64::new(1);
         let mut desk = desk(5, mode, name);
@@ -281,7 +281,7 @@ fn what_is_claimed_late_is_what_was_advertised() {
 fn an_edge_slot_sold_whole_outlasts_a_message() {
     for edge_slots in [EdgeSlots::Whole, EdgeSlots::Extensible] {
         let terms = DeskTerms { edge_slots, ..DeskTerms::new(4, PlanningMode::Rebuild) };
-        let mut desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(Constant(0.5)));
+        let mut desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(Constant(0.5)));
         desk.submit(Time::ZERO, ask(0, 4, 30)).unwrap();
         assert_eq!(pass(&mut desk, 0).len(), 1);
         let advert = desk.advertise(second(1));
@@ -319,7 +319,7 @@ fn a_desk_never_promises_more_than_there_is() {
     use crate::random::SplitMix64;
     let seeds = if cfg!(unoptimised) { 15 } else { 60 };
     for (seed, mode) in (0..seeds).flat_map(|seed| [(seed, PlanningMode::Exact), (seed, PlanningMode::Rebuild)]) {
-        let names = planner::names();
+        let names = planner::planner_names();
         let planner = if mode == PlanningMode::Exact { "slotlist" } else { names[seed as usize % names.len()].name };
         let mut desk = desk(6, mode, planner);
         let mut draw = SplitMix64::new(seed);
@@ -398,7 +398,7 @@ fn a_desk_never_promises_more_than_there_is() {
             }
             assert!(desk.wake().is_none_or(|wake| wake > now));
         }
-        let counts = Counts::of(busy.into_values().filter(|(from, until, _)| from < until));
+        let counts = Counts::from_bookings(busy.into_values().filter(|(from, until, _)| from < until));
         assert!(counts.most(Time::ZERO, second(1_000)) <= 6, "seed {seed}, {planner}");
     }
 }

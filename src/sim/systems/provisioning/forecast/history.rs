@@ -42,26 +42,26 @@ impl Default for History {
 }
 
 impl Forecast for History {
-    fn record(&mut self, procs: u32, walltime: Span, wait: Span) {
-        let (nodes, both) = classes(procs, walltime);
+    fn record_start(&mut self, procs: u32, walltime: Span, wait: Span) {
+        let (nodes, both) = history_classes(procs, walltime);
         self.by_both[both].add(wait);
         self.by_nodes[nodes].add(wait);
         self.all.add(wait);
     }
 
     /// The forecast of the narrowest class with enough waits; zero if none has.
-    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
-        let (nodes, both) = classes(procs, walltime);
+    fn start_chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64 {
+        let (nodes, both) = history_classes(procs, walltime);
         let series = [&self.by_both[both], &self.by_nodes[nodes], &self.all];
         series.into_iter().find(|series| series.len() >= ENOUGH).map_or(0.0, |series| series.chance(within))
     }
 
-    fn copy(&self) -> Box<dyn Forecast> {
+    fn boxed_copy(&self) -> Box<dyn Forecast> {
         Box::new(self.clone())
     }
 }
 
-fn classes(procs: u32, walltime: Span) -> (usize, usize) {
+fn history_classes(procs: u32, walltime: Span) -> (usize, usize) {
     let nodes = NODES.iter().take_while(|most| procs > **most).count();
     let time = HOURS.iter().take_while(|most| walltime > Span::from_minutes(**most * 60)).count();
     (nodes, nodes * (HOURS.len() + 1) + time)

@@ -17,17 +17,17 @@ use crate::time::Span;
 /// Forecasts waits in a site's queue.
 pub trait Forecast: Send {
     /// Records that a job of the queue has started.
-    fn record(&mut self, procs: u32, walltime: Span, wait: Span);
+    fn record_start(&mut self, procs: u32, walltime: Span, wait: Span);
 
     /// Probability that a job submitted now starts within a time.
-    fn chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64;
+    fn start_chance(&mut self, procs: u32, walltime: Span, within: Span) -> f64;
 
     /// A copy with the same history.
-    fn copy(&self) -> Box<dyn Forecast>;
+    fn boxed_copy(&self) -> Box<dyn Forecast>;
 }
 
 impl Clone for Box<dyn Forecast> {
     fn clone(&self) -> Self {
-        self.copy()
+        self.boxed_copy()
     }
 }

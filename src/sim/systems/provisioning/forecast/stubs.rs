@@ -10,13 +10,13 @@ use crate::time::Span;
 pub struct Recorded(pub BTreeMap<Span, f64>);
 
 impl Forecast for Recorded {
-    fn record(&mut self, _: u32, _: Span, _: Span) {}
+    fn record_start(&mut self, _: u32, _: Span, _: Span) {}
 
-    fn chance(&mut self, _: u32, _: Span, within: Span) -> f64 {
+    fn start_chance(&mut self, _: u32, _: Span, within: Span) -> f64 {
         self.0.range(..=within).next_back().map_or(0.0, |(_, chance)| *chance)
     }
 
-    fn copy(&self) -> Box<dyn Forecast> {
+    fn boxed_copy(&self) -> Box<dyn Forecast> {
         Box::new(self.clone())
     }
 }
@@ -26,13 +26,13 @@ impl Forecast for Recorded {
 pub struct Constant(pub f64);
 
 impl Forecast for Constant {
-    fn record(&mut self, _: u32, _: Span, _: Span) {}
+    fn record_start(&mut self, _: u32, _: Span, _: Span) {}
 
-    fn chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
+    fn start_chance(&mut self, _: u32, _: Span, _: Span) -> f64 {
         self.0
     }
 
-    fn copy(&self) -> Box<dyn Forecast> {
+    fn boxed_copy(&self) -> Box<dyn Forecast> {
         Box::new(*self)
     }
 }

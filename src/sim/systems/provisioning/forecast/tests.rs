@@ -90,13 +90,13 @@ fn a_series_is_the_plain_one() {
 #[test]
 fn the_narrowest_class_that_is_known_counts() {
     let mut history = History::new();
-    assert_eq!(history.chance(1, seconds(60), seconds(1_000_000)), 0.0);
-    (0..19).for_each(|_| history.record(4, seconds(3_600), seconds(10)));
-    assert_eq!(history.chance(4, seconds(3_600), seconds(10)), 0.0);
-    history.record(1, seconds(3_601), seconds(1_000));
+    assert_eq!(history.start_chance(1, seconds(60), seconds(1_000_000)), 0.0);
+    (0..19).for_each(|_| history.record_start(4, seconds(3_600), seconds(10)));
+    assert_eq!(history.start_chance(4, seconds(3_600), seconds(10)), 0.0);
+    history.record_start(1, seconds(3_601), seconds(1_000));
     // Enough jobs of that size are known, but not of that duration.
-    assert_eq!(history.chance(4, seconds(3_600), seconds(10)), chance_of(20, 19));
-    assert_eq!(history.chance(5, seconds(3_600), seconds(10)), chance_of(20, 19));
-    history.record(4, seconds(1), seconds(10));
-    assert_eq!(history.chance(4, seconds(3_600), seconds(10)), chance_of(20, 20));
+    assert_eq!(history.start_chance(4, seconds(3_600), seconds(10)), chance_of(20, 19));
+    assert_eq!(history.start_chance(5, seconds(3_600), seconds(10)), chance_of(20, 19));
+    history.record_start(4, seconds(1), seconds(10));
+    assert_eq!(history.start_chance(4, seconds(3_600), seconds(10)), chance_of(20, 20));
 }

@@ -89,7 +89,7 @@ impl NegotiatingManager {
     /// Logs the fate of a hold, once.
     pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
         if self.held.remove(&its) {
-            orders.push(Order::Note(Record::Settled { hold: called(its), fate }));
+            orders.push(Order::Note(Record::Settled { hold: user_hold_id(its), fate }));
         }
     }
 
@@ -157,6 +157,6 @@ fn known_as(user: ActorId, hold: HoldId) -> Option<HoldId> {
 }
 
 /// Identity of a hold as its user knows it.
-fn called(its: HoldId) -> HoldId {
+fn user_hold_id(its: HoldId) -> HoldId {
     HoldId { request: u64::from(its.request as u32), ..its }
 }

@@ -80,7 +80,7 @@ impl ServiceBookings {
 
     /// The nodes booked at some time between `from` and `until`.
     fn kept(&self, from: Time, until: Time) -> NodeSet {
-        Reserved::over(self.held(), from, until)
+        Reserved::nodes_within(self.held(), from, until)
     }
 }
 
@@ -100,12 +100,16 @@ impl NegotiatingManager {
                 self.take_in(
                     now,
                     site,
-                    submission(sender, SenderKind::Dispatcher, task, nodes, (walltime, runtime), losses),
+                    make_submission(sender, SenderKind::Dispatcher, task, nodes, (walltime, runtime), losses),
                 );
             }
             // The sender knows the exact run time.
             Message::Run(Run { task, cores, runtime, .. }) => {
-                self.take_in(now, site, submission(sender, SenderKind::Planner, task, cores, (runtime, runtime), 0));
+                self.take_in(
+                    now,
+                    site,
+                    make_submission(sender, SenderKind::Planner, task, cores, (runtime, runtime), 0),
+                );
             }
             Message::Book(book) => self.set_aside(now, sender, &book, site, orders),
             Message::Provided(Provided { task }) => self.provided(now, sender, task, orders),
@@ -232,7 +236,7 @@ impl NegotiatingManager {
         let mut wanted = NodeSet::default();
         site.all().filter_map(starts).for_each(|nodes| wanted.unite(&nodes));
         if !wanted.is_empty() {
-            Seating::of(self, now, site).vacate(&wanted, orders);
+            Seating::of_manager(self, now, site).vacate(&wanted, orders);
         }
     }
 
@@ -242,7 +246,7 @@ impl NegotiatingManager {
         if self.guests.set_aside.is_empty() {
             return;
         }
-        let mut seating = Seating::of(self, now, site);
+        let mut seating = Seating::of_manager(self, now, site);
         for order in std::mem::take(orders) {
             let mut order = order;
             match &mut order {
@@ -274,7 +278,7 @@ struct Seating<'a> {
 }
 
 impl Seating<'_> {
-    fn of<'a>(front: &'a NegotiatingManager, now: Time, site: &Tasks) -> Seating<'a> {
+    fn of_manager<'a>(front: &'a NegotiatingManager, now: Time, site: &Tasks) -> Seating<'a> {
         let guests = &front.guests;
         let kept = guests.kept(now, now + MOMENT);
         let mut free = site.free_nodes().clone();
@@ -331,7 +335,7 @@ fn part_of(now: Time, held: &Reserved) -> Part {
     Part { procs: held.nodes.len(), start, span: held.until.since(start) }
 }
 
-fn submission(
+fn make_submission(
     sender: ActorId,
     origin: SenderKind,
     task: TaskId,

@@ -30,7 +30,7 @@ use crate::protocol::{
     Reply, Return, Run,
 };
 use crate::roles::queue::Ask;
-use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, rank};
+use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, task_rank};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -178,7 +178,7 @@ impl NegotiatingManager {
             Query::Price(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::At(start)),
             Query::Prices { procs, span } => priced(desk, procs, span, WantedStarts::Any),
             Query::PricesFrom(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::From(start)),
-            Query::Chances { work, step } => Reply::Chances(chances(desk, now, work, step)),
+            Query::Chances { work, step } => Reply::Chances(start_chances(desk, now, work, step)),
         }
     }
 
@@ -187,7 +187,7 @@ impl NegotiatingManager {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
-        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &ask_of(&enter)) };
+        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &request_of(&enter)) };
         if let Err(why) = taken {
             return orders.push(Order::Say(sender, Message::Barred(Barred { task, why })));
         }
@@ -223,7 +223,7 @@ impl NegotiatingManager {
         submission.enter.within.clear();
         let (_, walltime) = self.stretched(&submission.enter);
         // It has been accepted, so only the end of time can prevent it; then no answer is sent any more.
-        if self.desk.join(now, Ask { walltime, ..ask_of(&submission.enter) }, joins).is_ok() {
+        if self.desk.join(now, Ask { walltime, ..request_of(&submission.enter) }, joins).is_ok() {
             self.wait(submission);
         }
     }
@@ -346,9 +346,9 @@ impl NegotiatingManager {
         // A task that may be taken back cannot announce its end ahead; and a task that may be moved may escape from a
         // node that fails.
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
-        let start = Start::whole(sender, task, now, On::Lowest(enter.procs), runtime);
+        let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
-        orders.push(Order::Start(Start { walltime, ending, loss, rank: rank(task), ..start }));
+        orders.push(Order::Start(Start { walltime, ending, loss, rank: task_rank(task), ..start }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let is_leg = enter.is_leg();
         let losses = enter.losses;
@@ -385,7 +385,7 @@ impl Manager for NegotiatingManager {
         self.clear_way(now, site, orders);
     }
 
-    fn hear(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
         let turn = match &message {
             Message::Enter(Enter { task, .. }) if !self.services.contains(&from) => {
                 self.entering.insert((from, *task));
@@ -406,7 +406,7 @@ impl Manager for NegotiatingManager {
         self.heard.push((turn, from, message));
     }
 
-    fn ended(&mut self, now: Time, ended: &Running) {
+    fn task_ended(&mut self, now: Time, ended: &Running) {
         if self.end_guest(now, ended.task) {
             return;
         }
@@ -422,14 +422,14 @@ impl Manager for NegotiatingManager {
         }
     }
 
-    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
+    fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
         if !self.guests.booked.lose(task.task) {
             self.lose(now, task, saved);
         }
     }
 
     fn are_down(&mut self, _: Time, down: &[Expected]) {
-        self.hear_of_nodes(down);
+        self.receive_down_nodes(down);
     }
 
     fn has_waiting(&self) -> bool {
@@ -437,7 +437,7 @@ impl Manager for NegotiatingManager {
         !self.waiting.is_empty() || !self.booked.is_empty() || !self.held.is_empty() || is_late
     }
 
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
         self.mend(now, orders);
         let mut heard = std::mem::take(&mut self.heard);
         heard.sort_by_key(|(turn, ..)| *turn);
@@ -470,11 +470,11 @@ impl Manager for NegotiatingManager {
         self.assign(now, site, orders);
     }
 
-    fn wake(&self) -> Option<Time> {
+    fn next_wake(&self) -> Option<Time> {
         self.desk.wake().into_iter().chain(self.guests.booked.next()).min()
     }
 
-    fn floor(&self, at: Time) -> Time {
+    fn send_floor(&self, at: Time) -> Time {
         match self.lengths.first_key_value() {
             _ if self.telling > 0 => at,
             // Bookings may be revoked as soon as nodes fail.
@@ -514,12 +514,12 @@ impl Reply {
     }
 }
 
-fn ask_of(enter: &Enter) -> Ask {
+fn request_of(enter: &Enter) -> Ask {
     Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime }
 }
 
 /// Probability that work starts in time, for each submission time, from the site's present knowledge.
-fn chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
+fn start_chances(desk: &mut Desk, now: Time, work: Part, step: Span) -> Vec<f64> {
     let mut chances = Vec::new();
     let mut ahead = Span::ZERO;
     let left = work.start.since(now);

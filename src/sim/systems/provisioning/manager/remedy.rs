@@ -67,7 +67,7 @@ impl FailureHandling {
 
 /// True if a task saves checkpoints. A task that holds its processors until its work is due saves none, nor does a leg,
 /// which does not start again.
-fn saves(enter: &Enter) -> bool {
+fn saves_checkpoints(enter: &Enter) -> bool {
     enter.not_before == Time::ZERO && !enter.is_leg()
 }
 
@@ -82,7 +82,7 @@ impl NegotiatingManager {
     /// Run time and requested time of a task, with its checkpoints if it makes any.
     pub(super) fn stretched(&self, enter: &Enter) -> (Span, Span) {
         let stretched = |span| match &self.remedy {
-            Some(remedy) if saves(enter) => remedy.attempts.stretched(span, enter.procs),
+            Some(remedy) if saves_checkpoints(enter) => remedy.attempts.stretched(span, enter.procs),
             _ => span,
         };
         (stretched(enter.runtime), stretched(enter.walltime))
@@ -100,7 +100,7 @@ impl NegotiatingManager {
         let attempts = if origin == SenderKind::User { &remedy.attempts } else { &remedy.of_guests };
         let loss = attempts.starts(enter.losses, enter.procs);
         let is_told = (loss.is_told || origin == SenderKind::Planner) && !enter.is_leg();
-        Loss { saves: loss.saves.filter(|_| saves(enter)), is_told }
+        Loss { saves: loss.saves.filter(|_| saves_checkpoints(enter)), is_told }
     }
 
     pub(super) fn lose(&mut self, now: Time, running: &Running, saved: Span) {
@@ -137,7 +137,7 @@ impl NegotiatingManager {
         Some(runs)
     }
 
-    pub(super) fn hear_of_nodes(&mut self, down: &[Expected]) {
+    pub(super) fn receive_down_nodes(&mut self, down: &[Expected]) {
         if let Some(remedy) = &mut self.remedy {
             remedy.down = down.to_vec();
             remedy.news = Some(down.to_vec());
@@ -229,7 +229,7 @@ impl NegotiatingManager {
             self.desk.adopt(*task, procs, part.end());
         }
         let used = worked.saturating_sub(unused);
-        let paid = Tariff::paid(worth);
+        let paid = Tariff::cost_of_weight(worth);
         let receipt = self.desk.revoke(booking, paid);
         let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
         let compensation = recovery.compensation(receipt.total().saturating_sub(paid));

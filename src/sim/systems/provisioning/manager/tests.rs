@@ -27,7 +27,7 @@ struct Teller {
 }
 
 impl Actor<Message, Record> for Teller {
-    fn handle(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
+    fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
@@ -47,7 +47,7 @@ struct Played {
 /// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
-    play_at(Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new())), None, users)
+    play_at(Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new())), None, users)
 }
 
 /// Like `play`, at any desk, where nodes may fail. The account of the site must equal that of its log.
@@ -71,7 +71,7 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
         actors.push(Box::new(Teller { says, heard }));
     }
     let latencies = vec![Span::ZERO; actors.len()];
-    let log = judge::run(actors, &latencies);
+    let log = judge::run_actors(actors, &latencies);
     assert_eq!(books::told(&log), *account.lock().unwrap());
     Played { log, heard: ears.iter().map(|heard| heard.lock().unwrap().clone()).collect() }
 }
@@ -271,7 +271,7 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
         (301, pledge(6, Pledge::Commit)),
         (542, pledge(6, Pledge::Cancel)),
     ];
-    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    let desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new()));
     let played = play_at(desk, None, vec![alice]);
     let seconds = |area: &Area| area.seconds();
     let told = played.log.iter().filter_map(|entry| match &entry.record {

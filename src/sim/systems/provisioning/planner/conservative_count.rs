@@ -8,11 +8,11 @@ pub const ROW: PlannerRow = PlannerRow { name: "conservative-count", build: || B
 struct ConservativeCount;
 
 impl Planner for ConservativeCount {
-    fn copy(&self) -> Box<dyn Planner> {
+    fn boxed_copy(&self) -> Box<dyn Planner> {
         Box::new(ConservativeCount)
     }
 
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut counts = question.counts();
         starts.clear();
         for ask in question.queue {

@@ -14,11 +14,11 @@ pub const ROW: PlannerRow = PlannerRow { name: "easy-count", build: || Box::new(
 struct EasyCount;
 
 impl Planner for EasyCount {
-    fn copy(&self) -> Box<dyn Planner> {
+    fn boxed_copy(&self) -> Box<dyn Planner> {
         Box::new(EasyCount)
     }
 
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let Question { procs, queue, .. } = *question;
         let mut counts = question.counts();
         // True if a job fits with so many processors free now, which it then takes.

@@ -8,11 +8,11 @@ pub const ROW: PlannerRow = PlannerRow { name: "fcfs-count", build: || Box::new(
 struct FcfsCount;
 
 impl Planner for FcfsCount {
-    fn copy(&self) -> Box<dyn Planner> {
+    fn boxed_copy(&self) -> Box<dyn Planner> {
         Box::new(FcfsCount)
     }
 
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut counts = question.counts();
         let mut earliest = question.now;
         starts.clear();

@@ -41,13 +41,13 @@ pub struct Question<'a> {
 pub trait Planner: Send {
     /// The start of each job, in the order of the queue, if no more jobs came and each took the time it asks for;
     /// never, if time ends before it would.
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>);
 
     /// A copy that gives the same answers.
-    fn copy(&self) -> Box<dyn Planner>;
+    fn boxed_copy(&self) -> Box<dyn Planner>;
 
     /// The free slots after the last plan, if the planner keeps a list.
-    fn left(&self) -> Option<&FreeList> {
+    fn free_slots(&self) -> Option<&FreeList> {
         None
     }
 }
@@ -63,19 +63,19 @@ pub const ALL: &[PlannerRow] = &[slotlist::ROW, conservative_count::ROW, fcfs_co
 pub const USUAL: &str = slotlist::ROW.name;
 
 /// A planner by its name: one of this module, or any queue policy.
-pub fn build(name: &str) -> Option<Box<dyn Planner>> {
+pub fn build_planner(name: &str) -> Option<Box<dyn Planner>> {
     let own = ALL.iter().find(|row| row.name == name).map(|row| (row.build)());
-    own.or_else(|| queue::find(name).map(|row| Box::new(policy::ByPolicy(row)) as Box<dyn Planner>))
+    own.or_else(|| queue::find_policy(name).map(|row| Box::new(policy::ByPolicy(row)) as Box<dyn Planner>))
 }
 
 impl Clone for Box<dyn Planner> {
     fn clone(&self) -> Self {
-        self.copy()
+        self.boxed_copy()
     }
 }
 
-/// All names that [`build`] knows, the default first.
-pub fn names() -> Vec<Named> {
+/// All names that [`build_planner`] knows, the default first.
+pub fn planner_names() -> Vec<Named> {
     let mut all: Vec<Named> = queue::ALL.iter().map(|row| Named { name: row.name, about: row.about }).collect();
     all.sort_by_key(|named| named.name != USUAL);
     all
@@ -95,7 +95,7 @@ impl Question<'_> {
 
     /// Occupied processors over time, without the queue.
     fn counts(&self) -> Counts {
-        Counts::of(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
+        Counts::from_bookings(self.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs)))
     }
 }
 
@@ -107,12 +107,12 @@ pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
     all.sort_by_key(|fixed| fixed.from);
     let mut list = FreeList::empty_site(question.now, question.procs);
-    all.iter().for_each(|fixed| put(&mut list, fixed));
+    all.iter().for_each(|fixed| place_fixed(&mut list, fixed));
     list
 }
 
 /// Places a part at its time.
-fn put(list: &mut FreeList, fixed: &Fixed) {
+fn place_fixed(list: &mut FreeList, fixed: &Fixed) {
     let start = list.place(fixed.procs, fixed.until - fixed.from, fixed.from);
     assert_eq!(start, Some(fixed.from), "what stands fast fits the site");
 }

@@ -8,14 +8,14 @@ use crate::time::Time;
 pub struct ByPolicy(pub &'static QueuePolicyRow);
 
 impl Planner for ByPolicy {
-    fn copy(&self) -> Box<dyn Planner> {
+    fn boxed_copy(&self) -> Box<dyn Planner> {
         Box::new(ByPolicy(self.0))
     }
 
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
-        let mut policy = (self.0.build)(question.procs, &named(question), QueueOrder::Arrival);
-        question.queue.iter().for_each(|ask| policy.submit(question.now, *ask));
-        let mut planned = policy.plan(question.now, None);
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+        let mut policy = (self.0.build)(question.procs, &assign_nodes(question), QueueOrder::Arrival);
+        question.queue.iter().for_each(|ask| policy.submit_job(question.now, *ask));
+        let mut planned = policy.planned_starts(question.now, None);
         planned.sort_unstable_by_key(|(job, _)| *job);
         let start = |ask: &Ask| {
             let place = planned.binary_search_by_key(&ask.job, |(job, _)| *job);
@@ -27,7 +27,7 @@ impl Planner for ByPolicy {
 }
 
 /// Assigns nodes to parts that are only counted: in order of starts, the lowest free nodes always suffice.
-fn named(question: &Question<'_>) -> Vec<Reserved> {
+fn assign_nodes(question: &Question<'_>) -> Vec<Reserved> {
     let mut free = NodeSet::all(question.procs);
     let mut held: Vec<Reserved> = Vec::new();
     let mut all = Vec::new();

@@ -1,6 +1,6 @@
 //! The planner of the thesis: one job after another is placed in a list of free slots (`grid::FreeList`).
 
-use super::{Fixed, Planner, PlannerRow, Question, put};
+use super::{Fixed, Planner, PlannerRow, Question, place_fixed};
 use crate::grid::FreeList;
 use crate::time::Time;
 
@@ -27,30 +27,30 @@ impl SlotListPlanner {
             base.restart(question.now, question.procs);
         }
         for fixed in &question.fixed[placed.len()..count] {
-            put(base, fixed);
+            place_fixed(base, fixed);
             placed.push(*fixed);
         }
     }
 }
 
 impl Planner for SlotListPlanner {
-    fn copy(&self) -> Box<dyn Planner> {
+    fn boxed_copy(&self) -> Box<dyn Planner> {
         Box::new(self.clone())
     }
 
-    fn plan(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
+    fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let count = question.extra_place();
         self.place_first(question, count);
         let SlotListPlanner { list, base, .. } = self;
         list.copy_from(base);
-        question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| put(list, fixed));
+        question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| place_fixed(list, fixed));
         starts.clear();
         for ask in question.queue {
             starts.push(list.place_in_time(ask.nodes, ask.walltime, question.now));
         }
     }
 
-    fn left(&self) -> Option<&FreeList> {
+    fn free_slots(&self) -> Option<&FreeList> {
         Some(&self.list)
     }
 }

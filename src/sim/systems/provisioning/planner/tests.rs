@@ -22,7 +22,7 @@ fn fixed(from: u64, until: u64, procs: u32) -> Fixed {
 
 fn planned(name: &str, question: &Question<'_>) -> Vec<u64> {
     let mut starts = vec![Time::ZERO];
-    build(name).unwrap().plan(question, &mut starts);
+    build_planner(name).unwrap().plan_starts(question, &mut starts);
     starts.iter().map(|start| start.micros() / 1_000_000).collect()
 }
 
@@ -44,10 +44,10 @@ fn planners_differ_as_in_the_example() {
 
 #[test]
 fn every_name_is_a_planner() {
-    let names: Vec<&str> = names().iter().map(|named| named.name).collect();
-    assert!(names.iter().all(|name| build(name).is_some()) && names.len() == queue::ALL.len(), "{names:?}");
+    let names: Vec<&str> = planner_names().iter().map(|named| named.name).collect();
+    assert!(names.iter().all(|name| build_planner(name).is_some()) && names.len() == queue::ALL.len(), "{names:?}");
     assert!(names[0] == USUAL && ALL.iter().all(|row| names.contains(&row.name)), "{names:?}");
-    assert!(build("slotlits").is_none());
+    assert!(build_planner("slotlits").is_none());
 }
 
 fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
@@ -78,7 +78,7 @@ proptest! {
         let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra: None, queue: &queue };
         for name in ["conservative-count", "fcfs-count", "easy-count"] {
             let mut starts = Vec::new();
-            policy::ByPolicy(queue::find(name).unwrap()).plan(&question, &mut starts);
+            policy::ByPolicy(queue::find_policy(name).unwrap()).plan_starts(&question, &mut starts);
             let starts: Vec<u64> = starts.iter().map(|start| start.micros() / 1_000_000).collect();
             prop_assert_eq!(planned(name, &question), starts, "{}", name);
         }
@@ -96,15 +96,15 @@ proptest! {
         let longer = |ask: &Ask| Ask { walltime: Span::from_micros(ask.walltime.micros() / 1_000_000 * unit), ..*ask };
         let queue: Vec<Ask> = queue.iter().map(longer).collect();
         let question = Question { now, procs: 6, fixed: &fixed, extra: None, queue: &queue };
-        for name in names() {
+        for name in planner_names() {
             let mut starts = Vec::new();
             let mut by_policy = Vec::new();
-            let mut planner = build(name.name).unwrap();
-            planner.plan(&question, &mut starts);
+            let mut planner = build_planner(name.name).unwrap();
+            planner.plan_starts(&question, &mut starts);
             for (ask, start) in queue.iter().zip(&starts) {
                 prop_assert!(*start == Time::NEVER || *start + ask.walltime < Time::NEVER, "{}", name.name);
             }
-            policy::ByPolicy(queue::find(name.name).unwrap()).plan(&question, &mut by_policy);
+            policy::ByPolicy(queue::find_policy(name.name).unwrap()).plan_starts(&question, &mut by_policy);
             prop_assert_eq!(&by_policy, &starts, "{}", name.name);
             free_beside(&question, &starts);
         }
@@ -113,18 +113,18 @@ proptest! {
     /// A planner may remember earlier questions, as long as that changes no answer.
     #[test]
     fn planners_answer_as_if_asked_for_the_first_time((fixed, queue) in questions(), extras in prop::collection::vec((0u64..12, 1u64..6, 1u32..=6, 0usize..6), 1..8)) {
-        for name in names() {
-            let mut planner = build(name.name).unwrap();
+        for name in planner_names() {
+            let mut planner = build_planner(name.name).unwrap();
             for (from, length, procs, left_out) in &extras {
                 let fixed: Vec<Fixed> = fixed.iter().enumerate().filter(|(place, _)| place != left_out).map(|(_, fixed)| *fixed).collect();
-                let counts = Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+                let counts = Counts::from_bookings(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
                 let extra = Fixed { from: second(*from), until: second(from + length), procs: *procs };
                 let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
                 let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
                 let mut starts = Vec::new();
                 let mut anew = Vec::new();
-                planner.plan(&question, &mut starts);
-                build(name.name).unwrap().plan(&question, &mut anew);
+                planner.plan_starts(&question, &mut starts);
+                build_planner(name.name).unwrap().plan_starts(&question, &mut anew);
                 prop_assert_eq!(&starts, &anew, "{}", name.name);
             }
         }
@@ -133,19 +133,19 @@ proptest! {
     /// With every planner, no more processors are occupied than exist, and the free slots are the rest.
     #[test]
     fn plans_fit_the_site((fixed, queue) in questions(), extra in (0u64..12, 1u64..6, 1u32..=6)) {
-        let counts = Counts::of(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
+        let counts = Counts::from_bookings(fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs)));
         let extra = Fixed { from: second(extra.0), until: second(extra.0 + extra.1), procs: extra.2 };
         let extra = Some(extra).filter(|extra| counts.most(extra.from, extra.until) + extra.procs <= 6);
         let question = Question { now: Time::ZERO, procs: 6, fixed: &fixed, extra, queue: &queue };
-        for name in names() {
-            let mut planner = build(name.name).unwrap();
+        for name in planner_names() {
+            let mut planner = build_planner(name.name).unwrap();
             let mut starts = Vec::new();
-            planner.plan(&question, &mut starts);
+            planner.plan_starts(&question, &mut starts);
             let planned = queue.iter().zip(&starts).map(|(ask, start)| (*start, *start + ask.walltime, ask.nodes));
             let fixed = question.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs));
-            let counts = Counts::of(fixed.chain(planned));
+            let counts = Counts::from_bookings(fixed.chain(planned));
             prop_assert!(counts.most(Time::ZERO, Time::NEVER) <= 6, "{}", name.name);
-            let free = planner.left().cloned().unwrap_or_else(|| free_beside(&question, &starts));
+            let free = planner.free_slots().cloned().unwrap_or_else(|| free_beside(&question, &starts));
             for at in (0..200).map(second) {
                 let is_there = |free: &&crate::grid::FreeSlot| free.start <= at && at < free.end;
                 let there: u32 = free.all().iter().filter(is_there).map(|free| free.procs).sum();

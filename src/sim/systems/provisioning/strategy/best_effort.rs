@@ -64,13 +64,13 @@ impl JustInTime {
 }
 
 impl Strategy for JustInTime {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         for task in deal.ready() {
-            self.ready(task, deal);
+            self.task_ready(task, deal);
         }
     }
 
-    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
         if self.asking.contains(&task) {
             return;
         }
@@ -95,7 +95,7 @@ impl Strategy for JustInTime {
         }
     }
 
-    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
         let loads = &mut self.polls[poll].loads;
         if let Some(its) = loads.get_mut(&provider) {

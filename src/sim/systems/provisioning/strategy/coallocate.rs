@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Strategy, StrategyRow, broken};
+use super::{Strategy, StrategyRow, failure_reason};
 use crate::grid::{Area, BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::application::Broken;
@@ -57,7 +57,7 @@ struct VolatileState {
 }
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
-fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
+fn leg_tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
     let provider = |site: &usize| deal.world.providers.iter().position(|provider| provider.number == *site);
     let providers = deal.approach.legs.iter().filter_map(provider);
     let mut tasks: Vec<(u32, usize)> = (0u32..).zip(providers).collect();
@@ -65,18 +65,18 @@ fn tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
     tasks
 }
 
-fn patience(deal: &Deal<'_>) -> Patience {
-    let ways = tasks(deal).into_iter().map(|(_, provider)| deal.world.providers[provider].latency);
+fn request_patience(deal: &Deal<'_>) -> Patience {
+    let ways = leg_tasks(deal).into_iter().map(|(_, provider)| deal.world.providers[provider].latency);
     Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default(), deal.slack())
 }
 
-fn request(deal: &Deal<'_>) -> CoallocationRequest {
+fn coallocation_request(deal: &Deal<'_>) -> CoallocationRequest {
     let leg = |(task, provider): (u32, usize)| {
         let task = deal.run.job.tasks[task as usize];
         let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
         Leg { site: provider as u32, procs: task.cores, span }
     };
-    CoallocationRequest { number: deal.run.job.id.0.into(), legs: tasks(deal).into_iter().map(leg).collect() }
+    CoallocationRequest { number: deal.run.job.id.0.into(), legs: leg_tasks(deal).into_iter().map(leg).collect() }
 }
 
 impl VolatileState {
@@ -99,7 +99,7 @@ impl VolatileState {
     }
 
     /// Asks for all starts, or for those from a time on.
-    fn ask_for_starts(&mut self, from: Option<Time>, deal: &mut Deal<'_>) {
+    fn request_starts(&mut self, from: Option<Time>, deal: &mut Deal<'_>) {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
@@ -115,9 +115,9 @@ impl VolatileState {
     }
 
     /// Asks for all starts, or for those from the wanted one on.
-    fn ask_for_wanted(&mut self, deal: &mut Deal<'_>) {
-        let from = deal.approach.ahead.map(|_| deal.wanted().max(self.soonest_asked(deal)));
-        self.ask_for_starts(from, deal);
+    fn request_wanted_starts(&mut self, deal: &mut Deal<'_>) {
+        let from = deal.approach.ahead.map(|_| deal.wanted().max(self.soonest_requested(deal)));
+        self.request_starts(from, deal);
     }
 
     /// The time at which all could hold if the first is asked now: the legs are asked one after the other.
@@ -133,14 +133,14 @@ impl VolatileState {
 
     /// The earliest start by which all can have committed if starts are only asked for now: all are asked twice, as
     /// some sites may not name the starts of others.
-    fn soonest_asked(&self, deal: &Deal<'_>) -> Time {
+    fn soonest_requested(&self, deal: &Deal<'_>) -> Time {
         let round = deal.round();
         self.soonest(deal) + round + round
     }
 
     /// The earliest start by which tasks can arrive.
     fn within_reach(&self, deal: &Deal<'_>) -> Time {
-        self.held(deal) + patience(deal).reach
+        self.held(deal) + request_patience(deal).reach
     }
 
     /// Latency to each leg.
@@ -193,7 +193,7 @@ impl VolatileState {
         self.broken = deal.limits().keep_those(&mut starts, aims).or(self.broken);
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold.
-            self.ask_for_starts(Some(self.soonest_asked(deal)), deal);
+            self.request_starts(Some(self.soonest_requested(deal)), deal);
             return None;
         }
         self.found |= !starts.is_empty();
@@ -215,7 +215,7 @@ impl Coallocate {
             let Some(bargaining) = &mut self.bargaining else { return };
             match deed {
                 Deed::LogEntry(entry) => self.log.push(entry),
-                Deed::Ask => bargaining.ask_for_wanted(deal),
+                Deed::Ask => bargaining.request_wanted_starts(deal),
                 Deed::Tell { leg, hold, order } => {
                     let provider = bargaining.coordinator.request().legs[leg].site as usize;
                     deal.pledge(provider, hold, bargaining.pledge(leg, order));
@@ -238,7 +238,7 @@ impl Coallocate {
         match bargaining.found {
             _ if self.log.contains(&LogEntry::Compensate) => Reason::NotCommitted,
             true => Reason::NotHeld,
-            false => bargaining.broken.map_or(Reason::NoCommonStart, broken),
+            false => bargaining.broken.map_or(Reason::NoCommonStart, failure_reason),
         }
     }
 
@@ -253,7 +253,7 @@ impl Coallocate {
             return deal.give_up();
         }
         deal.bargained(Bargain::Booked, None);
-        let tasks = tasks(deal);
+        let tasks = leg_tasks(deal);
         // After a crash it may be too late for some legs. All or none: then the payment is lost.
         let is_late = |(leg, (task, provider)): (usize, &(u32, usize))| {
             let provider = &deal.world.providers[*provider];
@@ -274,16 +274,16 @@ impl Coallocate {
 }
 
 impl Strategy for Coallocate {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
-        let coordinator = Coordinator::new(request(deal), patience(deal));
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
+        let coordinator = Coordinator::new(coallocation_request(deal), request_patience(deal));
         let mut bargaining = VolatileState::new(coordinator);
-        bargaining.ask_for_wanted(deal);
+        bargaining.request_wanted_starts(deal);
         self.bargaining = Some(bargaining);
     }
 
-    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+    fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
 
-    fn informed(&mut self, number: u64, _: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, _: usize, reply: Reply, deal: &mut Deal<'_>) {
         let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, deal));
         if let Some(starts) = starts {
             let now = deal.now;
@@ -291,7 +291,7 @@ impl Strategy for Coallocate {
         }
     }
 
-    fn pledged(&mut self, hold: HoldId, answer: PledgeAnswer, deal: &mut Deal<'_>) {
+    fn receive_pledge_answer(&mut self, hold: HoldId, answer: PledgeAnswer, deal: &mut Deal<'_>) {
         if let (PledgeAnswer::Committed { booking, part }, Some(bargaining)) = (answer, &mut self.bargaining) {
             bargaining.booked.insert(hold.leg as usize, (booking, part));
         }
@@ -300,12 +300,12 @@ impl Strategy for Coallocate {
     }
 
     /// Handles a revoked booking: all other legs are returned, too.
-    fn revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
+    fn booking_revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
         let now = deal.now;
         let mut deeds = Vec::new();
         if self.bargaining.is_none() {
-            let patience = patience(deal);
-            let coordinator = Coordinator::recover(now, request(deal), patience, &self.log, &mut deeds);
+            let patience = request_patience(deal);
+            let coordinator = Coordinator::from_log(now, coallocation_request(deal), patience, &self.log, &mut deeds);
             self.bargaining = Some(VolatileState::new(coordinator));
             take_back(deal);
         }
@@ -313,16 +313,16 @@ impl Strategy for Coallocate {
         self.act(deal, |coordinator, deeds| coordinator.broken(now, deeds));
     }
 
-    fn wake(&mut self, _: u64, deal: &mut Deal<'_>) {
+    fn timer_due(&mut self, _: u64, deal: &mut Deal<'_>) {
         let now = deal.now;
         self.act(deal, |coordinator, deeds| coordinator.woken(now, deeds));
     }
 
-    fn crash(&mut self) {
+    fn crash_process(&mut self) {
         self.bargaining = None;
     }
 
-    fn recover(&mut self, deal: &mut Deal<'_>) {
+    fn recover_process(&mut self, deal: &mut Deal<'_>) {
         if let Some(LogEntry::Over(_)) = self.log.last() {
             return;
         }
@@ -330,8 +330,8 @@ impl Strategy for Coallocate {
             take_back(deal);
         }
         let mut deeds = Vec::new();
-        let patience = patience(deal);
-        let coordinator = Coordinator::recover(deal.now, request(deal), patience, &self.log, &mut deeds);
+        let patience = request_patience(deal);
+        let coordinator = Coordinator::from_log(deal.now, coallocation_request(deal), patience, &self.log, &mut deeds);
         self.bargaining = Some(VolatileState::new(coordinator));
         self.carry_out(deeds, deal);
     }

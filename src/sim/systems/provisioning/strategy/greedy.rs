@@ -3,7 +3,7 @@
 //! than it can arrive.
 
 use super::reserve::{keep_in_time, nothing_in};
-use super::{JustInTime, Strategy, StrategyRow, TRIES, broken};
+use super::{JustInTime, Strategy, StrategyRow, TRIES, failure_reason};
 use crate::grid::{Area, Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
@@ -52,7 +52,7 @@ impl Greedy {
             return self.finish(deal);
         }
         let providers = deal.fitting(application.order()[at]);
-        let wishes = self.buying(&application, deal).wishes(deal.soonest_asked());
+        let wishes = self.buying(&application, deal).wishes(deal.soonest_requested());
         let wishes: Vec<_> = wishes.into_iter().filter(|wish| providers.contains(&wish.site)).collect();
         self.application = Some(application);
         self.silent = wishes.len();
@@ -68,7 +68,7 @@ impl Greedy {
         keep_in_time(&mut quotes, deal);
         let application = self.application.take().expect("prices are asked for an application");
         let buying = self.buying(&application, deal);
-        let nothing = buying.keep_limits(&mut quotes).map_or(nothing, broken);
+        let nothing = buying.keep_limits(&mut quotes).map_or(nothing, failure_reason);
         let choice = buying.choose(&quotes);
         self.application = Some(application);
         match choice {
@@ -92,39 +92,39 @@ impl Greedy {
         self.settled = true;
         deal.bargained(Bargain::Booked, None);
         // Tasks that were lost meanwhile.
-        self.queue.begin(deal);
+        self.queue.begin_job(deal);
     }
 
     /// Leaves tasks without a booking to queues. Those with one depend on none of them: they came first in HEFT order.
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
         deal.bargained(end, Some(why));
-        self.queue.begin(deal);
+        self.queue.begin_job(deal);
     }
 }
 
 impl Strategy for Greedy {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         self.begun = deal.now;
         self.go_on(deal);
     }
 
-    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
         // Until all is bought, its turn is still to come.
         if self.settled {
-            self.queue.ready(task, deal);
+            self.queue.task_ready(task, deal);
         }
     }
 
-    fn abandon(&mut self, deal: &mut Deal<'_>) {
+    fn abandon_job(&mut self, deal: &mut Deal<'_>) {
         if !self.settled {
             deal.bargained(Bargain::GivenUp, Some(Reason::Lost));
         }
     }
 
-    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.settled {
-            return self.queue.informed(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, deal);
         }
         if let Reply::Prices(quote) = reply {
             self.quotes.push((provider, quote));
@@ -135,7 +135,13 @@ impl Strategy for Greedy {
         }
     }
 
-    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn receive_claim_result(
+        &mut self,
+        _: u64,
+        provider: usize,
+        result: Result<Vec<Receipt>, Denial>,
+        deal: &mut Deal<'_>,
+    ) {
         match result {
             Ok(receipts) => {
                 self.tries = 0;

@@ -64,12 +64,12 @@ pub const ALL: &[StrategyRow] =
 
 pub const USUAL: &str = best_effort::ROW.name;
 
-pub fn find(name: &str) -> Option<&'static StrategyRow> {
+pub fn find_strategy(name: &str) -> Option<&'static StrategyRow> {
     ALL.iter().find(|row| row.name == name)
 }
 
 /// The reason of a failure, if limits leave no start of those that sites named.
-fn broken(limit: Broken) -> Reason {
+fn failure_reason(limit: Broken) -> Reason {
     match limit {
         Broken::Deadline => Reason::PastDeadline,
         Broken::Budget => Reason::OverBudget,
@@ -92,52 +92,64 @@ impl Bargained {
 /// The negotiation for one job.
 pub trait Strategy: Send {
     /// The job has arrived.
-    fn begin(&mut self, deal: &mut Deal<'_>);
+    fn begin_job(&mut self, deal: &mut Deal<'_>);
 
     /// A task has no open predecessors and no place yet.
-    fn ready(&mut self, task: u32, deal: &mut Deal<'_>);
+    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>);
 
     /// A provider answers the question of this number.
-    fn informed(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
+    fn receive_reply(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
 
     /// A provider answers a claim.
-    fn claimed(&mut self, _number: u64, _provider: usize, _result: Result<Vec<Receipt>, Denial>, _deal: &mut Deal<'_>) {
+    fn receive_claim_result(
+        &mut self,
+        _number: u64,
+        _provider: usize,
+        _result: Result<Vec<Receipt>, Denial>,
+        _deal: &mut Deal<'_>,
+    ) {
     }
 
     /// A provider states the cost of a returned booking.
-    fn returned(&mut self, _booking: BookingId, _provider: usize, _result: Result<Area, Denial>, _deal: &mut Deal<'_>) {
+    fn receive_return_result(
+        &mut self,
+        _booking: BookingId,
+        _provider: usize,
+        _result: Result<Area, Denial>,
+        _deal: &mut Deal<'_>,
+    ) {
     }
 
     /// A provider has revoked a booking because nodes failed: tasks that were to run in it join its queue.
-    fn revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
+    fn booking_revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
 
     /// A provider has postponed a booking because nodes failed.
-    fn postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
+    fn booking_postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
 
     /// A provider answers about a hold.
-    fn pledged(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
+    fn receive_pledge_answer(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
 
     /// The process goes down: only logged state is left.
-    fn crash(&mut self) {}
+    fn crash_process(&mut self) {}
 
     /// The process is back.
-    fn recover(&mut self, _deal: &mut Deal<'_>) {}
+    fn recover_process(&mut self, _deal: &mut Deal<'_>) {}
 
     /// A task has started that was to announce it.
-    fn begun(&mut self, _task: u32, _deal: &mut Deal<'_>) {}
+    fn task_begun(&mut self, _task: u32, _deal: &mut Deal<'_>) {}
 
     /// A task to be taken back has been, or it was too late.
-    fn recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
+    fn task_recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
 
     /// The job is over, or is given up as a task of it is lost. Returns the booking that it has kept beside those of
     /// its tasks, if any.
-    fn spare(&mut self) -> Option<(usize, BookingId)> {
+    fn spare_booking(&mut self) -> Option<(usize, BookingId)> {
         None
     }
 
     /// The job is given up: the strategy reports how its negotiation ends, unless that is reported.
-    fn abandon(&mut self, _deal: &mut Deal<'_>) {}
+    fn abandon_job(&mut self, _deal: &mut Deal<'_>) {}
 
     /// A time has come for which it set a timer.
-    fn wake(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
+    fn timer_due(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
 }

@@ -80,7 +80,7 @@ impl Moga {
         let nothing = match broken {
             None => Reason::NoPlan,
             Some(Broken::Deadline) => Reason::LatePlan,
-            Some(other) => super::broken(other),
+            Some(other) => super::failure_reason(other),
         };
         let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {
             return self.give_in(Bargain::Refused, nothing, deal);
@@ -165,22 +165,22 @@ impl Moga {
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.settled = true;
         deal.bargained(end, Some(why));
-        self.queue.begin(deal);
+        self.queue.begin_job(deal);
     }
 }
 
 impl Strategy for Moga {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         self.ask(deal);
     }
 
-    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        self.queue.ready(task, deal);
+    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        self.queue.task_ready(task, deal);
     }
 
-    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.settled {
-            return self.queue.informed(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, deal);
         }
         if let Reply::Slots(advert) = reply {
             self.adverts.insert(provider, advert);
@@ -191,7 +191,13 @@ impl Strategy for Moga {
         }
     }
 
-    fn claimed(&mut self, number: u64, _: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn receive_claim_result(
+        &mut self,
+        number: u64,
+        _: usize,
+        result: Result<Vec<Receipt>, Denial>,
+        deal: &mut Deal<'_>,
+    ) {
         let Some(ats) = self.claims.remove(&number) else { return };
         match result {
             Ok(receipts) => self.booked.extend(ats.into_iter().zip(receipts)),

@@ -1,7 +1,7 @@
 //! One reservation for a job of one task: the best of all quoted starts by the weights of cost and time. Starts before
 //! the wanted one, those after which the job may miss its deadline, and those over its budget are left out.
 
-use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES, broken};
+use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES, failure_reason};
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose_quoted;
@@ -34,7 +34,7 @@ impl ReserveStrategy {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         let task = deal.run.job.tasks[0];
         let providers = deal.fitting(0);
-        let start = deal.wanted().max(deal.soonest_asked());
+        let start = deal.wanted().max(deal.soonest_requested());
         self.silent = providers.len();
         for provider in providers {
             let procs = task.cores;
@@ -47,7 +47,7 @@ impl ReserveStrategy {
         let mut quotes = std::mem::take(&mut self.quotes);
         let named = nothing_in(&quotes);
         keep_in_time(&mut quotes, deal);
-        let nothing = deal.limits().keep_starts(&mut quotes).map_or(named, broken);
+        let nothing = deal.limits().keep_starts(&mut quotes).map_or(named, failure_reason);
         match choose_quoted(deal.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
                 deal.buy(provider, &quotes, (quote, start));
@@ -58,7 +58,7 @@ impl ReserveStrategy {
 
     fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
         self.bargained.tell(end, Some(why), deal);
-        self.queue.begin(deal);
+        self.queue.begin_job(deal);
     }
 }
 
@@ -77,17 +77,17 @@ pub fn keep_in_time(quotes: &mut [(usize, Quote)], deal: &Deal<'_>) {
 }
 
 impl Strategy for ReserveStrategy {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         self.ask(deal);
     }
 
-    fn ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        self.queue.ready(task, deal);
+    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+        self.queue.task_ready(task, deal);
     }
 
-    fn informed(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.silent == 0 {
-            return self.queue.informed(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, deal);
         }
         if let Reply::Prices(quote) = reply {
             self.quotes.push((provider, quote));
@@ -99,7 +99,13 @@ impl Strategy for ReserveStrategy {
         }
     }
 
-    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn receive_claim_result(
+        &mut self,
+        _: u64,
+        provider: usize,
+        result: Result<Vec<Receipt>, Denial>,
+        deal: &mut Deal<'_>,
+    ) {
         self.tries += 1;
         match result {
             Ok(receipts) => {
@@ -114,13 +120,13 @@ impl Strategy for ReserveStrategy {
     }
 
     /// Its task waits in the queue by now. If it can still be recalled, it is booked for anew.
-    fn revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
+    fn booking_revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
         if deal.run.assignment(0).is_some_and(|assignment| assignment.within.iter().any(|(its, _)| *its == booking)) {
             deal.recall(0);
         }
     }
 
-    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+    fn task_recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         if in_time {
             self.tries = 0;
             self.ask(deal);

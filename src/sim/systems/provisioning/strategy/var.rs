@@ -6,7 +6,7 @@ use crate::grid::Part;
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::{Assignment, Padded};
-use crate::systems::provisioning::virtual_reservation::{STEP, requested};
+use crate::systems::provisioning::virtual_reservation::{STEP, requested_time};
 use crate::time::{Span, Time};
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -37,7 +37,7 @@ const SUBMIT: u64 = 1;
 pub const WANTED: u64 = 2;
 
 /// The work of a job at a provider.
-pub fn work(provider: usize, deal: &Deal<'_>) -> Part {
+pub fn job_work(provider: usize, deal: &Deal<'_>) -> Part {
     let task = deal.run.job.tasks[0];
     Part { procs: task.cores, start: deal.wanted(), span: deal.world.providers[provider].time(task.walltime) }
 }
@@ -48,7 +48,7 @@ impl PaddedJob {
         let providers = deal.fitting(0);
         self.silent = providers.len();
         for provider in providers {
-            let work = work(provider, deal);
+            let work = job_work(provider, deal);
             deal.ask(provider, Query::Chances { work, step: STEP });
         }
     }
@@ -77,31 +77,31 @@ impl PaddedJob {
     /// Submits the job, if it is time to and not too late for it.
     pub fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
         let Some((_, _, provider)) = self.best.filter(|_| token == SUBMIT) else { return };
-        let work = work(provider, deal);
+        let work = job_work(provider, deal);
         if deal.now >= work.start {
             return;
         }
-        let padded = Padded { work_from: work.start, walltime: requested(&work, deal.now) };
+        let padded = Padded { work_from: work.start, walltime: requested_time(&work, deal.now) };
         deal.send(0, Assignment { provider, padded: Some(padded), ..Assignment::default() });
     }
 }
 
 impl Strategy for Var {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         self.job.ask(deal);
         deal.wake_at(deal.wanted(), WANTED);
     }
 
-    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+    fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
 
-    fn informed(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.job.informed(provider, &reply, deal) == Some(false) {
             deal.bargained(Bargain::GivenUp, Some(Reason::NoChance));
             deal.give_up();
         }
     }
 
-    fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
+    fn timer_due(&mut self, token: u64, deal: &mut Deal<'_>) {
         self.job.wake(token, deal);
         if token != WANTED || self.job.begun {
             return;
@@ -114,12 +114,12 @@ impl Strategy for Var {
         deal.give_up();
     }
 
-    fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
+    fn task_begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
         deal.bargained(Bargain::Booked, None);
     }
 
-    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+    fn task_recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         if in_time {
             // It may have begun when it was recalled, and have been lost before that arrived.
             if !self.job.begun {

@@ -2,13 +2,15 @@
 //!
 //! The reservation takes processors from its own imitation, as it would at any site.
 
-use super::var::{PaddedJob, WANTED, work};
+use super::var::{PaddedJob, WANTED, job_work};
 use super::{Bargained, Strategy, StrategyRow};
 use crate::grid::{Area, BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
-use crate::systems::provisioning::virtual_reservation::{Opening, is_job_cheaper, open, padding, reserved};
+use crate::systems::provisioning::virtual_reservation::{
+    Opening, choose_opening, is_job_cheaper, padding_cost, reserved_cost,
+};
 use crate::time::Time;
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -36,25 +38,25 @@ struct Both {
 
 /// Order of providers: by total cost, then the end, then the fee, then the number. One start was asked for, so there is
 /// at most one offer.
-fn rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize)> {
+fn quote_rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize)> {
     let offer = quote.offers.first()?;
     Some((quote.cost(offer), offer.start + quote.span, offer.fee, provider))
 }
 
 /// Cost of the work in a reservation at a provider, without the time for messages: a job needs none.
 fn in_reservation(provider: usize, fee: Area, deal: &Deal<'_>) -> Area {
-    reserved(&work(provider, deal), &deal.world.providers[provider].tariff, fee)
+    reserved_cost(&job_work(provider, deal), &deal.world.providers[provider].tariff, fee)
 }
 
 /// Cost of the work in the queue of a provider.
 fn in_queue(provider: usize, deal: &Deal<'_>) -> Area {
-    work(provider, deal).area()
+    job_work(provider, deal).area()
 }
 
 impl Both {
     fn priced(&mut self, provider: usize, quote: Quote) {
-        let Some(asked) = rank(provider, &quote) else { return };
-        let least = self.cheapest.as_ref().and_then(|(provider, cheapest)| rank(*provider, cheapest));
+        let Some(asked) = quote_rank(provider, &quote) else { return };
+        let least = self.cheapest.as_ref().and_then(|(provider, cheapest)| quote_rank(*provider, cheapest));
         if least.is_none_or(|least| asked < least) {
             self.cheapest = Some((provider, quote));
         }
@@ -66,7 +68,7 @@ impl Both {
         let offer = cheapest.as_ref().and_then(|(provider, quote)| Some((*provider, quote.offers.first()?)));
         let reserved = offer.map(|(provider, offer)| in_reservation(provider, offer.fee, deal));
         let queued = deal.fitting(0).into_iter().map(|provider| in_queue(provider, deal)).min();
-        self.tries_job = open(reserved, queued.unwrap_or_default()) != Opening::Reserve;
+        self.tries_job = choose_opening(reserved, queued.unwrap_or_default()) != Opening::Reserve;
         match cheapest.as_ref().zip(offer) {
             Some(((provider, quote), (_, offer))) => {
                 deal.buy(*provider, &[(*provider, quote.clone())], (quote.id, offer.start));
@@ -97,21 +99,21 @@ impl Both {
 }
 
 impl Strategy for Both {
-    fn begin(&mut self, deal: &mut Deal<'_>) {
+    fn begin_job(&mut self, deal: &mut Deal<'_>) {
         let providers = deal.fitting(0);
         self.silent = providers.len();
         for provider in providers {
             // News about the job takes a while.
-            let part = work(provider, deal);
+            let part = job_work(provider, deal);
             let lasts = deal.world.providers[provider].lasts(&deal.run.job.tasks[0]);
             let part = Part { span: lasts + deal.slack() + deal.slack(), ..part };
             deal.ask(provider, Query::Price(part));
         }
     }
 
-    fn ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+    fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
 
-    fn informed(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
         if self.silent == 0 {
             // Its work has been sent into the reservation meanwhile, or given up.
             if !self.tries_job {
@@ -133,7 +135,13 @@ impl Strategy for Both {
         }
     }
 
-    fn claimed(&mut self, _: u64, provider: usize, result: Result<Vec<Receipt>, Denial>, deal: &mut Deal<'_>) {
+    fn receive_claim_result(
+        &mut self,
+        _: u64,
+        provider: usize,
+        result: Result<Vec<Receipt>, Denial>,
+        deal: &mut Deal<'_>,
+    ) {
         match result {
             Ok(receipts) => {
                 self.bargained.tell(Bargain::Booked, None, deal);
@@ -149,22 +157,22 @@ impl Strategy for Both {
     }
 
     /// Its job may have ended or been lost before the news of its start, or of its recall, arrived.
-    fn spare(&mut self) -> Option<(usize, BookingId)> {
+    fn spare_booking(&mut self) -> Option<(usize, BookingId)> {
         self.reserved.take().map(|(provider, receipt)| (provider, receipt.booking))
     }
 
     /// The booking is gone. If the work was to be done in it, it waits in the queue by now.
-    fn revoked(&mut self, booking: BookingId, _: &mut Deal<'_>) {
+    fn booking_revoked(&mut self, booking: BookingId, _: &mut Deal<'_>) {
         self.reserved = self.reserved.filter(|(_, receipt)| receipt.booking != booking);
     }
 
-    fn postponed(&mut self, receipt: Receipt, _: &mut Deal<'_>) {
+    fn booking_postponed(&mut self, receipt: Receipt, _: &mut Deal<'_>) {
         if let Some((_, reserved)) = self.reserved.as_mut().filter(|(_, its)| its.booking == receipt.booking) {
             *reserved = receipt;
         }
     }
 
-    fn wake(&mut self, token: u64, deal: &mut Deal<'_>) {
+    fn timer_due(&mut self, token: u64, deal: &mut Deal<'_>) {
         self.job.wake(token, deal);
         if token != WANTED || !self.tries_job || self.job.begun {
             return;
@@ -177,12 +185,12 @@ impl Strategy for Both {
         self.use_reservation(Reason::TooLate, deal);
     }
 
-    fn begun(&mut self, _: u32, deal: &mut Deal<'_>) {
+    fn task_begun(&mut self, _: u32, deal: &mut Deal<'_>) {
         self.job.begun = true;
         self.bargained.tell(Bargain::Booked, None, deal);
         let Some((provider, receipt)) = self.reserved else { return };
         let job = deal.run.assignment(0).map_or(provider, |assignment| assignment.provider);
-        let queued = in_queue(job, deal) + padding(&receipt.part, deal.now);
+        let queued = in_queue(job, deal) + padding_cost(&receipt.part, deal.now);
         let reserved = in_reservation(provider, receipt.fee, deal);
         let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);
         if is_job_cheaper(queued, reserved, penalty) {
@@ -193,7 +201,7 @@ impl Strategy for Both {
         }
     }
 
-    fn recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+    fn task_recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
         match (in_time, self.reserved) {
             (true, _) => self.use_reservation(Reason::NotStarted, deal),
             // The job runs after all, so the reservation is useless.

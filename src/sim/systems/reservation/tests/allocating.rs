@@ -43,7 +43,7 @@ impl AsPolicy {
 }
 
 impl Allocates for AsPolicy {
-    fn allocate(&mut self, _: Time, query: &AllocationQuery) -> Option<Allocation> {
+    fn choose_candidate(&mut self, _: Time, query: &AllocationQuery) -> Option<Allocation> {
         let names: Vec<String> = (0..self.speeds.len()).map(|site| site.to_string()).collect();
         let question = serde_json::to_value(AllocatorQuestion::new(query, &names)).unwrap();
         let candidates = question["candidates"].as_array().unwrap();
@@ -55,7 +55,7 @@ impl Allocates for AsPolicy {
 }
 
 impl CheckedProgram for AsPolicy {
-    fn refuse(&mut self, now: Time, why: &str) {
+    fn refuse_answer(&mut self, now: Time, why: &str) {
         panic!("at {now}: {why}");
     }
 
@@ -118,21 +118,21 @@ struct Scripted {
 }
 
 impl Allocates for Scripted {
-    fn allocate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
+    fn choose_candidate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
         let names = ["york".to_owned(), "leeds".to_owned()];
         let question = serde_json::to_string(&AllocatorQuestion::new(query, &names)).unwrap();
         self.told.lock().unwrap().push(question);
         let answer = format!("{{\"type\":\"allocate\",\"ask\":1,{}}}", self.answers.remove(0));
         let answer: AllocatorAnswer = serde_json::from_str(&answer).unwrap();
         answer.allocation().unwrap_or_else(|why| {
-            self.refuse(now, &why);
+            self.refuse_answer(now, &why);
             None
         })
     }
 }
 
 impl CheckedProgram for Scripted {
-    fn refuse(&mut self, _: Time, why: &str) {
+    fn refuse_answer(&mut self, _: Time, why: &str) {
         self.told.lock().unwrap().push(why.to_owned());
         self.failed = true;
     }

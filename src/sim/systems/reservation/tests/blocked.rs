@@ -42,7 +42,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
     #[test]
     fn nodes_that_are_down_are_not_booked_and_all_others_are_free(steps in prop::collection::vec(step(), 1..40)) {
-        let mut book = ClusterBook::new(NODES, fit::find("ff").unwrap(), RectEnd::Clip);
+        let mut book = ClusterBook::new(NODES, fit::find_fit("ff").unwrap(), RectEnd::Clip);
         let mut booked = [[false; NODES as usize]; SECONDS];
         let mut back = [0; NODES as usize];
         let mut bookings: Vec<(usize, usize, u8)> = Vec::new();

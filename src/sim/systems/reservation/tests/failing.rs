@@ -50,7 +50,7 @@ fn play_failing_at(
     latencies: [u64; 3],
     failing: (&[Failure], &Recovery, u64),
 ) -> Vec<Entry<Record>> {
-    let usual = (fit::find("pe_w").unwrap(), RectEnd::Clip);
+    let usual = (fit::find_fit("pe_w").unwrap(), RectEnd::Clip);
     play_with(speeds, says, latencies, failing, usual, |clusters| MetaScheduler::new(clusters, choose, None))
 }
 
@@ -87,8 +87,8 @@ pub(super) fn play_with(
         cast.push(Box::new(site.with_report_period(report_every)));
     }
     cast.insert(0, Box::new(meta(clusters)));
-    cast.push(Box::new(User::new(Script::saying(says))));
-    judge::run(cast, &[Span::ZERO, york, leeds, user])
+    cast.push(Box::new(User::new(Script::from_messages(says))));
+    judge::run_actors(cast, &[Span::ZERO, york, leeds, user])
 }
 
 fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
@@ -362,7 +362,7 @@ proptest! {
                 }
                 Record::Down { cores, .. } => {
                     let site = entry.actor;
-                    let on = used.iter().filter(|((at, node), _)| *at == site && cores.meets(&NodeSet::run(*node, *node)));
+                    let on = used.iter().filter(|((at, node), _)| *at == site && cores.meets(&NodeSet::from_run(*node, *node)));
                     prop_assert_eq!(on.count(), 0);
                 }
                 _ => {}

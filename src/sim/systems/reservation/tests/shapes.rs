@@ -18,7 +18,7 @@ pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wis
     let job = Arc::new(Job { id, arrive, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None });
     let shapes = if shapes.len() > 1 { shapes.to_vec() } else { Vec::new() };
     let reserve = Reserve { job, ready: at(ready), deadline: at(deadline), shapes, staging: None };
-    Wish::of(&reserve, [(10, Speed::USUAL)].into_iter())
+    Wish::of_reserve(&reserve, [(10, Speed::USUAL)].into_iter())
 }
 
 fn choose_in_figure_1(fit: &str, rule: ShapeRule, shapes: &[JobShape]) -> Option<(usize, u64, String)> {

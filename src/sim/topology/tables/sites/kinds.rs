@@ -3,24 +3,24 @@
 use std::collections::BTreeMap;
 
 use crate::grid::Kind;
-use crate::settings::{Field, Form, Shape, quoted};
+use crate::settings::{Field, Form, Shape, quote_text};
 
 /// Form of the name of a kind.
 pub struct KindName;
 
 impl Form<String> for KindName {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         const KIND: &str = "a kind of core: at most 63 letters, digits, hyphens, underscores and dots";
         let text = field.text(KIND)?;
         let fits = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
         if (1..=63).contains(&text.len()) && text.bytes().all(fits) { Some(text.to_owned()) } else { field.wrong(KIND) }
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        Some(quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let what = "letters, digits, hyphens, underscores and dots";
         Shape::Text { what, pattern: Some("^[-_.A-Za-z0-9]{1,63}$"), example: "Kind1" }
     }

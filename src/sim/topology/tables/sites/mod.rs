@@ -6,11 +6,11 @@ mod scheduler;
 mod systems;
 
 use kinds::{KindName, Kinds};
-use scheduler::{Scheduler, schedulers, takes_managers};
+use scheduler::{Scheduler, site_schedulers, takes_managers};
 
 use super::names::{FreshName, TakenNames};
 use super::programs::{ProgramGaps, walk_program};
-use super::{latency_key, tables, walk_count};
+use super::{latency_key, table_names, walk_count};
 use crate::grid::{Program, QueueOrder, SlurmCluster, Speed, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
@@ -18,7 +18,7 @@ use crate::settings::{
     any_of, key,
 };
 use crate::systems::managers::Tongue;
-use crate::systems::{ALL, Service, SystemRow, host, managers};
+use crate::systems::{ALL, Service, SystemRow, find_host, managers};
 use crate::topology::Site;
 
 /// A site as written in its table, or the defaults of all sites.
@@ -43,8 +43,8 @@ pub struct SiteScope<'a> {
 }
 
 impl Described {
-    pub fn usual() -> Described {
-        Described { site: Site::usual(), kind: String::new(), says_memory: false }
+    pub fn with_defaults() -> Described {
+        Described { site: Site::with_defaults(), kind: String::new(), says_memory: false }
     }
 
     pub fn walk(&mut self, known: &SiteScope<'_>, w: &mut dyn Walk) {
@@ -81,18 +81,22 @@ impl Described {
             kind,
             KindName,
         );
-        systems::walk(&mut site.systems, known.systems, known.defaults, w);
+        systems::walk_site_systems(&mut site.systems, known.systems, known.defaults, w);
     }
 
     fn walk_speed(&mut self, rows: &[&'static SystemRow], w: &mut dyn Walk) {
         let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
         let why = || {
-            format!("leave speed out: only sites under a {} may differ in speed", tables(|row| row.traits.has_speeds))
+            format!(
+                "leave speed out: only sites under a {} may differ in speed",
+                table_names(|row| row.traits.has_speeds)
+            )
         };
         let speed =
             key("speed", "divisor of the times of workflows' tasks and of reservations; other jobs run at speed 1")
                 .only_if(has_speeds, why());
-        let above_zero = Millionths::above_zero(SPEED_MAX).that("a speed above zero", |speed: &u64| *speed > 0);
+        let above_zero =
+            Millionths::above_zero(SPEED_MAX).with_condition("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut self.site.speed_millionths, above_zero);
     }
 
@@ -106,21 +110,26 @@ impl Described {
         w.set(
             scheduler,
             &mut site.scheduler,
-            Scheduler { fitting: schedulers(&ruling(rows, is_shared)), rows, systems: known.systems, is_shared },
+            Scheduler {
+                fitting: site_schedulers(&ruling_systems(rows, is_shared)),
+                rows,
+                systems: known.systems,
+                is_shared,
+            },
         );
         let queues = orders_queue(rows, site);
         let why = || {
-            let tables = tables(|row| row.traits.orders_queue);
+            let tables = table_names(|row| row.traits.orders_queue);
             format!("expected a queue to order: one of the policies for queues of a {tables} as the scheduler")
         };
         let order = key("order", "order in which the queue is considered; jobs of one rank in order of arrival");
         w.set(order.only_if(queues, why()), &mut site.order, QueueOrder::ALL);
         let shares_nodes = managers::shares_nodes(&site.scheduler);
         // An unreadable name has already been reported.
-        let is_lost = site.scheduler == usual && w.fields().is_some_and(|fields| fields.has("scheduler"));
+        let is_lost = site.scheduler == usual && w.written_fields().is_some_and(|fields| fields.has("scheduler"));
         let could = site.systems.len() == 1 && takes_managers(rows);
         // The memory of a node has no effect under a queue, but is not wrong there.
-        let may_be_said = match w.purpose() {
+        let may_be_said = match w.walk_purpose() {
             Purpose::List => true,
             Purpose::Write => shares_nodes,
             Purpose::Read => shares_nodes || is_lost || could || known.defaults && takes_managers(rows),
@@ -129,19 +138,19 @@ impl Described {
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
         let memory = key("memory_gb", about).only_if(may_be_said, why);
         let above_zero =
-            Millionths::above_zero(MEMORY_MAX).that("a number of GB above zero", |memory: &u64| *memory > 0);
+            Millionths::above_zero(MEMORY_MAX).with_condition("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
         let about = "at which rate the images of a job's tasks move when it is resumed or moved";
         let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(may_be_said, why);
         w.set(images, &mut site.image_bandwidth, Maybe(Rate));
-        if let Some(fields) = w.fields() {
+        if let Some(fields) = w.written_fields() {
             *says_memory |= fields.has("memory_gb");
             if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !known.defaults {
                 fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
             }
         }
         let open = ProgramGaps { is_lost, defaults: known.defaults, could };
-        walk_program(&mut site.program, managers::tongue(&site.scheduler), open, w);
+        walk_program(&mut site.program, managers::program_protocol(&site.scheduler), open, w);
     }
 }
 
@@ -150,9 +159,9 @@ impl SiteScope<'_> {
     fn fit(&self, site: &mut Site) {
         let rows = self.rows(&site.systems);
         let is_shared = site.systems.len() > 1;
-        let ruling = ruling(&rows, is_shared);
-        let fitting = schedulers(&ruling);
-        let is_managed = !is_shared && takes_managers(&rows) && managers::find(&site.scheduler).is_some();
+        let ruling = ruling_systems(&rows, is_shared);
+        let fitting = site_schedulers(&ruling);
+        let is_managed = !is_shared && takes_managers(&rows) && managers::find_kind(&site.scheduler).is_some();
         if !is_managed && !fitting.iter().any(|named| named.name == site.scheduler) {
             site.scheduler = fitting.first().map_or("", |named| named.name).to_owned();
         }
@@ -169,7 +178,7 @@ impl SiteScope<'_> {
             site.order = QueueOrder::Arrival;
         }
         let usual = Program::default();
-        site.program = match managers::tongue(&site.scheduler) {
+        site.program = match managers::program_protocol(&site.scheduler) {
             None => usual,
             Some(Tongue::Slurm) => Program { slurm: std::mem::take(&mut site.program.slurm), ..usual },
             Some(Tongue::Lines | Tongue::Batsim) => Program { slurm: usual.slurm, ..std::mem::take(&mut site.program) },
@@ -190,14 +199,14 @@ impl SiteScope<'_> {
 
 fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk) {
     let shares_nodes = managers::shares_nodes(&site.scheduler);
-    let is_outside = managers::tongue(&site.scheduler).is_some();
-    let ruling = ruling(rows, site.systems.len() > 1);
+    let is_outside = managers::program_protocol(&site.scheduler).is_some();
+    let ruling = ruling_systems(rows, site.systems.len() > 1);
     let reserves = ruling.iter().any(|row| row.traits.has_reserved);
     let why = match (shares_nodes, is_outside) {
         (true, _) => "expected nothing reserved: schedulers of shared nodes do not plan around it".to_owned(),
         (_, true) => "expected nothing reserved: an external program does not know of it".to_owned(),
         _ => {
-            let tables = tables(|row| row.traits.has_reserved);
+            let tables = table_names(|row| row.traits.has_reserved);
             // A system that could plan around reserved nodes uses the site, but does not run it.
             match ruling.first().filter(|_| rows.iter().any(|row| row.traits.has_reserved)) {
                 Some(host) => format!(
@@ -211,24 +220,24 @@ fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk)
     let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
     // An empty list is right everywhere.
     let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
-    let says_none = w.fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
+    let says_none = w.written_fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
     let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
     let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
-    w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::nothing, reserved::walk);
-    if let Some(fields) = w.fields() {
-        reserved::check(fields, site);
+    w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::empty_reservation, reserved::walk_reservation);
+    if let Some(fields) = w.written_fields() {
+        reserved::check_reserved(fields, site);
     }
 }
 
 /// True if a policy for queues whose order can be chosen runs the site, or may run sites of these defaults.
 fn orders_queue(rows: &[&'static SystemRow], site: &Site) -> bool {
-    let ruling = ruling(rows, site.systems.len() > 1);
-    ruling.iter().any(|row| row.traits.orders_queue) && managers::find(&site.scheduler).is_none()
+    let ruling = ruling_systems(rows, site.systems.len() > 1);
+    ruling.iter().any(|row| row.traits.orders_queue) && managers::find_kind(&site.scheduler).is_none()
 }
 
 /// The systems that run a site, out of those that use it: of several, only the host.
-fn ruling<'r>(rows: &[&'r SystemRow], is_shared: bool) -> Vec<&'r SystemRow> {
-    let host = host(rows.iter().copied()).filter(|_| is_shared);
+fn ruling_systems<'r>(rows: &[&'r SystemRow], is_shared: bool) -> Vec<&'r SystemRow> {
+    let host = find_host(rows.iter().copied()).filter(|_| is_shared);
     host.map_or_else(|| rows.to_vec(), |host| vec![host])
 }
 
@@ -236,15 +245,15 @@ const SPEED_MAX: u64 = 1_000_000;
 const MEMORY_MAX: u64 = 1_000_000;
 
 /// Reads all sites and their kinds of core.
-pub fn read(
+pub fn read_sites(
     systems: &[Service],
     defaults: Option<&Fields<'_>>,
     names: &TakenNames,
     root: &Fields<'_>,
     w: &mut dyn Walk,
 ) -> (Vec<Site>, Vec<String>) {
-    let rows: Vec<&SystemRow> = systems.iter().map(|system| system.row()).collect();
-    let mut usual = Described::usual();
+    let rows: Vec<&SystemRow> = systems.iter().map(|system| system.system_row()).collect();
+    let mut usual = Described::with_defaults();
     let mut known = SiteScope { systems: &rows, names, some_kind: false, defaults: true };
     let written = defaults.and_then(|all| all.get("site"));
     if let Some(fields) = written.as_ref().and_then(|field| field.table("a table of defaults")) {
@@ -258,7 +267,7 @@ pub fn read(
     known.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
 
     let mut described: Vec<Described> = Vec::new();
-    walk(&mut described, &usual, &known, w);
+    walk_sites(&mut described, &usual, &known, w);
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(described.len());
     let mut idle = Vec::new();
@@ -294,14 +303,14 @@ pub fn read(
 }
 
 /// Walks `[[site]]`.
-pub fn walk(sites: &mut Vec<Described>, usual: &Described, known: &SiteScope<'_>, w: &mut dyn Walk) {
+pub fn walk_sites(sites: &mut Vec<Described>, usual: &Described, known: &SiteScope<'_>, w: &mut dyn Walk) {
     let site = key("site", "").means("a site: a cluster of nodes").need("at least one [[site]]").by_name();
     w.rows(site, Layout::Sections("site"), sites, || usual.clone(), |site, w| site.walk(known, w));
 }
 
 /// Reason why the cores of a site do not make a Slurm cluster, and the key to change.
-fn misfit(site: &Site) -> Option<(&'static str, String)> {
-    if managers::tongue(&site.scheduler) != Some(Tongue::Slurm) {
+fn slurm_misfit(site: &Site) -> Option<(&'static str, String)> {
+    if managers::program_protocol(&site.scheduler) != Some(Tongue::Slurm) {
         return None;
     }
     let cores = site.cores;
@@ -329,7 +338,7 @@ fn check_shared(field: &Field<'_>, sites: &[Site], systems: &[Service]) {
         else {
             continue;
         };
-        let key = service.row().key;
+        let key = service.system_row().key;
         let table = field.as_table();
         let location = table.as_ref().and_then(|table| table.get("system")).map_or(field.location(), |at| at.location);
         let message = format!(
@@ -357,7 +366,7 @@ fn check_all(field: &Field<'_>, sites: &[Site], rows: &[&SystemRow]) {
         }
     }
     for (site, field) in sites.iter().zip(&tables) {
-        let Some((key, message)) = misfit(site) else { continue };
+        let Some((key, message)) = slurm_misfit(site) else { continue };
         let table = field.as_table();
         let written = table.as_ref().and_then(|table| table.get("slurm").or_else(|| table.get("cores")));
         let location = written.map_or(field.location(), |written| written.location);

@@ -1,12 +1,12 @@
 //! Key `scheduler`: a policy of one of the systems that use a site.
 
 use crate::grid::Named;
-use crate::settings::{Field, Form, Shape, Word, any_of, quoted};
+use crate::settings::{Field, Form, Shape, Word, any_of, quote_text};
 use crate::systems::{self, SystemRow, managers};
-use crate::topology::tables::tables;
+use crate::topology::tables::table_names;
 
 /// Schedulers for a site, the default first: those of the systems that run the site.
-pub fn schedulers(ruling: &[&SystemRow]) -> Vec<Named> {
+pub fn site_schedulers(ruling: &[&SystemRow]) -> Vec<Named> {
     let mut all: Vec<Named> = Vec::new();
     for named in ruling.iter().flat_map(|row| (row.schedulers)()) {
         if !all.contains(&named) {
@@ -35,7 +35,7 @@ impl Scheduler<'_> {
         match name {
             Err(wrong) => field.complain(wrong),
             Ok(name) if !takes_managers(self.rows) => {
-                let tables = tables(|row| row.traits.takes_managers);
+                let tables = table_names(|row| row.traits.takes_managers);
                 let why = match managers::shares_nodes(&name) {
                     true => "jobs share nodes at its sites only",
                     false => "only its sites can be managed by an external program",
@@ -53,11 +53,11 @@ impl Scheduler<'_> {
 }
 
 impl Form<String> for Scheduler<'_> {
-    fn read(&self, field: &Field<'_>) -> Option<String> {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let names = self.fitting.iter().map(|named| named.name);
         let text = field.text(any_of(names.clone()))?;
         let fits = |named: &Named| named.name == text;
-        if let Some(name) = managers::read(text) {
+        if let Some(name) = managers::check_name(text) {
             return self.read_manager(field, name);
         }
         if !self.fitting.iter().any(fits)
@@ -65,7 +65,7 @@ impl Form<String> for Scheduler<'_> {
         {
             let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
             let here = any_of(here.iter().map(String::as_str));
-            let of = match systems::host(self.rows.iter().copied()).filter(|_| self.is_shared) {
+            let of = match systems::find_host(self.rows.iter().copied()).filter(|_| self.is_shared) {
                 Some(host) => format!("[{}], which runs what {} share", host.key, here.replace(" or ", " and ")),
                 None => format!("a site under {here}"),
             };
@@ -86,22 +86,22 @@ impl Form<String> for Scheduler<'_> {
         field.name("a site scheduler", names.chain(managing.iter().map(|named| named.name))).map(str::to_owned)
     }
 
-    fn text(&self, value: &String) -> Option<String> {
-        (!self.fitting.is_empty()).then(|| quoted(value))
+    fn toml_text(&self, value: &String) -> Option<String> {
+        (!self.fitting.is_empty()).then(|| quote_text(value))
     }
 
-    fn remark(&self, value: &String) -> Option<String> {
+    fn value_remark(&self, value: &String) -> Option<String> {
         let named = self.fitting.iter().find(|named| named.name == value);
         named
             .map(|named| Word::new(named.name, named.about).about)
-            .or_else(|| Some(managers::find(value)?.about.to_owned()))
+            .or_else(|| Some(managers::find_kind(value)?.about.to_owned()))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         let kinds = if takes_managers(self.rows) { managers::ALL } else { &[] };
         let names = kinds.iter().flat_map(|kind| (kind.names)());
         Shape::Grammar {
-            words: Word::named(&self.fitting.iter().copied().chain(names).collect::<Vec<_>>()),
+            words: Word::from_named(&self.fitting.iter().copied().chain(names).collect::<Vec<_>>()),
             rest: kinds.iter().flat_map(|kind| kind.grammar).copied().collect(),
             patterns: kinds.iter().map(|kind| kind.pattern).collect(),
         }

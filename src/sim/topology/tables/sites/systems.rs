@@ -1,11 +1,11 @@
 //! Key `system`: the systems that use a site.
 
-use crate::settings::{Field, Form, Shape, Walk, any_of, key, quoted};
-use crate::systems::{SystemRow, host};
-use crate::topology::tables::tables;
+use crate::settings::{Field, Form, Shape, Walk, any_of, key, quote_text};
+use crate::systems::{SystemRow, find_host};
+use crate::topology::tables::table_names;
 
 /// Walks the systems of a site, out of `all`; for `defaults`, those of every site.
-pub fn walk(systems: &mut Vec<usize>, all: &[&'static SystemRow], defaults: bool, w: &mut dyn Walk) {
+pub fn walk_site_systems(systems: &mut Vec<usize>, all: &[&'static SystemRow], defaults: bool, w: &mut dyn Walk) {
     // The key may be left out if there is only one system.
     if w.writes() && all.len() == 1 {
         return;
@@ -13,11 +13,11 @@ pub fn walk(systems: &mut Vec<usize>, all: &[&'static SystemRow], defaults: bool
     let about = "the systems that use it, by the names of their tables: one, or a list";
     let system = key("system", "the systems that use it").means(about).usual("the only system of the topology");
     w.set(system, systems, Systems { keys: all.iter().map(|row| row.key).collect() });
-    let Some(fields) = w.fields() else { return };
+    let Some(fields) = w.written_fields() else { return };
     let used = || systems.iter().map(|system| all[*system]);
-    if systems.len() > 1 && host(used()).is_none() {
+    if systems.len() > 1 && find_host(used()).is_none() {
         let keys = any_of(used().map(|row| row.key)).replace(" or ", " and ");
-        let hosts = tables(|row| row.traits.shares_sites);
+        let hosts = table_names(|row| row.traits.shares_sites);
         let text = format!("{keys} cannot share a site: only a {hosts} shares its sites, so it has to be one of them");
         match fields.get("system") {
             Some(field) => field.complain(text),
@@ -39,7 +39,7 @@ struct Systems {
 }
 
 impl Form<Vec<usize>> for Systems {
-    fn read(&self, field: &Field<'_>) -> Option<Vec<usize>> {
+    fn read_value(&self, field: &Field<'_>) -> Option<Vec<usize>> {
         let keys = || self.keys.iter().copied();
         let place = |key: &str| keys().position(|other| other == key);
         let find = |field: &Field<'_>| field.choice("a system of this topology", keys(), place);
@@ -55,12 +55,12 @@ impl Form<Vec<usize>> for Systems {
         Some(found).filter(|found| !found.is_empty())
     }
 
-    fn text(&self, value: &Vec<usize>) -> Option<String> {
-        let keys: Vec<String> = value.iter().map(|system| quoted(self.keys[*system])).collect();
+    fn toml_text(&self, value: &Vec<usize>) -> Option<String> {
+        let keys: Vec<String> = value.iter().map(|system| quote_text(self.keys[*system])).collect();
         (!keys.is_empty()).then(|| format!("[{}]", keys.join(", ")))
     }
 
-    fn shape(&self) -> Shape {
+    fn value_shape(&self) -> Shape {
         Shape::Free {
             what: "the key of a system's table, or a list of such",
             example: "\"market\"",

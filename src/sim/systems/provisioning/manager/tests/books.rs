@@ -11,16 +11,16 @@ pub struct Watched {
 }
 
 impl Manager for Watched {
-    fn hear(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
-        self.front.hear(now, from, message, site, orders);
+    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+        self.front.receive_message(now, from, message, site, orders);
     }
 
-    fn ended(&mut self, now: Time, task: &Running) {
-        self.front.ended(now, task);
+    fn task_ended(&mut self, now: Time, task: &Running) {
+        self.front.task_ended(now, task);
     }
 
-    fn lost(&mut self, now: Time, task: &Running, saved: Span) {
-        self.front.lost(now, task, saved);
+    fn task_lost(&mut self, now: Time, task: &Running, saved: Span) {
+        self.front.task_lost(now, task, saved);
     }
 
     fn are_down(&mut self, now: Time, down: &[Expected]) {
@@ -31,17 +31,17 @@ impl Manager for Watched {
         self.front.has_waiting()
     }
 
-    fn decide(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
-        self.front.decide(now, site, orders);
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+        self.front.decide_orders(now, site, orders);
         *self.account.lock().unwrap() = *self.front.desk.account();
     }
 
-    fn wake(&self) -> Option<Time> {
-        self.front.wake()
+    fn next_wake(&self) -> Option<Time> {
+        self.front.next_wake()
     }
 
-    fn floor(&self, at: Time) -> Time {
-        self.front.floor(at)
+    fn send_floor(&self, at: Time) -> Time {
+        self.front.send_floor(at)
     }
 }
 

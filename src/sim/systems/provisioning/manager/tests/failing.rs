@@ -21,7 +21,7 @@ fn fails(failures: &[Failure], recovery: &Recovery, seed: u64) -> Option<Fails> 
 }
 
 fn desk(planner: &str, mode: PlanningMode) -> Desk {
-    Desk::new(DeskTerms::new(PROCS, mode), planner::build(planner).unwrap(), Box::new(History::new()))
+    Desk::new(DeskTerms::new(PROCS, mode), planner::build_planner(planner).unwrap(), Box::new(History::new()))
 }
 
 /// Plays messages of one user to a site of eight nodes, of which some fail.
@@ -177,7 +177,7 @@ fn a_revoked_booking_costs_what_was_used_at_its_hour() {
     let tariff = Tariff::by_day(vec![(Span::ZERO, Rate(1_000)), (Span::from_secs(15), Rate(3_000))]);
     let charge = Area::of(1, Span::from_secs(40));
     let terms = DeskTerms { tariff, charge, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
-    let desk = Desk::new(terms, planner::build("slotlist").unwrap(), Box::new(History::new()));
+    let desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new()));
     let played = play_at(desk, fails(&[once("7", 20, 5)], &breaking(), 1), vec![says.collect()]);
     assert_eq!(charged(&played), [(70, 140, (2_080 + 40 - 140) / 2)]);
 }
@@ -222,7 +222,7 @@ proptest! {
     #[test]
     fn a_site_whose_nodes_fail_serves_all_users(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
-        (name, is_exact) in (0..planner::names().len(), any::<bool>()),
+        (name, is_exact) in (0..planner::planner_names().len(), any::<bool>()),
         (mtbf, mttr, seed) in (20u64..600, 1u64..60, 0u64..1_000),
         (killed, attempts, every, announced) in (0usize..4, 1u32..6, 0u64..9, any::<bool>()),
         bookings in 0usize..3,
@@ -244,7 +244,7 @@ proptest! {
         let mode = if is_exact { PlanningMode::Exact } else { PlanningMode::Rebuild };
         let asked: Vec<usize> =
             users.iter().map(|says| says.iter().filter(|(_, message)| is_answered(message)).count()).collect();
-        let played = play_at(desk(planner::names()[name].name, mode), fails(&failures, &recovery, seed), users);
+        let played = play_at(desk(planner::planner_names()[name].name, mode), fails(&failures, &recovery, seed), users);
         for (user, heard) in played.heard.iter().enumerate() {
             prop_assert_eq!(heard.iter().filter(|(_, message)| is_answer(message)).count(), asked[user]);
         }
