@@ -36,6 +36,7 @@ fn inline_and_processes_agree_on_every_shipped_topology() {
         "failures.toml",
         "broken-promises.toml",
         "malleable.toml",
+        "rectangles.toml",
         "broken-bargains.toml",
         "broken-calendar.toml",
         "cut-cable.toml",

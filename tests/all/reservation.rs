@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::grid::{Scratch, hansa_ok, json};
+use crate::grid::{Scratch, hansa_ok, json, shipped};
 
 /// Rows of all requests of a run, and its totals.
 fn reserved(text: &str) -> (Vec<String>, serde_json::Value) {
@@ -14,6 +14,18 @@ fn reserved(text: &str) -> (Vec<String>, serde_json::Value) {
     let table = std::fs::read_to_string(out.join("reservations.csv")).unwrap();
     let rows = table.lines().skip(1).map(str::to_owned).collect();
     (rows, json(&out.join("summary.json"))["results"]["reservations"].clone())
+}
+
+/// Starts in the example of the paper's figure 1, worked by hand.
+#[test]
+fn policies_choose_among_the_rectangles_of_the_figure() {
+    let topology = std::fs::read_to_string(shipped("rectangles.toml")).unwrap();
+    let chosen = [("ff", 4), ("pe_b", 15), ("du_b", 6), ("pedu_b", 15), ("pe_w", 6), ("du_w", 4), ("pedu_w", 6)];
+    for (policy, start) in chosen {
+        let (rows, _) = reserved(&topology.replace("policy = \"pe_w\"", &format!("policy = \"{policy}\"")));
+        let expected = format!("4,alice,1,4,5,20,4,accepted,,cluster,{start},{},", start + 5);
+        assert!(rows[4].starts_with(&expected), "{policy}: {}", rows[4]);
+    }
 }
 
 /// A request for the nodes that another one releases in the same instant.
