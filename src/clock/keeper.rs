@@ -177,6 +177,7 @@ impl<'a> Keeper<'a> {
         let mut pause = SHORT;
         // Start of the time since which the clock stands still, and of that since which all are asleep.
         let mut still_since: Option<Instant> = None;
+        let mut still_at = self.page.now();
         let mut idle_since: Option<Instant> = None;
         let mut searched = Instant::now();
         let mut search_after = SEARCH;
@@ -229,6 +230,10 @@ impl<'a> Keeper<'a> {
                 Step::Idle => (pause * 2).min(LONGEST),
                 _ => (pause * 2).min(LONG),
             };
+            // Charges move the clock without a step.
+            if self.page.now() != still_at {
+                (still_at, still_since) = (self.page.now(), None);
+            }
             let now = Instant::now();
             let still = *still_since.get_or_insert(now);
             if searched.elapsed() >= search_after && now - still >= SEARCH {

@@ -3,13 +3,13 @@
 use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::SeqCst;
 
-use crate::own::{page, sleep_until};
+use crate::own::{page, read_clock, sleep_until};
 use crate::state::UPTIME;
 use crate::sys::*;
 use crate::times::{MONOTONIC, REALTIME, clock_offset, deadline_after, deadline_of, to_nanoseconds, to_timespec};
 
 fn clock_value(clock: c_int) -> Option<Timespec> {
-    clock_offset(clock).map(|offset| to_timespec(offset + page().now()))
+    clock_offset(clock).map(|offset| to_timespec(offset + read_clock()))
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
@@ -27,7 +27,7 @@ pub unsafe extern "C" fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_i
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut [c_int; 2]) -> c_int {
-    let now = to_timespec(page().start.load(SeqCst) + page().now());
+    let now = to_timespec(page().start.load(SeqCst) + read_clock());
     // SAFETY: the caller passes places for the time and the zone, or null.
     unsafe {
         put(time, Timeval { sec: now.sec, usec: now.nsec / 1000 });
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn gettimeofday(time: *mut Timeval, zone: *mut [c_int; 2])
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn time(time: *mut i64) -> i64 {
-    let now = to_timespec(page().start.load(SeqCst) + page().now()).sec;
+    let now = to_timespec(page().start.load(SeqCst) + read_clock()).sec;
     // SAFETY: the caller passes a place for the time, or null.
     unsafe { put(time, now) };
     now
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn timespec_get(time: *mut Timespec, base: c_int) -> c_int
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn times(buffer: *mut c_void) -> i64 {
     pass_on!(times(buffer: *mut c_void) -> i64);
-    ((UPTIME + page().now()) / 10_000_000) as i64
+    ((UPTIME + read_clock()) / 10_000_000) as i64
 }
 
 /// Facts about the system, of which the first is the number of seconds since its start: with the real one, slurmctld
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn sysinfo(facts: *mut i64) -> c_int {
     let done = pass_on!(sysinfo(facts: *mut i64) -> c_int);
     if done == 0 {
         // SAFETY: the function has just written to the place that the caller has given.
-        unsafe { *facts = ((UPTIME + page().now()) / 1_000_000_000) as i64 };
+        unsafe { *facts = ((UPTIME + read_clock()) / 1_000_000_000) as i64 };
     }
     done
 }

@@ -236,21 +236,56 @@ pub fn stir() {
 pub fn sleep_until(deadline: u64) -> bool {
     let page = page();
     let me = me();
-    let word = &page.slots[me].word;
     loop {
-        let before = page.sleep(me, deadline, ON_FUTEX);
-        ring_controller(page);
-        let mut result = 0;
-        while word.load(SeqCst) == 0 && result != -(EINTR as isize) {
-            result = futex_wait(word, 0, 0);
-        }
-        page.wake(me, before);
+        let is_interrupted = sleep_once(page, me, deadline);
         pthread_testcancel();
         let is_over = page.now() >= deadline;
-        if is_over || result == -(EINTR as isize) {
+        if is_over || is_interrupted {
             return is_over;
         }
     }
+}
+
+/// Sleeps until a virtual time, or until another thread or a signal wakes this one. True if a signal does.
+fn sleep_once(page: &Page, me: usize, deadline: u64) -> bool {
+    let word = &page.slots[me].word;
+    let before = page.sleep(me, deadline, ON_FUTEX);
+    ring_controller(page);
+    let mut result = 0;
+    while word.load(SeqCst) == 0 && result != -(EINTR as isize) {
+        result = futex_wait(word, 0, 0);
+    }
+    page.wake(me, before);
+    result == -(EINTR as isize)
+}
+
+/// Virtual time that a program reads from a clock, in ns since the start.
+///
+/// If the clock has a charge, each reading of a thread is later than its last one, or than its birth: if no time has
+/// passed since, the charge passes first. It passes like a sleep, so that threads and timers that are due earlier come
+/// first, and none is passed over; a thread that is alone need not trouble the controller with that.
+pub fn read_clock() -> u64 {
+    let page = page();
+    let charge = page.charge.load(SeqCst);
+    if charge == 0 {
+        return page.now();
+    }
+    let me = me();
+    let read_at = &page.slots[me].read_at;
+    let begun = page.now();
+    if read_at.load(SeqCst) == begun {
+        let end = begun.saturating_add(charge).min(NEVER - 1);
+        if !page.advance_alone(me, end) {
+            let error = errno();
+            while page.now() < end {
+                sleep_once(page, me, end);
+            }
+            set_errno(error);
+        }
+    }
+    let now = page.now();
+    read_at.store(now, SeqCst);
+    now
 }
 
 /// Wakes a thread of this process that is to be cancelled, so that it sees it.

@@ -57,6 +57,11 @@ pub struct Page {
     pub now: AtomicU64,
     /// Virtual date of the start, in ns since 1970.
     pub start: AtomicU64,
+    /// Virtual time that passes at a reading of a clock if none has passed since the thread's last one, in ns; 0 for
+    /// none.
+    pub charge: AtomicU64,
+    /// Virtual time that no charge passes, in ns: the end of the clock. `NEVER` if it has none, or if it is driven.
+    pub end: AtomicU64,
     /// Rises whenever a thread finds that all are asleep. The controller waits on it as a futex.
     pub attention: AtomicU32,
     /// 1 while the controller waits on `attention`.
@@ -95,6 +100,8 @@ pub struct Slot {
     pub bell_age: AtomicU32,
     /// Children made so far, threads and processes alike.
     children: AtomicU32,
+    /// Virtual time of the thread's last reading of a clock, in ns; that of its birth if it has read none.
+    pub read_at: AtomicU64,
 }
 
 /// Rank of a thread among those with one deadline: the path of births that leads to it, then its number.
@@ -179,6 +186,7 @@ impl Page {
         fresh.kind.store(ON_FUTEX, SeqCst);
         fresh.bell.store(-1, SeqCst);
         fresh.children.store(0, SeqCst);
+        fresh.read_at.store(self.now(), SeqCst);
         let child = match parent {
             Some(parent) => self.slots[parent].children.fetch_add(1, SeqCst) + 1,
             None => u32::MAX,
@@ -318,6 +326,21 @@ impl Page {
     /// Moves the time forward, never back.
     pub fn advance(&self, to: u64) {
         self.now.fetch_max(to, SeqCst);
+    }
+
+    /// Moves the time forward for the thread in `slot` without the controller, as the controller would if that thread
+    /// slept until `to`. False if it might do something else first: another thread holds the clock, a sleeper or timer
+    /// is due by then, or the clock ends before. O(slots and timers in use).
+    pub fn advance_alone(&self, slot: usize, to: u64) -> bool {
+        let awake = self.states[..self.used()].iter().filter(|state| state.load(SeqCst) >= AWAKE).count();
+        let is_alone = awake == 1 && self.state(slot) == AWAKE;
+        let may = is_alone
+            && to <= self.end.load(SeqCst)
+            && self.earliest_deadline().is_none_or(|(deadline, _)| deadline > to);
+        if may {
+            self.advance(to);
+        }
+        may
     }
 
     /// Ends a sleep for the controller, which then wakes the thread. False if the thread is awake already.

@@ -11,6 +11,8 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 use crate::disk::io_reason;
 use crate::flag_values::some_time;
 use hansa_sim::near::nearest_name;
+use hansa_sim::settings::units::{SpanError, span};
+use hansa_sim::time::Span;
 
 #[derive(Args, Debug)]
 pub struct ClockArgs {
@@ -20,6 +22,10 @@ pub struct ClockArgs {
     /// End the run when this much virtual time has passed, with exit code 124, for example 7d
     #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub until: Option<Duration>,
+    /// Virtual time that passes at each reading of a clock if none has passed since the thread's last reading, such as
+    /// 20us; computing takes none otherwise
+    #[arg(long, value_name = "TIME", default_value = "0", hide_default_value = true, value_parser = parse_charge)]
+    pub charge: Span,
     /// Wait for processes that the command leaves behind, instead of ending them when it has ended
     #[arg(long)]
     pub wait: bool,
@@ -57,6 +63,7 @@ impl ClockArgs {
         words.extend(["clock".into(), format!("--keeper-of={parent}").into()]);
         words.push(format!("--start=@{}", self.start.0).into());
         words.extend(self.until.map(|until| format!("--until={}", until.as_secs_f64()).into()));
+        words.push(charge_flag(self.charge).into());
         words.extend(self.wait.then(|| "--wait".into()));
         words.extend(self.all_cores.then(|| "--all-cores".into()));
         words.extend(self.in_turn.then(|| "--in-turn".into()));
@@ -66,6 +73,28 @@ impl ClockArgs {
         words.extend(self.command.iter().cloned());
         words
     }
+}
+
+/// Longest charge of a reading: with more, hardly any program meets a time limit of its own.
+const CHARGE_MAX: Span = Span::from_secs(1);
+
+fn parse_charge(text: &str) -> Result<Span, String> {
+    match span(text) {
+        Ok(charge) if charge <= CHARGE_MAX => Ok(charge),
+        Ok(_) => Err(format!(
+            "expected at most {CHARGE_MAX} a reading: programs read clocks to meet time limits, and would miss all of them"
+        )),
+        Err(SpanError::UnitMissing) => Err(format!("expected a time with its unit, such as {}us", text.trim())),
+        Err(error @ SpanError::UnitUnknown { meant: Some(unit) }) => {
+            Err(format!("expected {error}; did you mean {unit}?"))
+        }
+        Err(error) => Err(format!("expected {error}")),
+    }
+}
+
+/// The flag by which a keeper gets its charge.
+pub fn charge_flag(charge: Span) -> String {
+    format!("--charge={}us", charge.micros())
 }
 
 /// The reason why a program cannot be run, and what to do about it.
@@ -137,6 +166,26 @@ fn date_in_utc(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn charges_have_a_unit_and_a_bound() {
+        let micros = |text: &str| parse_charge(text).map(Span::micros);
+        assert_eq!((micros("20us"), micros("1.5 ms"), micros("1s")), (Ok(20), Ok(1500), Ok(1_000_000)));
+        assert_eq!((micros("0"), micros("0s")), (Ok(0), Ok(0)));
+        assert_eq!(parse_charge(charge_flag(Span::from_micros(20)).split_once('=').unwrap().1), micros("20us").map(Span::from_micros));
+        for (wrong, expected) in [
+            ("20", "expected a time with its unit, such as 20us"),
+            ("20 usec", "expected a time in us, ms, s, min, h or d; did you mean us?"),
+            ("20 µs", "expected a time in us, ms, s, min, h or d; did you mean us?"),
+            ("20 ns", "expected a time in us, ms, s, min, h or d"),
+            ("-1us", "expected a time that is not negative"),
+            ("0.5us", "expected a time of whole microseconds"),
+            ("2s", "expected at most 1 s a reading: programs read clocks to meet time limits, and would miss all of them"),
+            ("much", "expected a time such as \"5 ms\", \"90 s\" or \"2 h\""),
+        ] {
+            assert_eq!(parse_charge(wrong).unwrap_err(), expected, "{wrong}");
+        }
+    }
 
     #[test]
     fn dates_are_read_in_utc() {

@@ -8,7 +8,7 @@ mod args;
 mod drive;
 mod run;
 
-pub use args::ClockArgs;
+pub use args::{ClockArgs, charge_flag};
 pub use drive::{ClockAnswer, ClockOrder, ClockedProgram};
 
 use std::process::Command;

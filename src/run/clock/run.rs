@@ -31,6 +31,8 @@ const TIMED_OUT: u8 = 124;
 const NOT_FOUND: u8 = 127;
 const NOT_STARTED: u8 = 126;
 
+const NANOS_PER_MICRO: u64 = 1_000;
+
 /// Most processes that one message names.
 const NAMED: usize = 5;
 
@@ -70,6 +72,10 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     let path = dir.path.join("page");
     let page = MappedPage::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
+    page.charge.store(args.charge.micros() * NANOS_PER_MICRO, SeqCst);
+    let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
+    // A driven clock has no end: charges may pass the time that it is moved to, and its answers have the time reached.
+    page.end.store(until, SeqCst);
 
     let cores = if args.all_cores { Vec::new() } else { pin::to_one_core() };
     let is_alone = !cores.is_empty();
@@ -82,7 +88,6 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
             Err(_) => {}
         }
     }
-    let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
     let variables = [("HANSA_CLOCK", path.into()), ("LD_PRELOAD", preload_variable(&library))];
     let processes = Processes::new(library, is_alone, err::warning);
     let mut keeper = Keeper::new(&page, processes, variables, until, wakers.clone());

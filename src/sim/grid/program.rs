@@ -25,6 +25,8 @@ pub struct SlurmCluster {
     pub nodes: u32,
     /// File with lines for its slurm.conf; empty if there are none.
     pub conf: String,
+    /// Virtual time that a reading of a clock takes its programs if no other time has passed; zero for none.
+    pub charge: Span,
     /// Folder of Slurm's programs; empty if they are where the system looks for programs.
     pub programs: String,
 }
@@ -32,6 +34,8 @@ pub struct SlurmCluster {
 impl SlurmCluster {
     /// Most nodes of a cluster: each is a daemon under one clock.
     pub const NODES_MAX: u32 = 1000;
+    /// Longest charge of a reading.
+    pub const CHARGE_MAX: Span = Span::from_micros(1000);
 
     /// Number of its nodes, at a site with this many cores.
     pub fn node_count(&self, cores: u32) -> u32 {

@@ -16,7 +16,7 @@ use super::super::talk::{Talk, Trouble};
 use super::super::{ExternalClocks, RunContext};
 use super::conf::{Conf, Ground};
 use super::ports::Ports;
-use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram};
+use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram, charge_flag};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Site;
 use hansa_sim::protocol::outside::shorten_output;
@@ -97,7 +97,8 @@ impl Cluster {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let hansa = own_program().map_err(|error| cannot("find hansa, which keeps the clock", &error))?;
-        let words = [hansa, "clock".to_owned(), "--driven".to_owned()];
+        let charge = charge_flag(site.program.slurm.charge);
+        let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
         let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
         Ok(Cluster {
             talk,
@@ -206,6 +207,7 @@ impl Cluster {
     fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
         let mut since = Instant::now();
         loop {
+            let was = self.now;
             let answer = self.send_order(&ClockOrder::MoveTo(to))?;
             if answer.is_there {
                 self.steps = answer.steps;
@@ -214,7 +216,8 @@ impl Cluster {
             if self.talk.is_stopped() {
                 return Err(Trouble::Stopped);
             }
-            if answer.steps != self.steps || !answer.ended.is_empty() {
+            let is_charged = self.now != was;
+            if answer.steps != self.steps || is_charged || !answer.ended.is_empty() {
                 (self.steps, since) = (answer.steps, Instant::now());
             }
             if since.elapsed() > STILL {

@@ -2,9 +2,10 @@
 
 use crate::grid::{Endpoint, Program, SlurmCluster};
 use crate::settings::{
-    Field, Form, Layout, POSITIVE_SPAN, Purpose, Shape, Text, Unless, Walk, command_form, key, quote_text,
+    Field, Form, Layout, POSITIVE_SPAN, Purpose, SPAN, Shape, Text, Unless, Walk, command_form, key, quote_text,
 };
 use crate::systems::managers::Tongue;
+use crate::time::Span;
 
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
 const BATSIM_COMMAND: &str =
@@ -79,6 +80,13 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
         w.set(nodes.usual("a node a core"), &mut slurm.nodes, Unless(1..=most, 0));
         let conf = key("conf", "a file with lines for its slurm.conf, beside the topology");
         w.set(conf.usual("none"), &mut slurm.conf, Unless(Text(CONF), String::new()));
+        let charge = key("charge", "the virtual time that a reading of the clock takes Slurm's programs");
+        w.set(charge.usual("none"), &mut slurm.charge, Unless(SPAN, Span::ZERO));
+        if let Some(field) = w.fields().and_then(|fields| fields.get("charge"))
+            && slurm.charge > SlurmCluster::CHARGE_MAX
+        {
+            field.complain(format!("expected at most {}: {CHARGE_BOUND}", SlurmCluster::CHARGE_MAX));
+        }
         let programs = key("programs", "the folder of slurmctld, slurmd, sbatch and their kin");
         w.set(programs.usual("`PATH`, /usr/sbin and /sbin"), &mut slurm.programs, Unless(Text(FOLDER), String::new()));
     });
@@ -86,6 +94,7 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
 }
 
 const CONF: &str = "the path of a file, such as \"extra.conf\"";
+const CHARGE_BOUND: &str = "TODO";
 const FOLDER: &str = "the path of a folder, such as \"/opt/slurm/sbin\"";
 
 /// Walks the program that decides for a user, if there is one; its keys may stay, too.
