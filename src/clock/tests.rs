@@ -517,6 +517,30 @@ fn timers_end_with_their_process() {
 }
 
 #[test]
+fn a_thread_moves_the_clock_alone_only_if_nothing_is_due() {
+    let page = page_of_zeros();
+    page.end.store(50, SeqCst);
+    let own = page.reserve(None, 1).unwrap();
+    page.adopt(own, 1, 1);
+    assert!(page.advance_alone(own, 5) && page.now() == 5);
+    let other = page.reserve(Some(own), 1).unwrap();
+    assert!(!page.advance_alone(own, 6), "a thread is being made");
+    page.adopt(other, 1, 2);
+    assert!(!page.advance_alone(own, 6), "a thread runs");
+    page.sleep(other, 20, ON_FUTEX);
+    let timer = page.take_timer(own, 1).unwrap();
+    page.arm_timer(timer, 30, 0);
+    assert!(page.advance_alone(own, 19) && !page.advance_alone(own, 20) && page.now() == 19);
+    page.sleep(other, NEVER, ON_DATA);
+    assert!(page.advance_alone(own, 29) && !page.advance_alone(own, 30));
+    page.arm_timer(timer, NEVER, 0);
+    let before = page.sleep(own, 40, ON_FUTEX);
+    assert!(!page.advance_alone(own, 31), "it is in a handler of a signal that has ended its sleep");
+    page.wake(own, before);
+    assert!(page.advance_alone(own, 50) && !page.advance_alone(own, 51), "the clock ends");
+}
+
+#[test]
 fn there_are_only_so_many_slots() {
     let page = page_of_zeros();
     let taken = (0..).take_while(|_| page.reserve(None, 1).is_some()).count();

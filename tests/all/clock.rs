@@ -469,6 +469,66 @@ fn programs_that_do_not_sleep_are_named_and_can_be_stopped() {
     assert_eq!(marked(&mark), Vec::<u32>::new());
 }
 
+/// With a charge, each reading of a thread is later than its last one: exact in all kinds of programs.
+#[test]
+fn readings_of_a_clock_take_their_charge() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, include_str!("charge.c"), &[]) else { return };
+    let program = program.to_str().unwrap();
+    // The first of the 1,000 readings counts; the one after a sleep does not. The parent, which reads until 10 ms have
+    // passed, does not keep its child from waking in time, and three threads read side by side.
+    let expected = "readings 20000\nafter a sleep 1020000\nafter a wait for nothing 1020020\nchild 1025020\n\
+                    parent 1030060\nthread 0 1030080 1050060 1050560\nthread 1 1030080 1050060 1050560\n\
+                    thread 2 1030080 1050060 1050560\nend 1050560\n";
+    for flags in [&["--charge", "20us"][..], &["--charge", "20us", "--all-cores"], &["--charge", "0.02 ms"]] {
+        let output = clock(flags, &[program]);
+        assert_eq!(text(&output.stdout), expected, "{flags:?}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("clock: 1.05056 s of virtual time"), "{}", text(&output.stderr));
+    }
+    let dates = "for i in 1 2 3; do date +%s.%N; sleep 1; done";
+    let free = clock(&["--charge", "0"], &["bash", "-c", dates]);
+    assert_eq!((text(&free.stdout), free.status.code()), (text(&bash(dates).stdout), Some(0)));
+    assert!(text(&free.stdout).starts_with("1767225600.000000000\n1767225601.000000000\n"), "{}", text(&free.stdout));
+}
+
+/// A program that reads the clock until a time has come waits for ever without a charge, and ends with one.
+#[test]
+fn busy_waiting_on_the_clock_ends_under_a_charge() {
+    let scratch = Scratch::new();
+    let Some(program) = compiled(&scratch, include_str!("charge.c"), &[]) else { return };
+    let program = program.to_str().unwrap();
+    let output = clock(&["--charge", "20us"], &[program, "spin"]);
+    assert_eq!((text(&output.stdout).as_str(), output.status.code()), ("spins 500\n", Some(0)));
+    assert!(text(&output.stderr).contains("clock: 0.01002 s of virtual time"), "{}", text(&output.stderr));
+    // New processes read it in turn.
+    let shell = "while [ $(date +%s%N) -lt 1767225600001000000 ]; do :; done; date +%s%N";
+    let output = clock(&["--charge", "20us"], &["bash", "-c", shell]);
+    assert_eq!(text(&output.stdout), "1767225600001000000\n", "{}", text(&output.stderr));
+    let over = clock(&["--charge", "20us", "--until", "5ms"], &[program, "spin"]);
+    assert_eq!(over.status.code(), Some(124));
+    assert!(text(&over.stderr).contains("clock: 0.005 s of virtual time"), "{}", text(&over.stderr));
+
+    let mut command = Command::new(HANSA);
+    let mut busy = Process::start("hansa clock", command.args(["clock", "--", program, "spin"]));
+    busy.says("(program) has not slept for 5 s of real time: the clock stands still until it does");
+    busy.signal("TERM");
+    assert_eq!(busy.end(SOON).0, Some(143));
+}
+
+#[test]
+fn charges_that_are_none_are_refused() {
+    for (charge, expected) in [
+        ("20", "expected a time with its unit, such as 20us"),
+        ("20usec", "did you mean us?"),
+        ("-20us", "expected a time that is not negative"),
+        ("2s", "expected at most 1 s a reading"),
+    ] {
+        let refused = clock(&[&format!("--charge={charge}")], &["true"]);
+        let said = text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(expected), "{charge}: {said}");
+    }
+}
+
 /// Everything ends with the clock, whichever of its processes is killed, even what has left its session.
 #[test]
 fn no_kill_leaves_a_process_behind() {

@@ -172,7 +172,10 @@ mod tests {
         let micros = |text: &str| parse_charge(text).map(Span::micros);
         assert_eq!((micros("20us"), micros("1.5 ms"), micros("1s")), (Ok(20), Ok(1500), Ok(1_000_000)));
         assert_eq!((micros("0"), micros("0s")), (Ok(0), Ok(0)));
-        assert_eq!(parse_charge(charge_flag(Span::from_micros(20)).split_once('=').unwrap().1), micros("20us").map(Span::from_micros));
+        assert_eq!(
+            parse_charge(charge_flag(Span::from_micros(20)).split_once('=').unwrap().1),
+            micros("20us").map(Span::from_micros)
+        );
         for (wrong, expected) in [
             ("20", "expected a time with its unit, such as 20us"),
             ("20 usec", "expected a time in us, ms, s, min, h or d; did you mean us?"),
@@ -180,7 +183,10 @@ mod tests {
             ("20 ns", "expected a time in us, ms, s, min, h or d"),
             ("-1us", "expected a time that is not negative"),
             ("0.5us", "expected a time of whole microseconds"),
-            ("2s", "expected at most 1 s a reading: programs read clocks to meet time limits, and would miss all of them"),
+            (
+                "2s",
+                "expected at most 1 s a reading: programs read clocks to meet time limits, and would miss all of them",
+            ),
             ("much", "expected a time such as \"5 ms\", \"90 s\" or \"2 h\""),
         ] {
             assert_eq!(parse_charge(wrong).unwrap_err(), expected, "{wrong}");
