@@ -332,6 +332,55 @@ fn listening_addresses(process: u32) -> Vec<String> {
         .collect()
 }
 
+/// Slurm stops a cycle of backfilling after a second of it: never if computing takes no time.
+#[test]
+fn brakes_of_slurm_act_under_a_charge() {
+    if !has_slurm() {
+        return;
+    }
+    let cluster = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/slurm-cluster.sh");
+    let brakes = "SchedulerParameters=bf_interval=30,bf_max_time=1,bf_continue";
+    let script = "sbatch -Q -n16 -t600 -o /dev/null --wrap 'sleep 30000'; sleep 2; for i in $(seq 60); do \
+                  sbatch -Q -n$((i % 16 + 1)) -t$((i % 7 * 10 + 5)) -o /dev/null --wrap 'sleep 60'; done; sdiag -r >&2; \
+                  sleep 60; sdiag | sed -En '/Backfilling/,$s/^\tLast (depth )?cycle: *//p'";
+    let figures = |charge: &str| -> Vec<u64> {
+        let mut command = Command::new(HANSA);
+        command.args(["clock", "--charge", charge, "--", cluster, "-c", "4", "-o", brakes, "4", "bash", "-c", script]);
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout).lines().map(|line| line.parse().unwrap_or_else(|_| panic!("{line}"))).collect()
+    };
+    assert_eq!(figures("0"), [0, 60], "microseconds of a cycle, and jobs that it tests");
+    let charged = figures("1ms");
+    assert!((500_000..1_500_000).contains(&charged[0]) && (5..50).contains(&charged[1]), "{charged:?}");
+}
+
+#[test]
+fn a_site_under_a_charge_decides_alike() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    let jobs = [(60, 8, 600, 1200), (60, 4, 500, 600), (70, 4, 2000, 120), (2000, 3, 30, 60)];
+    let starts = |charge: &str| {
+        let topology = topology(&scratch, &format!("slurm = {{ nodes = 4, charge = \"{charge}\" }}"), "", &jobs);
+        let ran = run(&topology, &scratch.path("out"), &["--inline"]);
+        assert!(ran.status.success(), "{charge}: {}", text(&ran.stderr));
+        rows(&scratch.path("out"))
+    };
+    let free = starts("0");
+    // The longest charge is one with which a job is still submitted, started and ended.
+    for charge in ["20 us", "1 ms"] {
+        let charged = starts(charge);
+        for (job, (state, start, end, _)) in &free {
+            let row = &charged[job];
+            assert_eq!(&row.0, state, "{charge}: job {job}");
+            assert!((row.1 - start).abs() < 10.0 && (row.2 - end).abs() < 70.0, "{charge}: job {job}: {row:?} {start}");
+        }
+    }
+    await_none(&scratch);
+}
+
 /// These need no Slurm.
 #[test]
 fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
@@ -347,6 +396,15 @@ fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
     assert!(code == Some(2) && said.contains("expected slurm = { nodes = 600 } for 1200 cores"), "{said}");
     let (code, _, said) = told("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
     assert!(code == Some(2) && said.contains("expected a number of nodes that divides 8 cores, found 3"), "{said}");
+    for (charge, expected) in [
+        ("2 ms", "expected at most 1 ms: "),
+        ("20", "expected a time with its unit"),
+        ("20 usec", "did you mean `us`?"),
+        ("-1 us", "expected a time that is not negative"),
+    ] {
+        let (code, _, said) = told("validate", &["--set", &format!("site.york.slurm={{ charge = \"{charge}\" }}")]);
+        assert!(code == Some(2) && said.contains(expected), "{charge}: {said}");
+    }
     if Path::new("/usr/sbin/slurmctld").exists() {
         // Debian's daemons are where they are looked for in any case; the commands are not.
         let (code, _, said) = told("validate", &["--strict"]);

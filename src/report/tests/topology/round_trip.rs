@@ -363,6 +363,8 @@ impl Base {
             Some(words) => words.len().min(12),
             // Few numbers divide the 64 cores of its site.
             None if leaf.path.ends_with("slurm.nodes") => 64,
+            // Few times are short enough for a reading of a clock.
+            None if leaf.path.ends_with("slurm.charge") => 64,
             // Few numbers are whole thousandths.
             None if leaf.path.contains("prices.") => 64,
             None if is_choosy => 24,

@@ -94,7 +94,8 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
 }
 
 const CONF: &str = "the path of a file, such as \"extra.conf\"";
-const CHARGE_BOUND: &str = "TODO";
+const CHARGE_BOUND: &str = "a submission takes hundreds of readings, and with 10 ms each sbatch gives up \
+                            waiting for slurmctld";
 const FOLDER: &str = "the path of a folder, such as \"/opt/slurm/sbin\"";
 
 /// Walks the program that decides for a user, if there is one; its keys may stay, too.
