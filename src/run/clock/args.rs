@@ -11,7 +11,7 @@ use time::{Date, Month, PrimitiveDateTime, Time};
 use crate::disk::io_reason;
 use crate::flag_values::some_time;
 use hansa_sim::near::nearest_name;
-use hansa_sim::settings::units::{SpanError, span};
+use hansa_sim::settings::units::{SpanError, parse_span};
 use hansa_sim::time::Span;
 
 #[derive(Args, Debug)]
@@ -79,7 +79,7 @@ impl ClockArgs {
 const CHARGE_MAX: Span = Span::from_secs(1);
 
 fn parse_charge(text: &str) -> Result<Span, String> {
-    match span(text) {
+    match parse_span(text) {
         Ok(charge) if charge <= CHARGE_MAX => Ok(charge),
         Ok(_) => Err(format!(
             "expected at most {CHARGE_MAX} a reading: programs read clocks to meet time limits, and would miss all of them"

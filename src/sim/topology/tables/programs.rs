@@ -82,7 +82,7 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
         w.set(conf.usual("none"), &mut slurm.conf, Unless(Text(CONF), String::new()));
         let charge = key("charge", "the virtual time that a reading of the clock takes Slurm's programs");
         w.set(charge.usual("none"), &mut slurm.charge, Unless(SPAN, Span::ZERO));
-        if let Some(field) = w.fields().and_then(|fields| fields.get("charge"))
+        if let Some(field) = w.written_fields().and_then(|fields| fields.get("charge"))
             && slurm.charge > SlurmCluster::CHARGE_MAX
         {
             field.complain(format!("expected at most {}: {CHARGE_BOUND}", SlurmCluster::CHARGE_MAX));
