@@ -388,6 +388,11 @@ fn a_log_without_jobs_is_called_what_it_is() {
         assert_eq!(errors.len(), 1, "{errors:?}");
         assert!(errors[0].contains(&format!("log.swf has no job to run: {why}\n")), "{errors:?}");
     }
+    let dump = "source = \"sacct\"\nfile = \"sacct.txt\"";
+    let errors = of_log("JobIDRaw|Submit|Start|ElapsedRaw|NCPUS\n", dump);
+    assert!(errors[0].contains("sacct.txt has no job to run: it has only a header\n"), "{errors:?}");
+    let errors = of_log("", dump);
+    assert!(errors[0].contains("sacct.txt: it is empty\n"), "{errors:?}");
 }
 
 #[test]

@@ -165,6 +165,7 @@ impl Rigids {
             let left_out = format!("{} {are} outside of the selected part{part}", format_counted(*outside, "job"));
             let why = match (outside, faults.is_empty()) {
                 (0, true) if bytes.trim_ascii().is_empty() => ": it is empty".to_owned(),
+                (0, true) if bytes.trim_ascii_start()[0].is_ascii_alphabetic() => ": it has only a header".to_owned(),
                 (0, true) => ": it has only comments".to_owned(),
                 (0, false) => format!(": {faults}"),
                 (_, true) => format!(": {left_out}"),

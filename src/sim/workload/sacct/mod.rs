@@ -60,6 +60,8 @@ pub enum SacctError {
          the columns", make_printable(.0)
     )]
     NoHeader(String),
+    #[error("it is empty")]
+    Empty,
     #[error("line 1: its columns are not separated by {expected:?}: did you mean {found:?}?")]
     WrongDelimiter { expected: String, found: String },
     #[error("there is no column {unknown} of sacct; did you mean {near}?")]
@@ -86,6 +88,7 @@ pub fn read(bytes: &[u8], form: &Form) -> Result<Trace, SacctError> {
     let first = first_line(bytes);
     let (layout, has_header) = match &form.fields {
         Some(fields) => layout_of_fields(bytes, &first, &listed_names(fields), form.delimiter.as_deref())?,
+        None if bytes.trim_ascii().is_empty() => return Err(SacctError::Empty),
         None => (layout_of_header(&first, form.delimiter.as_deref())?, true),
     };
     layout.check(form.size.roles())?;
