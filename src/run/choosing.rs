@@ -28,7 +28,7 @@ impl Choosing {
             }
             Choosing::All => Ok(choices.variants()),
             Choosing::Taken(taken) => {
-                let selection = choices.select(taken).map_err(|wrong| Failure::Input(format!("--choice {wrong}")))?;
+                let selection = choices.select(taken).map_err(|wrong| Failure::Input(format!("--choice: {wrong}")))?;
                 let name = choices.selection_words(&selection).unwrap_or_else(|| "usual".to_owned());
                 Ok(vec![Variant { name, selection }])
             }
