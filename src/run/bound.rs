@@ -99,7 +99,7 @@ fn check_is_table(path: &str) -> Result<(), Failure> {
     let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     match str::from_utf8(&bytes) {
         Ok(text) if text.parse::<toml::Table>().is_err() => {
-            Err(logs::unknown_kind(path, text, "a topology (TOML) in a file that ends in .toml"))
+            Err(logs::unknown_log(path, text, "a topology (TOML) in a file that ends in .toml"))
         }
         _ => Ok(()),
     }

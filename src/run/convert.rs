@@ -54,7 +54,7 @@ pub fn convert_file(
     let format = FORMATS.iter().find(|format| (format.fits)(path, &text)).ok_or_else(|| {
         let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
         let names = names.join(" or ");
-        logs::unknown_kind(path, &text, &names)
+        logs::unknown_log(path, &text, &names)
     })?;
     logs::check_extension(out, "toml")?;
     let converted = (format.convert)(path, &text).map_err(|error| Failure::Input(format!("{path}:{error}")))?;

@@ -166,16 +166,18 @@ impl ReadFormat {
     }
 }
 
-/// The failure to recognise a file, which could also be of one of the `other` kinds. Shows how the file begins.
-pub fn unknown_kind(path: &str, text: &str, other: &str) -> Failure {
+/// The failure to recognise a file, expected to be a log or of one of the `other` kinds. Shows how the file begins.
+pub fn unknown_log(path: &str, text: &str, other: &str) -> Failure {
+    unknown_kind(path, text, &format!("{LOG_KINDS}, or {other}"))
+}
+
+/// The failure to recognise a file of one of these kinds. Shows how the file begins.
+pub fn unknown_kind(path: &str, text: &str, kinds: &str) -> Failure {
     const SHOWN: usize = 40;
     let begin: String = text.trim_start().lines().next().unwrap_or_default().chars().take(SHOWN).collect();
     let line = text.len() - text.trim_start().len();
     let line = 1 + text[..line].matches('\n').count();
-    Failure::Input(format!(
-        "{path}:{line}: expected {LOG_KINDS}, or {other}, found `{}`",
-        sanitize_text(begin.trim_end())
-    ))
+    Failure::Input(format!("{path}:{line}: expected {kinds}, found `{}`", sanitize_text(begin.trim_end())))
 }
 
 /// Reads a log in any known format, compressed or not. None if the format is not known.
@@ -278,7 +280,11 @@ pub fn convert_log(
         }
     }
     if jobs.is_empty() {
-        let why = if faults.is_empty() { "it has only comments".to_owned() } else { faults.to_string() };
+        let why = match (faults.is_empty(), from) {
+            (false, _) => faults.to_string(),
+            (true, ReadFormat::Slurm) => "it has only a header or comments".to_owned(),
+            (true, _) => "it has only comments".to_owned(),
+        };
         return Err(Failure::Input(format!("{path} has no job to convert: {why}")));
     }
     let mut told = Vec::new();

@@ -38,16 +38,16 @@ pub struct WhenArgs {
     #[arg(long, value_name = "FILE")]
     log: Option<String>,
     /// The cores of the site of --log [default: MaxProcs in the header of a log]
-    #[arg(long, value_name = "N", requires = "log", value_parser = parse_count::<u32>(1..=u32::MAX))]
+    #[arg(long, value_name = "N", conflicts_with = "out", value_parser = parse_count::<u32>(1..=u32::MAX))]
     site_cores: Option<u32>,
     /// The nodes of the site of --log, if jobs are counted in nodes
     #[arg(
-        long, value_name = "N", requires = "log", conflicts_with = "site_cores",
+        long, value_name = "N", conflicts_with_all = ["out", "site_cores"],
         value_parser = parse_count::<u32>(1..=u32::MAX)
     )]
     site_nodes: Option<u32>,
     /// Only the jobs of this partition of `squeue --json`
-    #[arg(long, value_name = "NAME", requires = "log")]
+    #[arg(long, value_name = "NAME", conflicts_with = "out")]
     partition: Option<String>,
     /// The site of the run [default: the only one]
     #[arg(long, value_name = "NAME", conflicts_with = "log")]
@@ -126,11 +126,19 @@ pub fn predict_starts(args: &WhenArgs) -> Result<(), Failure> {
     };
     if scene.log.too_large > 0 {
         let jobs = format_counted(scene.log.too_large, "job");
-        err::warning(&format!("{}: {jobs} left out, larger than the site ({} cores)", scene.source, scene.log.cores));
+        let size = format_counted(scene.log.cores.into(), args.unit());
+        err::warning(&format!("{}: {jobs} left out, larger than the site ({size})", scene.source));
     }
     match args.calibrate {
         Some(jobs) => scene.calibrate(args, jobs as usize),
         None => scene.answer(args),
+    }
+}
+
+impl WhenArgs {
+    /// Unit of sizes in messages.
+    fn unit(&self) -> &'static str {
+        if self.nodes.or(self.site_nodes).is_some() { "node" } else { "core" }
     }
 }
 
@@ -213,6 +221,10 @@ impl Scene {
                         "{path}: {arrays} counted as one job each; `squeue --array --json` lists tasks"
                     ));
                 }
+                if listing.unlimited > 0 {
+                    let jobs = format_counted(listing.unlimited, "job");
+                    err::warning(&format!("{path}: {jobs} without a time limit, taken to request 365 days"));
+                }
                 if args.partition.is_none() && listing.partitions.len() > 1 {
                     let names = listing.partitions.join(", ");
                     err::warning(&format!(
@@ -238,7 +250,12 @@ impl Scene {
                 let (log, now) = SiteLog::of_trace(&trace, size).map_err(wrong)?;
                 Ok(scene(log, now, false))
             }
-            _ => Err(logs::unknown_kind(path, &String::from_utf8_lossy(&bytes), "the output of `squeue --json`")),
+            _ => {
+                let text = String::from_utf8_lossy(&bytes);
+                let kinds = "a log of jobs (SWF), which `hansa convert` also makes of a dump of sacct, or the output of \
+                             `squeue --json`";
+                Err(logs::unknown_kind(path, &text, kinds))
+            }
         }
     }
 
@@ -259,7 +276,10 @@ impl Scene {
     /// The moment of the question.
     fn moment(&self, at: Option<Span>) -> Result<Moment<'_>, Failure> {
         let wrong = |what: String| Failure::Input(format!("{}: {what}", self.source));
-        let (first, last) = self.log.covers().ok_or_else(|| wrong(format!("no job is at {}", self.site)))?;
+        // An idle site has a listing without jobs.
+        let listed = self.now.filter(|now| !self.log.has_past && *now > Time::ZERO).map(|now| (now, now));
+        let covers = self.log.covers().or(listed);
+        let (first, last) = covers.ok_or_else(|| wrong(format!("no job is at {}", self.site)))?;
         let now = match at.map(|at| Time::ZERO + at) {
             Some(at) if !(first..=last).contains(&at) => {
                 let (at, first, last) = (self.time(at), self.time(first), self.time(last));
@@ -293,8 +313,11 @@ impl Scene {
         };
         if cores > self.log.cores {
             return Err(Failure::Input(format!(
-                "{}: the job needs {cores}, but {} has {}: it would never start",
-                self.source, self.site, self.log.cores
+                "{}: the job needs {}, but {} has {}: it would never start",
+                self.source,
+                format_counted(cores.into(), args.unit()),
+                self.site,
+                self.log.cores
             )));
         }
         let user = args.user.as_deref().map(|name| self.user(name)).transpose()?;
@@ -302,6 +325,15 @@ impl Scene {
         let moment = self.moment(args.at)?;
         let runs = u64::from(args.runs);
         let mut answer = When::of(&self.site, &self.log, &moment, wanted, runs, args.seed);
+        if answer.running.cores > u64::from(self.log.cores) {
+            let used = format_counted(answer.running.cores, args.unit());
+            let advice = match args.unit() {
+                "node" => "expected a larger --site-nodes, or --site-cores where jobs share nodes",
+                _ => "expected a larger --site-cores",
+            };
+            let site = &self.site;
+            err::warning(&format!("{}: jobs run on {used}, but {site} has {}: {advice}", self.source, self.log.cores));
+        }
         let policies = self.policies(args, &USUAL);
         let batches: Vec<(usize, u64)> = (0..policies.len())
             .flat_map(|policy| (0..runs).step_by(AT_ONCE as usize).map(move |first| (policy, first)))
@@ -323,8 +355,7 @@ impl Scene {
         if args.json {
             return out::always(&format!("{:#}\n", serde_json::json!(answer)));
         }
-        let unit = if args.nodes.or(args.site_nodes).is_some() { "node" } else { "core" };
-        out::always(&answer.text(unit, &|time| self.time(time)))
+        out::always(&answer.text(args.unit(), &|time| self.time(time)))
     }
 
     fn calibrate(&self, args: &WhenArgs, jobs: usize) -> Result<(), Failure> {
@@ -450,6 +481,46 @@ mod tests {
         assert!(wrong.starts_with("expected fcfs or easy") && wrong.ends_with("did you mean conservative?"), "{wrong}");
         assert_eq!(parse_walltime("4h"), Ok(Span::from_secs(4 * 3_600)));
         assert_eq!(parse_walltime("0 s").unwrap_err(), "expected a time above 0, such as 4h");
+    }
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        when: WhenArgs,
+    }
+
+    fn parse(line: &str) -> Result<WhenArgs, clap::Error> {
+        <Line as clap::Parser>::try_parse_from(line.split(' ')).map(|line| line.when)
+    }
+
+    #[test]
+    fn a_result_has_a_size_and_partitions_of_its_own() {
+        assert!(parse("when out/batch --cores 1 --walltime 1h").is_ok());
+        for option in ["--site-cores", "--site-nodes", "--partition"] {
+            let line = format!("when out/batch --cores 1 --walltime 1h {option} 4");
+            assert!(
+                parse(&line).is_err_and(|error| error.kind() == clap::error::ErrorKind::ArgumentConflict),
+                "{line}"
+            );
+        }
+    }
+
+    #[test]
+    fn logs_of_other_kinds_and_idle_sites_are_distinguished() {
+        let scratch = tempfile::TempDir::new().unwrap();
+        let file = scratch.path().join("file");
+        let scene = |text: &str| {
+            std::fs::write(&file, text).unwrap();
+            let line = format!("when --log {} --site-nodes 4 --nodes 1 --walltime 1h", file.display());
+            Scene::of_log(file.to_str().unwrap(), &parse(&line).unwrap())
+        };
+        let Err(Failure::Input(wrong)) = scene("JobIDRaw|Submit|Start|ElapsedRaw|NCPUS\n") else { panic!() };
+        assert!(wrong.contains("`hansa convert` also makes of a dump of sacct"), "{wrong}");
+        let meta = r#""meta": {"plugin": {"data_parser": "v0.0.41"}}"#;
+        let idle = scene(&format!(r#"{{{meta}, "jobs": [], "last_update": 900}}"#)).ok().unwrap();
+        assert!(idle.moment(None).is_ok_and(|moment| moment.now() == Time::ZERO + Span::from_secs(900)));
+        let undated = scene(&format!(r#"{{{meta}, "jobs": []}}"#)).ok().unwrap();
+        assert!(undated.moment(None).is_err());
     }
 
     #[test]

@@ -51,18 +51,20 @@ pub struct PredictedRun {
 }
 
 impl<'a> Moment<'a> {
-    /// The moment `now`, after the arrivals of that time. Jobs that start or arrive later are not looked at, nor is the
-    /// end of a job that has not ended. O(n log n) in the number of jobs that have arrived.
+    /// The moment `now`, after the arrivals and starts of that time. Jobs that start or arrive later are not looked at,
+    /// nor is the end of a job that has not ended. O(n log n) in the number of jobs that have arrived.
     pub fn at(log: &'a SiteLog, now: Time) -> Moment<'a> {
-        Moment::after(log, now, log.jobs.partition_point(|job| job.came <= now))
+        Moment::after(log, now, log.jobs.partition_point(|job| job.came <= now), |start| start <= now)
     }
 
     /// The moment at which a job of the log arrives, which itself is not known yet.
     pub fn of_arrival(log: &'a SiteLog, job: usize) -> Moment<'a> {
-        Moment::after(log, log.jobs[job].came, job)
+        let now = log.jobs[job].came;
+        Moment::after(log, now, job, |start| start < now)
     }
 
-    fn after(log: &'a SiteLog, now: Time, arrived: usize) -> Moment<'a> {
+    /// The moment at which the first `arrived` jobs are known, and those run for which `is_past` is true of the start.
+    fn after(log: &'a SiteLog, now: Time, arrived: usize, is_past: impl Fn(Time) -> bool) -> Moment<'a> {
         let known = &log.jobs[..arrived];
         let mut running = Vec::new();
         let mut waiting = Vec::new();
@@ -70,7 +72,7 @@ impl<'a> Moment<'a> {
         for (place, job) in known.iter().enumerate() {
             if job.end.is_some_and(|end| end <= now) {
                 finished.push(job);
-            } else if job.start.is_some_and(|start| start < now) {
+            } else if job.start.is_some_and(&is_past) {
                 running.push(place);
             } else {
                 waiting.push(place);

@@ -37,6 +37,8 @@ pub struct SqueueListing {
     pub not_ready: u64,
     /// Arrays whose tasks are counted as one job.
     pub arrays: u64,
+    /// Jobs without a time limit.
+    pub unlimited: u64,
     /// Partitions of the jobs.
     pub partitions: Vec<String>,
 }
@@ -59,6 +61,7 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
     let mut jobs = Vec::new();
     let mut not_ready = 0;
     let mut arrays = 0;
+    let mut unlimited = 0;
     let mut now = number(&root["last_update"]).unwrap_or(0);
     for (index, row) in rows.iter().enumerate() {
         if partition.is_some_and(|wanted| row["partition"].as_str() != Some(wanted)) {
@@ -91,6 +94,7 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
         let size = field(if unit == Unit::Cores { "cpus" } else { "node_count" })?;
         // Minutes.
         let limit = number(&row["time_limit"]).filter(|limit| *limit > 0);
+        unlimited += u64::from(limit.is_none());
         jobs.push(SeenJob {
             user: user as u32,
             cores: u32::try_from(size).unwrap_or(u32::MAX),
@@ -102,7 +106,7 @@ pub fn read_squeue(bytes: &[u8], size: u32, unit: Unit, partition: Option<&str>)
         });
     }
     let log = SiteLog { has_past: false, ..SiteLog::new(size, jobs, users) };
-    Ok(SqueueListing { log, now: unix_time(now), not_ready, arrays, partitions })
+    Ok(SqueueListing { log, now: unix_time(now), not_ready, arrays, unlimited, partitions })
 }
 
 /// Fails if the listing is of a version that is not known, or of none.

@@ -268,9 +268,19 @@ fn listings_of_several_versions_are_read() {
         assert_eq!(read.log.jobs, [seen(1_000, Some(1_100), None, 2, 3_600), seen(1_000, None, None, 1, 1_800)]);
         assert_eq!((read.now, read.not_ready, read.partitions.len()), (at(1_100), 1, 2));
         assert!(!read.log.has_past);
+        // A job runs that started at the moment of the listing.
+        let moment = Moment::at(&read.log, read.now);
+        assert_eq!(moment.jobs().map(|jobs| jobs.len()), [1, 1]);
         let in_cores = read_squeue(text.as_bytes(), 16, Unit::Cores, None).unwrap();
         assert_eq!(in_cores.log.jobs.iter().map(|job| job.cores).collect::<Vec<_>>(), [8, 4, 4]);
     }
+    let endless = listings[2].replacen(
+        r#""time_limit": {"set": true, "infinite": false"#,
+        r#""time_limit": {"set": false, "infinite": true"#,
+        1,
+    );
+    let read = read_squeue(endless.as_bytes(), 4, Unit::Nodes, None).unwrap();
+    assert_eq!((read.unlimited, read.log.jobs[0].requested), (1, Span::from_minutes(365 * 24 * 60)));
     let wrong =
         |text: &str, partition: Option<&str>| read_squeue(text.as_bytes(), 4, Unit::Nodes, partition).unwrap_err();
     let other = listings[2].replace("v0.0.41", "v0.0.99");
