@@ -9,7 +9,7 @@ pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "easy-first-misfit",
     about: "like easy-count, but no job behind the first follower that does not fit may overtake",
     build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::UntilMisfit),
-    ranks: RankedPart::Head,
+    ranks: RankedPart::Followers,
     #[cfg(test)]
     judge: |story| judge_story(Rule::EasyUntilMisfit, true, story),
 };

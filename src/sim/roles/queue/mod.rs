@@ -132,10 +132,12 @@ pub struct QueuePolicyRow {
 /// Part of the state of a policy that follows the order of the queue when a job joins it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankedPart {
-    /// No job can start behind one that cannot: only the head, or only those ahead of the second such job.
+    /// Only the first job of the queue can start.
     Head,
     /// The first job of the queue holds the reservation that others leave alone.
     Reservation,
+    /// Like `Reservation`, but no job starts behind a second one that cannot.
+    Followers,
     /// The plan places all jobs in order of the queue.
     Plan,
     /// None: a job takes a place that is free, and all others keep theirs.
@@ -148,13 +150,17 @@ impl QueuePolicyRow {
     ///
     /// If ranks change with time, another job may be first by now. A new job ahead of others may take over the
     /// reservation, or displace jobs of the plan, and older jobs may fit into what these leave. Where only the head
-    /// starts, a new head starts, or blocks the queue as the former one did; a former head that is second now ends the
-    /// scan.
+    /// starts, a new head starts, or blocks the queue as the former one did.
+    ///
+    /// Where a second misfit ends the scan, a former head is that one as long as a new head waits. A shorter head that
+    /// starts may postpone the reservation of the former one, so that older followers fit; a larger head does not: with
+    /// as many nodes free for as long, the former one would have started earlier.
     pub fn starts_older(&self, order: QueueOrder) -> bool {
         match (self.ranks, order) {
             (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,
             (RankedPart::Head, _) => order == QueueOrder::MostStretched,
             (RankedPart::Reservation, _) => true,
+            (RankedPart::Followers, _) => order != QueueOrder::Largest,
             // A job that has just joined is the least stretched.
             (RankedPart::Plan, _) => order != QueueOrder::MostStretched,
         }

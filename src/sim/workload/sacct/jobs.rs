@@ -124,6 +124,9 @@ impl<'l> JobCollector<'l> {
         let arrival = times.arrival();
         let seconds = |from: i64, to: i64| to.checked_sub(from).filter(|gap| *gap >= 0).map(i64::cast_unsigned);
         let wait = times.eligible.and_then(|eligible| seconds(eligible, times.start)).map(Span::from_secs);
+        if wait.is_some_and(|wait| !is_bearable_time(wait.micros())) {
+            return Err(Skipped::Wrong("its wait time is too long".to_owned()));
+        }
         let micros = u64::try_from(arrival).ok().and_then(|arrival| arrival.checked_mul(1_000_000));
         let submit = micros.ok_or_else(|| Skipped::Wrong("it was submitted before 1970".to_owned()))?;
         let job = Rigid {
@@ -190,7 +193,13 @@ impl<'l> JobCollector<'l> {
         for (position, key) in (1..).zip(&self.keys) {
             let number = key.number().filter(|_| has_numbers).unwrap_or(position);
             let Some(job) = jobs.get(key.place) else { continue };
-            let submit = Time::ZERO + job.submit.since(start);
+            let after_first = job.submit.since(start);
+            if !is_bearable_time(after_first.micros()) {
+                let what = "it was submitted too long after the first job".to_owned();
+                self.collector.leave_out(format_args!("line {}", key.line), what);
+                continue;
+            }
+            let submit = Time::ZERO + after_first;
             let id = key.name.as_ref().unwrap_or(&key.id);
             self.collector.id(number, make_printable(&String::from_utf8_lossy(id)));
             self.collector.job(format_args!("line {}", key.line), Rigid { number, submit, ..job });

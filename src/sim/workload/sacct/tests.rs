@@ -73,6 +73,22 @@ fn hard_cases_are_read() {
     );
 }
 
+#[test]
+fn times_beyond_what_can_be_counted_are_left_out() {
+    let head = "JobIDRaw|Submit|Eligible|Start|ElapsedRaw|NCPUS\n";
+    let job = |id: u32, came: &str, start: &str| {
+        format!("{id}|{came}-01-01T00:00:00|{came}-01-01T00:00:00|{start}-01-01T00:00:00|60|1\n")
+    };
+    let dump =
+        [head, &job(1, "2024", "2024"), &job(2, "2024", "9024"), &job(3, "9024", "9024"), &job(4, "2025", "2025")]
+            .concat();
+    let trace = read_dump(&dump);
+    assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 4]);
+    let faults = trace.faults.to_string();
+    assert!(faults.contains("line 3: its wait time is too long"), "{faults}");
+    assert!(faults.contains("line 4: it was submitted too long after the first job"), "{faults}");
+}
+
 /// Records of a dump as texts; `Err` for lines that are none.
 fn records(text: &str, names: &[&str], delimiter: &str) -> Vec<Result<Vec<String>, std::ops::Range<u64>>> {
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
