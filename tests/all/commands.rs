@@ -453,7 +453,7 @@ fn messages_say_what_is_expected() {
         ),
         (
             words(&["clock", "--strat", "now", "true"]),
-            "expected one of --start, --until, --wait, --all-cores, --in-turn, or a command; did you mean --start?\n"
+            "expected one of --start, --until, --charge, --wait, --all-cores, --in-turn, or a command; did you mean --start?\n"
                 .into(),
         ),
         (
