@@ -62,7 +62,7 @@ pub fn page() -> &'static Page {
     if page.is_null() {
         attach_page();
     }
-    // SAFETY: `begin` has put a page there that stays mapped; all of it is atomic, for which any bytes are valid.
+    // SAFETY: `attach_page` has put a page there that stays mapped; all of it is atomic, for which any bytes are valid.
     unsafe { &*PAGE.load(SeqCst) }
 }
 

@@ -90,7 +90,7 @@ impl<W: Consumer<T>, T: Send + 'static> Background<W, T> {
         Ok(())
     }
 
-    /// Like `put`, for items that cannot be copied.
+    /// Like `put_items`, for items that cannot be copied.
     pub fn give_items(&mut self, mut items: Vec<T>) -> Result<(), W::Error> {
         if self.buffer.is_empty() && items.len() >= self.room {
             self.buffer = items;

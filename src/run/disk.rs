@@ -56,7 +56,7 @@ pub fn replace_file(place: &Path, content: impl AsRef<[u8]>) -> Result<(), Failu
     replace_by(place, |file| file.write_all(content.as_ref()))
 }
 
-/// Like `replace`, for content that is written piece by piece.
+/// Like `replace_file`, for content that is written piece by piece.
 pub fn replace_by(place: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Failure> {
     replace_as(place, ORDINARY, write).map_err(|error| operation_failure("write", place, &error))
 }

@@ -65,7 +65,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_micros(span.micros()))
 }
 
-/// Like `time`, for times that must be above 0 and at most some months.
+/// Like `parse_time`, for times that must be above 0 and at most some months.
 pub fn some_time(text: &str) -> Result<Duration, String> {
     const MOST: Duration = Duration::from_secs(10_000_000);
     let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;

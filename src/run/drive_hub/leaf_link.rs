@@ -29,7 +29,7 @@ pub struct LeafLink {
     pub(super) connection: Connection,
     /// Frames that arrived during a write.
     pub(super) backlog: VecDeque<(Up<Message, Record>, Vec<u8>)>,
-    /// Bytes of the frame that `read` or `ready` returned last.
+    /// Bytes of the frame that `read_frame` or `ready_frame` returned last.
     pub(super) last: Vec<u8>,
     /// Frames to write, and the bytes of them that are written.
     pub(super) outgoing: Vec<u8>,

@@ -44,7 +44,7 @@ pub type Stop = Arc<AtomicBool>;
 /// Virtual time that the clocks of real schedulers have passed in this process, in us, all together.
 ///
 /// The thread that drives a leaf waits for a scheduler, which may pass days between two decisions. The sum is the sign
-/// that it makes progress: `edge/member.rs` reports it to the router, whose watchdog counts it. A scheduler whose clock
+/// that it makes progress: `run/member.rs` reports it to the router, whose watchdog counts it. A scheduler whose clock
 /// stands still adds nothing.
 #[derive(Clone, Debug, Default)]
 pub struct ExternalClocks(Arc<AtomicU64>);

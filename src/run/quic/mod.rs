@@ -2,7 +2,7 @@
 //! frames.
 //!
 //! The content of frames is determined elsewhere. Everything here runs best on a `current_thread` runtime. Peers take a
-//! runtime that is not driven for longer than the idle timeout for dead: `edge/keeper.rs` prevents that.
+//! runtime that is not driven for longer than the idle timeout for dead: `run/keeper.rs` prevents that.
 
 mod admission;
 mod frame;

@@ -370,7 +370,7 @@ impl JobRow {
         ready
     }
 
-    /// Like `ready`, into an existing buffer.
+    /// Like `ready_times`, into an existing buffer.
     pub fn ready_into(&self, ready: &mut Vec<Option<Time>>) {
         ready.clear();
         ready.resize(self.tasks.len(), Some(self.earliest_start()));

@@ -71,7 +71,7 @@ pub struct EndedProgram {
 }
 
 impl Cluster {
-    /// Starts the clock of a site; its cluster starts with `boot`.
+    /// Starts the clock of a site; its cluster starts with `boot_daemons`.
     pub fn begin(who: String, site: &Site, extra: &str, around: &RunContext<'_>) -> Result<Cluster, String> {
         let cannot = |what: &str, error: &dyn std::fmt::Display| format!("{who}: cannot {what}: {error}");
         let dir = RunDir::new().map_err(|failure| failure.to_string())?;

@@ -1,6 +1,6 @@
 //! A real Slurm as a manager of a site, in virtual time.
 //!
-//! Its daemons run under a clock of their own (`edge/clock/`), which stands still while the run decides. A question
+//! Its daemons run under a clock of their own (`run/clock/`), which stands still while the run decides. A question
 //! brings the clock to the time of the run; then jobs are submitted, cancelled, and nodes set down by Slurm's own
 //! commands. Job scripts report when they start and when they are killed. While a job waits, the site asks to be called
 //! at the next moment at which any process of Slurm wakes, so that starts are exact and no event comes too late.

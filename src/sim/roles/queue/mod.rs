@@ -152,7 +152,7 @@ impl QueuePolicyRow {
     /// reservation, or displace jobs of the plan, and older jobs may fit into what these leave. Where only the head
     /// starts, a new head starts, or blocks the queue as the former one did.
     ///
-    /// Where a second misfit ends the scan, a former head is that one as long as a new head waits. A shorter head that
+    /// If a second misfit ends the scan, a former head is that one as long as a new head waits. A shorter head that
     /// starts may postpone the reservation of the former one, so that older followers fit; a larger head does not: with
     /// as many nodes free for as long, the former one would have started earlier.
     pub fn starts_older(&self, order: QueueOrder) -> bool {

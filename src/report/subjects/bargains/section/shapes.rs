@@ -236,7 +236,8 @@ fn ran_in_booking(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, 
     true
 }
 
-/// Like `took`, where a plan's shares of bookings were assigned to others so far: all open bookings count as one.
+/// Like `ran_in_booking`, where a plan's shares of bookings were assigned to others so far: all open bookings count as
+/// one.
 fn took_of_all(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Time)) -> bool {
     let has_room: u32 =
         rooms.iter().filter(|room| room.time_inside(from, until).is_some()).map(|room| room.booking.procs).sum();
