@@ -6,6 +6,7 @@ import json
 import pathlib
 from typing import TYPE_CHECKING, Any, Union
 
+from ._answer import Answer
 from ._numbers import count, paragraph, percent, signed_span, span, table
 from ._program import HansaError, Path, call
 from ._run import Run
@@ -26,6 +27,8 @@ class Comparison:
         self.verdicts: list[str] = comparison["verdicts"]
         #: Sentences on results that cannot be compared without reserve.
         self.notes: list[str] = comparison["notes"]
+        #: The answer: which run is best, at what price, and for whom.
+        self.answer = Answer(comparison["answer"])
 
     @property
     def metrics(self) -> pd.DataFrame:

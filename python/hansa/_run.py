@@ -17,6 +17,7 @@ from ._objects import Objects
 from ._planner import Planner
 from ._program import HansaError, Path, Value, call, explain, settings
 from ._scheduler import Scheduler
+from ._stints import COLUMNS, core_count, core_ranges, read_stints
 
 # It takes its time to be loaded, and a bidder that is a program of its own has no use for it.
 if TYPE_CHECKING:
@@ -72,6 +73,16 @@ class Run:
             return pd.DataFrame([json.loads(line) for line in lines])
 
     @cached_property
+    def stints(self) -> pd.DataFrame:
+        """One row per time that a task spent on cores, in order of their ends: a task that is moved, paused, lost, or gets another share
+        of its nodes has several. `used` is the number of cores, where sites share nodes the CPU that the task got."""
+        import pandas as pd
+
+        shared = {site["name"] for site in self.summary.get("sharing", {}).get("sites", []) if site["shared"]}
+        with (self.out / "events.jsonl").open() as lines:
+            return pd.DataFrame(read_stints(lines, frozenset(shared)), columns=COLUMNS)
+
+    @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per flow; empty without links."""
         return self._table("transfers.csv")
@@ -80,6 +91,11 @@ class Run:
     def reservations(self) -> pd.DataFrame:
         """One row per request; empty without reservations."""
         return self._table("reservations.csv")
+
+    @cached_property
+    def sharing(self) -> pd.DataFrame:
+        """One row per ended job; empty unless sites share nodes among jobs."""
+        return self._table("sharing.csv")
 
     def report(self, *, trace: bool = False) -> pathlib.Path:
         """Writes report.html to the result folder, with trace=True a trace for Perfetto, too. Returns the page's path."""
@@ -98,7 +114,13 @@ class Run:
         # The number of nodes that a request asks for is a number.
         if name == "reservations.csv":
             texts.pop("nodes", None)
-        return pd.read_csv(path, dtype=texts)
+        frame = pd.read_csv(path, dtype=texts)
+        if "cores" in frame:
+            ranges = [core_ranges(text) if isinstance(text, str) else () for text in frame["cores"]]
+            frame["core_ranges"] = pd.Series(ranges, index=frame.index, dtype=object)
+            counts = [core_count(one) if one else None for one in ranges]
+            frame["core_count"] = pd.array(counts, dtype="Int64")
+        return frame
 
     def __repr__(self) -> str:
         jobs = self.summary["jobs"]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._allocator import Allocator
+from ._answer import Answer
 from ._bidder import Bidder
 from ._numbers import link, paragraph, table
 from ._objects import Objects
@@ -44,6 +45,16 @@ class Sweep:
 
         return pd.read_csv(self.out / "means.csv")
 
+    @property
+    def answers(self) -> list[Answer]:
+        """What is best, at what price, and for whom: an answer for each combination of the keys that do not contend. Empty if nothing
+        contends."""
+        try:
+            panels = json.loads((self.out / "answer.json").read_text())["panels"]
+        except FileNotFoundError:
+            return []
+        return [Answer(panel["answer"], panel["settings"]) for panel in panels]
+
     def __repr__(self) -> str:
         return f"<Sweep of {len(self.runs)} runs in {self.out}>"
 
@@ -69,6 +80,41 @@ class Sweep:
         return paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys)) + below
 
 
+class Tournament(Sweep):
+    """The rows and the standings of a tournament."""
+
+    @property
+    def answer(self) -> Answer:
+        """Which entrant is best, at what price, and for whom; the first of `answers` if other values than seeds and windows vary."""
+        return self.answers[0]
+
+    @property
+    def standings(self) -> pd.DataFrame:
+        """One row per metric of each entrant: `runs`, `mean` and `within`, half the width of its 95 % confidence interval; `difference`
+        from the entrant that all are compared with, and `difference_within`; and 1 in `best` if no other is significantly better."""
+        import pandas as pd
+
+        return pd.read_csv(self.out / "standings.csv")
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """The columns of `standings` that a sweep has, too."""
+        standings = self.standings
+        return standings[standings.columns[: list(standings.columns).index("within") + 1]]
+
+    def __repr__(self) -> str:
+        return f"<Tournament of {len(self.runs)} runs in {self.out}>"
+
+    def _repr_html_(self) -> str:
+        page = self.out / "tournament.html"
+        shown = "\n".join(answer._repr_html_() for answer in self.answers[:_ANSWERS_MAX])
+        if len(self.answers) > _ANSWERS_MAX:
+            shown += paragraph(f"{len(self.answers) - _ANSWERS_MAX} more are in `answers`.")
+        return shown + (link(page) if page.exists() else "")
+
+
+#: Most answers that a notebook shows.
+_ANSWERS_MAX = 4
 #: Most metrics and combinations that a notebook shows.
 _METRICS_MAX = 8
 _ROWS_MAX = 40
@@ -121,6 +167,31 @@ def sweep(
         except HansaError as error:
             raise explain(error, told.keys(), experiment if kept is not None else None) from None
     return Sweep(place, kept)
+
+
+def tournament(
+    experiment: Path,
+    *,
+    by: str | None = None,
+    against: str | None = None,
+    out: Path | None = None,
+    threads: int | None = None,
+    fresh: bool = False,
+    progress: bool = True,
+) -> Tournament:
+    """Runs an experiment with entrants, on all cores, and compares these.
+
+    `by` is the metric that decides, and `against` the entrant that all others are compared with. Rows go to `out`, or to `out/NAME`
+    for an experiment of this name; rows that are there are not run again.
+    """
+    place = pathlib.Path(out) if out is not None else pathlib.Path("out", _name(experiment))
+    flags = ["tournament", str(experiment), "--out", str(place), "--quiet"]
+    flags += ["--by", by] if by is not None else []
+    flags += ["--against", against] if against is not None else []
+    flags += ["--threads", str(threads)] if threads is not None else []
+    flags += ["--fresh"] if fresh else []
+    _run(flags, place, progress)
+    return Tournament(place)
 
 
 def _run(flags: Sequence[str], place: pathlib.Path, progress: bool) -> None:
