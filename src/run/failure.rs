@@ -69,7 +69,7 @@ Exit codes:
   7    a file, folder or socket could not be used (disk full, no permission, ...)
   8    an external program failed: it could not be started, ended early, did not answer or gave an invalid answer
   70   a bug in hansa; please report it
-  101  the same, where it was not foreseen
+  101  internal error (panic); please report it
   130  interrupted; partial results are marked as partial";
 
 impl Failure {
