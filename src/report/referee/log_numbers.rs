@@ -106,7 +106,7 @@ impl LogNumbers {
         if log.ids.is_empty() {
             return None;
         }
-        log.ids.get(&log.jobs.get(place)?.number).map(String::as_str)
+        log.ids.get(&log.jobs.number(place)?).map(String::as_str)
     }
 
     /// The log that a job may be from, and its index there.
@@ -119,7 +119,8 @@ impl LogNumbers {
     /// Number of a job in its log, or else in the run.
     pub fn log_number(&self, job: JobId) -> u64 {
         let told = self.read.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.read[place].1);
-        told.or_else(|| Some(self.rigid_job(job)?.number)).unwrap_or(job.0.into())
+        let logged = || self.log_of(job).and_then(|(log, place)| log.jobs.number(place));
+        told.or_else(logged).unwrap_or(job.0.into())
     }
 
     pub fn is_logged(&self, job: JobId) -> bool {

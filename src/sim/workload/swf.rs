@@ -133,19 +133,22 @@ fn exclusive_nodes(word: &[u8]) -> Option<u32> {
 /// Reads the job of a line, and its fields after the last one of the standard.
 fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
     let mut fields = [None; FIELDS];
-    let mut words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let mut rest = text;
     for (index, field) in fields.iter_mut().enumerate() {
-        let Some(word) = words.next() else {
+        let Some((word, plain)) = next_word(&mut rest) else {
             return Err(format!("expected {FIELDS} numbers, found {index}"));
         };
-        *field = read_number(word).map_err(|wrong| {
-            let word = String::from_utf8_lossy(&word[..word.len().min(40)]).into_owned();
-            format!("the {} is {word}, which is {wrong}", NAMES[index])
-        })?;
+        *field = match plain {
+            Some(number) => number,
+            None => read_number(word).map_err(|wrong| {
+                let word = String::from_utf8_lossy(&word[..word.len().min(40)]).into_owned();
+                format!("the {} is {word}, which is {wrong}", NAMES[index])
+            })?,
+        };
     }
     let mut extra = [&b""[..]; EXTRA_FIELDS];
     let mut extra_count = 0;
-    for word in words {
+    while let Some((word, _)) = next_word(&mut rest) {
         if let Some(place) = extra.get_mut(extra_count) {
             *place = word;
         }
@@ -195,6 +198,33 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
         Some(_) => ExtraFields::Allocation { has_gpus: is_known(gpus), has_soft_walltime: is_known(soft_walltime) },
     };
     Ok((job, extra))
+}
+
+/// Most digits of a number that [`next_word`] reads: in millionths it fits.
+const PLAIN_DIGITS: usize = 12;
+
+/// Takes the next word of a line. Returns its number in millionths, too, if it is -1 or a few digits, as nearly all are:
+/// one pass finds both. [`read_number`] reads or refuses all other words.
+#[inline]
+fn next_word<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], Option<Option<u64>>)> {
+    let begin = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let text = &rest[begin..];
+    let mut number = 0u64;
+    let mut length = 0;
+    while let Some(digit) = text.get(length).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        length += 1;
+    }
+    let digits = length;
+    length += text[digits..].iter().position(u8::is_ascii_whitespace).unwrap_or(text.len() - digits);
+    let (word, after) = text.split_at(length);
+    *rest = after;
+    let plain = match word {
+        b"-1" => Some(None),
+        _ if digits == length && digits <= PLAIN_DIGITS => Some(Some(number * 1_000_000)),
+        _ => None,
+    };
+    Some((word, plain))
 }
 
 /// Parses a number in millionths; `None` for -1. Truncated to millionths.
@@ -471,6 +501,21 @@ mod tests {
     }
 
     proptest! {
+        /// One pass over a line finds the words that splitting finds, and the numbers that the full reader reads.
+        #[test]
+        fn plain_words_are_numbers(text in "[-0-9. \t]{0,60}") {
+            let mut rest = text.as_bytes();
+            let mut words = Vec::new();
+            while let Some((word, plain)) = next_word(&mut rest) {
+                words.push(word);
+                if let Some(number) = plain {
+                    prop_assert_eq!(read_number(word), Ok(number));
+                }
+            }
+            let split = text.as_bytes().split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+            prop_assert_eq!(words, split.collect::<Vec<_>>());
+        }
+
         /// Reading terminates for any text, and the jobs read survive writing and reading.
         #[test]
         fn reading_survives_anything(text in "[-0-9. \n;a\t]{0,200}") {
