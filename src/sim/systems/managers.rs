@@ -2,6 +2,7 @@
 
 use super::{ActorError, ExternalDecider, Fails, dfrs, outside};
 use crate::grid::{MoveCost, Named, Site};
+use crate::roles::queue;
 use crate::roles::site::Manager;
 
 /// A kind of manager whose names follow a grammar.
@@ -55,6 +56,10 @@ pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM, outside:
 
 /// The kind of manager of this name.
 pub fn find_kind(name: &str) -> Option<&'static Kind> {
+    // No kind has the name of a queue policy, and most sites have one: to refuse it costs the search for a near name.
+    if queue::find_policy(name).is_some() {
+        return None;
+    }
     ALL.iter().find(|kind| matches!((kind.read)(name), Some(Ok(_))))
 }
 
