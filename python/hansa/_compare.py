@@ -27,8 +27,8 @@ class Comparison:
         self.verdicts: list[str] = comparison["verdicts"]
         #: Sentences on results that cannot be compared without reserve.
         self.notes: list[str] = comparison["notes"]
-        #: The answer: which run is best, at what price, and for whom.
-        self.answer = Answer(comparison["answer"])
+        #: The answer: which run is best, at what price, and for whom; None if these are not runs of the same jobs.
+        self.answer = Answer(comparison["answer"]) if comparison["answer"] is not None else None
 
     @property
     def metrics(self) -> pd.DataFrame:
@@ -90,7 +90,8 @@ class Comparison:
             ],
             left=2,
         )
-        parts = [results, *(paragraph(text) for text in self.verdicts), *(paragraph(f"Note: {note}.") for note in self.notes)]
+        answer = [self.answer._repr_html_()] if self.answer is not None else []
+        parts = [results, *answer, *(paragraph(text) for text in self.verdicts), *(paragraph(f"Note: {note}.") for note in self.notes)]
         if self.json["settings"]:
             rows = [[setting["key"], *(value or "–" for value in setting["values"])] for setting in self.json["settings"][:20]]
             parts.append(table(["setting", *letters], rows))

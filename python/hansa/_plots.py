@@ -407,6 +407,8 @@ def _plot_families(runs: Mapping[str, Run], ax: Axes) -> Axes:
         raise ValueError(f"a comparison needs two or more results, but there are {len(runs)}")
     names = list(runs)
     answer = compare(*runs.values()).answer
+    if answer is None:
+        raise ValueError("a comparison needs runs of the same jobs, and these are not")
     # Columns are the name, the metric that decides, its difference, and one metric of each other family.
     table = answer.tables["answer"]
     table = table[[column for column in table.columns[1:] if not column.startswith("against ")]]

@@ -77,7 +77,8 @@ class Sweep:
             about.append(f"{len(rows) - _ROWS_MAX} more combinations are in `means`.")
         page = self.out / "sweep.html"
         below = link(page) if page.exists() else ""
-        return paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys)) + below
+        verdicts = [" ".join(filter(None, [answer.settings, answer.verdict])) for answer in self.answers[:_ANSWERS_MAX]]
+        return "".join(map(paragraph, verdicts)) + paragraph(" ".join(about)) + table([*keys, *shown], rows[:_ROWS_MAX], left=len(keys)) + below
 
 
 class Tournament(Sweep):

@@ -32,6 +32,7 @@ def test_results_show_themselves_in_notebooks(topologies):
     easy, fcfs = runs(topologies, "easy", "fcfs")
     shown = hansa.compare(easy, fcfs)._repr_html_()
     assert "<td" in shown and "site.york.scheduler" in shown and "largest changes" in shown
+    assert "A has the best mean turnaround" in shown and "For whom" in shown
     assert str(easy.out) not in shown
     shown = easy._repr_html_()
     assert easy.digest in shown and "60 of 60" in shown and _numbers.span(easy.summary["job_wait"]["mean"]) in shown
@@ -43,6 +44,7 @@ def test_results_show_themselves_in_notebooks(topologies):
     )
     shown = sweep._repr_html_()
     assert "4 runs" in shown and shown.count("<tr") == 3 and "fcfs" in shown
+    assert "best mean turnaround" in shown
     means = sweep.means.set_index(["site.york.scheduler", "metric"])["mean"]
     by_hand = sweep.runs[sweep.runs["site.york.scheduler"] == "fcfs"]["job_wait"].mean()
     assert means["fcfs", "job_wait"] == pytest.approx(by_hand)

@@ -168,6 +168,8 @@ def test_what_cannot_be_drawn_is_named(plt, topologies, queues):
         hansa.gantt(run, colour="red")
     with pytest.raises(ValueError, match="two or more results"):
         hansa.plot(run, "comparison")
+    with pytest.raises(ValueError, match="needs runs of the same jobs"):
+        hansa.plot([run, hansa.run(topologies / "quickstart.toml")], "comparison")
     with pytest.raises(ValueError, match="there are none"):
         hansa.plot([], "waits")
     with pytest.raises(hansa.HansaError, match="is not a result folder"):

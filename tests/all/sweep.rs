@@ -447,11 +447,16 @@ fn the_market_is_reproduced_in_small() {
         "summary.txt",
         "summary.csv",
         "verdicts.txt",
-        "1-value.svg",
-        "2-starved.svg",
-        "3-slr-by-work.svg",
-        "4-value-to-best.svg",
-        "5-utilisation.svg",
+        "1-value-curve.svg",
+        "2-value-remaining.svg",
+        "3-value.svg",
+        "4-value-detail.svg",
+        "5-starved.svg",
+        "6-starved-detail.svg",
+        "7-slr-by-run-time.svg",
+        "slr-by-work.svg",
+        "value-to-best.svg",
+        "utilisation.svg",
     ];
     for file in files {
         assert!(Path::new(&out).join(file).exists(), "{file} is missing");

@@ -208,7 +208,7 @@ impl Outcome {
 
 /// Choices of the set-up that are not the paper's, and known differences.
 const OURS: &[&str] = &[
-    "The ranges of run times (10 to 200,000 minutes for all tasks of a job together), of cores (1 to 100) and of node \
+    "The ranges of run times (300 to 100,000 minutes for all tasks of a job together), of cores (1 to 55) and of node \
      degrees: the paper prints none. It says that execution times are log-uniform, \"measured in hours to days\", that \
      some jobs \"take months\", and that there are \"approximately 100,000 tasks\" (125,000 here). They decide which \
      policy leads, and who starves.",

@@ -129,13 +129,15 @@ fn columns_of_the_summary_stay_apart() {
 fn figures_have_a_line_for_each_policy() {
     let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
     let drawn = draw_figures(&outcome);
-    assert_eq!(drawn.len(), 8);
-    for figure in &drawn {
+    assert_eq!(drawn.len(), 12);
+    // The first two are of a value curve.
+    assert!(drawn[1].svg.as_str().contains("At a projected SLR of 4.8, 0.93 remains"));
+    for figure in &drawn[2..] {
         for (_, label) in POLICIES {
             assert!(figure.svg.as_str().contains(&format!(">{label}</text>")), "{label} is not in {}", figure.file);
         }
         assert!(!figure.svg.as_str().contains("NaN"));
     }
     let nothing = draw_figures(&Outcome::of(TWO, &experiment_of(TWO), &[], Html::default()).unwrap());
-    assert!(nothing[0].svg.as_str().contains("There is no data to show."));
+    assert!(nothing[2].svg.as_str().contains("There is no data to show."));
 }

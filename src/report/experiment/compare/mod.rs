@@ -159,6 +159,8 @@ pub fn make_comparison(sides: Vec<Side>, window: Window, by: Option<&str>) -> Re
         Err(NoAnswer::Nothing) if by.is_none() => None,
         answered => Some(answered.map_err(|error| error.to_string())?),
     };
+    // Runs of other jobs are no contest.
+    let answer = answer.filter(|_| changes.iter().all(JobChanges::are_of_the_same_jobs));
     Ok(Comparison { sides, window, settings, notes, metrics: rows, absent, changes, answer })
 }
 

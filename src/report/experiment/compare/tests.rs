@@ -214,6 +214,22 @@ fn other_jobs_under_the_same_numbers_are_counted() {
 }
 
 #[test]
+fn runs_of_other_jobs_have_no_best() {
+    let of_same = comparison(vec![first(), second()]).unwrap();
+    assert!(of_same.json()["answer"]["verdict"].is_string());
+    let rows = [format!("1,grid,3,7,,{DONE},3,10,0,ann,,,"), format!("2,grid,1,7,,{DONE},3,13,1,ann,,,")];
+    let other = side("out/o", "", &rows.each_ref().map(String::as_str), summary(2, None, None));
+    let of_others = comparison(vec![first(), other]).unwrap();
+    assert!(of_others.json()["answer"].is_null());
+    let text = of_others.to_string().replace('\n', " ");
+    assert!(
+        text.contains("no verdict, as these are not runs of the same jobs") && !text.contains("best mean"),
+        "{text}"
+    );
+    assert!(!of_others.page().contains("best mean"));
+}
+
+#[test]
 fn three_results_are_in_one_table_and_one_picture() {
     let comparison = comparison(vec![first(), second(), first()]).unwrap();
     let text = comparison.to_string();
