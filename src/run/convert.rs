@@ -35,15 +35,20 @@ const FORMATS: &[ConvertibleFormat] = &[ConvertibleFormat {
 /// Writes the conversion of a file to another one, or to standard output.
 pub fn convert_file(
     path: &str,
+    slurm: &logs::SlurmLogArgs,
     to: Option<logs::LogFormat>,
     strict: bool,
     (margins, seed): (logs::MarginArgs, u64),
     out: Option<&Path>,
 ) -> Result<(), Failure> {
-    if let Some(log) = logs::read_log(path)? {
+    if let Some(log) = logs::read_log_as(path, slurm)? {
+        if log.1 != logs::ReadFormat::Slurm {
+            slurm.check_unused(path)?;
+        }
         let to = to.unwrap_or(log.1.usual_target());
         return logs::convert_log(path, log, to, strict, margins.to_margins(to, seed)?, out);
     }
+    slurm.check_unused(path)?;
     let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];

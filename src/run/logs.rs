@@ -180,8 +180,66 @@ pub fn unknown_kind(path: &str, text: &str, kinds: &str) -> Failure {
     Failure::Input(format!("{path}:{line}: expected {kinds}, found `{}`", sanitize_text(begin.trim_end())))
 }
 
+/// Form of a log of Slurm, as the command line has it.
+#[derive(Args, Clone, Default)]
+pub struct SlurmLogArgs {
+    /// With a log of Slurm: the size of a job, its cores or its nodes [default: cores]
+    #[arg(long, value_name = "WORD", value_parser = parse_size)]
+    size: Option<sacct::SizeIn>,
+    /// With a dump of sacct without a header: its columns, as sacct --format has them
+    #[arg(long, value_name = "NAMES")]
+    fields: Option<String>,
+    /// With a dump of sacct: the text between columns [default: that of the header, or |]
+    #[arg(long, value_name = "TEXT", value_parser = parse_delimiter)]
+    delimiter: Option<String>,
+}
+
+impl SlurmLogArgs {
+    fn to_form(&self) -> sacct::Form {
+        let SlurmLogArgs { size, fields, delimiter } = self.clone();
+        sacct::Form { size: size.unwrap_or_default(), fields, delimiter }
+    }
+
+    /// True if the arguments can only be about a dump of sacct.
+    fn expect_dump(&self) -> bool {
+        self.fields.is_some() || self.delimiter.is_some()
+    }
+
+    /// Fails if a log that is not of Slurm comes with these arguments.
+    pub fn check_unused(&self, path: &str) -> Result<(), Failure> {
+        let given = [
+            (self.size.is_some(), "--size"),
+            (self.fields.is_some(), "--fields"),
+            (self.delimiter.is_some(), "--delimiter"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            Some((_, flag)) => {
+                Err(Failure::Input(format!("{flag}: expected a log of Slurm, {path} is another kind of file")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn parse_size(text: &str) -> Result<sacct::SizeIn, String> {
+    parse_word(text, sacct::SizeIn::ALL)
+}
+
+fn parse_delimiter(text: &str) -> Result<String, String> {
+    if (1..=sacct::DELIMITER_MAX).contains(&text.len()) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("expected a text of 1 to {} bytes", sacct::DELIMITER_MAX))
+    }
+}
+
 /// Reads a log in any known format, compressed or not. None if the format is not known.
 pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
+    read_log_as(path, &SlurmLogArgs::default())
+}
+
+/// Reads a log as [`read_log`] does; a log of Slurm has this form.
+pub fn read_log_as(path: &str, slurm: &SlurmLogArgs) -> Result<Option<(Trace, ReadFormat)>, Failure> {
     let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| unreadable_input(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
@@ -191,6 +249,11 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
     let _activity = Activity::new(format!("reading {}", sanitize_text(path)));
     let first = first_letter(&mut input).map_err(unreadable)?;
     let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
+    if slurm.expect_dump() && first.is_some() {
+        let bytes = gzip::read_lines(input).map_err(unreadable)?;
+        let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| wrong(error.to_string()))?;
+        return Ok(Some((trace, ReadFormat::Slurm)));
+    }
     match first {
         Some(b'{') => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
@@ -198,7 +261,7 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
             Ok(Some((trace, ReadFormat::Batsim)))
         }
         Some(b'-') if slurm_events::is_events(input.fill_buf().map_err(unreadable)?) => {
-            let trace = slurm_events::read(input, sacct::SizeIn::default()).map_err(unreadable)?;
+            let trace = slurm_events::read(input, slurm.to_form().size).map_err(unreadable)?;
             Ok(Some((trace, ReadFormat::Slurm)))
         }
         Some(byte) if starts_a_log(byte) => Ok(Some((swf::read_log(input).map_err(unreadable)?, ReadFormat::Swf))),
@@ -207,7 +270,7 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
             if !sacct::is_dump(&bytes) {
                 return Ok(None);
             }
-            let trace = sacct::read(&bytes, &sacct::Form::default()).map_err(|error| wrong(error.to_string()))?;
+            let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| wrong(error.to_string()))?;
             Ok(Some((trace, ReadFormat::Slurm)))
         }
         None => Err(wrong(format!("the file is empty: expected {LOG_KINDS}"))),
@@ -576,6 +639,7 @@ mod tests {
         // The fault of the input is reported before that of the output.
         let told = super::super::convert::convert_file(
             path.to_str().unwrap(),
+            &Default::default(),
             None,
             false,
             Default::default(),

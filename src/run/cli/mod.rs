@@ -211,8 +211,8 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
         Command::Generate { what: Generated::Dag { dag, out } } => generate::generate_dag(&dag, out.as_deref()),
         Command::Generate { what: Generated::Lublin(lublin) } => logs::generate_log(&lublin),
         Command::Bound(args) => bound::report_bounds(&args),
-        Command::Convert { file, to, strict, margins, seed, out } => {
-            convert::convert_file(&file, to, strict, (margins, seed), out.as_deref())
+        Command::Convert { file, slurm, to, strict, margins, seed, out } => {
+            convert::convert_file(&file, &slurm, to, strict, (margins, seed), out.as_deref())
         }
         Command::Verify { a, b, json } => files::verify_results(&a, &b, json),
         Command::Compare { results, by, json, page } => {

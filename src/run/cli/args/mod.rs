@@ -162,6 +162,8 @@ pub(super) enum Command {
     Convert {
         /// The file to convert; may be gzipped
         file: String,
+        #[command(flatten)]
+        slurm: logs::SlurmLogArgs,
         /// The format to write a log of jobs in [default: batsim for SWF, else swf]
         #[arg(long, value_enum)]
         to: Option<logs::LogFormat>,

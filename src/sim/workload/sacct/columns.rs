@@ -78,7 +78,7 @@ macro_rules! columns {
 }
 
 columns! {
-    "Account" Name Account;
+    "Account" Words Account;
     "AdminComment" Text;
     "AllocCPUS" Count AllocCpus;
     "AllocNodes" Count AllocNodes;
@@ -193,7 +193,7 @@ columns! {
     "TRESUsageOutMinTask" Resources;
     "TRESUsageOutTot" Resources;
     "UID" Count;
-    "User" Name User;
+    "User" Words User;
     "UserCPU" Duration;
     "WCKey" Words;
     "WCKeyID" Count;

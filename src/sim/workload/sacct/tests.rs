@@ -274,7 +274,7 @@ proptest! {
             let start = submit + wait;
             let [name, line, comment, remark] = texts.clone();
             let fields = [
-                number.to_string(), format!("u{cores}"), cores.to_string(), "60".to_owned(), time(submit), name,
+                number.to_string(), format!("u {cores}"), cores.to_string(), "60".to_owned(), time(submit), name,
                 time(submit), line, time(start), comment, "COMPLETED".to_owned(), time(start + runtime), remark,
             ];
             written.push(order.iter().map(|column| fields[*column].clone()).collect::<Vec<_>>());
