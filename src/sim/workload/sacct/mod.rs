@@ -14,7 +14,7 @@ mod values;
 use serde::Serialize;
 
 use self::columns::{Header, Layout, Role, listed_names, misspelt};
-use self::records::{is_plain_record, read_records};
+use self::records::{count_records, read_records};
 use super::rigid::Trace;
 use crate::settings::make_printable;
 use crate::words::words;
@@ -143,11 +143,8 @@ fn layout_of_fields(
         }
     }
     let [bare, ended] = [false, true].map(|ends| Layout::new(names, expected.as_bytes(), ends));
-    let plain = |layout: &Layout| {
-        let lines = bytes.split(|byte| *byte == b'\n').take(JUDGED_LINES);
-        lines.filter(|line| is_plain_record(line, layout)).count()
-    };
-    let layout = if plain(&ended) > plain(&bare) { ended } else { bare };
+    let lines = || bytes.split(|byte| *byte == b'\n').take(JUDGED_LINES);
+    let layout = if count_records(lines(), &ended) > count_records(lines(), &bare) { ended } else { bare };
     let has_header = Header::of(first, expected).is_some();
     Ok((layout, has_header))
 }

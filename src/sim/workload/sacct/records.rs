@@ -58,11 +58,22 @@ pub fn read_records<E>(
     reader.close(true)
 }
 
-/// True if a line is a record whose texts have no delimiter.
-pub fn is_plain_record(line: &[u8], layout: &Layout) -> bool {
+/// Number of these lines that are records, and of those whose texts have no delimiter.
+pub fn count_records<'a>(lines: impl Iterator<Item = &'a [u8]>, layout: &Layout) -> (usize, usize) {
+    let mut all = 0;
+    let mut plain = 0;
     let mut pieces = Vec::new();
-    split(line, 0, &layout.delimiter, &mut pieces);
-    fit(line, &pieces, layout)
+    for line in lines {
+        pieces.clear();
+        split(line, 0, &layout.delimiter, &mut pieces);
+        if fit(line, &pieces, layout) {
+            all += 1;
+            plain += 1;
+        } else if pieces.len() <= layout.forms.len() + EXTRA_PIECES_MAX && align_line(line, &pieces, layout).is_some() {
+            all += 1;
+        }
+    }
+    (all, plain)
 }
 
 #[derive(Clone, Copy)]

@@ -162,6 +162,19 @@ fn ends_of_lines_and_delimiters_of_all_kinds_are_read() {
     same(&ended.replace("batch|\n11", "batch||\n11"), &fields);
 }
 
+/// Without a header, the last column may be empty in some lines, and the names of jobs may have delimiters.
+#[test]
+fn an_empty_last_column_is_not_taken_for_the_end_of_a_line() {
+    let form = Form { fields: Some("JobIDRaw,Submit,Start,Elapsed,NCPUS,JobName,NTasks".to_owned()), ..Form::default() };
+    let numbers = |names: [&str; 3]| {
+        let head = "2024-03-01T00:00:00|2024-03-01T00:00:09|00:01:00|2";
+        let lines: String = (1..).zip(names).map(|(number, name)| format!("{number}|{head}|{name}\n")).collect();
+        read(lines.as_bytes(), &form).unwrap().jobs.iter().map(|job| job.number).collect::<Vec<_>>()
+    };
+    assert_eq!(numbers(["one|", "two|02|", "three|03|"]), [1, 2, 3]);
+    assert_eq!(numbers(["one||", "two|2|", "three|3|"]), [1, 2, 3]);
+}
+
 #[test]
 fn a_dump_in_another_form_is_refused() {
     let refused = |text: &str, form: &Form| read(text.as_bytes(), form).unwrap_err().to_string();
