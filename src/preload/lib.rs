@@ -17,6 +17,7 @@
 //! | `processes.rs` | threads, fork, exec, waiting for children, signals |
 //! | `shells.rs` | system, popen |
 //! | `timers.rs` | timerfd, alarm, setitimer, timer_create |
+//! | `users.rs` | users of processes and files, and their names, if a run has its own |
 
 #![no_std]
 #![allow(clippy::missing_safety_doc, reason = "nearly all are functions of the C library, with its contracts")]
@@ -51,6 +52,8 @@ pub mod shells;
 pub mod timers;
 #[cfg(preloadable)]
 pub mod times;
+#[cfg(preloadable)]
+pub mod users;
 
 /// The shared library; empty where it cannot be built.
 #[cfg(not(preloaded))]

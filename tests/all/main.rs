@@ -38,6 +38,7 @@ mod siege;
 mod skip;
 mod slurm;
 mod slurm_dump;
+mod slurm_site;
 mod starting;
 mod sweep;
 mod tournament;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::grid::{HANSA, Process, Scratch, shipped, text};
 use crate::skip::skip;
 
-fn has_slurm() -> bool {
+pub fn has_slurm() -> bool {
     let has =
         ["/usr/sbin/slurmctld", "/usr/sbin/slurmd", "/usr/bin/sbatch"].iter().all(|path| Path::new(path).exists());
     if !has {
@@ -42,7 +42,7 @@ fn run(topology: &Path, out: &Path, flags: &[&str]) -> Output {
 }
 
 /// The jobs of a result by their numbers: state, start, end, and cores.
-fn rows(out: &Path) -> BTreeMap<u32, (String, f64, f64, String)> {
+pub fn rows(out: &Path) -> BTreeMap<u32, (String, f64, f64, String)> {
     let table = fs::read_to_string(out.join("jobs.csv")).unwrap();
     let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let header = lines.next().unwrap();
@@ -64,7 +64,7 @@ fn rows(out: &Path) -> BTreeMap<u32, (String, f64, f64, String)> {
 }
 
 /// Processes with this scratch folder in their environment, with their command lines.
-fn processes_of(scratch: &Scratch) -> Vec<(u32, String)> {
+pub fn processes_of(scratch: &Scratch) -> Vec<(u32, String)> {
     let mark = scratch.path("").to_string_lossy().into_owned();
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -78,7 +78,7 @@ fn processes_of(scratch: &Scratch) -> Vec<(u32, String)> {
 }
 
 /// Waits until no process is left that has this scratch folder in its environment.
-fn await_none(scratch: &Scratch) {
+pub fn await_none(scratch: &Scratch) {
     let begun = Instant::now();
     while !processes_of(scratch).is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", processes_of(scratch));
@@ -281,6 +281,66 @@ fn a_stopped_slurm_is_named() {
         let _ = Command::new("kill").args(["-CONT", &stopped.to_string()]).stderr(Stdio::null()).status();
         await_none(&scratch);
     }
+}
+
+#[test]
+fn options_of_jobs_reach_slurm_and_are_counted_elsewhere() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    scratch.file(
+        "extra.conf",
+        "PartitionName=a Nodes=n[0-1] Default=YES State=UP\nPartitionName=b Nodes=n[2-3] State=UP\n",
+    );
+    let job = |arrive: u32, cores: u32, sbatch: &str| {
+        format!(
+            "{{ arrive = \"{arrive} s\", tasks = [{{ cores = {cores}, runtime = \"100 s\" }}], sbatch = \"{sbatch}\" }}"
+        )
+    };
+    let jobs = [
+        job(60, 2, "-p b"),
+        job(61, 2, "-N 2 -n 2 -p a"),
+        job(62, 1, "-p nosuch"),
+        job(63, 1, "--nodelist=n3 --partition b"),
+    ];
+    let grid = "name = \"slurm\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"slurm\"\n\
+                slurm = { nodes = 4, conf = \"extra.conf\" }\n[[user]]\nname = \"alice\"\n[[workload]]\n";
+    let topology = scratch.file("table.toml", &format!("{grid}source = \"table\"\njob = [{}]\n", jobs.join(", ")));
+    let ran = run(&topology, &scratch.path("out"), &["--inline"]);
+    let said = text(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    let refused = "site york's Slurm rejects job 2: sbatch: error: invalid partition specified: nosuch";
+    assert!(said.contains(refused) && !said.contains("which site"), "{said}");
+    let table = rows(&scratch.path("out"));
+    let on = |job: u32| table[&job].3.as_str();
+    assert_eq!((on(0), on(1), on(3)), ("4-5", "0 2", "6"));
+
+    let ran = run(&topology, &scratch.path("easy"), &["--inline", "--set", "site.york.scheduler=easy"]);
+    let ignored = "workload.0: jobs have options of sbatch, which site york ignores, as no real Slurm manages it: \
+                   --partition of 4, --nodelist of 1, --nodes of 1";
+    let said = text(&ran.stderr);
+    assert!(ran.status.success() && said.contains(ignored), "{said}");
+
+    let line = |at: u32, options: &str| {
+        format!("-dt {at} -e submit_batch_job | -J job_{at} -sim-walltime 100 --uid=ann -t 10 {options} job.sh\n")
+    };
+    let log = |name: &str, options: &str| {
+        scratch.file(&format!("{name}.events"), &(line(60, "-n 2 -p b") + &line(61, options)));
+        scratch.file(&format!("{name}.toml"), &format!("{grid}source = \"slurm-events\"\nfile = \"{name}.events\"\n"))
+    };
+    let ran = run(&log("mail", "-n 1 -p b -o out.txt --mail-type=END"), &scratch.path("mail"), &["--inline"]);
+    let said = text(&ran.stderr);
+    let dropped = "site york's Slurm does not get these options of sbatch: --mail-type of job 1 (no mail is sent); \
+                   --output of job 1 (a job here has no input and no output)";
+    assert!(ran.status.success() && said.contains(dropped), "{said}");
+    let table = rows(&scratch.path("mail"));
+    assert_eq!([0, 1].map(|job| table[&job].3.clone()), ["4-5", "6"]);
+    let ran = run(&log("array", "-n 1 --array=0-9"), &scratch.path("array"), &["--inline"]);
+    let refused = "site york's Slurm cannot have these options of sbatch: --array of job 1 (each task of an array is to \
+                   be a job of its own)";
+    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(refused), "{}", text(&ran.stderr));
+    await_none(&scratch);
 }
 
 /// Without authentication, this is all that keeps strangers from a cluster.

@@ -3,6 +3,7 @@
 
 mod router;
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::SocketAddr;
@@ -28,7 +29,7 @@ use super::run_dir::RunDir;
 use super::sanitize::sanitize_line_up_to;
 use super::signals::{Interrupts, PANICKED};
 use super::terminal::ItemCounter;
-use super::{Failure, Verbosity, current_verbosity, err, pin, typed_words};
+use super::{Failure, Verbosity, current_verbosity, err, outside, pin, typed_words};
 use hansa_report::Input;
 use hansa_sim::protocol::handshake::{Party, TopologyHash, parties_label};
 use hansa_sim::topology::Topology;
@@ -133,7 +134,9 @@ pub async fn launch_grid(launch: Launch<'_>) -> Result<(), Failure> {
     let written_in = launch.asked.inputs.first().map_or("", |input| &input.path);
     let located = with_absolute_paths(launch.topology, written_in);
     write_file(&topology, &located.to_toml())?;
-    // Sites get no workloads: reading a log would take each of them longer than all other work before the run.
+    // Sites get no workloads: reading a log would take each of them longer than all other work before the run. A real
+    // Slurm needs the options of its jobs.
+    let with_jobs = outside::sites_with_requests(launch.topology);
     let idle = dir.path.join("sites.toml");
     let topology_hash = located.hash();
     write_file(&idle, &Topology { workloads: Vec::new(), ..located }.to_toml())?;
@@ -157,6 +160,7 @@ pub async fn launch_grid(launch: Launch<'_>) -> Result<(), Failure> {
         topology: &topology,
         idle: &idle,
         jobs: &jobs,
+        with_jobs: &with_jobs,
         topology_hash,
         address,
         patience: launch.patience,
@@ -354,6 +358,8 @@ struct Meeting<'a> {
     idle: &'a Path,
     /// The jobs of its workloads, for all others.
     jobs: &'a Path,
+    /// Names of sites that need the workloads.
+    with_jobs: &'a BTreeSet<String>,
     topology_hash: TopologyHash,
     address: SocketAddr,
     patience: Duration,
@@ -485,7 +491,8 @@ async fn start_member(
     exits: mpsc::UnboundedSender<Exit>,
 ) -> Result<Member, Failure> {
     let first = &parties[0];
-    let only_sites = parties.iter().all(|party| matches!(party, Party::Site(_)));
+    let needs_no_jobs = |party: &Party| matches!(party, Party::Site(name) if !meeting.with_jobs.contains(name));
+    let only_sites = parties.iter().all(needs_no_jobs);
     let mut command = role_command(first.role(), if only_sites { meeting.idle } else { meeting.topology })?;
     if only_sites {
         command.arg("--topology-hash").arg(meeting.topology_hash.to_string());

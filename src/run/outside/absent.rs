@@ -40,7 +40,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     let mut missed = BTreeSet::new();
     for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
-            absent.programs.extend(slurm::look_for(&topology.sites[site], written_in, |path| is_program(path).is_ok()));
+            absent.programs.extend(slurm::look_for(topology, site, written_in, |path| is_program(path).is_ok()));
             continue;
         }
         let Some((program, arguments)) = program_of(topology, wanted).command.split_first() else { continue };

@@ -18,7 +18,7 @@ mod starting;
 mod talk;
 pub mod zmtp;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,12 +28,13 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::sanitize::sanitize_line_up_to;
-use hansa_sim::grid::{Behaviour, Program};
+use hansa_sim::grid::{Behaviour, Program, Site};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::{self, Tongue};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, path_beside};
+use hansa_sim::workload::sbatch::RequestList;
 use talk::{Talk, Trouble};
 
 pub use absent::look_for;
@@ -153,6 +154,16 @@ pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> boo
     wanted_programs(topology, roster).iter().any(|(id, _)| ids.contains(id))
 }
 
+/// Names of the sites that must know the options of their jobs: those of a real Slurm, if jobs have any.
+pub fn sites_with_requests(topology: &Topology) -> BTreeSet<String> {
+    let requests = topology.workloads.iter().map(|workload| workload.source.job_source().request_list());
+    if requests.into_iter().all(|list| matches!(list, RequestList::None)) {
+        return BTreeSet::new();
+    }
+    let is_slurm = |site: &&Site| managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
+    topology.sites.iter().filter(is_slurm).map(|site| site.name.clone()).collect()
+}
+
 /// True if a run asks any program.
 pub fn is_wanted(topology: &Topology) -> bool {
     !wanted_programs(topology, &Roster::of_topology(topology)).is_empty()
@@ -170,11 +181,13 @@ pub fn describe_programs(topology: &Topology) -> BTreeMap<ActorId, String> {
 pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
     for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
-        let conf = match wanted {
-            Wanted::Manager(site, Tongue::Slurm) => Some(&topology.sites[site].program.slurm.conf),
-            _ => None,
-        };
-        for word in program_of(topology, wanted).command.iter().chain(conf) {
+        let mut its_files = Vec::new();
+        if let Wanted::Manager(site, Tongue::Slurm) = wanted {
+            let site = &topology.sites[site];
+            its_files.push(site.program.slurm.conf.clone());
+            its_files.extend(slurm::site_files(site, written_in));
+        }
+        for word in program_of(topology, wanted).command.iter().chain(&its_files) {
             let path = resolve_word(word, written_in);
             let is_file = std::fs::metadata(&path).ok().filter(Metadata::is_file).is_some();
             if is_file
@@ -221,6 +234,11 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
     let of_sites = topology.sites.iter_mut().map(|site| &mut site.program);
     let of_users = topology.users.iter_mut().map(|user| &mut user.program);
     for Program { command, slurm, .. } in of_systems.chain(of_sites).chain(of_users) {
+        for path in [&mut slurm.site, &mut slurm.accounts].into_iter().filter(|path| !path.is_empty()) {
+            if let Ok(whole) = std::path::absolute(resolve_path(path, written_in)) {
+                *path = whole.to_string_lossy().into_owned();
+            }
+        }
         for word in command.iter_mut().chain([&mut slurm.conf]) {
             let path = resolve_word(word, written_in);
             if path != *word
@@ -236,6 +254,11 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
 pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
     let sites = topology.sites.iter().filter(|site| managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm));
     sites.map(|site| slurm::conf_comment(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
+}
+
+/// A path beside the topology.
+fn resolve_path(path: &str, written_in: &str) -> String {
+    path_beside(written_in, path)
 }
 
 /// A word of a command; if it names a file beside the topology's, the path of that, as for a log.
@@ -272,6 +295,13 @@ enum Begun {
     Slurm(Box<slurm::BegunSlurm>),
 }
 
+fn trouble_failure(trouble: Trouble) -> Failure {
+    match trouble {
+        Trouble::Stopped => interrupted_failure(),
+        Trouble::Fault(text) => Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)),
+    }
+}
+
 /// Starts the programs that decide for these. The wait for them ends once `stop` is set.
 pub fn start_programs(
     topology: &Topology,
@@ -287,13 +317,17 @@ pub fn start_programs(
     for (id, wanted) in wanted_programs(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
         let who = describe_program(topology, wanted);
         let one = match wanted {
-            Wanted::Manager(site, Tongue::Batsim) => batsim::begin_batsim(&around, who, site).map(Begun::Batsim),
+            Wanted::Manager(site, Tongue::Batsim) => {
+                batsim::begin_batsim(&around, who, site).map(Begun::Batsim).map_err(Trouble::Fault)
+            }
             Wanted::Manager(site, Tongue::Slurm) => {
                 slurm::begin_slurm(&around, who, site).map(Box::new).map(Begun::Slurm)
             }
-            _ => lines::start_program(&around, who, program_of(topology, wanted)).map(Begun::Lines),
+            _ => lines::start_program(&around, who, program_of(topology, wanted))
+                .map(Begun::Lines)
+                .map_err(Trouble::Fault),
         };
-        begun.push((id, wanted, one.map_err(|text| Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)))?));
+        begun.push((id, wanted, one.map_err(trouble_failure)?));
     }
     let mut deciders = ExternalDeciders::new();
     for (id, wanted, begun) in begun {
@@ -309,10 +343,7 @@ pub fn start_programs(
             (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet_manager(&around, talk, site),
             (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet_planner(&around, talk, user),
         };
-        let decider = greeted.map_err(|trouble| match trouble {
-            Trouble::Stopped => interrupted_failure(),
-            Trouble::Fault(text) => Failure::Program(sanitize_line_up_to(&text, TEXT_MAX)),
-        })?;
+        let decider = greeted.map_err(trouble_failure)?;
         deciders.insert(id, decider);
     }
     Ok((deciders, fault))

@@ -21,6 +21,15 @@ pub struct Program {
 /// A Slurm cluster of its own that manages a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SlurmCluster {
+    /// Folder with the files of a site's own Slurm; empty for a cluster of alike nodes.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub site: String,
+    /// Script of sacctmgr with its accounts; empty for that of the folder.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub accounts: String,
+    /// Slurm's user of jobs whose own user it does not know; empty if there must be none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub unknown_users: String,
     /// Number of its nodes, which share the cores of the site equally; 0 for a node a core.
     pub nodes: u32,
     /// File with lines for its slurm.conf; empty if there are none.
@@ -37,7 +46,7 @@ impl SlurmCluster {
     /// Longest charge of a reading.
     pub const CHARGE_MAX: Span = Span::from_micros(1000);
 
-    /// Number of its nodes, at a site with this many cores.
+    /// Number of its nodes, at a site with this many cores and no files of its own.
     pub fn node_count(&self, cores: u32) -> u32 {
         if self.nodes == 0 { cores } else { self.nodes }
     }

@@ -121,6 +121,7 @@ prop_compose! {
             times: Vec::new(),
             needs: None,
             volumes: Default::default(),
+            sbatch: String::new(),
         }
     }
 }

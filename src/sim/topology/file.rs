@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 use toml::de::DeTable;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::slurm_conf;
+use crate::grid::SlurmCluster;
 use crate::settings::{
     Attached, Diagnostic, Diagnostics, FileContent, Keyed, Location, Path, Table, Value, WrittenNode, convert_table,
     format_count,
@@ -302,6 +304,57 @@ pub fn attach_files(root: &Table, path: &str, prepared: &[Option<Vec<u8>>], libr
         attached.files.insert(*location, (path, content));
     }
     attached
+}
+
+/// Gives each site with a folder of Slurm's files the cores of the nodes there, or checks the cores that it has. Where
+/// the folder is not at hand, a site keeps the cores that it has.
+pub fn fill_slurm_cores(root: &mut Table, path: &str, library: &mut Library<'_, '_>) {
+    let Some(WrittenNode { value: Value::List(sites), .. }) = root.get_mut("site") else { return };
+    for (number, site) in sites.iter_mut().enumerate() {
+        let Value::Table(site) = &mut site.value else { continue };
+        let Some(WrittenNode { value: Value::Table(slurm), .. }) = site.get("slurm") else { continue };
+        let Some(WrittenNode { location, value: Value::Text(folder) }) = slurm.get("site") else { continue };
+        let location = *location;
+        let base = library.diagnostics.source(location.source()).path.clone();
+        let conf = path_beside(base.as_deref().unwrap_or(path), &format!("{folder}/slurm.conf"));
+        let mut is_there = false;
+        let lines = slurm_conf::read_conf(&conf, &mut |path| {
+            let content = library.open_attached(path);
+            is_there |= content.is_ok();
+            content.map(|bytes| bytes.to_vec())
+        });
+        if !is_there && site.get("cores").is_some() {
+            continue;
+        }
+        let key = format!("site.{number}.slurm.site");
+        let nodes = lines.and_then(|lines| slurm_conf::list_nodes(&lines));
+        let cores = nodes.and_then(|groups| {
+            let nodes: usize = groups.iter().map(|group| group.names.len()).sum();
+            match slurm_conf::count_cpus(&groups) {
+                Some(0) => Err(format!("{conf} has no line with NodeName")),
+                _ if nodes > SlurmCluster::NODES_MAX as usize => {
+                    Err(format!("expected at most {} nodes in {conf}, found {nodes}", SlurmCluster::NODES_MAX))
+                }
+                Some(cores) => Ok(cores),
+                None => Err(format!("{conf} has more CPUs than can be counted")),
+            }
+        });
+        match (cores, site.get("cores")) {
+            (Err(wrong), _) => library.diagnostics.add(Diagnostic::new(location, key, wrong)),
+            (Ok(cores), Some(WrittenNode { location, value: Value::Integer(written) }))
+                if *written != i128::from(cores) =>
+            {
+                let message = format!("expected {cores}, the CPUs of all nodes in {conf}, or none, found {written}");
+                library.diagnostics.add(Diagnostic::new(*location, format!("site.{number}.cores"), message));
+            }
+            (Ok(_), Some(_)) => {}
+            (Ok(cores), None) => site.set(Keyed {
+                key: "cores".to_owned(),
+                key_location: location,
+                node: WrittenNode { location, value: Value::Integer(cores.into()) },
+            }),
+        }
+    }
 }
 
 /// Locations of the commands of external programs, by key; `root` must be expanded.

@@ -7,6 +7,7 @@ mod file;
 mod keys;
 mod overrides;
 pub mod simgrid;
+pub mod slurm_conf;
 mod tables;
 mod trace;
 mod write;
@@ -32,6 +33,7 @@ use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
 use crate::workload::Source;
 use crate::workload::needs::Rule;
+use crate::workload::sbatch::describe_options;
 
 pub use crate::grid::{Site, User};
 pub use crate::workload::Workload;
@@ -92,7 +94,32 @@ impl Topology {
             "recovery.data = \"reroute\": there is no way around any of the links that fail, so data waits".to_owned()
         });
         let sites = self.sites.iter().filter_map(warning).chain(self.of_other_memory());
-        sites.chain(nowhere).chain(self.without_checkpoints()).collect()
+        sites.chain(nowhere).chain(self.without_checkpoints()).chain(self.ignored_options()).collect()
+    }
+
+    /// Warnings about options of `sbatch` at sites that no real Slurm manages.
+    fn ignored_options(&self) -> impl Iterator<Item = String> {
+        let is_slurm = |site: &Site| managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm);
+        let others = move |workload: &Workload| -> Vec<&str> {
+            let only = match &workload.source {
+                Source::Rigid(rigids) => rigids.site,
+                _ => None,
+            };
+            let eligible = self.sites.iter().enumerate().filter(|(number, site)| {
+                site.systems.contains(&workload.system) && only.is_none_or(|only| only == *number)
+            });
+            eligible.filter(|(_, site)| !is_slurm(site)).map(|(_, site)| site.name.as_str()).collect()
+        };
+        self.workloads.iter().enumerate().filter_map(move |(number, workload)| {
+            let names = others(workload);
+            let (first, rest) = names.split_first()?;
+            let options = describe_options(workload.source.job_source())?;
+            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            Some(format!(
+                "workload.{number}: jobs have options of sbatch, which site {first}{more} ignores, as no real Slurm \
+                 manages it: {options}"
+            ))
+        })
     }
 
     /// Warnings about sites whose nodes have another memory than those for which a log states needs.
@@ -233,6 +260,7 @@ fn load_as(
         return library.diagnostics.verdict(None);
     }
 
+    file::fill_slurm_cores(&mut root, path, &mut library);
     let attached = file::attach_files(&root, path, prepared, &mut library);
     let (topology, locations) = check::check_topology(&root, &attached, &library.diagnostics, idle);
     let workload_locations = locations.into_iter().map(|location| library.diagnostics.locate(location)).collect();

@@ -17,6 +17,7 @@ pub mod reservations;
 pub mod rigid;
 pub mod rigids;
 pub mod sacct;
+pub mod sbatch;
 pub mod slurm_events;
 pub mod staging;
 pub mod swf;
@@ -27,6 +28,7 @@ pub mod workflow;
 
 use serde::Serialize;
 
+use self::sbatch::RequestList;
 use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, WorkflowError};
 use crate::kernel::ActorId;
 use crate::settings::{Context, Walk};
@@ -138,6 +140,11 @@ pub trait JobSource {
     /// Data of the job at this index; `None` if it has none.
     fn job_staging(&self, _place: usize) -> Option<Staging> {
         None
+    }
+
+    /// Options of `sbatch` of its jobs, for sites that a real Slurm manages.
+    fn request_list(&self) -> RequestList {
+        RequestList::None
     }
 
     /// Its jobs, for another process that then need not read or draw them again. None if that is not worth it.

@@ -33,4 +33,31 @@ impl NameNumbers {
         };
         names.into_iter().map(line).collect()
     }
+
+    /// All names, in order of their numbers.
+    pub fn into_names(self) -> Vec<String> {
+        let mut names: Vec<(u32, Vec<u8>)> = self.numbers.into_iter().map(|(name, number)| (number, name)).collect();
+        names.sort_unstable();
+        names.into_iter().map(|(_, name)| String::from_utf8_lossy(&name).into_owned()).collect()
+    }
+}
+
+/// Texts, with a number for each in order of appearance, from 0.
+#[derive(Default)]
+pub(super) struct TextNumbers {
+    numbers: BTreeMap<String, u32>,
+}
+
+impl TextNumbers {
+    pub fn number(&mut self, text: String) -> u32 {
+        let next = self.numbers.len() as u32;
+        *self.numbers.entry(text).or_insert(next)
+    }
+
+    /// All texts, in order of their numbers.
+    pub fn into_texts(self) -> Vec<String> {
+        let mut texts: Vec<(String, u32)> = self.numbers.into_iter().collect();
+        texts.sort_unstable_by_key(|(_, number)| *number);
+        texts.into_iter().map(|(text, _)| text).collect()
+    }
 }

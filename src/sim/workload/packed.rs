@@ -203,12 +203,13 @@ const SUBMIT_IS_FINE: u64 = 1;
 const REST_IS_FINE: u64 = 2;
 const FIRST_SIGN: u32 = 2;
 const ALL_SIGNS: u64 = (1 << FIELDS) - 1;
-/// After the flags of the fields, as only formats with profiles have it.
+/// After the flags of the fields, as only formats with profiles, or with options of `sbatch`, have them.
 const PROFILE_SIGN: u64 = 1 << (FIRST_SIGN + FIELDS as u32);
+const REQUEST_SIGN: u64 = PROFILE_SIGN << 1;
 
 const MILLION: u64 = 1_000_000;
 
-/// Bytes of the length of a job's fields after its number and submission. The longest take 165 bytes.
+/// Bytes of the length of a job's fields after its number and submission. The longest take 170 bytes.
 const LENGTH: usize = 1;
 
 fn job_fields(job: &Rigid) -> [Option<u64>; FIELDS] {
@@ -247,6 +248,7 @@ fn write_job(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
         signs |= u64::from(field.is_some()) << (FIRST_SIGN + place as u32);
     }
     signs |= if job.profile.is_some() { PROFILE_SIGN } else { 0 };
+    signs |= if job.request.is_some() { REQUEST_SIGN } else { 0 };
     write_number(bytes, signs);
     write_number(bytes, zigzag_encode(job.number.wrapping_sub(last.number).wrapping_sub(1).cast_signed()));
     write_number(bytes, zigzag_encode(if is_submit_fine { step } else { step / MILLION.cast_signed() }));
@@ -258,6 +260,7 @@ fn write_job(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
         }
     }
     job.profile.into_iter().for_each(|profile| write_number(bytes, profile.into()));
+    job.request.into_iter().for_each(|request| write_number(bytes, request.into()));
     bytes[length_at] = (bytes.len() - length_at - LENGTH) as u8;
 }
 
@@ -286,6 +289,7 @@ impl PackedReader<'_> {
             left &= left - 1;
         }
         let profile = (signs & PROFILE_SIGN > 0).then(|| self.number() as u32);
+        let request = (signs & REQUEST_SIGN > 0).then(|| self.number() as u32);
         let [
             runtime,
             requested,
@@ -327,6 +331,7 @@ impl PackedReader<'_> {
             preceding,
             think: span(think),
             profile,
+            request,
         }
     }
 
@@ -376,7 +381,7 @@ mod tests {
 
     fn job() -> impl Strategy<Value = Rigid> {
         let wide = prop::collection::vec(prop::option::of(number()), 8);
-        let small = prop::collection::vec(prop::option::of(any::<u32>()), 9);
+        let small = prop::collection::vec(prop::option::of(any::<u32>()), 10);
         (number(), number(), wide, small).prop_map(|(number, submit, wide, small)| {
             let span = |at: usize| wide[at].map(Span::from_micros);
             let memory = |at: usize| wide[at].map(Kilobytes::from_millionths);
@@ -400,6 +405,7 @@ mod tests {
                 preceding: wide[6],
                 think: span(7),
                 profile: small[8],
+                request: small[9],
             }
         })
     }

@@ -38,6 +38,8 @@ pub struct Rigid {
     pub think: Option<Span>,
     /// An index into the profiles of its trace, for formats that have profiles.
     pub profile: Option<u32>,
+    /// An index into the requests of its trace, for formats that have options of `sbatch`.
+    pub request: Option<u32>,
 }
 
 /// An amount of memory. Some logs have means with decimals here; they are kept to the millionth, and rounded to
@@ -76,6 +78,10 @@ pub struct Trace {
     pub jobs: Packed,
     /// Names of job profiles, for formats that have them.
     pub profiles: Vec<String>,
+    /// Options of `sbatch` for a real Slurm, for formats that have them.
+    pub requests: Vec<String>,
+    /// Names of users; user 1 is the first.
+    pub users: Vec<String>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: BTreeMap<u64, String>,
     pub faults: Faults,
@@ -358,6 +364,12 @@ impl Collector {
     /// Sets the names of profiles.
     pub fn profiles(&mut self, names: Vec<String>) {
         self.trace.profiles = names;
+    }
+
+    /// Sets the options of `sbatch` and the names of users.
+    pub fn requests(&mut self, requests: Vec<String>, users: Vec<String>) {
+        self.trace.requests = requests;
+        self.trace.users = users;
     }
 
     /// Sets the id of a job, if it is more than its number.

@@ -5,15 +5,16 @@
 //! ```
 //!
 //! `-dt` is the time of the submission in seconds, and `-sim-walltime` the run time; -1 is the time limit. Options
-//! other than name, user, size and times are kept as a text, the profile of the job.
+//! other than name, user, size and times are kept as a text, the profile of the job. A real Slurm gets all options but
+//! name, user and times.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
-use super::name_numbers::NameNumbers;
+use super::name_numbers::{NameNumbers, TextNumbers};
 use super::rigid::{Collector, JOBS_MAX, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 use super::sacct::SizeIn;
+use super::sbatch::{SbatchOptions, WrongCount, split_words};
 use crate::time::{Span, Time};
 
 const EXPECTED: &str = "expected `-dt SECONDS -e submit_batch_job | OPTIONS SCRIPT`";
@@ -78,8 +79,10 @@ struct EventJobs {
     accounts: NameNumbers,
     qualities: NameNumbers,
     partitions: NameNumbers,
-    /// Texts of further options, with the number of each.
-    requests: BTreeMap<String, u32>,
+    /// Options besides those of [`FIELDS`], which name the kind of a job.
+    profiles: TextNumbers,
+    /// Options for Slurm.
+    requests: TextNumbers,
 }
 
 impl EventJobs {
@@ -91,13 +94,14 @@ impl EventJobs {
             return Err(BadEvent::Other);
         }
         let Some(at) = seconds(at) else { return wrong("expected -dt with a number of seconds", at) };
-        let options = SbatchOptions::of(options);
-        let limit = options.get("-t", "--time").unwrap_or_default();
+        let Some(words) = split_words(options) else { return wrong("expected a quote at the end", options) };
+        let options = SbatchOptions::of_words(&words, true);
+        let limit = options.get("--time").unwrap_or_default();
         let requested_time = time_limit(limit);
         if requested_time.is_none() && !["", "UNLIMITED", "INFINITE"].contains(&limit) {
             return wrong("expected -t with a time limit", limit);
         }
-        let runs = options.get("-sim-walltime", "--sim-walltime").unwrap_or_default();
+        let runs = options.get("-sim-walltime").or_else(|| options.get("--sim-walltime")).unwrap_or_default();
         let runtime = match seconds(runs) {
             Some(runtime) => runtime,
             None => match requested_time.filter(|_| runs.starts_with("-1")) {
@@ -105,22 +109,23 @@ impl EventJobs {
                 None => return wrong("expected -sim-walltime with a number of seconds", runs),
             },
         };
-        let nodes = options.size(size)?;
-        let further = options.further();
-        let next = self.requests.len() as u32;
+        let nodes = size_of(&options, size)?;
+        let profile = self.profiles.number(options.text_without(&FIELDS));
+        let request = self.requests.number(options.quoted_without(&STATED));
         let job = Rigid {
             submit: Time::ZERO + at,
             runtime: Some(runtime),
             requested: Some(nodes),
             requested_time,
-            user: options.get("--uid", "--uid").and_then(|name| self.users.number(name.as_bytes())),
-            group: options.get("-A", "--account").and_then(|name| self.accounts.number(name.as_bytes())),
-            queue: options.get("-q", "--qos").and_then(|name| self.qualities.number(name.as_bytes())),
-            partition: options.get("-p", "--partition").and_then(|name| self.partitions.number(name.as_bytes())),
-            profile: Some(*self.requests.entry(further).or_insert(next)),
+            user: options.get("--uid").and_then(|name| self.users.number(name.as_bytes())),
+            group: options.get("--account").and_then(|name| self.accounts.number(name.as_bytes())),
+            queue: options.get("--qos").and_then(|name| self.qualities.number(name.as_bytes())),
+            partition: options.get("--partition").and_then(|name| self.partitions.number(name.as_bytes())),
+            profile: Some(profile),
+            request: Some(request),
             ..Rigid::default()
         };
-        let name = options.get("-J", "--job-name").unwrap_or_default().to_owned();
+        let name = options.get("--job-name").unwrap_or_default().to_owned();
         self.submissions.push(Submission { line, name, job });
         Ok(())
     }
@@ -146,9 +151,8 @@ impl EventJobs {
             }
             collector.job(format_args!("line {line}"), Rigid { number, ..job });
         }
-        let mut requests: Vec<(String, u32)> = self.requests.into_iter().collect();
-        requests.sort_unstable_by_key(|(_, number)| *number);
-        collector.profiles(requests.into_iter().map(|(text, _)| text).collect());
+        collector.profiles(self.profiles.into_texts());
+        collector.requests(self.requests.into_texts(), self.users.into_names());
     }
 }
 
@@ -158,90 +162,25 @@ fn number_of(name: &str) -> Option<u64> {
     name[begin..].parse().ok().filter(|number| *number <= NUMBER_MAX)
 }
 
-/// Options of `sbatch`, in their order, with their values.
-struct SbatchOptions<'t> {
-    options: Vec<(&'t str, Option<&'t str>)>,
-}
+/// Long names of options that are the name, user, size and times of a job.
+const FIELDS: [&str; 7] = ["-sim-walltime", "--sim-walltime", "--uid", "--job-name", "--time", "--nodes", "--ntasks"];
 
-/// Options of one letter that have a value, which may follow without a space.
-const LETTERS: &str = "ACGJLMNSabcdehimnopqtwx";
+/// Long names of options that Slurm does not get: Hansa states them.
+const STATED: [&str; 5] = ["-sim-walltime", "--sim-walltime", "--uid", "--job-name", "--time"];
 
-/// Options that are the name, user, size and times of a job.
-const FIELDS: [&str; 11] =
-    ["-sim-walltime", "--sim-walltime", "--uid", "-J", "--job-name", "-t", "--time", "-N", "--nodes", "-n", "--ntasks"];
-
-impl<'t> SbatchOptions<'t> {
-    /// Reads options before the name of a script, which is the last word.
-    fn of(text: &'t str) -> SbatchOptions<'t> {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        let mut options = Vec::new();
-        let mut at = 0;
-        while at < words.len() {
-            let word = words[at];
-            at += 1;
-            if !word.starts_with('-') {
-                continue;
-            }
-            let has_letter = !word.starts_with("--")
-                && word.chars().nth(1).is_some_and(|letter| LETTERS.contains(letter))
-                && word != "-dt";
-            if let Some((name, value)) = word.split_once('=').filter(|_| word.starts_with("--")) {
-                options.push((name, Some(value)));
-            } else if has_letter && word.len() > 2 && !word.starts_with("-sim-") {
-                options.push((&word[..2], Some(&word[2..])));
-            } else {
-                // The last word is the script. A run time may be -1.
-                let is_value =
-                    |next: &&&str| !next.starts_with('-') || next[1..].starts_with(|c: char| c.is_ascii_digit());
-                let value = words.get(at).filter(|next| is_value(next) && at + 1 < words.len());
-                at += usize::from(value.is_some());
-                options.push((word, value.copied()));
-            }
+fn size_of(options: &SbatchOptions, size: SizeIn) -> Result<u32, BadEvent> {
+    let bad = |wrong: WrongCount| BadEvent::Wrong(wrong.to_string());
+    let found = match size {
+        SizeIn::Cores => options.cores().map_err(bad)?,
+        SizeIn::Nodes => {
+            let tasks = options.count("--ntasks").map_err(bad)?;
+            let per_node = options.count("--ntasks-per-node").map_err(bad)?;
+            options.count("--nodes").map_err(bad)?.or_else(|| Some(tasks?.div_ceil(per_node?)))
         }
-        SbatchOptions { options }
-    }
-
-    /// Value of an option, which has two names; the last one counts.
-    fn get(&self, short: &str, long: &str) -> Option<&'t str> {
-        self.options.iter().rev().find(|(name, _)| *name == short || *name == long).and_then(|(_, value)| *value)
-    }
-
-    /// A positive number; None if it is not there. A range of nodes (`2-4`) counts as its least.
-    fn count(&self, short: &str, long: &str) -> Result<Option<u32>, BadEvent> {
-        let Some(text) = self.get(short, long) else { return Ok(None) };
-        let least = text.split('-').next().unwrap_or_default();
-        match least.parse().ok().filter(|count: &u32| *count > 0) {
-            Some(count) => Ok(Some(count)),
-            None => wrong(&format!("expected {long} with a number from 1 on"), text),
-        }
-    }
-
-    fn size(&self, size: SizeIn) -> Result<u32, BadEvent> {
-        let nodes = self.count("-N", "--nodes")?;
-        let tasks = self.count("-n", "--ntasks")?;
-        let per_node = self.count("--ntasks-per-node", "--ntasks-per-node")?;
-        let found = match size {
-            SizeIn::Cores => {
-                let tasks = tasks.or_else(|| nodes?.checked_mul(per_node.unwrap_or(1))).unwrap_or(1);
-                tasks.checked_mul(self.count("-c", "--cpus-per-task")?.unwrap_or(1))
-            }
-            SizeIn::Nodes => nodes.or_else(|| Some(tasks?.div_ceil(per_node?))),
-        };
-        match found {
-            Some(found) => Ok(found),
-            None => wrong("expected -N, or -n with --ntasks-per-node, for a number of nodes", "neither"),
-        }
-    }
-
-    /// All options but those of [`FIELDS`], as a text.
-    fn further(&self) -> String {
-        let others = self.options.iter().filter(|(name, _)| !FIELDS.contains(name));
-        let text = |(name, value): &(&str, Option<&str>)| match value {
-            Some(value) if name.starts_with("--") => format!("{name}={value}"),
-            Some(value) => format!("{name} {value}"),
-            None => (*name).to_owned(),
-        };
-        others.map(text).collect::<Vec<_>>().join(" ")
+    };
+    match found {
+        Some(found) => Ok(found),
+        None => wrong("expected -N, or -n with --ntasks-per-node, for a number of nodes", "neither"),
     }
 }
 

@@ -191,6 +191,7 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
         preceding: whole(16)?,
         think: time(17)?,
         profile: None,
+        request: None,
     };
     let is_known = |word: &[u8]| !matches!(read_number(word), Ok(None | Some(0)));
     let extra = match nodes {

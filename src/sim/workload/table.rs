@@ -3,9 +3,11 @@
 mod tasks;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::sbatch::{RequestList, SbatchForm, SbatchOptions};
 use super::staging::{Data, walk_volumes};
 use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
 use crate::grid::{
@@ -45,6 +47,9 @@ pub struct ListedJob {
     pub needs: Option<Needs>,
     /// Data of a job of one task.
     pub volumes: Volumes,
+    /// Options of `sbatch` for sites that a real Slurm manages; empty if there are none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sbatch: String,
 }
 
 pub const ROW: SourceRow = SourceRow {
@@ -99,6 +104,12 @@ impl JobSource for Table {
         self.data.of(self.jobs.get(place)?.volumes)
     }
 
+    fn request_list(&self) -> RequestList {
+        let written = self.jobs.iter().zip(0..).filter(|(job, _)| !job.sbatch.is_empty());
+        let options: BTreeMap<u32, String> = written.map(|(job, place)| (place, job.sbatch.clone())).collect();
+        if options.is_empty() { RequestList::None } else { RequestList::Listed(Arc::new(options)) }
+    }
+
     fn describe_jobs(&self) -> (&'static str, String) {
         let from = match self.jobs.as_slice() {
             [ListedJob { name: Some(name), .. }] => format!("called {name}"),
@@ -128,6 +139,7 @@ impl ListedJob {
             times: Vec::new(),
             needs: None,
             volumes: Volumes::NOTHING,
+            sbatch: String::new(),
         }
     }
 
@@ -149,6 +161,7 @@ impl ListedJob {
         w.set(edges, &mut self.edges, Edges { tasks: self.tasks.len() });
         self.walk_worth(w);
         self.walk_needs(w, context);
+        self.walk_sbatch(w, context);
     }
 
     fn walk_tasks(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
@@ -192,6 +205,24 @@ impl ListedJob {
             .usual("`1.0`");
         w.set(memory.only_if(context.shares_nodes, why), &mut needs.memory, Unless(SHARE, 1.0));
         self.needs = (needs != Needs::NODE).then_some(needs);
+    }
+
+    fn walk_sbatch(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
+        let sbatch = key("sbatch", "options of sbatch, for sites that a real Slurm manages (docs/slurm.md)");
+        let why = "leave sbatch out: only jobs of a [batch] table go to a Slurm";
+        let sbatch = sbatch.only_if(context.walltimes, why).usual("none");
+        w.set(sbatch, &mut self.sbatch, Unless(SbatchForm, String::new()));
+        let Some(field) = w.written_fields().and_then(|fields| fields.get("sbatch")) else { return };
+        let options = SbatchOptions::parse(&self.sbatch).unwrap_or_default();
+        let [task] = self.tasks.as_slice() else { return };
+        match options.cores() {
+            Err(wrong) => field.complain(wrong.to_string()),
+            Ok(cores) if options.has_size() && cores != Some(task.cores) => {
+                let stated = cores.map_or("more than can be counted".to_owned(), |cores| cores.to_string());
+                field.complain(format!("expected options for the {} cores of the job, found {stated}", task.cores));
+            }
+            Ok(_) => {}
+        }
     }
 
     fn walk_worth(&mut self, w: &mut dyn Walk) {

@@ -441,6 +441,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::ListedJob> {
                 times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
+                sbatch: String::new(),
             }
         },
     )

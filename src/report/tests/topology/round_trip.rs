@@ -138,6 +138,7 @@ fn bases() -> Vec<(String, String)> {
         "scheduler = \"batsim\"\nsocket = \"ipc:///tmp/scheduler\"",
         "scheduler = \"batsim\"\ncommand = [\"schedule\", \"{socket}\"]\ntimeout = \"1 min\"",
         "scheduler = \"slurm\"\nslurm = { nodes = 32 }",
+        "scheduler = \"slurm\"\nslurm = { site = \"york\", accounts = \"york.script\", unknown_users = \"ann\" }",
     ] {
         let one = queued("").replacen("cores = 64", &format!("cores = 64\n{outside}"), 1);
         bases.push((format!("outside {outside}"), one));

@@ -2,7 +2,8 @@
 //!
 //! All times here are in ns since the start of the run, except where the clock's own are meant.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -14,8 +15,10 @@ use rustix::process::geteuid;
 
 use super::super::talk::{Talk, Trouble};
 use super::super::{ExternalClocks, RunContext};
+use super::accounts::{passwd_text, put_state, users_of_script};
 use super::conf::{Conf, Ground};
 use super::ports::Ports;
+use super::site_conf::SiteFiles;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram, charge_flag};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Site;
@@ -26,7 +29,7 @@ use hansa_sim::time::Span;
 const STILL: Duration = Duration::from_secs(60);
 /// Virtual time that the cluster may take to start, in seconds.
 const STARTS_WITHIN: u64 = 120;
-const SECOND: u64 = 1_000_000_000;
+pub const SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
 
@@ -37,7 +40,10 @@ pub struct Cluster {
     folder: String,
     variables: BTreeMap<String, String>,
     conf: Conf,
-    nodes: u32,
+    /// Names of all nodes with their numbers of cores, in the order of the site's cores.
+    nodes: Vec<(String, u32)>,
+    /// Users that Slurm knows; empty if all jobs belong to the user of this process.
+    users: BTreeSet<String>,
     /// Pipe that job scripts report to.
     reports: File,
     /// A report of which the end has not been read.
@@ -54,7 +60,7 @@ pub struct Cluster {
     next: Option<u64>,
     steps: u64,
     _ports: Ports,
-    _dir: RunDir,
+    dir: RunDir,
 }
 
 #[derive(Clone, Debug)]
@@ -72,31 +78,75 @@ pub struct EndedProgram {
 
 impl Cluster {
     /// Starts the clock of a site; its cluster starts with `boot_daemons`.
-    pub fn begin(who: String, site: &Site, extra: &str, around: &RunContext<'_>) -> Result<Cluster, String> {
-        let cannot = |what: &str, error: &dyn std::fmt::Display| format!("{who}: cannot {what}: {error}");
-        let dir = RunDir::new().map_err(|failure| failure.to_string())?;
+    pub fn begin(
+        who: String,
+        site: &Site,
+        extra: &str,
+        files: Option<&SiteFiles>,
+        around: &RunContext<'_>,
+    ) -> Result<Cluster, Trouble> {
+        let cannot = |what: &str, error: &dyn Display| Trouble::Fault(format!("{who}: cannot {what}: {error}"));
+        let dir = RunDir::new().map_err(|failure| Trouble::Fault(failure.to_string()))?;
         let folder = dir.path.to_string_lossy().into_owned();
-        let nodes = site.program.slurm.node_count(site.cores);
-        let ports = Ports::reserve_ports(nodes + 1).map_err(|error| cannot("find free ports", &error))?;
+        let nodes = node_list(site, files);
+        // The last one is that of the database, which is away.
+        let ports = Ports::reserve_ports(nodes.len() as u32 + 2).map_err(|error| cannot("find free ports", &error))?;
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         let host = host.trim().split('.').next().unwrap_or_default();
         let user = geteuid().as_raw().to_string();
         let ground = Ground { folder: &folder, host, user: &user, port: ports.first };
-        let conf = Conf::new(site, extra, &ground).map_err(|wrong| format!("{who}: {wrong}"))?;
+        let conf = match files {
+            None => Conf::new(site, extra, &ground),
+            Some(files) => Conf::of_site(site, files, extra, &ground).map(|(conf, _)| conf),
+        };
+        let conf = conf.map_err(|wrong| Trouble::Fault(format!("{who}: {wrong}")))?;
         let made = fs::write(dir.path.join("slurm.conf"), &conf.text)
             .and_then(|()| fs::write(dir.path.join("job.sh"), job_script(&folder)))
             .and_then(|()| fs::create_dir(dir.path.join("state")))
             .and_then(|()| fs::create_dir(dir.path.join("spool")))
-            .and_then(|()| (0..nodes).try_for_each(|node| fs::create_dir(dir.path.join(format!("spool/n{node}")))));
+            .and_then(|()| {
+                nodes.iter().try_for_each(|(name, _)| fs::create_dir(dir.path.join(format!("spool/{name}"))))
+            })
+            .and_then(|()| files.map_or(Ok(()), |files| write_site_files(files, &dir.path)));
         made.map_err(|error| cannot(&format!("write to {folder}"), &error))?;
-        let reports = make_pipe(&dir.path.join("reports")).map_err(|error| cannot("make a pipe", &error))?;
+        let mut variables = vec![("SLURM_CONF", format!("{folder}/slurm.conf"))];
+        let mut users = BTreeSet::new();
+        if let Some(files) = files
+            && let Some((_, script)) = &files.accounts
+        {
+            put_state(&who, site, files, &dir.path.join("state"), around)?;
+            users = users_of_script(script);
+            users.insert("root".to_owned());
+            let path = dir.path.join("users");
+            fs::write(&path, passwd_text(&users, &folder))
+                .map_err(|error| cannot(&format!("write to {folder}"), &error))?;
+            variables.push(("HANSA_USERS", path.to_string_lossy().into_owned()));
+        }
+        let cluster = Cluster::open(who, site, dir, ports, conf, &variables, around).map_err(Trouble::Fault)?;
+        Ok(Cluster { nodes, users, ..cluster })
+    }
+
+    /// Starts a clock for programs in this folder.
+    pub fn open(
+        who: String,
+        site: &Site,
+        dir: RunDir,
+        ports: Ports,
+        conf: Conf,
+        variables: &[(&str, String)],
+        around: &RunContext<'_>,
+    ) -> Result<Cluster, String> {
+        let folder = dir.path.to_string_lossy().into_owned();
+        let reports =
+            make_pipe(&dir.path.join("reports")).map_err(|error| format!("{who}: cannot make a pipe: {error}"))?;
         let path = search_path(&site.program.slurm.programs);
         let variables = [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC")]
             .into_iter()
-            .chain([("SLURM_CONF", format!("{folder}/slurm.conf").as_str())])
+            .chain(variables.iter().map(|(name, value)| (*name, value.as_str())))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
-        let hansa = own_program().map_err(|error| cannot("find hansa, which keeps the clock", &error))?;
+        let hansa =
+            own_program().map_err(|error| format!("{who}: cannot find hansa, which keeps the clock: {error}"))?;
         let charge = charge_flag(site.program.slurm.charge);
         let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
         let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
@@ -106,7 +156,8 @@ impl Cluster {
             folder,
             variables,
             conf,
-            nodes,
+            nodes: Vec::new(),
+            users: BTreeSet::new(),
             reports,
             unread: String::new(),
             programs: BTreeMap::new(),
@@ -117,21 +168,42 @@ impl Cluster {
             next: None,
             steps: 0,
             _ports: ports,
-            _dir: dir,
+            dir,
         })
+    }
+
+    /// The folder, once its programs have ended.
+    pub fn into_dir(self) -> RunDir {
+        self.dir
+    }
+
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Names of all nodes with their numbers of cores, in the order of the site's cores.
+    pub fn nodes(&self) -> &[(String, u32)] {
+        &self.nodes
+    }
+
+    /// Users that Slurm knows; empty if all jobs belong to the user of this process.
+    pub fn users(&self) -> &BTreeSet<String> {
+        &self.users
     }
 
     /// Starts all daemons, and waits in virtual time until all nodes are idle. The run starts at the next second.
     pub fn boot_daemons(&mut self) -> Result<(), Trouble> {
-        self.start_daemon(&["slurmctld", "-D", "-c"])?;
+        // The state has nothing but accounts, if it has anything.
+        let fresh: &[&str] = if self.users.is_empty() { &["slurmctld", "-D", "-c"] } else { &["slurmctld", "-D"] };
+        self.start_daemon(fresh)?;
         self.move_clock(self.now + SECOND)?;
-        for node in 0..self.nodes {
-            self.start_daemon(&["slurmd", "-D", "-N", &format!("n{node}")])?;
+        for (node, _) in self.nodes.clone() {
+            self.start_daemon(&["slurmd", "-D", "-N", &node])?;
             // One after the other, so that their order is known.
             self.move_clock(self.now)?;
         }
         let give_up = self.now + STARTS_WITHIN * SECOND;
-        while self.idle_nodes()? != self.nodes {
+        while !self.are_nodes_idle()? {
             if self.now > give_up {
                 let text =
                     format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints("slurmctld.log"));
@@ -143,18 +215,19 @@ impl Cluster {
         self.move_clock(self.base)
     }
 
-    /// Number of nodes to which jobs may go.
-    fn idle_nodes(&mut self) -> Result<u32, Trouble> {
-        let number = self.start(&["sinfo", "-h", "-t", "idle", "-o", "%D"])?;
+    /// True if all nodes of partitions are idle.
+    fn are_nodes_idle(&mut self) -> Result<bool, Trouble> {
+        let number = self.start(&["sinfo", "-h", "-a", "-N", "-o", "%T"])?;
         for _ in 0..STARTS_WITHIN {
             self.move_clock(self.now)?;
             if let Some(at) = self.ended.iter().position(|ended| ended.number == number) {
                 let ended = self.ended.swap_remove(at);
-                return Ok(ended.said.lines().filter_map(|count| count.trim().parse::<u32>().ok()).sum());
+                let mut states = ended.said.lines().map(str::trim).peekable();
+                return Ok(ended.code == 0 && states.peek().is_some() && states.all(|state| state == "idle"));
             }
             self.move_clock(self.now + SECOND)?;
         }
-        Ok(0)
+        Ok(false)
     }
 
     fn start_daemon(&mut self, command: &[&str]) -> Result<(), Trouble> {
@@ -165,13 +238,20 @@ impl Cluster {
 
     /// Starts a program under the clock, which does not move. Returns its number.
     pub fn start(&mut self, command: &[&str]) -> Result<u32, Trouble> {
+        self.start_as(command, None)
+    }
+
+    /// Starts a program as a user that only Slurm knows.
+    pub fn start_as(&mut self, command: &[&str], user: Option<&str>) -> Result<u32, Trouble> {
+        let mut variables = self.variables.clone();
+        variables.extend(user.map(|user| ("HANSA_USER".to_owned(), user.to_owned())));
         self.started += 1;
         let number = self.started;
         let command: Vec<String> = command.iter().map(|word| (*word).to_owned()).collect();
         let order = ClockOrder::Start(ClockedProgram {
             number,
             command: command.clone(),
-            variables: self.variables.clone(),
+            variables,
             folder: self.folder.clone(),
             output: self.output_path(number),
         });
@@ -204,7 +284,7 @@ impl Cluster {
     }
 
     /// Moves the clock to this time of its own, and no further; ends when all programs block there.
-    fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
+    pub fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
         let mut since = Instant::now();
         loop {
             let was = self.now;
@@ -297,6 +377,25 @@ impl Cluster {
         let said = fs::read_to_string(Path::new(&self.folder).join(log)).unwrap_or_default();
         find_complaints(&said, &self.conf)
     }
+}
+
+/// Nodes of a site with their numbers of cores: those of its files, or nodes that share its cores equally.
+pub fn node_list(site: &Site, files: Option<&SiteFiles>) -> Vec<(String, u32)> {
+    if let Some(files) = files {
+        return files.nodes();
+    }
+    let nodes = site.program.slurm.node_count(site.cores);
+    (0..nodes).map(|node| (format!("n{node}"), site.cores / nodes)).collect()
+}
+
+/// Writes gres.conf, the files that stand for devices, and topology.conf.
+fn write_site_files(files: &SiteFiles, folder: &Path) -> std::io::Result<()> {
+    let devices = folder.join("devices");
+    fs::create_dir(&devices)?;
+    let (text, names) = files.devices(&devices.to_string_lossy());
+    fs::write(folder.join("gres.conf"), text)?;
+    names.iter().try_for_each(|name| fs::write(devices.join(name), ""))?;
+    files.topology.iter().try_for_each(|text| fs::write(folder.join("topology.conf"), text))
 }
 
 /// Errors in the output of a daemon, in terms of the user's file. Those that end it and those about its conf take

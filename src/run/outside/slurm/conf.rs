@@ -21,8 +21,8 @@ pub const SHOWN: Ground<'_> = Ground { folder: "FOLDER", host: "HOST", user: "US
 #[derive(Debug, PartialEq, Eq)]
 pub struct Conf {
     pub text: String,
-    /// Number of lines before those of the user's file.
-    before: usize,
+    /// File and line that each line is from; None for those of ours.
+    origins: Vec<Option<(String, usize)>>,
     /// Path of the user's file, as written.
     path: String,
     /// True if the user's lines let Slurm end jobs before their walltimes.
@@ -32,7 +32,7 @@ pub struct Conf {
 }
 
 /// Keys that the site relies on.
-const OURS: &[&str] = &[
+pub const OURS: &[&str] = &[
     "AuthType",
     "ClusterName",
     "CommunicationParameters",
@@ -68,27 +68,34 @@ impl Conf {
             .filter(|line| line_key(line).is_some_and(|key| !keys.contains(&key.to_lowercase())))
             .map(|line| line + "\n")
             .collect();
-        let before = text.lines().count();
+        let mut origins: Vec<Option<(String, usize)>> = text.lines().map(|_| None).collect();
+        origins.extend((1..).zip(extra.lines()).map(|(number, _)| Some((path.clone(), number))));
         let preempts = keys.iter().any(|key| key.starts_with("preempt"));
         let includes_others = extra.lines().any(|line| includes_another_folder(line, &path));
         text.push_str(extra);
         if !text.ends_with('\n') {
             text.push('\n');
         }
-        Ok(Conf { text, before, path, preempts, includes_others })
+        Ok(Conf { text, origins, path, preempts, includes_others })
+    }
+
+    /// A conf of these lines, none of which includes a file.
+    pub fn of_lines(text: String, origins: Vec<Option<(String, usize)>>, path: String, preempts: bool) -> Conf {
+        Conf { text, origins, path, preempts, includes_others: false }
     }
 
     /// Slurm's words about the conf, with lines of the user's file as those of that file. Words that may quote a file
     /// of another folder are withheld: the author of a topology must not read the files of the person that runs it.
     pub fn in_terms_of_file(&self, said: &str) -> String {
-        let own = |number: usize| number.checked_sub(self.before).filter(|own| *own > 0);
-        let lines = self.text.lines().skip(self.before).enumerate();
+        let origin = |number: usize| self.origins.get(number.checked_sub(1)?)?.as_ref();
         // Slurm names a line by its number, or an unknown key.
         let number = said.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
-        let numbered = number.and_then(|number| own(number.parse().ok()?));
+        let numbered = number.and_then(|number| origin(number.parse().ok()?));
         let unknown = said.split("unrecognized key: ").nth(1).map(str::trim);
-        let keyed =
-            || lines.clone().find(|(_, line)| unknown.is_some() && line_key(line) == unknown).map(|(at, _)| at + 1);
+        let keyed = || {
+            let mut lines = self.text.lines().zip(&self.origins);
+            lines.find_map(|(line, origin)| origin.as_ref().filter(|_| unknown.is_some() && line_key(line) == unknown))
+        };
         let place = match self.includes_others {
             // The number may be that of a line in the included file.
             true => keyed(),
@@ -102,7 +109,7 @@ impl Conf {
             );
         }
         match place {
-            Some(number) => format!("{} line {number}: {said}", self.path),
+            Some((file, number)) => format!("{file} line {number}: {said}"),
             None => said.to_owned(),
         }
     }

@@ -6,9 +6,11 @@ use std::collections::BTreeMap;
 
 use hansa_sim::grid::{JobId, NodeSet};
 use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::slurm_conf::expand_hosts;
 
 pub struct Jobs {
-    cores_per_node: u32,
+    /// First core of each node, and its number of cores.
+    nodes: BTreeMap<String, (u32, u32)>,
     free: NodeSet,
     down: NodeSet,
     waiting: BTreeMap<JobId, WaitingJob>,
@@ -45,10 +47,17 @@ pub enum Reported {
 }
 
 impl Jobs {
-    pub fn new(cores: u32, cores_per_node: u32) -> Jobs {
+    /// An account of nodes with their numbers of cores, in the order of the site's cores.
+    pub fn new(nodes: &[(String, u32)]) -> Jobs {
+        let mut first = 0;
+        let mut places = BTreeMap::new();
+        for (name, cores) in nodes {
+            places.insert(name.clone(), (first, *cores));
+            first += cores;
+        }
         Jobs {
-            cores_per_node,
-            free: NodeSet::all(cores),
+            nodes: places,
+            free: NodeSet::all(first),
             down: NodeSet::default(),
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
@@ -104,7 +113,7 @@ impl Jobs {
         }
         match words[..] {
             ["start", _, nodes, cores] if self.waiting.contains_key(&job) => {
-                let allocated = parse_nodes(nodes).zip(parse_counts(cores)).ok_or_else(garbled)?;
+                let allocated = expand_hosts(nodes).zip(parse_counts(cores)).ok_or_else(garbled)?;
                 self.start(now, job, &allocated)
             }
             ["killed", _] if self.running.contains_key(&job) => {
@@ -116,14 +125,16 @@ impl Jobs {
         }
     }
 
-    fn start(&mut self, now: Time, job: JobId, (nodes, counts): &(Vec<u32>, Vec<u32>)) -> Result<Reported, String> {
-        let each = self.cores_per_node;
+    fn start(&mut self, now: Time, job: JobId, (nodes, counts): &(Vec<String>, Vec<u32>)) -> Result<Reported, String> {
         let mut holds = NodeSet::default();
         for (node, count) in nodes.iter().zip(counts) {
-            let mut free = NodeSet::from_run(node * each, node * each + each - 1).intersection(&self.free);
+            let Some((first, cores)) = self.nodes.get(node).filter(|(_, cores)| *cores > 0) else {
+                return Err(format!("starts job {} on a node {node} that it does not have", job.0));
+            };
+            let mut free = NodeSet::from_run(*first, first + cores - 1).intersection(&self.free);
             let taken = free.take_lowest(*count);
             holds.unite(&taken.ok_or_else(|| {
-                format!("starts job {} on {count} cores of node n{node}, of which {} are free", job.0, free.len())
+                format!("starts job {} on {count} cores of node {node}, of which {} are free", job.0, free.len())
             })?);
         }
         if holds.meets(&self.down) {
@@ -171,23 +182,6 @@ pub fn job_of(name: &str) -> Option<(JobId, u32)> {
     Some((JobId(job.parse().ok()?), attempt.parse().ok()?))
 }
 
-/// Nodes of a list as Slurm writes it: `n3` or `n[0-2,7]`.
-fn parse_nodes(list: &str) -> Option<Vec<u32>> {
-    let list = list.strip_prefix('n')?;
-    let list = list.strip_prefix('[').and_then(|list| list.strip_suffix(']')).unwrap_or(list);
-    let mut nodes = Vec::new();
-    for run in list.split(',') {
-        let (first, last) = run.split_once('-').unwrap_or((run, run));
-        let first: u32 = first.parse().ok()?;
-        let last: u32 = last.parse().ok()?;
-        if last > 1 << 16 {
-            return None;
-        }
-        nodes.extend(first..=last);
-    }
-    Some(nodes)
-}
-
 /// Counts of cores as Slurm writes them: `4(x2),1` is 4, 4 and 1.
 fn parse_counts(list: &str) -> Option<Vec<u32>> {
     let mut counts = Vec::new();
@@ -213,8 +207,13 @@ mod tests {
         Time::ZERO + Span::from_secs(seconds)
     }
 
+    /// Nodes of two cores.
+    fn nodes(names: &[&str]) -> Vec<(String, u32)> {
+        names.iter().map(|name| ((*name).to_owned(), 2)).collect()
+    }
+
     fn jobs() -> Jobs {
-        let mut jobs = Jobs::new(8, 2);
+        let mut jobs = Jobs::new(&nodes(&["n0", "n1", "n2", "n3"]));
         assert_eq!(jobs.submit(at(0), JobId(0), work(3)), "j0.0");
         assert_eq!(jobs.submit(at(0), JobId(1), work(2)), "j1.0");
         jobs
@@ -230,12 +229,7 @@ mod tests {
 
     #[test]
     fn lists_of_slurm_are_read() {
-        assert_eq!(parse_nodes("n3"), Some(vec![3]));
-        assert_eq!(parse_nodes("n[0-2,7]"), Some(vec![0, 1, 2, 7]));
         assert_eq!(parse_counts("4(x2),1"), Some(vec![4, 4, 1]));
-        for wrong in ["", "x3", "n", "n[1-]", "n[0-99999999]"] {
-            assert_eq!(parse_nodes(wrong), None, "{wrong}");
-        }
         for wrong in ["", "x", "1(x", "1(x99999999)"] {
             assert_eq!(parse_counts(wrong), None, "{wrong}");
         }
@@ -256,8 +250,19 @@ mod tests {
     }
 
     #[test]
+    fn nodes_have_the_cores_of_their_conf_in_order() {
+        let mut jobs = Jobs::new(&[("g1".to_owned(), 3), ("n01".to_owned(), 1), ("n02".to_owned(), 4)]);
+        jobs.submit(at(0), JobId(0), work(6));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 g1,n02 3(x2)"), starts(0, "0-2 4-6"));
+        jobs.submit(at(1), JobId(1), work(1));
+        let elsewhere = jobs.read_report(at(2), "start j1.0 n03 1").unwrap_err();
+        assert_eq!(elsewhere, "starts job 1 on a node n03 that it does not have");
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n01 1"), starts(1, "3"));
+    }
+
+    #[test]
     fn a_whole_node_is_held_and_the_requested_cores_are_used() {
-        let mut jobs = Jobs::new(8, 2);
+        let mut jobs = Jobs::new(&nodes(&["n0", "n1", "n2", "n3"]));
         jobs.submit(at(0), JobId(0), work(1));
         assert_eq!(jobs.read_report(at(1), "start j0.0 n0 2"), starts(0, "0"));
         jobs.submit(at(1), JobId(1), work(1));
@@ -286,9 +291,9 @@ mod tests {
     #[test]
     fn nothing_starts_on_nodes_that_are_down() {
         let mut jobs = jobs();
-        let nodes = |text| NodeSet::parse(text).unwrap();
-        assert_eq!(jobs.set_down(at(1), nodes("0-3")), (nodes("0-3"), NodeSet::default()));
-        assert_eq!(jobs.set_down(at(2), nodes("2-5")), (nodes("4-5"), nodes("0-1")));
+        let cores = |text| NodeSet::parse(text).unwrap();
+        assert_eq!(jobs.set_down(at(1), cores("0-3")), (cores("0-3"), NodeSet::default()));
+        assert_eq!(jobs.set_down(at(2), cores("2-5")), (cores("4-5"), cores("0-1")));
         assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2"), Ok(Reported::StartsInVain(JobId(1))));
         assert_eq!(jobs.submit_again(at(2), JobId(1)), Some(("j1.1".to_owned(), work(2))));
         assert!(!jobs.wait_for_nothing());

@@ -5,11 +5,14 @@
 //! commands. Job scripts report when they start and when they are killed. While a job waits, the site asks to be called
 //! at the next moment at which any process of Slurm wakes, so that starts are exact and no event comes too late.
 
+mod accounts;
 mod cluster;
 mod conf;
 mod jobs;
 mod ports;
+mod site_conf;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::talk::Trouble;
@@ -17,12 +20,16 @@ use super::{ProgramFault, RunContext, resolve_word};
 use crate::err;
 use crate::input::unreadable_reason;
 use cluster::{Cluster, EndedProgram};
-use hansa_sim::grid::{NodeSet, Site};
+use conf::Conf;
+use hansa_sim::grid::{JobId, NodeSet, Site};
 use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, shorten_output};
 use hansa_sim::roles::outside::{CheckedProgram, Decides};
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::{Span, Time};
+use hansa_sim::topology::{Topology, nearest_name};
+use hansa_sim::workload::sbatch::{Fate, JobRequest, JobRequests, LeftOption, SbatchOptions};
 use jobs::{Jobs, Reported, WaitingJob, job_of};
+use site_conf::{Change, SiteFiles};
 
 /// Programs of Slurm that a site needs.
 pub const PROGRAMS: &[&str] = &["slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "sinfo", "squeue"];
@@ -39,20 +46,75 @@ pub struct BegunSlurm {
     site: usize,
 }
 
-pub fn begin_slurm(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, String> {
+pub fn begin_slurm(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, Trouble> {
     let described = &around.topology.sites[site];
+    check_options(around.topology, site)?;
     let extra = read_extra(described, around.written_in)?;
-    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, around)?, site })
+    let files = read_files(described, around.written_in)?;
+    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, files.as_ref(), around)?, site })
+}
+
+/// True if jobs may have users of their own.
+fn has_users(site: &Site) -> bool {
+    !site.program.slurm.site.is_empty()
+}
+
+/// The site's own files, if it has a folder of them.
+fn read_files(site: &Site, written_in: &str) -> Result<Option<SiteFiles>, String> {
+    (!site.program.slurm.site.is_empty()).then(|| SiteFiles::read(site, written_in)).transpose()
+}
+
+/// Paths of the files of a site, as far as they can be read.
+pub fn site_files(site: &Site, written_in: &str) -> Vec<String> {
+    read_files(site, written_in).ok().flatten().map(|files| files.paths).unwrap_or_default()
 }
 
 pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
     let BegunSlurm { mut cluster, site } = begun;
-    cluster.boot_daemons()?;
     let site = &around.topology.sites[site];
-    let each = site.cores / site.program.slurm.node_count(site.cores);
-    let jobs = Jobs::new(site.cores, each);
-    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, fault: around.fault.clone() });
+    let requests = JobRequests::of(&around.topology.workloads);
+    let unknown = &site.program.slurm.unknown_users;
+    let users = JobUsers::new(cluster.users().clone(), unknown.clone());
+    users.check(&cluster.fault_text("has accounts"), &requests)?;
+    cluster.boot_daemons()?;
+    let jobs = Jobs::new(cluster.nodes());
+    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, requests, users, fault: around.fault.clone() });
     Ok(Box::new(decider))
+}
+
+/// Words about options with this fate that jobs have. None if no job has any.
+fn describe_left(left: &[LeftOption], reason: impl Fn(Fate) -> Option<&'static str>) -> Option<String> {
+    let shown = |option: &LeftOption| {
+        let why = reason(option.fate)?;
+        let LeftOption { name, jobs, first_job, .. } = option;
+        let jobs = match jobs {
+            1 => format!("job {first_job}"),
+            jobs => format!("{jobs} jobs, the first of which is job {first_job}"),
+        };
+        Some(format!("{name} of {jobs} ({why})"))
+    };
+    let all: Vec<String> = left.iter().filter_map(shown).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Options of jobs with which the run would be another one. None if no job has any.
+fn refused_options(topology: &Topology, site: usize) -> Option<String> {
+    let left = JobRequests::of(&topology.workloads).not_passed(has_users(&topology.sites[site]));
+    let refused = describe_left(&left, |fate| if let Fate::Refused(why) = fate { Some(why) } else { None })?;
+    Some(format!("site {}'s Slurm cannot have these options of sbatch: {refused}", topology.sites[site].name))
+}
+
+/// Warns of options of jobs that Slurm does not get. Fails if the run would be another one without them.
+fn check_options(topology: &Topology, site: usize) -> Result<(), String> {
+    if let Some(refused) = refused_options(topology, site) {
+        return Err(refused);
+    }
+    let left = JobRequests::of(&topology.workloads).not_passed(has_users(&topology.sites[site]));
+    if let Some(dropped) = describe_left(&left, |fate| if let Fate::Dropped(why) = fate { Some(why) } else { None }) {
+        let name = &topology.sites[site].name;
+        err::warning(&format!("site {name}'s Slurm does not get these options of sbatch: {dropped}"));
+    }
+    Ok(())
 }
 
 /// Text of the lines for a site's `slurm.conf`.
@@ -67,27 +129,48 @@ fn read_extra(site: &Site, written_in: &str) -> Result<String, String> {
 
 /// The `slurm.conf` of a site as comments, with placeholders for what is known only when the cluster starts.
 pub fn conf_comment(site: &Site, written_in: &str) -> Result<String, String> {
-    let conf = conf::Conf::new(site, &read_extra(site, written_in)?, &conf::SHOWN)?;
-    let lines: String = conf.text.lines().map(|line| format!("#   {line}\n")).collect();
+    let extra = read_extra(site, written_in)?;
+    let (conf, changes) = match read_files(site, written_in)? {
+        None => (Conf::new(site, &extra, &conf::SHOWN)?, Vec::new()),
+        Some(files) => Conf::of_site(site, &files, &extra, &conf::SHOWN)?,
+    };
+    let mut lines: String = conf.text.lines().map(|line| format!("#   {line}\n")).collect();
+    if !changes.is_empty() {
+        lines
+            .push_str(&format!("#\n# Changes of the site's own lines, which are in slurm.conf of {}:\n#\n", site.name));
+    }
+    for Change { place, was, is, why } in &changes {
+        lines.push_str(&format!("#   {place}: {why}\n#     - {was}\n"));
+        if !is.is_empty() {
+            lines.push_str(&format!("#     + {is}\n"));
+        }
+    }
     Ok(format!("\n# slurm.conf of {}:\n#\n{lines}", site.name))
 }
 
 /// Faults of a site's file and programs that can be known before a run.
-pub fn look_for(site: &Site, written_in: &str, find: impl Fn(&Path) -> bool) -> Vec<String> {
+pub fn look_for(topology: &Topology, number: usize, written_in: &str, find: impl Fn(&Path) -> bool) -> Vec<String> {
+    let site = &topology.sites[number];
     let folders = search_path(&site.program.slurm.programs);
     let is_there = |program: &&&str| std::env::split_paths(&folders).any(|folder| find(&folder.join(program)));
-    let missing: Vec<&str> = PROGRAMS.iter().filter(|program| !is_there(program)).copied().collect();
-    let missing = (!missing.is_empty()).then(|| {
+    let has_accounts =
+        read_files(site, written_in).is_ok_and(|files| files.is_some_and(|files| files.accounts.is_some()));
+    let accounting = if has_accounts { (accounts::PROGRAMS, accounts::PACKAGES) } else { (&[][..], "") };
+    let missing = [(PROGRAMS, PACKAGES), accounting].into_iter().filter_map(|(programs, packages)| {
+        let missing: Vec<&str> = programs.iter().filter(|program| !is_there(program)).copied().collect();
         let wrong = format!("site.{}: cannot start Slurm: there is no {}", site.name, missing.join(", no "));
-        format!("{wrong}; {PACKAGES}")
+        (!missing.is_empty()).then(|| format!("{wrong}; {packages}"))
     });
     let wrong = conf_comment(site, written_in).err().map(|wrong| format!("site.{}.slurm.conf: {wrong}", site.name));
-    missing.into_iter().chain(wrong).collect()
+    missing.chain(wrong).chain(refused_options(topology, number)).collect()
 }
 
 struct SlurmSite {
     cluster: Cluster,
     jobs: Jobs,
+    /// Options of `sbatch` of the jobs of the run.
+    requests: JobRequests,
+    users: JobUsers,
     fault: ProgramFault,
 }
 
@@ -127,7 +210,7 @@ impl SlurmSite {
             &SiteEvent::Submitted { job, nodes: cores, walltime, runtime } => {
                 let work = WaitingJob { cores, walltime, runtime };
                 let name = self.jobs.submit(now, job, work);
-                orders.push(self.submission_command(&name, &work));
+                orders.push(self.submission_command(job, &name, &work));
             }
             // Its script has ended at this moment too, or Slurm has killed it.
             SiteEvent::Ended { job, .. } => self.jobs.free_cores(now, *job),
@@ -136,7 +219,7 @@ impl SlurmSite {
                 if let Some(walltime) = *waits {
                     let work = WaitingJob { cores: on.len(), walltime, runtime: *runtime };
                     let name = self.jobs.submit(now, *job, work);
-                    orders.push(self.submission_command(&name, &work));
+                    orders.push(self.submission_command(*job, &name, &work));
                 }
             }
             SiteEvent::Nodes { down } => {
@@ -169,7 +252,7 @@ impl SlurmSite {
                 Reported::StartsInVain(job) => {
                     orders.extend(name.map(cancel_command));
                     let again = self.jobs.submit_again(now, job);
-                    orders.extend(again.map(|(name, work)| self.submission_command(&name, &work)));
+                    orders.extend(again.map(|(name, work)| self.submission_command(job, &name, &work)));
                 }
                 Reported::Nothing => {}
             }
@@ -177,21 +260,26 @@ impl SlurmSite {
         Ok(())
     }
 
-    /// The command that submits a job. Slurm counts walltimes in minutes.
-    fn submission_command(&self, name: &str, work: &WaitingJob) -> Command {
+    /// The command that submits a job, with the options of its own that Slurm gets. Slurm counts walltimes in minutes.
+    fn submission_command(&self, job: JobId, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
-        to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"])
-            .chain(to_words(&["-n", &work.cores.to_string(), "-t", &whole_minutes(work.walltime).to_string()]))
-            .chain(to_words(&[
-                &self.cluster.script_path(),
-                &format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000),
-            ]))
-            .collect()
+        let options = SbatchOptions::parse(self.requests.get(job).options).unwrap_or_default();
+        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"]).collect();
+        if !options.has_size() {
+            command.extend(to_words(&["-n", &work.cores.to_string()]));
+        }
+        command.extend(to_words(&["-t", &whole_minutes(work.walltime).to_string()]));
+        command.extend(options.passed_words());
+        command.push(self.cluster.script_path());
+        command.push(format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000));
+        command
     }
 
     fn carry_out(&mut self, order: &[String]) -> Result<(), Trouble> {
+        let submitted = if order[0] == "sbatch" { job_of(&order[3]) } else { None };
+        let user = submitted.and_then(|(job, _)| self.users.user_of(&self.requests.get(job)).map(str::to_owned));
         let order: Vec<&str> = order.iter().map(String::as_str).collect();
-        self.cluster.start(&order).map(drop)
+        self.cluster.start_as(&order, user.as_deref()).map(drop)
     }
 
     /// Checks the end of a command. A job that Slurm does not take is rejected.
@@ -216,7 +304,8 @@ impl SlurmSite {
 
     /// The next time at which Slurm may start or kill a job by itself. None if it has none.
     fn next(&mut self, now: Time) -> Result<Option<Time>, Trouble> {
-        let kill = if self.cluster.preempts() { Some(now) } else { self.jobs.next_kill() };
+        let preempts = self.cluster.preempts();
+        let kill = self.jobs.next_kill().map(|kill| if preempts { now } else { kill });
         let from = if self.jobs.has_waiting() { Some(now) } else { kill };
         let Some(from) = from else { return Ok(None) };
         if self.jobs.wait_for_nothing() && now >= self.jobs.quiet_since + IN_VAIN {
@@ -259,6 +348,59 @@ impl CheckedProgram for SlurmSite {
 
     fn has_failed(&self) -> bool {
         self.fault.is_set()
+    }
+}
+
+/// Users of jobs at a site with accounts.
+struct JobUsers {
+    /// Users that Slurm knows; empty if it has no accounts.
+    known: BTreeSet<String>,
+    /// User of jobs whose own user is not known; empty for none.
+    others: String,
+}
+
+/// Unknown users that are named.
+const USERS_SHOWN: usize = 5;
+
+impl JobUsers {
+    fn new(known: BTreeSet<String>, others: String) -> JobUsers {
+        JobUsers { known, others }
+    }
+
+    /// Slurm's user of a job. None if it has no accounts.
+    fn user_of<'r>(&'r self, request: &JobRequest<'r>) -> Option<&'r str> {
+        let own = request.user.filter(|user| self.known.contains(*user));
+        let other = if self.others.is_empty() { "root" } else { &self.others };
+        (!self.known.is_empty()).then(|| own.unwrap_or(other))
+    }
+
+    /// Fails if jobs have users that the site does not know, unless another user has their jobs: then it counts them.
+    fn check(&self, who: &str, requests: &JobRequests) -> Result<(), Trouble> {
+        if self.known.is_empty() {
+            return Ok(());
+        }
+        if !self.others.is_empty() && !self.known.contains(&self.others) {
+            let near = nearest_name(&self.others, self.known.iter().map(String::as_str));
+            let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+            return Err(Trouble::Fault(format!("{who} without the user {} of unknown_users{near}", self.others)));
+        }
+        let unknown: Vec<(String, u64)> =
+            requests.count_users().into_iter().filter(|(user, _)| !self.known.contains(user)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let jobs: u64 = unknown.iter().map(|(_, jobs)| jobs).sum();
+        let named: Vec<String> =
+            unknown.iter().take(USERS_SHOWN).map(|(user, jobs)| format!("{user} (jobs: {jobs})")).collect();
+        let more = unknown.len().saturating_sub(USERS_SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let said = format!("{who} without the users of {jobs} jobs: {}{more}", named.join(", "));
+        if self.others.is_empty() {
+            let hint = "`unknown_users` can name the user to whom their jobs belong";
+            return Err(Trouble::Fault(format!("{said}; {hint}")));
+        }
+        err::warning(&format!("{said}; these jobs belong to {}", self.others));
+        Ok(())
     }
 }
 

@@ -129,6 +129,7 @@ fn auction_example() -> Source {
         times: Vec::new(),
         needs: None,
         volumes: Default::default(),
+        sbatch: String::new(),
     };
     Source::Table(table::Table {
         data: Default::default(),
@@ -609,6 +610,7 @@ prop_compose! {
                 times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
+            sbatch: String::new(),
             }
         };
         picks.into_iter().map(job).collect()
@@ -814,6 +816,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
                 times: Vec::new(),
                 needs: None,
                 volumes: Default::default(),
+                sbatch: String::new(),
             }],
         })
     };
@@ -850,6 +853,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         times: Vec::new(),
         needs: None,
         volumes: Default::default(),
+        sbatch: String::new(),
     };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of_jobs(vec![exploding.clone()])));
     let told = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();

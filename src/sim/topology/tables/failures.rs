@@ -352,6 +352,9 @@ fn books_nodes(failure: &Failure, known: &FailureScope<'_>) -> bool {
 fn failure_obstacle(site: &Site) -> Option<String> {
     let why = match managers::program_protocol(&site.scheduler)? {
         Tongue::Batsim => "Batsim's protocol has no message for a job that is lost with them",
+        Tongue::Slurm if !site.program.slurm.site.is_empty() => {
+            "they are those of a site's own slurm.conf; a Slurm with one core a node can lose nodes"
+        }
         Tongue::Slurm if site.program.slurm.node_count(site.cores) < site.cores => {
             "they are the cores of larger nodes of Slurm; a Slurm with one core a node can lose nodes"
         }

@@ -75,8 +75,21 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
     let its = key("slurm", about).only_if(fits, "expected a scheduler = \"slurm\" beside it").usual("a node a core");
     let mut written = (*slurm != SlurmCluster::default()).then(|| slurm.clone());
     w.maybe(its, Layout::Inline, &mut written, SlurmCluster::default, |slurm, w| {
+        let site = key("site", "the folder of a site's own slurm.conf, gres.conf, topology.conf and sacctmgr.script");
+        w.set(site.usual("none"), &mut slurm.site, Unless(Text(SITE), String::new()));
+        let has_site = !slurm.site.is_empty() || w.walk_purpose() == Purpose::List;
+        let accounts = key("accounts", "the script, or dump, of sacctmgr with the accounts, users and QOS of the site");
+        let accounts =
+            accounts.only_if(has_site, "expected `site` beside it").usual("sacctmgr.script in `site`, if any");
+        w.set(accounts, &mut slurm.accounts, Unless(Text(SCRIPT), String::new()));
+        let about = "the user of the site to whom jobs belong whose own user it does not know";
+        let unknown = key("unknown_users", about).only_if(has_site, "expected `site` beside it");
+        let unknown = unknown.usual("none: such a job is an error");
+        w.set(unknown, &mut slurm.unknown_users, Unless(Text(USER), String::new()));
+        let alike = slurm.site.is_empty() || w.walk_purpose() == Purpose::List;
         let nodes = key("nodes", "the number of its nodes, which share the cores of the site equally");
         let most = SlurmCluster::NODES_MAX;
+        let nodes = nodes.only_if(alike, "leave nodes out: slurm.conf of `site` has them");
         w.set(nodes.usual("a node a core"), &mut slurm.nodes, Unless(1..=most, 0));
         let conf = key("conf", "a file with lines for its slurm.conf, beside the topology");
         w.set(conf.usual("none"), &mut slurm.conf, Unless(Text(CONF), String::new()));
@@ -93,6 +106,9 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
     *slurm = written.unwrap_or_default();
 }
 
+const SITE: &str = "the path of a folder, such as \"site/\"";
+const SCRIPT: &str = "the path of a file, such as \"sacctmgr.script\"";
+const USER: &str = "the name of a user of the site";
 const CONF: &str = "the path of a file, such as \"extra.conf\"";
 const CHARGE_BOUND: &str = "a submission takes hundreds of readings, and with 10 ms each sbatch gives up \
                             waiting for slurmctld";

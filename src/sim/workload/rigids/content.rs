@@ -55,6 +55,9 @@ pub struct Content {
     pub beyond_memory: u64,
     /// Names of profiles, if there are any.
     pub profiles: Arc<Vec<String>>,
+    /// Options of `sbatch` and names of users, if the log has them.
+    pub requests: Arc<Vec<String>>,
+    pub users: Arc<Vec<String>>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: Arc<BTreeMap<u64, String>>,
     pub faults: Faults,
@@ -106,7 +109,7 @@ impl Content {
 
     /// The runnable jobs of a log in the window, counted from its start.
     pub fn of_trace(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, profiles, ids, header, .. } = trace;
+        let Trace { jobs, mut faults, profiles, requests, users, ids, header } = trace;
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
         let day = Span::from_secs(DAY).micros();
         let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
@@ -142,8 +145,22 @@ impl Content {
         }
         let jobs = Arc::new(kept);
         let profiles = Arc::new(profiles);
+        let requests = Arc::new(requests);
+        let users = Arc::new(users);
         let ids = Arc::new(ids);
-        Content { jobs, profiles, ids, faults, outside, last_number, file_end, time_of_day, ..Content::default() }
+        Content {
+            jobs,
+            profiles,
+            requests,
+            users,
+            ids,
+            faults,
+            outside,
+            last_number,
+            file_end,
+            time_of_day,
+            ..Content::default()
+        }
     }
 
     /// Determines the part of the jobs that counts in means, after all changes of their submissions; `rate_millionths`

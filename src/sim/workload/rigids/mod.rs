@@ -14,6 +14,7 @@ use super::lublin::Lublin;
 use super::needs;
 use super::rigid::Trace;
 use super::sacct;
+use super::sbatch::RequestList;
 use super::staging::Data;
 use super::terms::JobTerms;
 use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
@@ -321,6 +322,14 @@ impl JobSource for Rigids {
     /// Data of each of its jobs alike.
     fn job_staging(&self, _: usize) -> Option<Staging> {
         self.data.of(self.data.each)
+    }
+
+    fn request_list(&self) -> RequestList {
+        let Content { jobs, requests, users, .. } = &*self.content;
+        match requests.is_empty() {
+            true => RequestList::None,
+            false => RequestList::Log { jobs: jobs.clone(), requests: requests.clone(), users: users.clone() },
+        }
     }
 
     fn describe_jobs(&self) -> (&'static str, String) {

@@ -94,7 +94,7 @@ columns! {
     "BlockID" Name;
     "Cluster" Name Cluster;
     "Comment" Text;
-    "Constraints" Text;
+    "Constraints" Text Constraints;
     "ConsumedEnergy" Count;
     "ConsumedEnergyRaw" Count;
     "Container" Path;
@@ -116,7 +116,7 @@ columns! {
     "JobIDRaw" Id JobIdRaw;
     "JobName" Text;
     "Layout" Words;
-    "Licenses" Words;
+    "Licenses" Words Licenses;
     "MaxDiskRead" Count;
     "MaxDiskReadNode" Name;
     "MaxDiskReadTask" Count;

@@ -5,10 +5,11 @@ use std::ops::Range;
 use super::SizeIn;
 use super::columns::{Layout, Role};
 use super::records::Entry;
+use super::request::sbatch_options;
 use super::values::{self, MemoryOf};
 use crate::settings::make_printable;
 use crate::time::{Span, Time};
-use crate::workload::name_numbers::NameNumbers;
+use crate::workload::name_numbers::{NameNumbers, TextNumbers};
 use crate::workload::packed::Packed;
 use crate::workload::rigid::{Collector, JOBS_MAX, Kilobytes, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 
@@ -54,6 +55,7 @@ pub struct JobCollector<'l> {
     qualities: NameNumbers,
     partitions: NameNumbers,
     clusters: NameNumbers,
+    requests: TextNumbers,
     is_full: bool,
 }
 
@@ -70,6 +72,7 @@ impl<'l> JobCollector<'l> {
             qualities: NameNumbers::default(),
             partitions: NameNumbers::default(),
             clusters: NameNumbers::default(),
+            requests: TextNumbers::default(),
             is_full: false,
         }
     }
@@ -129,6 +132,7 @@ impl<'l> JobCollector<'l> {
         }
         let micros = u64::try_from(arrival).ok().and_then(|arrival| arrival.checked_mul(1_000_000));
         let submit = micros.ok_or_else(|| Skipped::Wrong("it was submitted before 1970".to_owned()))?;
+        let request = self.requests.number(sbatch_options(&|role| record.get(role), self.size, size));
         let job = Rigid {
             submit: Time::from_micros(submit),
             wait,
@@ -147,6 +151,7 @@ impl<'l> JobCollector<'l> {
             group: record.get(Role::Account).and_then(|name| self.accounts.number(name)),
             queue: record.get(Role::Qos).and_then(|name| self.qualities.number(name)),
             partition: record.get(Role::Partition).and_then(|name| self.partitions.number(name)),
+            request: Some(request),
             ..Rigid::default()
         };
         Ok((job, (times.submit, times.start)))
@@ -186,6 +191,9 @@ impl<'l> JobCollector<'l> {
         for line in self.qualities.lines("Queue").into_iter().chain(self.partitions.lines("Partition")) {
             self.collector.comment(line);
         }
+        let requests = std::mem::take(&mut self.requests).into_texts();
+        let users = std::mem::take(&mut self.users).into_names();
+        self.collector.requests(requests, users);
         let has_numbers = self.has_unique_numbers();
         if !has_numbers {
             self.collector.renumber();

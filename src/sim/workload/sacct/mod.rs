@@ -2,11 +2,13 @@
 //!
 //! A job arrives when it became eligible, so that holds, `--begin` and dependencies count in no wait; it has the cores
 //! or nodes that it was allocated, and its run time is the time that it ran. Records that are no job of the log, such
-//! as jobs that never started or have not ended, are counted by reason.
+//! as jobs that never started or have not ended, are counted by reason. The columns of a request (account, QOS,
+//! partition, constraints, memory, devices) become options of `sbatch` for a real Slurm.
 
 mod columns;
 mod jobs;
 mod records;
+mod request;
 #[cfg(test)]
 mod tests;
 mod values;

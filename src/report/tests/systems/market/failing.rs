@@ -22,6 +22,7 @@ fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
         times: Vec::new(),
         needs: None,
         volumes,
+        sbatch: String::new(),
     };
     Source::Table(table::Table::of_jobs(vec![job]))
 }

@@ -53,6 +53,7 @@ fn listed(jobs: &[(u64, u64, u32)]) -> Source {
         times: Vec::new(),
         needs: None,
         volumes: Default::default(),
+        sbatch: String::new(),
     };
     Source::Table(table::Table::of_jobs(jobs.iter().map(job).collect()))
 }

@@ -75,6 +75,7 @@ fn listed(arrive: u64, tasks: &[Task], pairs: &[(u32, u32)], max: f64) -> table:
         needs: None,
         times: Vec::new(),
         volumes: Default::default(),
+        sbatch: String::new(),
     }
 }
 

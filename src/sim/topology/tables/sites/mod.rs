@@ -310,7 +310,8 @@ pub fn walk_sites(sites: &mut Vec<Described>, usual: &Described, known: &SiteSco
 
 /// Reason why the cores of a site do not make a Slurm cluster, and the key to change.
 fn slurm_misfit(site: &Site) -> Option<(&'static str, String)> {
-    if managers::program_protocol(&site.scheduler) != Some(Tongue::Slurm) {
+    let is_slurm = managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
+    if !is_slurm || !site.program.slurm.site.is_empty() {
         return None;
     }
     let cores = site.cores;

@@ -1,0 +1,246 @@
+//! Sites with the files of their own Slurm: nodes, accounts, users, QOS, devices and preemption; skipped where Slurm or
+//! MariaDB is not installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::grid::{HANSA, Process, Scratch, text};
+use crate::skip::skip;
+use crate::slurm::{await_none, has_slurm, processes_of, rows};
+
+fn has_accounts() -> bool {
+    let has =
+        ["/usr/sbin/slurmdbd", "/usr/sbin/mariadbd", "/usr/bin/sacctmgr"].iter().all(|path| Path::new(path).exists());
+    if !has {
+        skip("no slurmdbd and mariadb-server here");
+    }
+    has_slurm() && has
+}
+
+const CONF: &str = "\
+ClusterName=york
+ControlMachine=head.york
+SlurmUser=slurm
+AuthType=auth/munge
+StateSaveLocation=/var/spool/slurm   # of the site
+ProctrackType=proctrack/cgroup
+SchedulerParameters=bf_interval=30,\\
+bf_continue
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+PriorityType=priority/multifactor
+PriorityWeightQOS=100000
+PriorityWeightFairshare=1000
+PreemptType=preempt/qos
+PreemptMode=CANCEL
+GresTypes=gpu
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=db.york
+AccountingStorageTRES=gres/gpu
+AccountingStorageEnforce=associations,limits,qos
+TopologyPlugin=topology/tree
+Include nodes.conf
+";
+const NODES: &str = "\
+PartitionName=main Nodes=n[1-3],b1,g1 Default=YES DefMemPerCPU=100 MaxTime=INFINITE State=UP AllowGroups=staff
+NodeName=DEFAULT CPUs=4 RealMemory=1000 State=UNKNOWN
+NodeName=n[1-3] Feature=plain
+NodeName=b1 RealMemory=8000
+NodeName=g1 Gres=gpu:v100:2 Feature=fast NodeAddr=10.0.0.9
+";
+const ACCOUNTS: &str = "\
+# QOS, accounts and users
+add QOS Name=low Priority=0
+add QOS Name=high Priority=100
+add cluster Name=york Fairshare=1 QOS=normal,low,high
+add account name=lab Fairshare=10
+add user name=ann DefaultAccount=lab
+add user name=bob DefaultAccount=lab
+modify user where name=ann set qoslevel=\"low,high\"
+modify user where name=bob set qoslevel=\"low\"
+modify qos where name=high set preempt=low
+";
+
+/// Writes the folder of a site with twenty cores on five nodes, and a topology with these jobs of arrival and run time
+/// in seconds, cores, and options.
+fn write_site(scratch: &Scratch, slurm: &str, jobs: &[(u32, u32, u32, &str)]) -> PathBuf {
+    scratch.file("york/slurm.conf", CONF);
+    scratch.file("york/nodes.conf", NODES);
+    scratch.file(
+        "york/topology.conf",
+        "SwitchName=left Nodes=n[1-3]\nSwitchName=right Nodes=b1,g1\nSwitchName=top Switches=left,right\n",
+    );
+    scratch.file("york/sacctmgr.script", ACCOUNTS);
+    let job = |&(arrive, runtime, cores, options): &(u32, u32, u32, &str)| {
+        format!(
+            "{{ arrive = \"{arrive} s\", tasks = [{{ cores = {cores}, runtime = \"{runtime} s\" }}], sbatch = \"{options}\" }}"
+        )
+    };
+    let jobs: Vec<String> = jobs.iter().map(job).collect();
+    scratch.file(
+        "york.toml",
+        &format!(
+            "name = \"york\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\nscheduler = \"slurm\"\n\
+             slurm = {{ site = \"york\"{slurm} }}\n[[user]]\nname = \"all\"\n[[workload]]\nsource = \"table\"\n\
+             job = [{}]\n",
+            jobs.join(", ")
+        ),
+    )
+}
+
+/// Runs a topology with the scratch folder as that of all temporary files, and of the cache.
+fn run(scratch: &Scratch, topology: &Path, out: &str) -> Output {
+    let mut command = Command::new(HANSA);
+    command.arg("run").arg(topology).arg("--out").arg(scratch.path(out)).arg("--inline");
+    command.env("TMPDIR", scratch.path("")).env("XDG_CACHE_HOME", scratch.path("cache"));
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
+    if !has_accounts() {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let jobs = [
+        (60, 100, 2, "--uid=bob -q low --gres=gpu:2"),
+        (61, 100, 1, "--uid=bob -q low --mem=5000"),
+        (62, 100, 4, "--uid=bob -q low -C plain -N 2 -n 4"),
+        (63, 100, 1, "--uid=bob -q high"),
+        // All cores: the first runs, and the job of the better QOS takes them from it.
+        (300, 1000, 20, "--uid=bob -q low"),
+        (400, 100, 20, "--uid=bob -q low"),
+        (500, 200, 20, "--uid=ann -q high"),
+    ];
+    let topology = write_site(&scratch, "", &jobs);
+    let ran = run(&scratch, &topology, "out");
+    let said = text(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    let refused =
+        "site york's Slurm rejects job 3: sbatch: error: Batch job submission failed: Invalid qos specification";
+    assert!(said.contains(refused), "{said}");
+    let table = rows(&scratch.path("out"));
+    // The cores of n1 to n3, b1 and g1, in this order.
+    assert_eq!((table[&0].3.as_str(), table[&1].3.as_str()), ("16-17", "12"));
+    assert!(["0-3", "0-2 4", "0-1 4-5", "0 4-6"].contains(&table[&2].3.as_str()), "{:?}", table[&2]);
+    let [(low, _, low_end, _), (next, next_start, ..), (high, high_start, high_end, _)] =
+        [4, 5, 6].map(|job| table[&job].clone());
+    assert_eq!(
+        (low.as_str(), next.as_str(), high.as_str()),
+        ("COMPLETED_WALLTIME_REACHED", "COMPLETED_SUCCESSFULLY", "COMPLETED_SUCCESSFULLY")
+    );
+    assert!((500.0..600.0).contains(&low_end) && low_end <= high_start, "{low_end} {high_start}");
+    assert!(next_start >= high_end, "the job of the better QOS goes first: {next_start} {high_end}");
+
+    // Accounts are kept, so the second run starts no database, which may thus be gone.
+    let kept: Vec<_> = fs::read_dir(scratch.path("cache/hansa/slurm")).unwrap().flatten().collect();
+    assert_eq!(kept.len(), 1);
+    let mut processes = Command::new(HANSA);
+    processes.arg("run").arg(&topology).arg("--out").arg(scratch.path("again"));
+    processes.env("TMPDIR", scratch.path("")).env("XDG_CACHE_HOME", scratch.path("cache"));
+    let again = processes.stdin(Stdio::null()).output().unwrap();
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    let states = |table: &std::collections::BTreeMap<u32, (String, f64, f64, String)>| -> Vec<String> {
+        table.values().map(|row| row.0.clone()).collect()
+    };
+    assert_eq!(states(&rows(&scratch.path("again"))), states(&table), "as processes");
+    await_none(&scratch);
+
+    let shown = Command::new(HANSA).arg("show").arg(&topology).output().unwrap();
+    let shown = text(&shown.stdout);
+    for expected in [
+        "cores = 20",
+        "#   NodeName=g1 Gres=gpu:v100:2 Feature=fast NodeAddr=127.0.0.1 NodeHostname=HOST Port=20005\n",
+        "york/slurm.conf line 4: its daemons believe all that reach them, from this machine only\n#     - AuthType=auth/munge\n",
+        "york/nodes.conf line 1: there are no groups and hosts of the site here\n#     - PartitionName=main ",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[test]
+fn users_whom_a_site_does_not_know_are_an_error_or_have_a_stand_in() {
+    if !has_accounts() {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let jobs = [(60, 100, 1, "--uid=zoe -q low"), (61, 100, 1, "--uid=ann -q low"), (62, 100, 1, "--uid=zoe -q high")];
+    let ran = run(&scratch, &write_site(&scratch, "", &jobs), "out");
+    let unknown = "site york's Slurm has accounts without the users of 2 jobs: zoe (jobs: 2); `unknown_users` can name";
+    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(unknown), "{}", text(&ran.stderr));
+    let ran = run(&scratch, &write_site(&scratch, ", unknown_users = \"bbo\"", &jobs), "out");
+    let near = "without the user bbo of unknown_users; did you mean bob?";
+    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(near), "{}", text(&ran.stderr));
+    let ran = run(&scratch, &write_site(&scratch, ", unknown_users = \"bob\"", &jobs), "out");
+    let said = text(&ran.stderr);
+    assert!(ran.status.success() && said.contains("zoe (jobs: 2); these jobs belong to bob"), "{said}");
+    // Bob may not use that QOS.
+    assert!(said.contains("rejects job 2: sbatch: error: Batch job submission failed: Invalid qos"), "{said}");
+
+    scratch.file("york/sacctmgr.script", &ACCOUNTS.replace("Fairshare=10", "Bogus=10"));
+    let ran = run(&scratch, &scratch.path("york.toml"), "out");
+    let wrong = "york/sacctmgr.script line 5: sacctmgr: Unknown option: Bogus=10";
+    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(wrong), "{}", text(&ran.stderr));
+    await_none(&scratch);
+}
+
+#[test]
+fn faults_of_the_folder_are_named() {
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let topology = write_site(&scratch, "", &[(60, 100, 1, "-q low")]);
+    let validate = || {
+        let said = Command::new(HANSA).arg("validate").arg(&topology).output().unwrap();
+        text(&said.stdout) + &text(&said.stderr)
+    };
+    let cores = fs::read_to_string(&topology)
+        .unwrap()
+        .replace("name = \"york\"\nscheduler", "name = \"york\"\ncores = 9\nscheduler");
+    fs::write(&topology, cores).unwrap();
+    assert!(validate().contains("site.0.cores: expected 20, the CPUs of all nodes in "), "{}", validate());
+    write_site(&scratch, "", &[(60, 100, 1, "-q low")]);
+    scratch.file("york/slurm.conf", &format!("{CONF}JobSubmitPlugins=lua\n"));
+    let deciding = "york/slurm.conf line 23: JobSubmitPlugins is a program of the site that decides about jobs";
+    assert!(validate().contains(deciding), "{}", validate());
+    scratch.file("york/slurm.conf", &CONF.replace("Include nodes.conf", "Include /etc/passwd"));
+    assert!(validate().contains("york/slurm.conf line 22: expected a file in the folder of "), "{}", validate());
+    fs::remove_file(scratch.path("york/slurm.conf")).unwrap();
+    assert!(validate().contains("cannot read ") && validate().contains("york/slurm.conf"), "{}", validate());
+}
+
+#[test]
+fn nothing_is_left_of_a_database_whose_run_is_killed() {
+    if !has_accounts() {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let topology = write_site(&scratch, "", &[(60, 100, 1, "--uid=ann -q low")]);
+    for victim in ["hansa run", "mariadbd"] {
+        let mut command = Command::new(HANSA);
+        command.arg("run").arg(&topology).arg("--out").arg(scratch.path("out")).arg("--inline");
+        command.env("TMPDIR", scratch.path("")).env("XDG_CACHE_HOME", scratch.path("cache")).stdin(Stdio::null());
+        let mut process = Process::start("hansa", &mut command);
+        let begun = Instant::now();
+        let chosen = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "no database runs");
+            let all = processes_of(&scratch);
+            if all.iter().any(|(_, words)| words.contains("mariadbd --no-defaults")) {
+                break all.iter().find(|(_, words)| words.contains(victim)).unwrap().0;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        assert!(Command::new("kill").args(["-KILL", &chosen.to_string()]).status().unwrap().success());
+        let (code, said) = process.end(Duration::from_secs(100));
+        match victim {
+            "mariadbd" => assert!(code == Some(8) && said.contains("cannot set up the accounts"), "{said}"),
+            _ => assert_eq!(code, None, "{said}"),
+        }
+        await_none(&scratch);
+        assert!(!scratch.path("cache/hansa/slurm").exists(), "half of the accounts are kept");
+    }
+}
