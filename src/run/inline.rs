@@ -16,7 +16,7 @@ use super::results::{Results, RunSetting, SummaryFormat};
 use super::signals::on_interrupt;
 use hansa_report::{Names, Recorder, RunOutcomes, Status, Summary, Tally};
 use hansa_sim::kernel::{Breach, Place};
-use hansa_sim::time::Stamp;
+use hansa_sim::time::{Stamp, Time};
 use hansa_sim::topology::{self, Loaded, Roster, Topology};
 
 /// Batches between two checks for interrupts and for time to write.
@@ -98,7 +98,7 @@ pub fn run_inline(
 
 /// The summary of a run without network and files. None if it was stopped.
 pub fn summarize_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Summary>, Failure> {
-    let recorder = record_run(topology, written_in, stop)?;
+    let (recorder, _) = record_run(topology, written_in, stop)?;
     Ok(recorder.map(|recorder| summary_of(topology, recorder)))
 }
 
@@ -108,7 +108,7 @@ pub fn summary_with_jobs(
     written_in: &str,
     stop: &Stop,
 ) -> Result<Option<(Summary, RunOutcomes)>, Failure> {
-    let Some(recorder) = record_run(topology, written_in, stop)? else { return Ok(None) };
+    let (Some(recorder), _) = record_run(topology, written_in, stop)? else { return Ok(None) };
     let outcomes = recorder.tally.job_outcomes(topology).map_err(|error| Failure::System(io_reason(&error)))?;
     Ok(Some((summary_of(topology, recorder), outcomes)))
 }
@@ -118,8 +118,23 @@ fn summary_of(topology: &Topology, recorder: Recorder) -> Summary {
     recorder.tally.summary(topology.seed, Status::Complete, digest)
 }
 
-/// Runs a topology without network and files. None if it was stopped.
-fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Option<Recorder>, Failure> {
+/// A run that was made for its time.
+pub struct Trial {
+    /// False if it was stopped.
+    pub is_whole: bool,
+    /// Virtual time that it reached.
+    pub reached: Time,
+}
+
+/// Runs a topology for its time, until it ends or is stopped.
+pub fn try_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Trial, Failure> {
+    let (recorder, reached) = record_run(topology, written_in, stop)?;
+    Ok(Trial { is_whole: recorder.is_some(), reached })
+}
+
+/// Runs a topology without network and files, and returns the virtual time that it reached. No recorder if it was
+/// stopped.
+fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<(Option<Recorder>, Time), Failure> {
     let roster = Roster::of_topology(topology);
     let (deciders, fault) =
         outside::start_programs(topology, &roster.all(), written_in, stop, &ExternalClocks::default())?;
@@ -139,10 +154,10 @@ fn record_run(topology: &Topology, written_in: &str, stop: &Stop) -> Result<Opti
             return Err(failure);
         }
         if stop.load(Ordering::Relaxed) {
-            return Ok(None);
+            return Ok((None, place.now().time));
         }
         if !more {
-            return Ok(Some(recorder));
+            return Ok((Some(recorder), place.now().time));
         }
     }
 }

@@ -71,6 +71,7 @@ mod terminal;
 mod tests;
 mod tournament;
 mod validate;
+mod what_if;
 mod when;
 mod why;
 

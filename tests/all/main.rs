@@ -43,6 +43,7 @@ mod starting;
 mod sweep;
 mod tournament;
 mod weather;
+mod what_if;
 mod wire;
 mod workflow;
 mod world;

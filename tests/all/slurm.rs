@@ -487,3 +487,45 @@ fn the_shipped_topology_runs() {
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     assert_eq!(rows(&scratch.path("out")).len(), 6);
 }
+
+#[test]
+fn a_change_of_slurm_is_tried_before_it_is_made() {
+    if !has_slurm() {
+        return;
+    }
+    let scratch = Scratch::new();
+    // A long job ahead of a wide one, and short ones behind it that backfilling lets through.
+    let mut jobs = vec![(0, 6, 600, 660), (1, 8, 60, 120)];
+    jobs.extend((2..14).map(|at| (at, 1, 40, 60)));
+    let topology = topology(&scratch, "slurm = { nodes = 2 }", "", &jobs);
+    let out = scratch.path("out");
+    let what_if = |change: &str, text: &str, flags: &[&str]| {
+        let change = scratch.file(change, text);
+        let mut command = Command::new(HANSA);
+        command.arg("whatif").arg(&topology).arg("--change").arg(&change).arg("--out").arg(&out);
+        command.args(["--threads", "2", "--phases", "2"]).args(flags).env("TMPDIR", scratch.path(""));
+        command.stdin(Stdio::null()).output().unwrap()
+    };
+    let wrong = what_if("wrong.conf", "# try\nSchedulerType=sched/backfill\nNoSuchKey=1\n", &[]);
+    let said = text(&wrong.stderr);
+    assert!(wrong.status.code() == Some(2) && said.contains("wrong.conf line 3: error: "), "{said}");
+    assert!(!out.exists());
+    let idle = what_if("idle.conf", "SchedulerType=sched/backfill\n", &[]);
+    assert!(
+        idle.status.code() == Some(2) && text(&idle.stderr).contains("it changes nothing"),
+        "{}",
+        text(&idle.stderr)
+    );
+
+    let builtin = what_if("builtin.conf", "# No backfilling.\nSchedulerType=sched/builtin\n", &[]);
+    let said = text(&builtin.stdout);
+    assert!(builtin.status.success(), "{}", text(&builtin.stderr));
+    assert!(said.starts_with("Under builtin, the mean wait "), "{said}");
+    assert!(text(&builtin.stderr).contains("4 runs to make: "), "{}", text(&builtin.stderr));
+    let answer: serde_json::Value = serde_json::from_slice(&fs::read(out.join("answer.json")).unwrap()).unwrap();
+    let waits = |row: usize| answer["tables"][0]["rows"][row][1]["number"].as_f64().unwrap();
+    assert!(waits(1) > waits(0) + 60.0, "{said}");
+    let lines = answer["changes"][0]["lines"].as_array().unwrap();
+    assert_eq!(lines, &["- SchedulerType=sched/backfill", "+ SchedulerType=sched/builtin"]);
+    await_none(&scratch);
+}

@@ -105,6 +105,12 @@ pub fn window_keys() -> Vec<Listed> {
 /// Key of the axis of the entrants.
 pub const ENTRANT: &str = "entrant";
 
+/// Key of the axis of the phases, in which the same jobs are submitted a little later.
+pub const PHASE: &str = "phase";
+
+/// Settings under a name.
+pub type NamedSettings = (String, Vec<Override>);
+
 /// Settings that are compared under one name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entrant {
@@ -144,6 +150,36 @@ pub fn read_experiment(path: &str, read: &mut Read<'_>) -> Result<Experiment, In
 }
 
 impl Experiment {
+    /// An experiment without a file: each variant of a topology in each phase, which are repetitions.
+    pub fn of_variants(
+        name: &str,
+        topology: &str,
+        fixed: Vec<Override>,
+        variants: Vec<NamedSettings>,
+        phases: Vec<NamedSettings>,
+    ) -> Experiment {
+        let entrants = variants.iter().map(|(name, _)| Entrant { name: name.clone(), about: None }).collect();
+        let axis = |key: &str, values: Vec<NamedSettings>, repeats| {
+            let (values, settings) = values.into_iter().unzip();
+            Axis { key: key.to_owned(), values, settings, repeats }
+        };
+        Experiment {
+            name: name.to_owned(),
+            about: None,
+            topology: topology.to_owned(),
+            axes: vec![axis(ENTRANT, variants, false), axis(PHASE, phases, true)],
+            entrants,
+            metrics: metrics::all_metrics().collect(),
+            keeps_all_metrics: true,
+            claims: Vec::new(),
+            choices: Choices::default(),
+            remarks: Vec::new(),
+            fixed,
+            optional: Vec::new(),
+            selection: Selection::default(),
+        }
+    }
+
     /// All runs; the first axis changes slowest.
     pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
         (1..=self.count()).map(|number| self.run(number))
@@ -317,7 +353,7 @@ impl FileKeys {
 }
 
 const TOPOLOGY: &str = "the path of a topology file, relative to this one";
-const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
+pub(super) const SETTINGS: &str = "a table of topology keys as for `--set`, each with a value";
 const REPEAT: &str = "a [repeat] table with keys of the topology that take several values";
 const VARY: &str = "a [vary] table with the keys of the topology that take several values";
 
@@ -439,19 +475,19 @@ impl Form<Vec<Metric>> for Metrics {
 }
 
 /// Turns written settings into overrides with their locations.
-struct Settings<'a, 'r, 'x> {
-    library: &'a Library<'r, 'x>,
-    origin: Arc<OverrideFile>,
+pub(super) struct Settings<'a, 'r, 'x> {
+    pub library: &'a Library<'r, 'x>,
+    pub origin: Arc<OverrideFile>,
     /// Sentences on what limits the results.
-    remarks: RefCell<Vec<String>>,
+    pub remarks: RefCell<Vec<String>>,
 }
 
 /// A value with its key.
-struct Leaf<'n> {
+pub(super) struct Leaf<'n> {
     key: String,
     /// Location of each step of the key.
     steps: Vec<Location>,
-    node: &'n WrittenNode,
+    pub node: &'n WrittenNode,
 }
 
 impl Leaf<'_> {
@@ -569,7 +605,8 @@ impl Settings<'_, '_, '_> {
         settings.collect()
     }
 
-    fn leaf_setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
+    /// The setting of a leaf with this value. None if its key is none of a topology, which is reported.
+    pub fn leaf_setting(&self, leaf: &Leaf<'_>, value: &WrittenNode) -> Option<Override> {
         let spans = leaf.steps.iter().map(|step| step.span()).collect();
         let made = Override::in_file(&self.origin, &leaf.key, spans, value.location.span());
         if made.is_err() {
@@ -596,7 +633,7 @@ impl Settings<'_, '_, '_> {
 }
 
 /// All values in a table that are not tables themselves, in the order in which they are written.
-fn list_leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
+pub(super) fn list_leaves(node: &WrittenNode) -> Vec<Leaf<'_>> {
     let mut leaves = Vec::new();
     if let Value::Table(table) = &node.value {
         gather_leaves(table, "", &[], &mut leaves);

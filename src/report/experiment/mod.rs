@@ -5,6 +5,7 @@
 //! threads.
 
 pub mod answer;
+mod change;
 mod choice;
 pub mod claims;
 pub mod compare;
@@ -27,9 +28,12 @@ pub mod tests;
 pub mod tournament;
 mod windows;
 
+pub use change::{WrittenChange, read_change};
 pub use choice::{Choice, ChoiceOption, Choices, Selection, VARIANT, Variant};
 pub use claims::{ChoiceMatrix, Findings, choices_html, judge_experiment};
-pub use file::{Axis, ENTRANT, Entrant, Experiment, RUNS_MAX, Run, experiment_keys, read_experiment, window_keys};
+pub use file::{
+    Axis, ENTRANT, Entrant, Experiment, NamedSettings, RUNS_MAX, Run, experiment_keys, read_experiment, window_keys,
+};
 pub use metrics::{Metric, all_metrics as metrics};
 pub use plot::Figure;
 pub use program::ProgramFile;

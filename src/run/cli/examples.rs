@@ -29,6 +29,14 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa tournament experiments/tournament.toml --against dfrs",
         ],
     ),
+    (
+        "whatif",
+        &[
+            "hansa whatif topologies/textbook.toml --change topologies/changes/shortest.toml",
+            "hansa whatif topologies/textbook.toml --set site.york.scheduler=slurm --change topologies/slurm/often.conf --change topologies/slurm/few.conf",
+            "hansa whatif topologies/textbook.toml --change topologies/changes/shortest.toml --dry-run",
+        ],
+    ),
     ("reproduce", &["hansa reproduce market", "hansa reproduce heft --full"]),
     ("reproduce market", &["hansa reproduce market", "hansa reproduce market --full --threads 4"]),
     ("reproduce heft", &["hansa reproduce heft --out out/heft"]),

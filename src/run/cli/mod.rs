@@ -33,7 +33,7 @@ use super::sanitize::sanitize_text;
 use super::{
     Failure, Verbosity, bench, bound, build_runtime, certs, clock, cluster, compare, compose, convert,
     current_verbosity, err, files, generate, man, out, outside, plan, report, reproduce, set_verbosity, set_version,
-    signals, sweep, tournament, typed_words, validate, when, why,
+    signals, sweep, tournament, typed_words, validate, what_if, when, why,
 };
 use hansa_papers::{dfrs, heft, market, provisioning, reservation};
 use hansa_report::catalog;
@@ -159,6 +159,7 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
         Command::Tournament { experiment, against, by, dry_run, sweep: args } => {
             tournament::run_tournament(&experiment, against.as_deref(), by.as_deref(), dry_run, &args.into_sweeping())
         }
+        Command::Whatif(args) => what_if::run_what_if(args.into_options()?),
         Command::Reproduce { paper: Paper::Market { full, jobs, workloads, sweep } } => {
             let usual = if full { market::FULL } else { market::SMALL };
             let extent = market::Extent { jobs, workloads: workloads.unwrap_or(usual.workloads), ..usual };

@@ -185,6 +185,7 @@ pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
         if let Wanted::Manager(site, Tongue::Slurm) = wanted {
             let site = &topology.sites[site];
             its_files.push(site.program.slurm.conf.clone());
+            its_files.push(site.program.slurm.change.clone());
             its_files.extend(slurm::site_files(site, written_in));
         }
         for word in program_of(topology, wanted).command.iter().chain(&its_files) {
@@ -239,7 +240,7 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
                 *path = whole.to_string_lossy().into_owned();
             }
         }
-        for word in command.iter_mut().chain([&mut slurm.conf]) {
+        for word in command.iter_mut().chain([&mut slurm.conf, &mut slurm.change]) {
             let path = resolve_word(word, written_in);
             if path != *word
                 && let Ok(path) = std::path::absolute(&path)
@@ -250,9 +251,33 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
     }
 }
 
+/// Indices of the sites that a Slurm manages.
+pub fn slurm_sites(topology: &Topology) -> Vec<usize> {
+    let is_slurm = |site: &usize| managers::program_protocol(&topology.sites[*site].scheduler) == Some(Tongue::Slurm);
+    (0..topology.sites.len()).filter(is_slurm).collect()
+}
+
+/// The `slurm.conf` of a site that a Slurm manages, with placeholders for what is known only when it starts.
+pub fn slurm_conf(topology: &Topology, site: usize, written_in: &str) -> Result<String, Failure> {
+    slurm::shown_conf(&topology.sites[site], written_in).map_err(Failure::Input)
+}
+
+/// The script of the accounts of a site that a Slurm manages. None if it has none.
+pub fn slurm_accounts(topology: &Topology, site: usize, written_in: &str) -> Result<Option<String>, Failure> {
+    slurm::accounts_script(&topology.sites[site], written_in).map_err(Failure::Input)
+}
+
+/// Starts the Slurm of a site and ends it again: an error has its words about its `slurm.conf`.
+pub fn try_slurm(topology: &Topology, site: usize, written_in: &str, stop: &Stop) -> Result<(), Failure> {
+    let roster = Roster::of_topology(topology);
+    let ids: Vec<ActorId> =
+        roster.all().into_iter().filter(|id| roster.roles[id.index()] == Role::Site(site)).collect();
+    start_programs(topology, &ids, written_in, stop, &ExternalClocks::default()).map(drop)
+}
+
 /// The `slurm.conf` of each site that a Slurm manages, as comments below the topology.
 pub fn slurm_confs(topology: &Topology, written_in: &str) -> Result<String, Failure> {
-    let sites = topology.sites.iter().filter(|site| managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm));
+    let sites = slurm_sites(topology).into_iter().map(|site| &topology.sites[site]);
     sites.map(|site| slurm::conf_comment(site, written_in)).collect::<Result<_, _>>().map_err(Failure::Input)
 }
 

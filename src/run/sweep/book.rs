@@ -11,6 +11,7 @@ use super::super::disk::{operation_failure, replace_file};
 use super::super::files::{MANIFEST, STATE};
 use super::super::input::read_plain;
 use super::super::{Failure, err};
+use super::CheckedExperiment;
 use super::gather::GatheredRuns;
 use super::job_store::{JobStore, KEPT_JOBS};
 use super::made::{MADE, MadeRun, MadeRuns};
@@ -26,6 +27,7 @@ pub const MEANS: &str = "means.csv";
 pub const MEANS_PAGE: &str = "sweep.html";
 pub const STANDINGS: &str = "standings.csv";
 pub const STANDINGS_PAGE: &str = "tournament.html";
+pub const WHAT_IF_PAGE: &str = "what-if.html";
 /// The answer on the page, for programs.
 pub const ANSWER: &str = "answer.json";
 /// Verdicts of the claims of an experiment.
@@ -50,7 +52,17 @@ pub struct Label<'a> {
     pub fingerprint: &'a str,
 }
 
-impl SweepWork<'_> {
+impl<'a> SweepWork<'a> {
+    /// All runs of an experiment that has been checked, or a share of them, to be counted and not made.
+    pub fn of_checked(
+        experiment: &'a Experiment,
+        checked: &'a CheckedExperiment,
+        part: Option<SweepPart>,
+    ) -> SweepWork<'a> {
+        let CheckedExperiment { fingerprint, inputs, .. } = checked;
+        SweepWork { experiment, fingerprint, inputs, part, keeps_jobs: false }
+    }
+
     pub fn label(&self) -> Label<'_> {
         Label { experiment: &self.experiment.name, fingerprint: self.fingerprint }
     }
@@ -256,7 +268,7 @@ pub fn find_made(out: &Path, work: &SweepWork<'_>, fresh: bool) -> Result<Option
 
 /// Removes files computed from all rows, which must not exist before all rows do.
 fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
-    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER]
+    [MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, WHAT_IF_PAGE, VERDICTS, ANSWER]
         .into_iter()
         .try_for_each(|file| remove_file(&out.join(file)))
 }
@@ -264,7 +276,7 @@ fn remove_what_is_made_of_all(out: &Path) -> Result<(), Failure> {
 /// Removes files that a killed sweep was writing. The folder is locked, so none is being written.
 fn remove_half_written(out: &Path) -> Result<(), Failure> {
     let is_half = |name: &str| {
-        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, VERDICTS, ANSWER];
+        let files = [RUNS, STATE, MEANS, MEANS_PAGE, STANDINGS, STANDINGS_PAGE, WHAT_IF_PAGE, VERDICTS, ANSWER];
         files.iter().any(|file| name.starts_with(&format!(".{file}.partial-")))
     };
     for entry in fs::read_dir(out).map_err(|error| operation_failure("read", out, &error))? {

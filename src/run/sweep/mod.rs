@@ -22,11 +22,11 @@ use std::time::{Duration, Instant};
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use self::book::{ANSWER, MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove_file};
-pub use self::book::{Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState};
-pub use self::dry_run::dry_run;
+pub use self::book::{ANSWER, Label, RUNS, STANDINGS, STANDINGS_PAGE, SweepState, WHAT_IF_PAGE};
+use self::book::{MEANS, MEANS_PAGE, SweepBook, SweepWork, VERDICTS, remove_file};
+pub use self::dry_run::{announce_missing, dry_run, dry_run_checked, missing_runs};
 pub use self::gather::await_shares;
-use self::job_store::{JOBS_MAX, read_kept_jobs};
+use self::job_store::{JOBS_MAX, KeptJobs, read_kept_jobs};
 use self::made::MadeRun;
 pub use self::part::SweepPart;
 use super::Failure;
@@ -71,6 +71,12 @@ pub enum SweepShare {
         /// Time limit for the completion of shares.
         wait: Duration,
     },
+}
+
+/// Metrics, work and jobs of the runs in a folder, by the hash of what was run.
+pub struct KeptRuns {
+    made: BTreeMap<String, MadeRun>,
+    jobs: KeptJobs,
 }
 
 /// A sweep that is complete.
@@ -122,17 +128,24 @@ impl Swept {
         Ok(findings)
     }
 
+    /// Reads what is kept of the runs in the folder.
+    pub fn read_kept(&self) -> Result<KeptRuns, Failure> {
+        Ok(KeptRuns { made: MadeRun::read_all(&self.out)?, jobs: read_kept_jobs(&self.out)? })
+    }
+
+    /// The run of a row, for a comparison. None if nothing is kept of it.
+    pub fn contest_run<'k>(&self, row: &RunRow, kept: &'k KeptRuns) -> Option<ContestRun<'k>> {
+        let inputs = self.inputs.get(row.run - 1)?;
+        let run = kept.made.get(inputs)?;
+        let metrics = experiment::metrics().map(|metric| run.metrics.get(metric.name).copied().flatten()).collect();
+        Some(ContestRun { metrics, work: run.work.clone(), outcomes: kept.jobs.get(inputs) })
+    }
+
     /// Answers the question of the sweep, and writes the answer for programs; `against` is the index of the reference
     /// among the entrants.
     pub fn answer_question(&self, against: usize, by: Option<&str>) -> Result<Option<Answers>, Failure> {
-        let made = MadeRun::read_all(&self.out)?;
-        let jobs = read_kept_jobs(&self.out)?;
-        let find = |row: &RunRow| {
-            let inputs = self.inputs.get(row.run - 1)?;
-            let run = made.get(inputs)?;
-            let metrics = experiment::metrics().map(|metric| run.metrics.get(metric.name).copied().flatten()).collect();
-            Some(ContestRun { metrics, work: run.work.clone(), outcomes: jobs.get(inputs) })
-        };
+        let kept = self.read_kept()?;
+        let find = |row: &RunRow| self.contest_run(row, &kept);
         match answer_panels(&self.experiment, &self.rows, against, by, &find) {
             Ok(answers) => {
                 replace_file(&self.out.join(ANSWER), pretty_json(&answers.json()))?;
@@ -267,23 +280,34 @@ impl Sweeping {
 
 /// Runs the experiment at `path`, except runs that exist already.
 pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) -> Result<Swept, Failure> {
-    let (experiment, CheckedExperiment { fingerprint, inputs, told, jobs }) =
-        read_checked(path, files, &sweeping.choosing)?;
-    told.iter().for_each(|one| super::err::warning(one));
+    let (experiment, checked) = read_checked(path, files, &sweeping.choosing)?;
     let interrupted = watch_for_interrupts()?;
+    run_checked(experiment, checked, files, sweeping, &interrupted)
+}
+
+/// Runs an experiment that has been checked, except runs that exist already.
+pub fn run_checked(
+    experiment: Experiment,
+    checked: CheckedExperiment,
+    files: &FileCache,
+    sweeping: &Sweeping,
+    interrupted: &Stop,
+) -> Result<Swept, Failure> {
+    let CheckedExperiment { fingerprint, inputs, told, jobs } = checked;
+    told.iter().for_each(|one| super::err::warning(one));
     let (whole, out, part) = sweeping.folder_places(&experiment);
     let keeps_jobs = jobs <= JOBS_MAX;
     let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs };
     let rows = match &sweeping.share {
         SweepShare::Gather { from, wait } => {
-            let (rows, known) = gather::gather_shares(&work, &whole, from, *wait, &interrupted)?;
+            let (rows, known) = gather::gather_shares(&work, &whole, from, *wait, interrupted)?;
             let mut book = SweepBook::open(&whole, &work, sweeping.fresh)?;
             book.adopt_rows(rows, &known)?;
             book.close(&Ok(()))?
         }
         SweepShare::Whole | SweepShare::Part(_) => {
             let mut book = SweepBook::open(&out, &work, sweeping.fresh)?;
-            let end = run_missing(&work, files, &mut book, sweeping.thread_count(), &interrupted);
+            let end = run_missing(&work, files, &mut book, sweeping.thread_count(), interrupted);
             let rows = book.close(&end)?;
             end?;
             rows
@@ -293,7 +317,7 @@ pub fn run_experiment(path: &str, files: &mut FileCache, sweeping: &Sweeping) ->
 }
 
 /// Facts about an experiment before it is run.
-struct CheckedExperiment {
+pub struct CheckedExperiment {
     /// Fingerprint of everything that its rows depend on.
     fingerprint: String,
     /// Hash of what is run, for each run.
@@ -302,6 +326,13 @@ struct CheckedExperiment {
     told: Vec<String>,
     /// Number of jobs of all runs together.
     jobs: u64,
+}
+
+impl CheckedExperiment {
+    /// True if the outcomes of all jobs can be kept.
+    pub fn keeps_jobs(&self) -> bool {
+        self.jobs <= JOBS_MAX
+    }
 }
 
 fn read_checked(
@@ -324,7 +355,7 @@ fn read_checked(
 }
 
 /// Reads the topology of every run, so that a sweep begins only if it can be finished.
-fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
+pub fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<CheckedExperiment, Failure> {
     let version = env!("CARGO_PKG_VERSION");
     let mut all = format!("{version}\n{}", Table::of(experiment).header_line());
     let (mut wrong, mut inputs): (Vec<String>, Vec<String>) = Default::default();

@@ -34,6 +34,8 @@ pub struct SlurmCluster {
     pub nodes: u32,
     /// File with lines for its slurm.conf; empty if there are none.
     pub conf: String,
+    /// File with lines that replace those of its slurm.conf with the same meaning; empty if there are none.
+    pub change: String,
     /// Virtual time that a reading of a clock takes its programs if no other time has passed; zero for none.
     pub charge: Span,
     /// Folder of Slurm's programs; empty if they are where the system looks for programs.

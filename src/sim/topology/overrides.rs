@@ -49,6 +49,11 @@ impl Override {
         Ok(Override { text: text.to_owned(), equals: path.len(), written: None })
     }
 
+    /// The key and the value, as in `--set`.
+    pub fn parts(&self) -> (&str, &str) {
+        (&self.text[..self.equals], &self.text[self.equals + "=".len()..])
+    }
+
     /// A setting from a file; its errors point to that file.
     pub fn in_file(
         origin: &Arc<OverrideFile>,

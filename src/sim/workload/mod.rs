@@ -31,11 +31,11 @@ use serde::Serialize;
 use self::sbatch::RequestList;
 use crate::grid::{DATA_MAX, Job, JobError, JobId, Kind, Needs, Staging, WorkflowError};
 use crate::kernel::ActorId;
-use crate::settings::{Context, Walk};
+use crate::settings::{Context, FormExt, SPAN, Unless, Walk, key};
 use crate::time::Span;
 
 pub use reservations::ListedRequest;
-pub use rigid::{FAULTS_FEW, Fault, Faults, LeftOut, Rigid, Trace, Unrunnable, faults_by_kind};
+pub use rigid::{FAULTS_FEW, Fault, Faults, LeftOut, LogNames, Rigid, Trace, Unrunnable, faults_by_kind};
 pub use train::Train;
 
 /// Jobs and their users.
@@ -107,6 +107,16 @@ sources! {
     Layered(layered::Generator): layered::ROW;
     Parallel(parallel::Generator): parallel::ROW;
     Cybershake(cybershake::Cybershake): cybershake::ROW;
+}
+
+/// Longest time by which jobs may be submitted later.
+const DELAY_MAX: Span = Span::from_secs(86_400);
+
+/// Walks the time by which all jobs of a workload are submitted later.
+fn walk_delay(delay: &mut Span, w: &mut dyn Walk) {
+    let about = "a time by which all jobs are submitted later: another moment for schedulers that work in cycles";
+    let up_to_a_day = SPAN.with_condition("a time up to 1 d", |delay: &Span| *delay <= DELAY_MAX);
+    w.set(key("delay", about).usual("none"), delay, Unless(up_to_a_day, Span::ZERO));
 }
 
 /// A source of jobs, as a topology sees it.

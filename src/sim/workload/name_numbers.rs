@@ -24,6 +24,12 @@ impl NameNumbers {
         Some(number)
     }
 
+    /// Names by number, fit for a terminal.
+    pub fn by_number(&self) -> BTreeMap<u32, String> {
+        let shown = |name: &[u8]| make_printable(&String::from_utf8_lossy(name));
+        self.numbers.iter().map(|(name, number)| (*number, shown(name))).collect()
+    }
+
     /// Lines of a header that name them: `Queue: 1 normal`.
     pub fn lines(&self, title: &str) -> Vec<String> {
         let mut names: Vec<(u32, &Vec<u8>)> = self.numbers.iter().map(|(name, number)| (*number, name)).collect();

@@ -10,6 +10,19 @@ use crate::grid::LONGEST;
 use crate::settings::{format_counted, make_printable};
 use crate::time::{Span, Time};
 
+/// Names of users, groups, queues and partitions of a log, by number from 1. Empty where the log has numbers only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogNames {
+    #[serde(default)]
+    pub users: BTreeMap<u32, String>,
+    #[serde(default)]
+    pub groups: BTreeMap<u32, String>,
+    #[serde(default)]
+    pub queues: BTreeMap<u32, String>,
+    #[serde(default)]
+    pub partitions: BTreeMap<u32, String>,
+}
+
 /// A job of a log: all fields of the Standard Workload Format. `None` is unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rigid {
@@ -84,6 +97,7 @@ pub struct Trace {
     pub users: Vec<String>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: BTreeMap<u64, String>,
+    pub names: LogNames,
     pub faults: Faults,
 }
 
@@ -370,6 +384,11 @@ impl Collector {
     pub fn requests(&mut self, requests: Vec<String>, users: Vec<String>) {
         self.trace.requests = requests;
         self.trace.users = users;
+    }
+
+    /// Sets the names behind the numbers of users, groups, queues and partitions.
+    pub fn names(&mut self, names: LogNames) {
+        self.trace.names = names;
     }
 
     /// Sets the id of a job, if it is more than its number.

@@ -12,7 +12,7 @@ use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
 use super::name_numbers::{NameNumbers, TextNumbers};
-use super::rigid::{Collector, JOBS_MAX, NUMBER_MAX, Rigid, Trace, is_bearable_time};
+use super::rigid::{Collector, JOBS_MAX, LogNames, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 use super::sacct::SizeIn;
 use super::sbatch::{SbatchOptions, WrongCount, split_words};
 use crate::time::{Span, Time};
@@ -135,6 +135,12 @@ impl EventJobs {
         for line in self.qualities.lines("Queue").into_iter().chain(self.partitions.lines("Partition")) {
             collector.comment(line);
         }
+        collector.names(LogNames {
+            users: self.users.by_number(),
+            groups: self.accounts.by_number(),
+            queues: self.qualities.by_number(),
+            partitions: self.partitions.by_number(),
+        });
         let named: Option<Vec<u64>> = self.submissions.iter().map(|one| number_of(&one.name)).collect();
         let unique = named.filter(|numbers| {
             let mut sorted = numbers.clone();

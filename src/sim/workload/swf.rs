@@ -11,8 +11,9 @@
 use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
-use super::rigid::{Collector, JOBS_MAX, Kilobytes, Rigid, Trace, is_bearable_time};
+use super::rigid::{Collector, JOBS_MAX, Kilobytes, LogNames, Rigid, Trace, is_bearable_time};
 use crate::decimal::{put_number, put_seconds};
+use crate::settings::make_printable;
 use crate::time::{Span, Time};
 
 const FIELDS: usize = 18;
@@ -84,7 +85,21 @@ pub fn read_log(input: impl BufRead) -> io::Result<Trace> {
             },
         }
     }
-    Ok(collector.finish())
+    let mut trace = collector.finish();
+    trace.names = names_of_header(&trace.header);
+    Ok(trace)
+}
+
+/// Names that lines of a header such as `Queue: 1 normal` and `Partition: 2 gpu` give to numbers.
+fn names_of_header(header: &[String]) -> LogNames {
+    let names_of = |title: &str| {
+        let line = |line: &String| {
+            let (number, name) = line.trim().strip_prefix(title)?.trim().split_once(char::is_whitespace)?;
+            Some((number.parse::<u32>().ok()?, make_printable(name.trim())))
+        };
+        header.iter().filter_map(line).collect()
+    };
+    LogNames { queues: names_of("Queue:"), partitions: names_of("Partition:"), ..LogNames::default() }
 }
 
 /// Time of day at which a log starts: the time in its header `StartTime: Fri Apr 24 18:11:04 PDT 1998`, which is local.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::sbatch::{RequestList, SbatchForm, SbatchOptions};
 use super::staging::{Data, walk_volumes};
-use super::{JobSource, Platform, Source, SourceRow, WorkloadError};
+use super::{JobSource, Platform, Source, SourceRow, WorkloadError, walk_delay};
 use crate::grid::{
     Curve, CurveError, DATA_MAX, Edge, Job, JobId, Needs, SiteTime, SiteTimes, Staging, Task, Volumes, Worth,
 };
@@ -25,6 +25,8 @@ pub use tasks::{ListedTask, RuntimeRow};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
     pub data: Data,
+    /// Time by which all jobs are submitted later.
+    pub delay: Span,
     /// In order of submission.
     pub jobs: Vec<ListedJob>,
 }
@@ -69,6 +71,7 @@ impl JobSource for Table {
 
     fn walk_settings(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         self.data.walk(w, context);
+        walk_delay(&mut self.delay, w);
         let each = self.data.each;
         let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
         let job = job.each("a table that describes a job");
@@ -93,7 +96,8 @@ impl JobSource for Table {
     }
 
     fn create_jobs(&self, platform: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
-        Ok(self.jobs.iter().map(|job| job.job(platform)).collect())
+        let later = |job: Job| Job { arrive: job.arrive + self.delay, ..job };
+        Ok(self.jobs.iter().map(|job| later(job.job(platform))).collect())
     }
 
     fn job_needs(&self, place: usize) -> Option<Needs> {
@@ -122,7 +126,7 @@ impl JobSource for Table {
 impl Table {
     /// A table without data.
     pub fn of_jobs(jobs: Vec<ListedJob>) -> Table {
-        Table { data: Data::default(), jobs }
+        Table { data: Data::default(), delay: Span::ZERO, jobs }
     }
 }
 

@@ -1,8 +1,9 @@
-//! Means by groups of jobs: size, run time, user, account and hour of day.
+//! Means by groups of jobs: quality of service, partition, account, user, size, run time and hour of day.
 
 use std::collections::BTreeMap;
 
 use super::common::{ClusterSum, CommonJob, CommonJobs, JobQuantity, mean_of_clusters};
+use super::log_facts::LogFacts;
 use super::shown::show_estimate;
 use super::table::{Mark, NamedTable, TableCell, TableHead};
 use crate::experiment::job_classes::{cores_class, run_time_class};
@@ -26,32 +27,36 @@ struct Dimension {
     /// True if its groups have no order of their own, so that those with most jobs are shown.
     by_size: bool,
     /// Rank and label of a job's group.
-    group: fn(&CommonJob<'_>) -> Option<(u64, String)>,
+    group: fn(&CommonJob<'_>, &LogFacts) -> Option<(u64, String)>,
 }
 
-const DIMENSIONS: [Dimension; 5] = [
-    Dimension { name: "cores", by_size: false, group: |job| Some(cores_class(job.outcomes[0].cores?.into())) },
+const DIMENSIONS: [Dimension; 7] = [
+    Dimension { name: "QOS", by_size: true, group: |job, facts| facts.quality_of(job) },
+    Dimension { name: "partition", by_size: true, group: |job, facts| facts.partition_of(job) },
+    Dimension { name: "cores", by_size: false, group: |job, _| Some(cores_class(job.outcomes[0].cores?.into())) },
     Dimension {
         name: "run time",
         by_size: false,
-        group: |job| job.run_time.is_finite().then(|| run_time_class(job.run_time)),
+        group: |job, _| job.run_time.is_finite().then(|| run_time_class(job.run_time)),
     },
     Dimension { name: "user", by_size: true, group: user_of },
     Dimension { name: "account", by_size: true, group: account_of },
-    Dimension { name: "hour of day", by_size: false, group: hours_of },
+    Dimension { name: "hour of day", by_size: false, group: |job, _| hours_of(job) },
 ];
 
 /// User of the log, or else of the run.
-fn user_of(job: &CommonJob<'_>) -> Option<(u64, String)> {
+fn user_of(job: &CommonJob<'_>, facts: &LogFacts) -> Option<(u64, String)> {
     let outcome = job.outcomes[0];
-    match outcome.logged.0 {
+    let of_run = || match outcome.logged.0 {
         Some(user) => Some((user.into(), user.to_string())),
         None => job.run.users.get(outcome.user as usize).map(|name| (outcome.user.into(), name.clone())),
-    }
+    };
+    facts.user_of(job).or_else(of_run)
 }
 
-fn account_of(job: &CommonJob<'_>) -> Option<(u64, String)> {
-    job.outcomes[0].logged.1.map(|group| (group.into(), group.to_string()))
+fn account_of(job: &CommonJob<'_>, facts: &LogFacts) -> Option<(u64, String)> {
+    let of_run = || job.outcomes[0].logged.1.map(|group| (group.into(), group.to_string()));
+    facts.account_of(job).or_else(of_run)
 }
 
 fn hours_of(job: &CommonJob<'_>) -> Option<(u64, String)> {
@@ -61,9 +66,9 @@ fn hours_of(job: &CommonJob<'_>) -> Option<(u64, String)> {
 
 /// Sums of a quantity over the jobs of a group, by cluster.
 #[derive(Clone)]
-struct GroupSums {
-    label: String,
-    jobs: usize,
+pub(super) struct GroupSums {
+    pub label: String,
+    pub jobs: usize,
     /// Sum and count of each cluster, by contender; and those of the differences from the reference.
     own: Vec<Vec<ClusterSum>>,
     apart: Vec<Vec<ClusterSum>>,
@@ -86,10 +91,20 @@ impl GroupSums {
         }
     }
 
+    /// Mean of a contender.
+    pub fn own_mean(&self, contender: usize) -> Option<Estimate> {
+        mean_of_clusters(&self.own[contender])
+    }
+
+    /// Mean of the paired differences of a contender from the reference.
+    pub fn difference(&self, contender: usize) -> Option<Estimate> {
+        mean_of_clusters(&self.apart[contender])
+    }
+
     /// Cell of a contender; true if it was compared with the reference.
     fn contender_cell(&self, contender: usize, reference: usize) -> (TableCell, bool) {
-        let Some(own) = mean_of_clusters(&self.own[contender]) else { return (TableCell::none(), false) };
-        let apart = mean_of_clusters(&self.apart[contender]).filter(|_| contender != reference);
+        let Some(own) = self.own_mean(contender) else { return (TableCell::none(), false) };
+        let apart = self.difference(contender).filter(|_| contender != reference);
         let is_tested = apart.is_some_and(|apart| apart.within.is_some());
         let mark = match apart.filter(Estimate::is_significant) {
             Some(apart) if apart.mean < 0.0 => Mark::Better,
@@ -112,14 +127,18 @@ impl Dimension {
         let clusters = table.jobs.clusters.len();
         let mut groups: BTreeMap<u64, GroupSums> = BTreeMap::new();
         for (cluster, job) in table.jobs.in_clusters() {
-            let Some((rank, label)) = (self.group)(job) else { continue };
-            let numbers: Vec<Option<f64>> =
-                (0..contenders).map(|contender| job.quantity_of(table.quantity, contender)).collect();
+            let Some((rank, label)) = (self.group)(job, table.facts) else { continue };
+            let numbers = (table.numbers)(job);
+            if numbers.iter().all(Option::is_none) {
+                continue;
+            }
             let group = groups.entry(rank).or_insert_with(|| GroupSums::new(label, contenders, clusters));
             group.add(cluster, &numbers, table.reference);
         }
         let all = groups.len();
-        let mut groups: Vec<GroupSums> = groups.into_values().filter(|group| group.jobs >= JOBS_MIN).collect();
+        let mut groups: Vec<GroupSums> = groups.into_values().collect();
+        groups.iter_mut().for_each(|group| group.jobs /= table.repeats);
+        groups.retain(|group| group.jobs >= JOBS_MIN);
         if self.by_size {
             groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
             groups.truncate(NAMES_MAX);
@@ -135,19 +154,51 @@ pub(super) struct GroupTable<'a> {
     /// Index of the contender that the others are compared with.
     pub reference: usize,
     pub jobs: &'a CommonJobs<'a>,
-    pub quantity: JobQuantity,
+    pub facts: &'a LogFacts,
+    /// Number of a job for each contender.
+    pub numbers: &'a JobNumbers<'a>,
+    /// Number of clusters that have the same jobs, which count once; 1 if each cluster has jobs of its own.
+    pub repeats: usize,
+}
+
+/// Number of a job for each contender; None where it has none.
+pub(super) type JobNumbers<'a> = dyn Fn(&CommonJob<'_>) -> Vec<Option<f64>> + 'a;
+
+/// A quantity of a job in the runs of this many contenders.
+pub(super) fn quantity_numbers(
+    quantity: JobQuantity,
+    contenders: usize,
+) -> impl Fn(&CommonJob<'_>) -> Vec<Option<f64>> {
+    move |job| (0..contenders).map(|contender| job.quantity_of(quantity, contender)).collect()
+}
+
+/// Groups with a property in common.
+pub(super) struct SortedGroups {
+    /// The property: `cores`.
+    pub name: &'static str,
+    pub groups: Vec<GroupSums>,
+    /// Number of groups that are not shown.
+    left_out: usize,
 }
 
 impl GroupTable<'_> {
-    /// Means of groups: a row per group, a column per contender. None without groups.
-    pub fn table(&self) -> Option<NamedTable> {
+    /// Groups by each property that divides the jobs.
+    pub fn sort_all(&self) -> Vec<SortedGroups> {
+        let sort = |dimension: &Dimension| {
+            let (groups, left_out) = dimension.sort_groups(self)?;
+            Some(SortedGroups { name: dimension.name, groups, left_out })
+        };
+        DIMENSIONS.iter().filter_map(sort).collect()
+    }
+
+    /// Means of a quantity of groups: a row per group, a column per contender. None without groups.
+    pub fn table(&self, quantity: JobQuantity) -> Option<NamedTable> {
         let mut rows = Vec::new();
         let mut tests = 0;
-        let mut left_out = Vec::new();
-        for dimension in &DIMENSIONS {
-            let Some((groups, more)) = dimension.sort_groups(self) else { continue };
+        let all = self.sort_all();
+        for SortedGroups { name, groups, .. } in &all {
             for group in groups {
-                let mut row = vec![TableCell::text(dimension.name), TableCell::text(group.label.as_str())];
+                let mut row = vec![TableCell::text(*name), TableCell::text(group.label.as_str())];
                 row.push(TableCell::count(group.jobs as u64));
                 for contender in 0..self.names.len() {
                     let (cell, is_tested) = group.contender_cell(contender, self.reference);
@@ -156,36 +207,39 @@ impl GroupTable<'_> {
                 }
                 rows.push(row);
             }
-            if more > 0 {
-                left_out.push(format!("{} by {}", format_counted(more as u64, "group"), dimension.name));
-            }
         }
         let labels = ["By", "Group"].map(TableHead::label);
         let columns = self.names.iter().map(|name| TableHead::number(name.as_str()));
         let heads = labels.into_iter().chain([TableHead::number("jobs")]).chain(columns).collect();
-        let notes = self.table_notes(tests, &left_out);
+        let label = quantity.label().replace(", ", " in ");
+        let mut notes = vec![format!("Mean {label}, over the {} common jobs.", format_count(self.jobs.count()))];
+        notes.extend(self.basis_note(tests));
+        notes.extend(left_out_note(&all));
         (!rows.is_empty()).then_some(NamedTable { name: "for_whom", title: "For whom", heads, rows, notes })
     }
 
-    fn table_notes(&self, tests: u64, left_out: &[String]) -> Vec<String> {
-        let quantity = self.quantity.label().replace(", ", " in ");
-        let mut notes = vec![format!("Mean {quantity}, over the {} common jobs.", format_count(self.jobs.count()))];
-        if tests > 0 {
-            let clusters = if self.jobs.are_parts { "parts of the run" } else { "repetitions" };
-            notes.push(format!(
+    /// Basis of significance, and the number of comparisons. None without any.
+    pub fn basis_note(&self, tests: u64) -> Option<String> {
+        let clusters = if self.jobs.are_parts { "parts of the run" } else { "repetitions" };
+        (tests > 0).then(|| {
+            format!(
                 "Significance is against {}, at 95 % (Student's t over {clusters}); of {}, about {} would be significant \
                  by chance.",
                 self.names[self.reference],
                 format_counted(tests, "comparison"),
                 (tests as f64 * 0.05).round()
-            ));
-        }
-        if !left_out.is_empty() {
-            let left_out = left_out.join(", ");
-            notes.push(format!(
-                "Not shown: {left_out} (less than {JOBS_MIN} jobs, or beyond the {NAMES_MAX} with most)."
-            ));
-        }
-        notes
+            )
+        })
     }
+}
+
+/// The number of groups that are not shown. None if all are.
+pub(super) fn left_out_note(all: &[SortedGroups]) -> Option<String> {
+    let left_out = all.iter().filter(|sorted| sorted.left_out > 0);
+    let left_out =
+        left_out.map(|sorted| format!("{} by {}", format_counted(sorted.left_out as u64, "group"), sorted.name));
+    let left_out: Vec<String> = left_out.collect();
+    (!left_out.is_empty()).then(|| {
+        format!("Not shown: {} (less than {JOBS_MIN} jobs, or beyond the {NAMES_MAX} with most).", left_out.join(", "))
+    })
 }

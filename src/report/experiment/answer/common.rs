@@ -99,6 +99,14 @@ impl<'a> CommonJobs<'a> {
         has_jobs.then_some(CommonJobs { clusters, others, are_parts })
     }
 
+    /// All jobs in one cluster, if they are parts of a single repetition: means without intervals.
+    pub fn without_parts(mut self) -> CommonJobs<'a> {
+        if self.are_parts {
+            self.clusters = vec![self.clusters.into_iter().flatten().collect()];
+        }
+        self
+    }
+
     pub fn count(&self) -> u64 {
         self.clusters.iter().map(Vec::len).sum::<usize>() as u64
     }

@@ -8,20 +8,24 @@
 
 mod by_group;
 mod common;
+mod log_facts;
 mod panels;
 mod shown;
 mod table;
 #[cfg(test)]
 mod tests;
+mod what_if;
 mod work;
 
 use serde_json::{Value, json};
 
-use self::by_group::GroupTable;
+use self::by_group::{GroupTable, quantity_numbers};
 use self::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
+pub use self::log_facts::LogFacts;
 pub use self::panels::{Answers, answer_panels};
 use self::shown::{head_of, in_words, scale_estimate, show_difference, show_estimate};
 use self::table::{Mark, NamedTable, TableCell, TableHead};
+pub use self::what_if::{ChangeFacts, Phases, WhatIf, WhatIfAnswer, answer_what_if};
 use super::figures::wrap_lines;
 use super::metrics::{self, Metric};
 use super::statistics::Estimate;
@@ -275,7 +279,11 @@ pub fn make_answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, No
         standings: standings_table(&scores, &families),
         work: sums.as_deref().map(|sums| work::work_table(contest, sums, common)),
         groups: common.and_then(|jobs| {
-            GroupTable { names: &contest.names, reference: contest.reference, jobs, quantity }.table()
+            let numbers = quantity_numbers(quantity, contest.names.len());
+            let facts = &LogFacts::default();
+            let names = &contest.names;
+            let reference = contest.reference;
+            GroupTable { names, reference, jobs, facts, numbers: &numbers, repeats: 1 }.table(quantity)
         }),
     })
 }

@@ -50,7 +50,7 @@ pub(super) fn show_difference(estimate: &Estimate) -> TableCell {
     let cell = show_estimate(estimate, true);
     let is_zero = !cell.text.split('±').next().is_some_and(|mean| mean.bytes().any(|byte| matches!(byte, b'1'..=b'9')));
     let sign = if estimate.mean > 0.0 && !is_zero { "+" } else { "" };
-    TableCell { text: format!("{sign}{}", cell.text), ..cell }
+    TableCell { text: format!("{sign}{}", cell.text), is_difference: true, ..cell }
 }
 
 /// An estimate with its unit, for a sentence: `1,550 ± 740 s`.

@@ -33,6 +33,8 @@ pub(super) struct TableCell {
     pub number: Option<f64>,
     pub within: Option<f64>,
     pub mark: Mark,
+    /// True if it is a difference, whose sign says which side it is on.
+    pub is_difference: bool,
 }
 
 /// Emphasis of a cell. Significance is at 95 %.
@@ -85,6 +87,7 @@ impl TableCell {
         let sign = match self.mark {
             Mark::Plain => " ",
             Mark::Best => "*",
+            Mark::Better | Mark::Worse if self.is_difference => "*",
             Mark::Better => "+",
             Mark::Worse => "-",
         };
@@ -121,6 +124,14 @@ impl NamedTable {
         self.rows.iter().flatten().any(|cell| cell.mark == mark)
     }
 
+    fn has_signed_mark(&self, mark: Mark) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.mark == mark && !cell.is_difference)
+    }
+
+    fn has_marked_difference(&self) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.mark != Mark::Plain && cell.is_difference)
+    }
+
     /// Meaning of the signs that it uses on a terminal.
     fn explain_signs(&self) -> Option<String> {
         let signs = [
@@ -129,7 +140,9 @@ impl NamedTable {
             (Mark::Worse, "- significantly worse"),
         ];
         let used: Vec<&str> =
-            signs.into_iter().filter(|(mark, _)| self.has_mark(*mark)).map(|(_, words)| words).collect();
+            signs.into_iter().filter(|(mark, _)| self.has_signed_mark(*mark)).map(|(_, words)| words).collect();
+        let of_differences = self.has_marked_difference().then_some("* significant");
+        let used: Vec<&str> = used.into_iter().chain(of_differences).collect();
         (!used.is_empty()).then(|| used.join("; "))
     }
 

@@ -171,8 +171,11 @@ proptest! {
         }
         // A group of a table is the mean over its jobs.
         let Some(common) = common else { return Ok(()) };
-        let groups = GroupTable { names: &contest.names, reference: 0, jobs: &common, quantity: JobQuantity::Turnaround };
-        let Some(table) = groups.table() else { return Ok(()) };
+        let names = &contest.names;
+        let numbers = quantity_numbers(JobQuantity::Turnaround, contenders);
+        let facts = &LogFacts::default();
+        let groups = GroupTable { names, reference: 0, jobs: &common, facts, numbers: &numbers, repeats: 1 };
+        let Some(table) = groups.table(JobQuantity::Turnaround) else { return Ok(()) };
         for row in table.rows.iter().filter(|row| row[0].text == "cores" && row[1].text == "17 to 64") {
             for contender in 0..contenders {
                 let of_group =

@@ -235,6 +235,7 @@ fn numbered(numbers: &[u64]) -> Workload {
         site: None,
         utilisation: None,
         rate_millionths: None,
+        delay: Span::ZERO,
         terms: None,
         follow: true,
         data: Default::default(),

@@ -5,11 +5,15 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::shared::OverrideArgs;
+use crate::Failure;
 use crate::choosing::Choosing;
 use crate::flag_values::{parse_count, some_time};
 use crate::reproduce::Making;
 use crate::sweep::{SweepPart, SweepShare, Sweeping};
+use crate::what_if::WhatIfOptions;
 use hansa_papers::{market, reservation};
+use hansa_sim::time::Span;
 
 #[derive(Subcommand)]
 pub enum Paper {
@@ -145,6 +149,69 @@ impl SweepArgs {
         Sweeping { out: self.out, threads: self.threads.map(usize::from), fresh: self.fresh, share, choosing }
     }
 }
+
+#[derive(Args)]
+pub struct WhatIfArgs {
+    /// A topology: the grid as it is
+    pub topology: String,
+    /// A change to try (repeatable): a file with lines for slurm.conf, which replace those with the same key, a
+    /// script of sacctmgr, which replaces that of the site, or TOML with a [set] table of keys of the topology; SITE=FILE if
+    /// several sites have a Slurm
+    #[arg(long = "change", value_name = "FILE", required = true)]
+    pub changes: Vec<String>,
+    /// The number of phases: in each, all jobs are submitted a little later, and meet a scheduler that works in cycles at
+    /// another moment of its cycles
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count::<u32>(1..=100))]
+    pub phases: u32,
+    /// The time over which the phases are spread: the longest cycle of a scheduler, at most an hour
+    #[arg(long, value_name = "TIME", default_value = "1min", value_parser = some_time)]
+    pub cycle: Duration,
+    #[command(flatten)]
+    pub overrides: OverrideArgs,
+    /// The folder for rows, the answer and the page [default: out/NAME-what-if of the topology]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// The number of runs at a time [default: one per core]
+    #[arg(long, value_name = "N", value_parser = parse_count::<u16>(1..=1024))]
+    pub threads: Option<u16>,
+    /// Discard existing runs, instead of resuming from them
+    #[arg(long)]
+    pub fresh: bool,
+    /// Print the answer as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Only print how many runs there would be, which are there already, and about how long the others take
+    #[arg(long, conflicts_with = "gather")]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub share: ShareArgs,
+}
+
+impl WhatIfArgs {
+    pub fn into_options(self) -> Result<WhatIfOptions, Failure> {
+        let cycle = u64::try_from(self.cycle.as_micros()).unwrap_or(u64::MAX);
+        let cycle = Span::from_micros(cycle);
+        if cycle > CYCLE_MAX {
+            return Err(Failure::Input(format!("--cycle: expected a time up to {CYCLE_MAX}")));
+        }
+        let share = self.share.into_share();
+        let choosing = Choosing::Taken(Vec::new());
+        let threads = self.threads.map(usize::from);
+        Ok(WhatIfOptions {
+            topology: self.topology,
+            overrides: self.overrides.parse()?,
+            changes: self.changes,
+            phases: self.phases,
+            cycle,
+            json: self.json,
+            only_dry: self.dry_run,
+            sweeping: Sweeping { out: self.out, threads, fresh: self.fresh, share, choosing },
+        })
+    }
+}
+
+/// Longest cycle over which phases are spread.
+const CYCLE_MAX: Span = Span::from_secs(3_600);
 
 /// Flags for the choices that the source of an experiment leaves open.
 #[derive(Args)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use self::experiments::SweepArgs;
+use self::experiments::{SweepArgs, WhatIfArgs};
 use self::shared::{OverrideArgs, ResultArgs};
 use super::super::cluster::Engine;
 use super::super::launch::Cores;
@@ -71,6 +71,8 @@ pub(super) enum Command {
         #[command(flatten)]
         sweep: SweepArgs,
     },
+    /// Try changes of a grid before they are made: whose waits change by how much, on the same jobs
+    Whatif(Box<WhatIfArgs>),
     /// Run a paper's experiment, draw its figures and check its claims
     Reproduce {
         #[command(subcommand)]

@@ -140,7 +140,7 @@ fn make_state(
         ("CLUSTER", if names_cluster(script) { String::new() } else { cluster.to_owned() }),
         ("FORM", form.to_owned()),
     ];
-    let plain = Conf::of_lines(String::new(), Vec::new(), String::new(), false);
+    let plain = Conf::of_lines(String::new(), Vec::new(), false);
     let mut clock = Cluster::open(format!("{who}, its accounts"), site, dir, ports, plain, &variables, context)
         .map_err(Trouble::Fault)?;
     let number = clock.start(&["bash", "setup.sh"])?;

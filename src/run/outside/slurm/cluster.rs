@@ -16,6 +16,7 @@ use rustix::process::geteuid;
 use super::super::talk::{Talk, Trouble};
 use super::super::{ExternalClocks, RunContext};
 use super::accounts::{passwd_text, put_state, users_of_script};
+use super::change::UserLines;
 use super::conf::{Conf, Ground};
 use super::ports::Ports;
 use super::site_conf::SiteFiles;
@@ -81,7 +82,7 @@ impl Cluster {
     pub fn begin(
         who: String,
         site: &Site,
-        extra: &str,
+        user_lines: &UserLines,
         files: Option<&SiteFiles>,
         around: &RunContext<'_>,
     ) -> Result<Cluster, Trouble> {
@@ -95,10 +96,7 @@ impl Cluster {
         let host = host.trim().split('.').next().unwrap_or_default();
         let user = geteuid().as_raw().to_string();
         let ground = Ground { folder: &folder, host, user: &user, port: ports.first };
-        let conf = match files {
-            None => Conf::new(site, extra, &ground),
-            Some(files) => Conf::of_site(site, files, extra, &ground).map(|(conf, _)| conf),
-        };
+        let conf = Conf::of_cluster(site, files, user_lines, &ground).map(|(conf, _)| conf);
         let conf = conf.map_err(|wrong| Trouble::Fault(format!("{who}: {wrong}")))?;
         let made = fs::write(dir.path.join("slurm.conf"), &conf.text)
             .and_then(|()| fs::write(dir.path.join("job.sh"), job_script(&folder)))

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path};
 
+use super::change::UserLines;
+use super::site_conf::{Change, SiteFiles};
 use crate::disk::parent_folder;
 use hansa_sim::grid::Site;
 
@@ -23,12 +25,10 @@ pub struct Conf {
     pub text: String,
     /// File and line that each line is from; None for those of ours.
     origins: Vec<Option<(String, usize)>>,
-    /// Path of the user's file, as written.
-    path: String,
     /// True if the user's lines let Slurm end jobs before their walltimes.
     pub preempts: bool,
-    /// True if the user's file includes one outside of its folder, whose lines Slurm would quote in its errors.
-    includes_others: bool,
+    /// The user's file that includes one outside of its folder, whose lines Slurm would quote in its errors.
+    includes_others: Option<String>,
 }
 
 /// Keys that the site relies on.
@@ -53,14 +53,27 @@ pub const OURS: &[&str] = &[
 ];
 
 impl Conf {
-    /// The conf of a site's cluster; `extra` is the text of the user's file.
-    pub fn new(site: &Site, extra: &str, ground: &Ground<'_>) -> Result<Conf, String> {
-        let path = site.program.slurm.conf.clone();
-        let keys: Vec<String> = extra.lines().filter_map(line_key).map(str::to_lowercase).collect();
-        for (number, line) in extra.lines().enumerate() {
-            let ours = line_key(line).and_then(|key| OURS.iter().find(|ours| ours.eq_ignore_ascii_case(key)));
+    /// The conf of a site's cluster, with the lines of the user; and its differences from the site's own files.
+    pub fn of_cluster(
+        site: &Site,
+        files: Option<&SiteFiles>,
+        user: &UserLines,
+        ground: &Ground<'_>,
+    ) -> Result<(Conf, Vec<Change>), String> {
+        match files {
+            None => Ok((Conf::new(site, user, ground)?, Vec::new())),
+            Some(files) => Conf::of_site(files, user, ground),
+        }
+    }
+
+    /// The conf of a cluster of alike nodes, with the lines of the user.
+    pub fn new(site: &Site, user: &UserLines, ground: &Ground<'_>) -> Result<Conf, String> {
+        let keys: Vec<String> =
+            user.lines.iter().filter_map(|line| line_key(&line.text)).map(str::to_lowercase).collect();
+        for line in &user.lines {
+            let ours = line_key(&line.text).and_then(|key| OURS.iter().find(|ours| ours.eq_ignore_ascii_case(key)));
             if let Some(ours) = ours {
-                return Err(format!("{path} line {}: leave {ours} out, as Hansa sets it", number + 1));
+                return Err(format!("{}: leave {ours} out, as Hansa sets it", user.place_of(line)));
             }
         }
         let mut text: String = conf_lines(site, ground)
@@ -69,19 +82,19 @@ impl Conf {
             .map(|line| line + "\n")
             .collect();
         let mut origins: Vec<Option<(String, usize)>> = text.lines().map(|_| None).collect();
-        origins.extend((1..).zip(extra.lines()).map(|(number, _)| Some((path.clone(), number))));
         let preempts = keys.iter().any(|key| key.starts_with("preempt"));
-        let includes_others = extra.lines().any(|line| includes_another_folder(line, &path));
-        text.push_str(extra);
-        if !text.ends_with('\n') {
-            text.push('\n');
+        let includer = user.lines.iter().find(|line| includes_another_folder(&line.text, user.path_of(line)));
+        let includes_others = includer.map(|line| user.path_of(line).to_owned());
+        for line in &user.lines {
+            text.push_str(&format!("{}\n", line.text));
+            origins.push(Some((user.path_of(line).to_owned(), line.number)));
         }
-        Ok(Conf { text, origins, path, preempts, includes_others })
+        Ok(Conf { text, origins, preempts, includes_others })
     }
 
     /// A conf of these lines, none of which includes a file.
-    pub fn of_lines(text: String, origins: Vec<Option<(String, usize)>>, path: String, preempts: bool) -> Conf {
-        Conf { text, origins, path, preempts, includes_others: false }
+    pub fn of_lines(text: String, origins: Vec<Option<(String, usize)>>, preempts: bool) -> Conf {
+        Conf { text, origins, preempts, includes_others: None }
     }
 
     /// Slurm's words about the conf, with lines of the user's file as those of that file. Words that may quote a file
@@ -96,21 +109,18 @@ impl Conf {
             let mut lines = self.text.lines().zip(&self.origins);
             lines.find_map(|(line, origin)| origin.as_ref().filter(|_| unknown.is_some() && line_key(line) == unknown))
         };
-        let place = match self.includes_others {
+        let place = match &self.includes_others {
             // The number may be that of a line in the included file.
-            true => keyed(),
-            false => numbered.or_else(keyed),
+            Some(_) => keyed(),
+            None => numbered.or_else(keyed),
         };
-        if self.includes_others && place.is_none() {
-            return format!(
-                "{}: Slurm cannot read a file that this includes; what it says may quote a file outside of the folder \
-                 of {}, and is not shown",
-                self.path, self.path
-            );
-        }
-        match place {
-            Some((file, number)) => format!("{file} line {number}: {said}"),
-            None => said.to_owned(),
+        match (place, &self.includes_others) {
+            (Some((file, number)), _) => format!("{file} line {number}: {said}"),
+            (None, Some(path)) => format!(
+                "{path}: Slurm cannot read a file that this includes; what it says may quote a file outside of the \
+                 folder of {path}, and is not shown"
+            ),
+            (None, None) => said.to_owned(),
         }
     }
 }
@@ -128,7 +138,7 @@ fn includes_another_folder(line: &str, path: &str) -> bool {
 }
 
 /// Key of a line. None if it is empty or a comment.
-fn line_key(line: &str) -> Option<&str> {
+pub fn line_key(line: &str) -> Option<&str> {
     let line = line.split('#').next().unwrap_or_default().trim();
     line.split(|c: char| c == '=' || c.is_whitespace()).next().filter(|key| !key.is_empty())
 }
@@ -197,7 +207,12 @@ mod tests {
     }
 
     fn conf(extra: &str) -> Result<Conf, String> {
-        Conf::new(&site("slurm = { nodes = 4, conf = \"extra.conf\" }"), extra, &SHOWN)
+        changed_conf(extra, "")
+    }
+
+    fn changed_conf(extra: &str, change: &str) -> Result<Conf, String> {
+        let user = UserLines::merge(("extra.conf", extra), ("try.conf", change));
+        Conf::new(&site("slurm = { nodes = 4, conf = \"extra.conf\" }"), &user, &SHOWN)
     }
 
     #[test]
@@ -212,7 +227,7 @@ mod tests {
         assert!(conf("PreemptMode=REQUEUE").unwrap().preempts);
         let theirs = conf("SchedulerParameters=bf_interval=5\nnodename=other").unwrap_err();
         assert_eq!(theirs, "extra.conf line 2: leave NodeName out, as Hansa sets it");
-        assert!(Conf::new(&site(""), "", &SHOWN).unwrap().text.contains("NodeName=n[0-7] "));
+        assert!(Conf::new(&site(""), &UserLines::default(), &SHOWN).unwrap().text.contains("NodeName=n[0-7] "));
     }
 
     #[test]
@@ -224,6 +239,16 @@ mod tests {
         let by_key = conf.in_terms_of_file("error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey");
         assert!(by_key.starts_with("extra.conf line 2: error: "), "{by_key}");
         assert_eq!(conf.in_terms_of_file("error: Parse error in line 1: x"), "error: Parse error in line 1: x");
+    }
+
+    #[test]
+    fn words_of_slurm_are_about_lines_of_the_change() {
+        let conf = changed_conf("PriorityType=priority/basic\nPriorityWeightAge=1\n", "\nNoSuchKey=1\n").unwrap();
+        let line = conf.text.lines().count();
+        let by_number = conf.in_terms_of_file(&format!("error: Parse error in file /x/slurm.conf line {line}: \"no\""));
+        assert!(by_number.starts_with("try.conf line 2: error: Parse"), "{by_number}");
+        let ours = changed_conf("PriorityWeightAge=1", "PriorityWeightAge=2\nslurmctldport=7").unwrap_err();
+        assert_eq!(ours, "try.conf line 2: leave SlurmctldPort out, as Hansa sets it");
     }
 
     #[test]

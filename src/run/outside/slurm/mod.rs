@@ -6,6 +6,7 @@
 //! at the next moment at which any process of Slurm wakes, so that starts are exact and no event comes too late.
 
 mod accounts;
+mod change;
 mod cluster;
 mod conf;
 mod jobs;
@@ -19,9 +20,10 @@ use super::talk::Trouble;
 use super::{ProgramFault, RunContext, resolve_word};
 use crate::err;
 use crate::input::unreadable_reason;
+use change::UserLines;
 use cluster::{Cluster, EndedProgram};
 use conf::Conf;
-use hansa_sim::grid::{JobId, NodeSet, Site};
+use hansa_sim::grid::{JobId, NodeSet, Site, SlurmCluster};
 use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, shorten_output};
 use hansa_sim::roles::outside::{CheckedProgram, Decides};
 use hansa_sim::systems::ExternalDecider;
@@ -49,9 +51,9 @@ pub struct BegunSlurm {
 pub fn begin_slurm(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, Trouble> {
     let described = &around.topology.sites[site];
     check_options(around.topology, site)?;
-    let extra = read_extra(described, around.written_in)?;
+    let user_lines = read_user_lines(described, around.written_in)?;
     let files = read_files(described, around.written_in)?;
-    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &extra, files.as_ref(), around)?, site })
+    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &user_lines, files.as_ref(), around)?, site })
 }
 
 /// True if jobs may have users of their own.
@@ -62,6 +64,12 @@ fn has_users(site: &Site) -> bool {
 /// The site's own files, if it has a folder of them.
 fn read_files(site: &Site, written_in: &str) -> Result<Option<SiteFiles>, String> {
     (!site.program.slurm.site.is_empty()).then(|| SiteFiles::read(site, written_in)).transpose()
+}
+
+/// The script of a site's accounts. None if it has none.
+pub fn accounts_script(site: &Site, written_in: &str) -> Result<Option<String>, String> {
+    let files = read_files(site, written_in)?;
+    Ok(files.and_then(|files| files.accounts).map(|(_, script)| script))
 }
 
 /// Paths of the files of a site, as far as they can be read.
@@ -117,9 +125,16 @@ fn check_options(topology: &Topology, site: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Text of the lines for a site's `slurm.conf`.
-fn read_extra(site: &Site, written_in: &str) -> Result<String, String> {
-    let path = &site.program.slurm.conf;
+/// Lines of the user for a site's `slurm.conf`: of its file, and of the change of it.
+fn read_user_lines(site: &Site, written_in: &str) -> Result<UserLines, String> {
+    let SlurmCluster { conf, change, .. } = &site.program.slurm;
+    let conf_text = read_lines(conf, written_in)?;
+    let change_text = read_lines(change, written_in)?;
+    Ok(UserLines::merge((conf, &conf_text), (change, &change_text)))
+}
+
+/// Text of a file; empty without a path.
+fn read_lines(path: &str, written_in: &str) -> Result<String, String> {
     if path.is_empty() {
         return Ok(String::new());
     }
@@ -127,13 +142,21 @@ fn read_extra(site: &Site, written_in: &str) -> Result<String, String> {
     std::fs::read_to_string(&path).map_err(|error| format!("cannot read {path}: {}", unreadable_reason(&path, &error)))
 }
 
-/// The `slurm.conf` of a site as comments, with placeholders for what is known only when the cluster starts.
+/// The `slurm.conf` of a site, with placeholders for what is known only when the cluster starts.
+pub fn shown_conf(site: &Site, written_in: &str) -> Result<String, String> {
+    Ok(plan_conf(site, written_in)?.0.text)
+}
+
+/// The conf of a site with placeholders, and its differences from the site's own files.
+fn plan_conf(site: &Site, written_in: &str) -> Result<(Conf, Vec<Change>), String> {
+    let user_lines = read_user_lines(site, written_in)?;
+    let files = read_files(site, written_in)?;
+    Conf::of_cluster(site, files.as_ref(), &user_lines, &conf::SHOWN)
+}
+
+/// The `slurm.conf` of a site as comments.
 pub fn conf_comment(site: &Site, written_in: &str) -> Result<String, String> {
-    let extra = read_extra(site, written_in)?;
-    let (conf, changes) = match read_files(site, written_in)? {
-        None => (Conf::new(site, &extra, &conf::SHOWN)?, Vec::new()),
-        Some(files) => Conf::of_site(site, &files, &extra, &conf::SHOWN)?,
-    };
+    let (conf, changes) = plan_conf(site, written_in)?;
     let mut lines: String = conf.text.lines().map(|line| format!("#   {line}\n")).collect();
     if !changes.is_empty() {
         lines

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::super::resolve_path;
+use super::change::UserLines;
 use super::conf::{Conf, Ground, OURS};
 use crate::input::{read_input, unreadable_reason};
 use hansa_sim::grid::Site;
-use hansa_sim::topology::slurm_conf::{ConfLine, NodeGroup, conf_lines, expand_hosts, list_nodes, read_conf};
+use hansa_sim::topology::slurm_conf::{ConfLine, NodeGroup, expand_hosts, list_nodes, read_conf};
 
 /// Files of a site's Slurm.
 pub struct SiteFiles {
@@ -230,8 +231,7 @@ impl Device {
 
 /// A line whose program would decide about jobs, unless the user's conf replaces it.
 fn deciding_line<'l>(lines: &'l [ConfLine], site: &Site, written_in: &str) -> Result<Option<&'l ConfLine>, String> {
-    let extra = super::read_extra(site, written_in)?;
-    let extra = conf_lines(&site.program.slurm.conf, &extra);
+    let extra = super::read_user_lines(site, written_in)?.conf_lines();
     let decides = |line: &&ConfLine| {
         DECIDING.iter().any(|key| line.has_key(key))
             && !line.value().is_empty()
@@ -270,14 +270,8 @@ fn without_parts(line: &ConfLine, keys: &[&str]) -> Option<String> {
 
 impl Conf {
     /// The conf of a site with files of its own, with its differences from these files.
-    pub fn of_site(
-        site: &Site,
-        files: &SiteFiles,
-        extra: &str,
-        ground: &Ground<'_>,
-    ) -> Result<(Conf, Vec<Change>), String> {
-        let path = site.program.slurm.conf.clone();
-        let extra_lines = conf_lines(&path, extra);
+    pub fn of_site(files: &SiteFiles, user: &UserLines, ground: &Ground<'_>) -> Result<(Conf, Vec<Change>), String> {
+        let extra_lines = user.conf_lines();
         for line in &extra_lines {
             if line.has_key("Include") {
                 return Err(format!("{}: leave Include out beside a folder of the site's files", line.place()));
@@ -304,7 +298,7 @@ impl Conf {
             line.key().to_ascii_lowercase().starts_with("preempt")
                 && !line.value().to_ascii_lowercase().ends_with("none")
         });
-        Ok((Conf::of_lines(text, origins, path, preempts), lines.changes))
+        Ok((Conf::of_lines(text, origins, preempts), lines.changes))
     }
 }
 
@@ -447,11 +441,8 @@ PartitionName=a Nodes=ALL AllowGroups=staff QOS=q
 NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
 ";
 
-    fn site() -> Site {
-        let text = "name = \"x\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"slurm\"\n\
-                    slurm = { conf = \"extra.conf\" }\n[[user]]\nname = \"alice\"\n[[workload]]\nsource = \"lublin\"\njobs = 3\n";
-        let loaded = read_topology("x.toml", &[], &mut |_| Ok(text.into()));
-        loaded.map(|loaded| loaded.topology.sites[0].clone()).unwrap_or_else(|faults| panic!("{faults}"))
+    fn user_lines(text: &str) -> UserLines {
+        UserLines::merge(("extra.conf", text), ("", ""))
     }
 
     fn files(accounts: bool) -> SiteFiles {
@@ -465,7 +456,8 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
 
     #[test]
     fn lines_are_kept_or_changed_with_a_reason() {
-        let (conf, changes) = Conf::of_site(&site(), &files(false), "PriorityType=priority/basic\n", &GROUND).unwrap();
+        let (conf, changes) =
+            Conf::of_site(&files(false), &user_lines("PriorityType=priority/basic\n"), &GROUND).unwrap();
         let last: Vec<&str> = conf.text.lines().skip_while(|line| !line.starts_with("ClusterName")).collect();
         assert_eq!(
             last,
@@ -502,11 +494,11 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
     #[test]
     fn accounts_and_lines_of_the_user_replace_those_of_the_site() {
         let extra = "PartitionName=a Nodes=n1 QOS=q\nPartitionName=b Nodes=n2\nPreemptType=preempt/none\n";
-        let (conf, _) = Conf::of_site(&site(), &files(true), extra, &GROUND).unwrap();
+        let (conf, _) = Conf::of_site(&files(true), &user_lines(extra), &GROUND).unwrap();
         assert!(conf.text.ends_with("PartitionName=a Nodes=n1 QOS=q\nPartitionName=b Nodes=n2\n"), "{}", conf.text);
         assert!(!conf.text.contains("partition_prio") && conf.text.contains("\nSlurmUser=root\n"), "{}", conf.text);
         assert!(conf.text.contains("\nAccountingStoragePort=105\n"), "{}", conf.text);
-        let refused = Conf::of_site(&site(), &files(true), "\nnodename=x\n", &GROUND).map(|_| ()).unwrap_err();
+        let refused = Conf::of_site(&files(true), &user_lines("\nnodename=x\n"), &GROUND).map(|_| ()).unwrap_err();
         assert_eq!(refused, "extra.conf line 2: leave NodeName out, as Hansa sets it");
     }
 

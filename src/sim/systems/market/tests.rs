@@ -132,6 +132,7 @@ fn auction_example() -> Source {
         sbatch: String::new(),
     };
     Source::Table(table::Table {
+        delay: Span::ZERO,
         data: Default::default(),
         jobs: vec![
             job(&[task(6, 3, 0), task(4, 2, 1)], &[(0, 1)]),
@@ -805,6 +806,7 @@ fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], a
 fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let table = |tasks: Vec<Task>| {
         Source::Table(table::Table {
+            delay: Span::ZERO,
             data: Default::default(),
             jobs: vec![table::ListedJob {
                 name: None,

@@ -93,6 +93,9 @@ fn walk_slurm(slurm: &mut SlurmCluster, fits: bool, w: &mut dyn Walk) {
         w.set(nodes.usual("a node a core"), &mut slurm.nodes, Unless(1..=most, 0));
         let conf = key("conf", "a file with lines for its slurm.conf, beside the topology");
         w.set(conf.usual("none"), &mut slurm.conf, Unless(Text(CONF), String::new()));
+        let about = "a file with lines that replace those of `conf` with the same key, or for the same partition";
+        let change = key("change", about);
+        w.set(change.usual("none"), &mut slurm.change, Unless(Text(CONF), String::new()));
         let charge = key("charge", "the virtual time that a reading of the clock takes Slurm's programs");
         w.set(charge.usual("none"), &mut slurm.charge, Unless(SPAN, Span::ZERO));
         if let Some(field) = w.written_fields().and_then(|fields| fields.get("charge"))

@@ -13,7 +13,7 @@ use crate::time::{Span, Time};
 use crate::workload::needs::{self, MEMORY_MIN, NeedsShape};
 use crate::workload::packed::Packed;
 use crate::workload::raise::{Bulk, log_utilisation, raise_load};
-use crate::workload::rigid::{Faults, NUMBER_MAX, Rigid, Trace};
+use crate::workload::rigid::{Faults, LogNames, NUMBER_MAX, Rigid, Trace};
 use crate::workload::swf;
 
 /// Selection of jobs; times count from the start of the window.
@@ -60,6 +60,9 @@ pub struct Content {
     pub users: Arc<Vec<String>>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: Arc<BTreeMap<u64, String>>,
+    /// Names of users, groups, queues and partitions of the file, by their numbers.
+    #[serde(default)]
+    pub names: Arc<LogNames>,
     pub faults: Faults,
     /// Jobs outside of the window.
     pub outside: u64,
@@ -109,7 +112,7 @@ impl Content {
 
     /// The runnable jobs of a log in the window, counted from its start.
     pub fn of_trace(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, profiles, requests, users, ids, header } = trace;
+        let Trace { jobs, mut faults, profiles, requests, users, ids, names, header } = trace;
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
         let day = Span::from_secs(DAY).micros();
         let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
@@ -148,12 +151,14 @@ impl Content {
         let requests = Arc::new(requests);
         let users = Arc::new(users);
         let ids = Arc::new(ids);
+        let names = Arc::new(names);
         Content {
             jobs,
             profiles,
             requests,
             users,
             ids,
+            names,
             faults,
             outside,
             last_number,
@@ -189,6 +194,19 @@ impl Content {
     /// Work of the jobs; jobs on more nodes than the widest site has none.
     pub fn weighed(&self, widest: u32) -> Vec<Weighed> {
         (0..).zip(&*self.jobs).map(|job| Weighed::of_job(job, widest)).collect()
+    }
+
+    /// Submits all jobs later, by the same time.
+    pub(super) fn postpone(&mut self, delay: Span) {
+        let postponed = |job: Rigid| Rigid { submit: job.submit + delay, ..job };
+        self.jobs = Arc::new(self.jobs.iter().map(postponed).collect());
+        let day = Span::from_secs(DAY).micros();
+        self.time_of_day =
+            self.time_of_day.map(|time| Span::from_micros((time.micros() + day - delay.micros() % day) % day));
+        if let Some(CountedPart { times: (from, to), .. }) = &mut self.counted {
+            *from = *from + delay;
+            *to = *to + delay;
+        }
     }
 
     /// Accelerates the arrivals of a log by this factor in millionths.

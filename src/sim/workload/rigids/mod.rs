@@ -17,7 +17,7 @@ use super::sacct;
 use super::sbatch::RequestList;
 use super::staging::Data;
 use super::terms::JobTerms;
-use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError};
+use super::{JobSource, ListedRequest, Numbering, Platform, Source, SourceRow, WorkloadError, walk_delay};
 use crate::grid::{Job, Needs, Request, Staging};
 use crate::numerals::{format_counted, format_span};
 use crate::settings::units::MILLION;
@@ -48,6 +48,8 @@ pub struct Rigids {
     pub window: Window,
     /// Acceleration of the arrivals of a log, in millionths; `None` if unchanged.
     pub rate_millionths: Option<u64>,
+    /// Time by which all jobs are submitted later.
+    pub delay: Span,
     /// Number of jobs to run.
     pub count: u32,
     #[serde(skip)]
@@ -197,6 +199,7 @@ impl Rigids {
             node_kilobytes: Rigids::NODE_KILOBYTES,
             window: Window::default(),
             rate_millionths: None,
+            delay: Span::ZERO,
             count: 0,
             content: Box::default(),
         }
@@ -244,6 +247,7 @@ impl JobSource for Rigids {
             Origin::Lublin(lublin) => lublin.walk(w, context),
             _ => self.walk_log(w, context),
         }
+        walk_delay(&mut self.delay, w);
         let deal = key("deal", "the distribution of rigid jobs to users");
         let one_by_one = "users take turns here: only for a queue, or to bargain, may one user have certain jobs";
         w.set(deal.only_if(context.followers, one_by_one), &mut self.deal, Deal::ALL);

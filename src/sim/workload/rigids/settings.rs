@@ -280,6 +280,9 @@ impl Rigids {
             self.count = self.content.jobs.len() as u32;
         }
         self.content.count_part(self.window, self.rate_millionths);
+        if !self.delay.is_zero() {
+            self.content.postpone(self.delay);
+        }
         let counts_none = self.content.counted.and_then(|part| part.places).is_some_and(|(from, to)| from >= to);
         if counts_none && !self.content.jobs.is_empty() {
             let jobs = format_counted(self.content.jobs.len() as u64, "job");

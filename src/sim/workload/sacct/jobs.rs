@@ -11,7 +11,7 @@ use crate::settings::make_printable;
 use crate::time::{Span, Time};
 use crate::workload::name_numbers::{NameNumbers, TextNumbers};
 use crate::workload::packed::Packed;
-use crate::workload::rigid::{Collector, JOBS_MAX, Kilobytes, NUMBER_MAX, Rigid, Trace, is_bearable_time};
+use crate::workload::rigid::{Collector, JOBS_MAX, Kilobytes, LogNames, NUMBER_MAX, Rigid, Trace, is_bearable_time};
 
 /// Identity of the record of a job.
 struct JobKey {
@@ -191,6 +191,12 @@ impl<'l> JobCollector<'l> {
         for line in self.qualities.lines("Queue").into_iter().chain(self.partitions.lines("Partition")) {
             self.collector.comment(line);
         }
+        self.collector.names(LogNames {
+            users: self.users.by_number(),
+            groups: self.accounts.by_number(),
+            queues: self.qualities.by_number(),
+            partitions: self.partitions.by_number(),
+        });
         let requests = std::mem::take(&mut self.requests).into_texts();
         let users = std::mem::take(&mut self.users).into_names();
         self.collector.requests(requests, users);

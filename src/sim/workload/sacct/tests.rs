@@ -165,7 +165,8 @@ fn ends_of_lines_and_delimiters_of_all_kinds_are_read() {
 /// Without a header, the last column may be empty in some lines, and the names of jobs may have delimiters.
 #[test]
 fn an_empty_last_column_is_not_taken_for_the_end_of_a_line() {
-    let form = Form { fields: Some("JobIDRaw,Submit,Start,Elapsed,NCPUS,JobName,NTasks".to_owned()), ..Form::default() };
+    let form =
+        Form { fields: Some("JobIDRaw,Submit,Start,Elapsed,NCPUS,JobName,NTasks".to_owned()), ..Form::default() };
     let numbers = |names: [&str; 3]| {
         let head = "2024-03-01T00:00:00|2024-03-01T00:00:09|00:01:00|2";
         let lines: String = (1..).zip(names).map(|(number, name)| format!("{number}|{head}|{name}\n")).collect();
