@@ -19,6 +19,7 @@ pub use present::page::chart::Window;
 pub use present::page::run_page;
 pub(crate) use present::page::{chart, html};
 pub use present::table::summary_table;
+pub use present::why::{JobStory, JobTrail};
 pub use present::{axes, markup, palette};
 pub use referee::events::{EventReader, EventWriter, Unreadable};
 pub use referee::ledger::Store;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use hansa_sim::settings::units;
+use hansa_sim::time::Span;
 
 /// A whole number within these bounds.
 pub fn parse_count<T: FromStr + PartialOrd + Display + Clone>(
@@ -74,6 +75,45 @@ pub fn some_time(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// A moment or a time limit: with units (`4h`), as Hansa prints moments (`4d 15:58:15`), or as Slurm writes limits with
+/// hours (`04:00:00`, `1-12:00:00`, `2-0`).
+pub fn parse_clock_span(text: &str) -> Result<Span, String> {
+    match clock_parts(text.trim()) {
+        Some(span) => Ok(span),
+        None if text.contains(':') => {
+            Err("expected a time such as 4h, 04:00:00 (hours, minutes, seconds), 1-12:00:00 or \"4d 15:58:15\""
+                .to_owned())
+        }
+        None => units::parse_span(text).map_err(|error| format!("expected {error}, or a time such as 04:00:00")),
+    }
+}
+
+/// Days, hours, minutes and seconds in the form of Hansa or Slurm. None for all other texts. Two fields without days
+/// are none of these, as they could be hours or minutes.
+fn clock_parts(text: &str) -> Option<Span> {
+    let (days, clock, fields_least) = match text.split_once("d ").or_else(|| text.split_once('-')) {
+        Some((days, clock)) => (days.parse::<u64>().ok()?, clock.trim(), 1),
+        None => (0, text, 3),
+    };
+    let fields: Vec<&str> = clock.split(':').collect();
+    if !(fields_least..=3).contains(&fields.len()) {
+        return None;
+    }
+    let is_number = |field: &&str| !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit());
+    let (seconds, fraction) = fields.get(2).map_or(("0", ""), |field| field.split_once('.').unwrap_or((field, "")));
+    let whole = [fields[0], fields.get(1).copied().unwrap_or("0"), seconds];
+    if !whole.iter().all(is_number) || fraction.len() > 6 || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let [hours, minutes, seconds] = whole.map(|field| field.parse::<u64>().ok());
+    let micros: u64 = format!("{fraction:0<6}").parse().ok()?;
+    let minutes = minutes.filter(|minutes| *minutes < 60)?;
+    let seconds = seconds.filter(|seconds| *seconds < 60)?;
+    let hours = days.checked_mul(24)?.checked_add(hours?)?;
+    let seconds = hours.checked_mul(3_600)?.checked_add(minutes * 60 + seconds)?;
+    Some(Span::from_micros(seconds.checked_mul(1_000_000)?.checked_add(micros)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +154,33 @@ mod tests {
         }
         assert_eq!(parse_time("0"), Ok(Duration::ZERO));
         assert!(some_time("0").is_err() && some_time("200 d").is_err());
+    }
+
+    #[test]
+    fn times_are_read_as_hansa_prints_them_and_as_slurm_writes_them() {
+        let hours = |hours: u64| Span::from_secs(hours * 3_600);
+        for (text, expected) in [
+            ("4h", hours(4)),
+            ("04:00:00", hours(4)),
+            ("100:00:00", hours(100)),
+            ("1-12:00:00", hours(36)),
+            ("1-12:00", hours(36)),
+            ("2-0", hours(48)),
+            ("4d 15:58:15", Span::from_secs(4 * 86_400 + 15 * 3_600 + 58 * 60 + 15)),
+            ("00:00:01.25", Span::from_micros(1_250_000)),
+        ] {
+            assert_eq!(parse_clock_span(text), Ok(expected), "{text}");
+        }
+        // What is printed is what is read.
+        for micros in [0, 1, 59_999_999, 86_400_000_000, 399_495_000_250] {
+            let printed = hansa_sim::time::Time::from_micros(micros).to_string();
+            assert_eq!(parse_clock_span(&printed), Ok(Span::from_micros(micros)), "{printed}");
+        }
+        for wrong in
+            ["4:00", "00:60:00", "1-", "-1:00:00", "x-1:00:00", "00:00:00:00", "4", "00:00:1e3", "1-1:1:1.1234567"]
+        {
+            assert!(parse_clock_span(wrong).is_err_and(|error| error.starts_with("expected")), "{wrong}");
+        }
+        assert!(parse_clock_span("4:00").unwrap_err().contains("04:00:00"));
     }
 }

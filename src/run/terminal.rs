@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Verbosity, current_verbosity, spawn_thread};
+use super::{Verbosity, current_verbosity, err, spawn_thread};
 use hansa_sim::settings::format_counted;
 use hansa_sim::time::Time;
 
@@ -86,6 +86,9 @@ impl Drop for ProgressLine {
     }
 }
 
+/// Time after which the time left is reported where standard error is no terminal.
+const NOTED_AFTER: Duration = Duration::from_secs(10);
+
 /// A counter of finished items. Silent unless standard error is a terminal.
 pub struct ItemCounter {
     /// Name of the items, which follows the numbers.
@@ -98,12 +101,23 @@ pub struct ItemCounter {
     /// Time before the first line.
     patience: Duration,
     drawn: bool,
+    /// True if a line without a terminal is still to come.
+    notes: bool,
 }
 
 impl ItemCounter {
     pub fn new(what: &'static str, total: usize, earlier: usize) -> ItemCounter {
         let began = Instant::now();
-        ItemCounter { what, total, earlier, terminal: is_watched(), began, patience: Duration::ZERO, drawn: false }
+        ItemCounter {
+            what,
+            total,
+            earlier,
+            terminal: is_watched(),
+            began,
+            patience: Duration::ZERO,
+            drawn: false,
+            notes: false,
+        }
     }
 
     /// Shows nothing in the first seconds.
@@ -112,7 +126,17 @@ impl ItemCounter {
         self
     }
 
+    /// Writes one line with the time left, once that is known, where standard error is no terminal.
+    pub fn noted(mut self) -> ItemCounter {
+        self.notes = !self.terminal;
+        self
+    }
+
     pub fn update(&mut self, done: usize) {
+        if self.notes && self.began.elapsed() >= NOTED_AFTER && done < self.total {
+            self.notes = false;
+            err::note(&count_line(self.what, done, self.earlier, self.total, self.began.elapsed()));
+        }
         if self.terminal && self.began.elapsed() >= self.patience {
             self.drawn = true;
             let line = count_line(self.what, done, self.earlier, self.total, self.began.elapsed());

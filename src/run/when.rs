@@ -6,11 +6,10 @@ use clap::Args;
 use time::OffsetDateTime;
 
 use super::disk::unreadable_input;
-use super::flag_values::parse_count;
+use super::flag_values::{parse_clock_span, parse_count};
 use super::inline::watch_for_interrupts;
 use super::input::{load_text, read_typed};
 use super::outside::Stop;
-use super::plan::parse_moment;
 use super::pool::in_parallel;
 use super::report::OpenedResult;
 use super::sanitize::sanitize_text;
@@ -52,8 +51,8 @@ pub struct WhenArgs {
     /// The site of the run [default: the only one]
     #[arg(long, value_name = "NAME", conflicts_with = "log")]
     site: Option<String>,
-    /// The moment of the question [default: the end, if jobs run or wait then]
-    #[arg(long, value_name = "TIME", value_parser = parse_moment)]
+    /// The moment of the question, such as 4d or "4d 15:58:15" [default: the end, if jobs run or wait then]
+    #[arg(long, value_name = "TIME", value_parser = parse_clock_span)]
     at: Option<Span>,
     /// The cores of the job
     #[arg(
@@ -64,7 +63,7 @@ pub struct WhenArgs {
     /// The nodes of the job, where jobs are counted in nodes
     #[arg(long, value_name = "N", conflicts_with = "cores", value_parser = parse_count::<u32>(1..=u32::MAX))]
     nodes: Option<u32>,
-    /// The time that the job requests, such as 4h
+    /// The time that the job requests, such as 4h, 04:00:00 or 1-12:00:00
     #[arg(long, value_name = "TIME", required_unless_present = "calibrate", value_parser = parse_walltime)]
     walltime: Option<Span>,
     /// The user of the job, whose earlier jobs predict its end
@@ -411,7 +410,7 @@ fn work_through<T: Sync, R: Send>(
     let stop: Stop = watch_for_interrupts()?;
     let stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut progress = ItemCounter::new(what, items.len(), 0).patient();
+    let mut progress = ItemCounter::new(what, items.len(), 0).patient().noted();
     let mut results = Vec::with_capacity(items.len());
     in_parallel(items, threads, &stopped, work, &mut |result| {
         results.extend(result);
@@ -466,7 +465,7 @@ fn parse_policy(text: &str) -> Result<Policy, String> {
 
 /// Parses the requested time of a job.
 fn parse_walltime(text: &str) -> Result<Span, String> {
-    parse_moment(text)
+    parse_clock_span(text)
         .and_then(|span| if span.is_zero() { Err("expected a time above 0, such as 4h".to_owned()) } else { Ok(span) })
 }
 

@@ -1,13 +1,25 @@
-//! `hansa why`: the reasons for which a job of a result waited.
+//! `hansa why`: the reasons of all that a job of a result waited for.
 
+use std::io::BufReader;
 use std::path::Path;
 
+use super::files::{self, EVENTS};
 use super::report::OpenedResult;
 use super::{Failure, out};
+use hansa_report::JobTrail;
 
-/// Prints the reasons for the wait of a job, or of one of its tasks.
-pub fn explain_wait(folder: &Path, job: &str, json: bool) -> Result<(), Failure> {
-    let tally = OpenedResult::of(folder)?.tally;
-    let why = tally.explain_wait(job).map_err(|wrong| Failure::Input(format!("{}: {wrong}", folder.display())))?;
-    if json { out::always(&format!("{:#}\n", serde_json::json!(why))) } else { out::always(&why.to_string()) }
+/// Prints the reasons of all that a job, or one of its tasks, waited for.
+pub fn explain_job(folder: &Path, job: &str, json: bool) -> Result<(), Failure> {
+    let OpenedResult { manifest, topology, tally, .. } = OpenedResult::of(folder)?;
+    let wrong = |what: String| Failure::Input(format!("{}: {what}", folder.display()));
+    let (id, task) = tally.find_job(job).map_err(wrong)?;
+    let trail = match JobTrail::is_wanted(&tally) {
+        true => {
+            let events = BufReader::new(files::open_part(folder, EVENTS)?);
+            Some(JobTrail::read(&manifest.names, id, events).map_err(|error| wrong(error.to_string()))?)
+        }
+        false => None,
+    };
+    let story = tally.explain_job(&topology, id, task, trail.as_ref());
+    if json { out::always(&format!("{:#}\n", serde_json::json!(story))) } else { out::always(&story.to_string()) }
 }

@@ -15,6 +15,7 @@ mod containers;
 mod dfrs;
 mod digests;
 mod endings;
+mod explain;
 mod explore;
 mod faults;
 mod freight;

@@ -1,4 +1,4 @@
-//! Presentation of a run: the table of a terminal, the page, the trace, and the reasons of a wait.
+//! Presentation of a run: the table of a terminal, the page, the trace, and the stories of jobs.
 
 pub mod axes;
 pub(crate) mod course;
@@ -7,4 +7,4 @@ pub(crate) mod page;
 pub mod palette;
 pub(crate) mod table;
 mod trace;
-mod why;
+pub(crate) mod why;

@@ -144,6 +144,11 @@ impl RunFlows {
         }
     }
 
+    /// The links and routes; None without links.
+    pub fn paths(&self) -> Option<&Paths> {
+        self.paths.as_ref()
+    }
+
     /// Drops all flows that have ended from now on.
     pub fn let_go(&mut self) {
         self.lets_go = true;
@@ -339,7 +344,7 @@ impl RunFlows {
     }
 
     /// Duration of the flow had it been alone, in seconds.
-    fn time_alone(&self, row: &FlowRow) -> Option<f64> {
+    pub fn time_alone(&self, row: &FlowRow) -> Option<f64> {
         let paths = self.paths.as_ref()?;
         let from = row.from as usize;
         let to = row.to as usize;
@@ -372,6 +377,11 @@ impl RunFlows {
 }
 
 impl FlowRow {
+    /// Time for which links that were down held it up.
+    pub fn held_up_micros(&self) -> u128 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.done.micros)
+    }
+
     pub fn duration_seconds(&self) -> Option<f64> {
         Some(self.ended?.since(self.released).micros() as f64 / 1e6)
     }

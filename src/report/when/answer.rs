@@ -18,8 +18,8 @@ const GOOD: f64 = 0.85;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct When {
     pub site: String,
-    /// Cores of the site.
-    pub of: u32,
+    /// Cores, or nodes, of the site.
+    pub site_size: u32,
     pub cores: u32,
     pub requested: f64,
     pub at: f64,
@@ -28,7 +28,7 @@ pub struct When {
     /// Number of finished jobs whose ratios of used to requested time predict run times.
     pub ratios: u64,
     /// Running and waiting jobs whose users have enough ratios of their own.
-    pub of_known_users: u64,
+    pub jobs_of_known_users: u64,
     /// Past days from which later arrivals are drawn, and the submissions in them; both 0 if none are expected.
     pub past_days: u64,
     pub past_jobs: u64,
@@ -68,7 +68,7 @@ pub struct Quantiles {
 pub struct Calibration {
     pub policy: String,
     /// Number of jobs that have started, of which some are drawn.
-    pub of: u64,
+    pub started_jobs: u64,
     pub jobs: u64,
     pub within: u64,
     pub before: u64,
@@ -100,14 +100,14 @@ impl When {
         let (past_days, past_jobs) = moment.past();
         When {
             site: site.to_owned(),
-            of: log.cores,
+            site_size: log.cores,
             cores: wanted.cores,
             requested: wanted.walltime.micros() as f64 / 1e6,
             at: moment.now().micros() as f64 / 1e6,
             running: JobCount::of(&running),
             waiting: JobCount::of(&waiting),
             ratios: moment.ratios(),
-            of_known_users: running.iter().chain(&waiting).filter(|job| moment.knows(job.user)).count() as u64,
+            jobs_of_known_users: running.iter().chain(&waiting).filter(|job| moment.knows(job.user)).count() as u64,
             past_days,
             past_jobs,
             runs,
@@ -125,7 +125,7 @@ impl When {
             format_counted(self.cores.into(), unit),
             format_span(self.requested),
             self.site,
-            format_count(self.of.into()),
+            format_count(self.site_size.into()),
             time(0.0),
             verb(jobs, "runs", "run"),
             format_count(cores),
@@ -150,7 +150,7 @@ impl When {
             ratios => format!(
                 "run times: from {} of used to requested time; {} of the {} that run or wait mostly from their own users\n",
                 format_counted(ratios, "latest ratio"),
-                format_count(self.of_known_users),
+                format_count(self.jobs_of_known_users),
                 format_counted(all, "job"),
             ),
         });
@@ -233,7 +233,7 @@ impl Calibration {
         widths.sort_unstable_by(f64::total_cmp);
         Calibration {
             policy: policy.to_owned(),
-            of: started,
+            started_jobs: started,
             jobs: outcomes.len() as u64,
             within: of_all(Ordering::Equal),
             before: of_all(Ordering::Less),
@@ -257,7 +257,7 @@ impl fmt::Display for Calibration {
             f,
             "{} of the {} that started, under {}: {} ({}) started within the 90 % interval, {} before, {} after",
             format_counted(self.jobs, "job"),
-            format_count(self.of),
+            format_count(self.started_jobs),
             self.policy,
             format_count(self.within),
             share(self.within, self.jobs),

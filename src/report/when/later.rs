@@ -22,6 +22,8 @@ pub(super) struct PastDays {
     /// Start of each day, and its jobs.
     days: Vec<(Time, Range<usize>)>,
     length: Span,
+    /// Number of submissions in them, without those that were cancelled before they started.
+    submissions: u64,
 }
 
 impl PastDays {
@@ -38,7 +40,10 @@ impl PastDays {
             let from = Time::from_micros(now.micros() - number * length.micros());
             (from, place(from)..place(from + length))
         };
-        PastDays { days: (1..=count).map(day).collect(), length }
+        let days: Vec<(Time, Range<usize>)> = (1..=count).map(day).collect();
+        let arrived = days.iter().flat_map(|(_, places)| &jobs[places.clone()]);
+        let submissions = arrived.filter(|job| !job.was_cancelled_by(now)).count() as u64;
+        PastDays { days, length, submissions }
     }
 
     pub fn count(&self) -> u64 {
@@ -47,10 +52,11 @@ impl PastDays {
 
     /// Number of submissions.
     pub fn jobs(&self) -> u64 {
-        self.days.iter().map(|(_, jobs)| jobs.len() as u64).sum()
+        self.submissions
     }
 
-    /// Jobs that arrive after `now`, as indices into `jobs`, with their times of submission, in order.
+    /// Jobs that arrive after `now`, as indices into `jobs`, with their times of submission, in order. A job that was
+    /// cancelled before it started is no arrival, as it would take cores that it never took.
     pub fn arrivals<'a>(
         &'a self,
         jobs: &'a [SeenJob],
@@ -64,7 +70,8 @@ impl PastDays {
         });
         drawn.flat_map(move |(begin, (from, places))| {
             let soonest = now + Span::from_micros(1);
-            places.clone().map(move |place| (place, (begin + jobs[place].came.since(*from)).max(soonest)))
+            let arrived = places.clone().filter(move |place| !jobs[*place].was_cancelled_by(now));
+            arrived.map(move |place| (place, (begin + jobs[place].came.since(*from)).max(soonest)))
         })
     }
 }

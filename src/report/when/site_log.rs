@@ -42,6 +42,11 @@ impl SeenJob {
     pub fn ran(&self) -> Option<Span> {
         Some(self.end?.since(self.start?))
     }
+
+    /// True if it is known at `now` that it left the queue without having started.
+    pub fn was_cancelled_by(&self, now: Time) -> bool {
+        self.start.is_none() && self.end.is_some_and(|end| end <= now)
+    }
 }
 
 impl SiteLog {

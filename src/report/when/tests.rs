@@ -140,6 +140,20 @@ fn later_jobs_come_at_the_hours_of_past_ones() {
     let times: Vec<u64> = arrivals.iter().map(|(_, time)| time.micros() / 1_000_000).collect();
     let eight = |day: u64| (24 * day + 8) * hour;
     assert_eq!(times, [eight(3), eight(3) + 5, eight(4), eight(4) + 5, eight(5), eight(5) + 5]);
+    // A job that was cancelled in the queue would take cores that it never took; at 8:03 that was not known yet.
+    let mut cancelled = jobs.clone();
+    cancelled[2].end = Some(cancelled[2].came + Span::from_secs(180));
+    let past = PastDays::of(&cancelled, now);
+    assert_eq!((past.count(), past.jobs()), (2, 3));
+    let times: Vec<u64> = past
+        .arrivals(&cancelled, now, SplitMix64::new(3))
+        .map(|(_, time)| time.micros() / 1_000_000 % (24 * hour))
+        .collect();
+    assert!(
+        times.iter().filter(|time| **time == 8 * hour).count()
+            < times.iter().filter(|time| **time == 8 * hour + 5).count()
+    );
+    assert!(!cancelled[2].was_cancelled_by(cancelled[2].came) && !cancelled[0].was_cancelled_by(now));
     // Too short a past has no arrivals.
     assert_eq!(PastDays::of(&jobs[..2], at(9 * hour)).count(), 0);
 }

@@ -69,7 +69,7 @@ pub(super) const EXAMPLES: &[(&str, &[&str])] = &[
             "hansa when --log queue.json --site-nodes 120 --nodes 4 --walltime 2h --policy easy",
         ],
     ),
-    ("why", &["hansa why out/batch 886", "hansa why out/batch 17 --json"]),
+    ("why", &["hansa why out/batch 886", "hansa why out/workflow 0", "hansa why out/batch 17 --json"]),
     (
         "plan",
         &[

@@ -221,7 +221,7 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
         }
         Command::Report { out, trace } => report::write_report(&out, trace),
         Command::When(args) => when::predict_starts(&args),
-        Command::Why { out, job, json } => why::explain_wait(&out, &job, json),
+        Command::Why { out, job, json } => why::explain_job(&out, &job, json),
         Command::Validate { topology, strict, json } => {
             validate::validate_file(&topology.topology, &topology.overrides.parse()?, strict, json)
         }

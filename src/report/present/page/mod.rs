@@ -21,6 +21,7 @@ mod responsiveness;
 mod sizes;
 pub(crate) mod stacks;
 mod staleness;
+mod stories;
 mod users;
 mod value;
 mod waits;
@@ -121,6 +122,7 @@ impl Page<'_> {
             ("dag", "Workflows", self.workflows_section()),
             ("links", "Links and transfers", self.links_section()),
             ("waits", "The longest waits", self.longest_waits()),
+            ("why", "Why jobs waited", self.stories_section()),
             ("what", "What ran", self.what_ran()),
             ("facts", "How it ran", self.facts_section()),
         ];

@@ -148,11 +148,17 @@ fn cells(html: &str) -> Vec<Vec<&str>> {
     .collect()
 }
 
+/// The text of a cell that may be a link.
+fn link_text(cell: &str) -> &str {
+    cell.strip_suffix("</a>").and_then(|link| link.split_once('>')).map_or(cell, |(_, text)| text)
+}
+
 #[test]
 fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
     let page = shown(&manifest(), &reservations::reserving(), &reservations::tally());
     let rows = cells(section(&page, "waits"));
-    let waits: Vec<(&str, &str, &str)> = rows.iter().map(|row| (row[0], row[3], row[row.len() - 1])).collect();
+    let waits: Vec<(&str, &str, &str)> =
+        rows.iter().map(|row| (link_text(row[0]), row[3], row[row.len() - 1])).collect();
     let expected = [
         ("1", "4\u{a0}min\u{a0}00\u{a0}s", "not started yet"),
         ("2", "1\u{a0}min\u{a0}00\u{a0}s", "never started, taken back"),
@@ -160,6 +166,11 @@ fn a_reservation_waits_from_its_ready_time_until_it_starts_or_is_taken_back() {
     ];
     assert_eq!(waits, expected);
     assert!(!page.contains("SLR"));
+    // A job that waited leads to its story.
+    assert_eq!((rows[0][0], rows[2][0]), ("<a href=\"#job-1\">1</a>", "0"));
+    let story = section(&page, "why");
+    assert!(story.contains("<div id=\"job-1\">") && !story.contains("id=\"job-0\""), "{story}");
+    assert!(story.contains("booked from 00:20:00 on, and not started"), "{story}");
 }
 
 #[test]
@@ -346,7 +357,7 @@ fn jobs_have_the_numbers_that_jobs_csv_gives_them() {
     let numbers: Vec<&str> = csv.lines().skip(1).map(|line| line.split_once(',').unwrap().0).collect();
     assert_eq!(numbers, ["7", "31", "4"]);
     let page = shown(&manifest(), &topology, &tally);
-    let waits: Vec<&str> = cells(section(&page, "waits")).iter().map(|row| row[0]).collect();
+    let waits: Vec<&str> = cells(section(&page, "waits")).iter().map(|row| link_text(row[0])).collect();
     assert_eq!(waits, ["4", "31", "7"]);
     assert!(
         numbers.iter().all(|number| section(&page, "cores").contains(&format!("<title>job {number} of ann: cores")))
@@ -354,7 +365,7 @@ fn jobs_have_the_numbers_that_jobs_csv_gives_them() {
 
     topology.workloads.push(numbered(&[7, 31, 4]));
     let page = shown(&manifest(), &topology, &queued(&topology, &[0, 0, 0, 0, 5]));
-    assert_eq!(cells(section(&page, "waits"))[0][0], "31 of workload 2");
+    assert_eq!(link_text(cells(section(&page, "waits"))[0][0]), "31 of workload 2");
 }
 
 #[test]

@@ -57,7 +57,7 @@ impl Page<'_> {
         );
         let rows = waits.iter().take(LONGEST).map(|(wait, row)| {
             cells![
-                self.tally.label(row.job.id),
+                self.story_link(row, *wait),
                 self.tally.names.of_actor(row.user),
                 moment_text(row.earliest_start()),
                 unbroken_micros(*wait),

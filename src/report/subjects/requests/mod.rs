@@ -8,7 +8,8 @@ mod section;
 mod tally;
 
 pub use self::account::RESERVATIONS;
-use self::account::{RequestAccount, request};
+use self::account::RequestAccount;
+pub(crate) use self::account::{request, until as booked_until};
 pub use self::figures::{ByShape, Reservations};
 use self::figures::{METRICS, cards, lines};
 use self::tally::RequestTally;

@@ -19,7 +19,7 @@ impl RequestTally {
     pub fn answered(
         &mut self,
         book: &mut JobBook,
-        _: Reporter,
+        by: Reporter,
         job: &JobId,
         ready: &Time,
         deadline: &Time,
@@ -31,7 +31,7 @@ impl RequestTally {
         }
         let (ready, deadline, answer) = (*ready, *deadline, answer.clone());
         let is_accepted = matches!(answer, ReserveAnswer::Accepted { .. });
-        row.answered = Some(AnsweredRow { ready, deadline, answer, moved: 0, until: None, broken: None });
+        row.answered = Some(AnsweredRow { at: by.now, ready, deadline, answer, moved: 0, until: None, broken: None });
         if is_accepted {
             return Ok(None);
         }

@@ -114,7 +114,13 @@ pub(super) enum Command {
     },
     /// Predict when a job would start if it were submitted at a moment of a run, a log, or a listing of Slurm
     When(Box<when::WhenArgs>),
-    /// Explain why a job of a result waited: what was ahead of it, what was free, and what went first
+    /// Explain what a job of a result waited for: in a queue, along the tasks of a workflow, for a reservation or a
+    /// booking, in auctions, or paused
+    ///
+    /// A job of one task: what was ahead of it, what was free, and what went first; on shared nodes, also its yields
+    /// and pauses. A job of several tasks: the chain that delayed its end, backwards, each interval with its cause. A
+    /// refused request: the room that each site had. A negotiated job: claims and their answers. A task in a market
+    /// that records its auctions: the bids that it lost.
     Why {
         /// A result folder
         out: PathBuf,
