@@ -132,7 +132,7 @@ fn common_window(opened: &[Opened]) -> Window {
     let results = || opened.iter().map(|side| &side.summary.results);
     let from = results().filter_map(|results| results.first_arrival).map(time).min().unwrap_or(Time::ZERO);
     let ends = results().filter_map(|results| results.end.or(results.last_arrival)).map(time);
-    Window { from, to: ends.max().unwrap_or(from).max(from) }
+    Window::new(from, ends.max().unwrap_or(from).max(from))
 }
 
 /// The log of a run beside that of the first one.

@@ -19,6 +19,10 @@ fn chromium() -> Option<PathBuf> {
 
 /// The lines that a test script says on a page; it has `say(text)`, and `press` and `drag` for a chart.
 fn told(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
+    told_in_window(chromium, page, script, 1400)
+}
+
+fn told_in_window(chromium: &Path, page: &Path, script: &str, width: u32) -> Vec<String> {
     let helpers = r#"
         const lines = [];
         const say = text => lines.push(String(text));
@@ -39,7 +43,8 @@ fn told(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
     std::fs::write(&path, tested).unwrap();
     let profile = tempfile::tempdir().unwrap();
     let output = Command::new(chromium)
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,2000", "--dump-dom"])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"])
+        .arg(format!("--window-size={width},2000"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", path.display()))
         .stdin(Stdio::null())
@@ -127,12 +132,12 @@ fn charts_over_time_zoom_and_point_together() {
         say(svg.querySelectorAll('.brush').length);
         point(svg, 'pointerup', 0.5);
         const [scale] = /matrix\((\S+)/.exec([...zooms()][0]).slice(1).map(Number);
-        say(Math.abs(scale - (946 - 78) / (0.2 * 960)) < 1e-6 && svg.querySelectorAll('.brush').length === 0);
+        say(Math.abs(scale - (1266 - 78) / (0.2 * 1280)) < 1e-6 && svg.querySelectorAll('.brush').length === 0);
         key(svg, 'ArrowRight', true);
         say(zooms().size === 1 && Math.abs(/matrix\((\S+)/.exec([...zooms()][0])[1] - scale) < 1e-6);
         key(svg, 'Escape');
         // The values of the crosshair are those of the series at that step.
-        point(svg, 'pointermove', (78 + 0.5 * 868) / 960);
+        point(svg, 'pointermove', (78 + 0.501 * 1188) / 1280);
         const marks = [...svg.querySelectorAll('[data-v]')].map(mark => mark.dataset.v.split(';')[160]);
         say(marks.join() === [...figure.querySelectorAll('.now')].map(now => now.textContent).join());
         const times = new Set([...document.querySelectorAll('text.cross')].map(text => text.textContent));
@@ -147,7 +152,7 @@ fn charts_over_time_zoom_and_point_together() {
     let lines = told(&chromium, &page, script);
     let expected = [
         "true",
-        "1 matrix(2 0 0 1 -512 0)",
+        "1 matrix(2 0 0 1 -672 0)",
         "true",
         "1 null true",
         "1",
@@ -159,6 +164,113 @@ fn charts_over_time_zoom_and_point_together() {
         "true",
     ];
     assert_eq!(lines, expected);
+}
+
+/// The field below the links takes a number or a name; its job is shown in all charts and told in words.
+#[test]
+fn a_job_is_found_by_its_number_with_its_story() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let out = scratch.path("batch");
+    let fewer = PathBuf::from("workload.0.jobs=100");
+    let topology = shipped("batch.toml");
+    hansa_ok(&[
+        "run".into(),
+        topology,
+        "--inline".into(),
+        "--quiet".into(),
+        "--report".into(),
+        "--set".into(),
+        fewer,
+        "--out".into(),
+        out.clone(),
+    ]);
+    let lines = told(
+        &chromium,
+        &out.join("report.html"),
+        r"
+        const box = document.querySelector('header input'), story = document.querySelector('.story');
+        const gantt = document.querySelector('#gantt'), range = () => gantt.querySelector('.plot').getAttribute('transform');
+        const type = text => { box.value = text; box.dispatchEvent(new Event('input')); };
+        key(document.body, '/');
+        say(document.activeElement === box);
+        type('17');
+        say(/^Job 17 of alice: submitted at .*, waited .*, started at .* on \d+ cores? \(.*\) of york, ended at .* after .*\.$/.test(story.textContent));
+        say(gantt.querySelectorAll('.tasks .hit').length + ' ' + /^job 17 of/.test(gantt.querySelector('.tasks .hit title').textContent));
+        key(box, 'Enter');
+        const hit = gantt.querySelector('.tasks .hit path').getBoundingClientRect(), frame = gantt.querySelector('svg').getBoundingClientRect();
+        say(range().startsWith('matrix(') + ' ' + gantt.contains(story) + ' ' + (hit.left > frame.left && hit.right < frame.right && hit.width > 50));
+        type('99999');
+        say(story.textContent + ' ' + gantt.contains(story));
+        type('1,000');
+        say(story.textContent);
+        type('nobody');
+        say(story.textContent);
+        key(box, 'Escape');
+        say(box.value + story.hidden + range());
+        ",
+    );
+    let expected = [
+        "true",
+        "true",
+        "1 true",
+        "true true true",
+        "no job 99999; jobs are 1 to 100 false",
+        "no job 1000; jobs are 1 to 100",
+        "no job is called “nobody”; jobs are 1 to 100",
+        "truenull",
+    ];
+    assert_eq!(lines, expected);
+}
+
+/// Blocks have a colour in each grouping, and words that appear at once; those of a browser would come a second later.
+#[test]
+fn blocks_are_coloured_by_choice_and_tell_their_words_at_once() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "quickstart.toml");
+    let lines = told(
+        &chromium,
+        &page,
+        r"
+        const gantt = document.querySelector('#gantt'), svg = gantt.querySelector('svg'), tip = document.querySelector('#tip');
+        const looks = () => new Set([...gantt.querySelectorAll('.tasks g')].map(block => getComputedStyle(block).fill)).size;
+        const legends = () => [...gantt.querySelectorAll('.legend')].filter(list => getComputedStyle(list).display !== 'none').map(list => list.children.length);
+        say(looks() + ' ' + legends());
+        gantt.querySelector('input.by-wait').click();
+        say((looks() === legends()[0]) + ' ' + (looks() > 2) + ' ' + legends().length);
+        const block = gantt.querySelector('.tasks g'), words = block.querySelector('title').textContent;
+        const at = block.getBoundingClientRect();
+        const move = target => target.dispatchEvent(new PointerEvent('pointermove', { clientX: at.left + 1, clientY: at.top + 1, pointerType: 'mouse', bubbles: true }));
+        move(block.querySelector('path'));
+        say(tip.hidden + ' ' + (tip.textContent === words) + ' ' + block.querySelectorAll('title').length);
+        move(svg);
+        say(tip.hidden + ' ' + (block.querySelector('title').textContent === words) + ' ' + svg.querySelectorAll(':scope > title').length);
+        ",
+    );
+    assert_eq!(lines, ["2 2", "true true 1", "false true 0", "true true 0"]);
+}
+
+/// Charts are drawn for a narrow screen: nothing lies beside it, and letters and dots keep their shape.
+#[test]
+fn charts_fit_into_a_narrow_screen() {
+    let Some(chromium) = chromium() else { return skip("a Chromium") };
+    let scratch = Scratch::new();
+    let page = page_of(&scratch, "quickstart.toml");
+    let script = r"
+        say(document.documentElement.scrollWidth <= innerWidth);
+        const shape = text => { const box = text.getBoundingClientRect(); return box.width / box.height / text.textContent.length; };
+        const charts = [...document.querySelectorAll('.chart')], labels = [...document.querySelectorAll('.chart .axis text:not(.name)')];
+        const seen = labels.filter(label => label.textContent.length > 1 && getComputedStyle(label).display !== 'none');
+        say(charts.length > 3 && charts.every(chart => chart.getBoundingClientRect().right <= innerWidth));
+        say(seen.length > 10 && seen.every(label => shape(label) > 0.2 && shape(label) < 0.9));
+        const inside = label => { const box = label.getBoundingClientRect(), frame = label.closest('.chart').getBoundingClientRect(); return box.left >= frame.left - 1 && box.right <= frame.right + 6; };
+        say(seen.filter(label => !inside(label)).map(label => label.textContent).join());
+        const svg = document.querySelector('#utilisation svg');
+        key(svg, '+');
+        say(seen.filter(label => label.isConnected && label.closest('.plot')).every(label => shape(label) > 0.2 && shape(label) < 0.9));
+        ";
+    assert_eq!(told_in_window(&chromium, &page, script, 500), ["true", "true", "true", "", "true"]);
 }
 
 /// A chart that is saved stands alone: it is XML with literal colours and its legend, and without additions of the
@@ -229,7 +341,7 @@ fn a_comparison_has_one_range_for_both_panels() {
         say(shown.every((number, place) => place === 0 || number <= shown[place - 1]));
         ",
     );
-    assert_eq!(lines, ["matrix(2 0 0 1 -512 0)|matrix(2 0 0 1 -512 0)", "true", "2 0", "true"]);
+    assert_eq!(lines, ["matrix(2 0 0 1 -672 0)|matrix(2 0 0 1 -672 0)", "true", "2 0", "true"]);
 }
 
 #[test]
@@ -314,7 +426,7 @@ fn a_sweep_shows_the_values_of_all_lines_at_a_place() {
         const figure = document.querySelector('figure'), svg = figure.querySelector('svg[data-at]');
         const shown = () => [...figure.querySelectorAll('.now')].map(now => now.textContent);
         const expected = place => [...svg.querySelectorAll('[data-v]')].map(mark => mark.dataset.v.split(';')[place]);
-        point(svg, 'pointermove', svg.dataset.at.split(' ')[2] / 960 - 0.01);
+        point(svg, 'pointermove', svg.dataset.at.split(' ')[2] / 1280 - 0.01);
         say(shown().length + ' ' + (shown().join() === expected(2).join()));
         key(svg, 'ArrowLeft');
         say(shown().join() === expected(1).join());

@@ -290,7 +290,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     },
     Claim {
         number: 8,
-        text: "/per alone is outperformed by the best greedy algorithms by more than 6-fold",
+        text: "alone, /per is outperformed by the best greedy algorithms by more than 6-fold",
         says: &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
         note: None,
         compare: |judge| {

@@ -2,7 +2,7 @@
 
 use super::range::{Range, shown};
 use super::statistics::Estimate;
-use crate::axes::PlotArea;
+use crate::axes::{PlotArea, fitted_svg};
 use crate::html::{Digits, format_coord};
 use crate::markup::{Html, html};
 
@@ -22,7 +22,7 @@ pub(super) struct Dot {
 }
 
 /// Least width of a picture.
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 1280.0;
 /// Least width for names.
 const LEFT: f64 = 190.0;
 const RIGHT: f64 = 90.0;
@@ -48,19 +48,14 @@ pub(super) fn draw_dots(about: &str, name: &str, range: &Range, rows: &[DotRow])
     let digits = Digits::for_numbers(rows.iter().flat_map(|row| &row.dots).map(|dot| dot.estimate.mean));
     let area = PlotArea { left, right: width - RIGHT, top: TOP, bottom: height - BOTTOM };
     let x = |number: f64| area.x(range.axis.share(number));
-    let mut svg = html!(
-        "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{about}\">",
-        format_coord(width),
-        format_coord(height),
-        about
-    );
-    svg += html!("<g class=\"axis\">{}{}</g>", area.lines_down(&range.axis.tick_labels(shown)), area.name_below(name));
+    let mut svg =
+        html!("<g class=\"axis\">{}{}</g>", area.lines_down(&range.axis.tick_labels(shown)), area.name_below(name));
     for (place, row) in rows.iter().enumerate() {
         let middle = TOP + tall * (place as f64 + 0.5);
         let name = &row.name;
         let weight = row.is_bold.then(|| html!(" font-weight=\"650\""));
         svg += html!(
-            "<g class=\"axis\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
+            "<g class=\"axis named\"><text x=\"{}\" y=\"{}\" dy=\".32em\" text-anchor=\"end\"{weight}>{name}</text></g>",
             format_coord(left - GAP),
             format_coord(middle),
             [weight, name]
@@ -76,8 +71,8 @@ pub(super) fn draw_dots(about: &str, name: &str, range: &Range, rows: &[DotRow])
             svg += html!("<text class=\"caption\" x=\"{x}\" y=\"{y}\" dy=\".32em\">{mean}</text>", x, y, mean);
         }
     }
-    svg += html!("</svg>");
-    svg
+    let attributes = html!("role=\"img\" aria-label=\"{about}\"", about);
+    fitted_svg((width, height), &area, attributes, Html::default(), svg)
 }
 
 fn draw_dot(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
@@ -119,8 +114,8 @@ mod tests {
             assert!(svg.as_str().contains(&format!(">{name}</text>")), "{svg:?}");
             String::from(svg)
         };
-        assert!(svg(10).contains("<text x=\"178\"") && svg(10).contains("viewBox=\"0 0 960 "));
-        assert!(svg(50).contains("<text x=\"360\"") && svg(50).contains("viewBox=\"0 0 960 "));
-        assert!(svg(100).contains("<text x=\"720\"") && svg(100).contains("viewBox=\"0 0 1222 "));
+        assert!(svg(10).contains("<text x=\"178\"") && svg(10).contains("viewBox=\"0 0 1280 "));
+        assert!(svg(50).contains("<text x=\"360\"") && svg(50).contains("viewBox=\"0 0 1280 "));
+        assert!(svg(100).contains("<text x=\"720\"") && svg(100).contains("viewBox=\"0 0 1280 "));
     }
 }

@@ -16,7 +16,7 @@ pub fn figure_html(metric: &str, title: &str, about: &str, legend: Html, svg: Ht
         told => html!("<figcaption>{told}</figcaption>", told),
     };
     html!(
-        "<figure data-name=\"{metric}\">{title}{legend}<div class=\"scroll\">{svg}</div>{below}</figure>\n",
+        "<figure data-name=\"{metric}\">{title}{legend}<div class=\"chart\">{svg}</div>{below}</figure>\n",
         [metric, title, legend, svg, below]
     )
 }

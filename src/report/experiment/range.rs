@@ -2,7 +2,7 @@
 
 use super::statistics::Estimate;
 use crate::Unit;
-use crate::axes::{Axis, round_step};
+use crate::axes::{Axis, hides_curves, round_step};
 pub use hansa_sim::numerals::format_number as shown;
 
 /// Content of a cell without a number.
@@ -36,7 +36,11 @@ impl Scale {
             if least.is_finite() { most / least } else { 1.0 }
         };
         let are_positive = pictures.iter().flatten().all(|number| *number > 0.0);
-        match are_positive && pictures.iter().any(|numbers| ratio(numbers) > LOGARITHMIC) {
+        let is_wide = are_positive && pictures.iter().any(|numbers| ratio(numbers) > LOGARITHMIC);
+        let has_no_negative = pictures.iter().flatten().all(|number| *number >= 0.0);
+        // Zeros have no place on a logarithmic axis, so there have to be several numbers that a linear one hides.
+        let hides_several = |numbers: &Vec<f64>| numbers.len() > 2 && hides_curves(numbers);
+        match is_wide || has_no_negative && pictures.iter().any(hides_several) {
             true => Scale::Logarithmic,
             false => Scale::Linear,
         }
@@ -75,6 +79,8 @@ impl Range {
     /// A range that holds all means and their intervals, as far as the unit has such numbers.
     pub fn of(estimates: impl Iterator<Item = Estimate> + Clone, unit: Unit, scale: Scale) -> Range {
         let least = estimates.clone().map(|it| it.mean).fold(f64::INFINITY, f64::min);
+        let means = estimates.clone().map(|it| it.mean);
+        let least_positive = means.filter(|mean| *mean > 0.0).fold(f64::INFINITY, f64::min);
         let limits = Limits { lowest: if least < 0.0 { f64::NEG_INFINITY } else { 0.0 }, highest: highest_value(unit) };
         let is_cut = estimates.clone().any(|it| {
             let within = it.within.unwrap_or(0.0);
@@ -84,7 +90,8 @@ impl Range {
         let most = intervals.clone().map(|(_, to)| to).fold(f64::NEG_INFINITY, f64::max);
         let lowest = intervals.clone().map(|(from, _)| from).fold(f64::INFINITY, f64::min);
         if scale == Scale::Logarithmic {
-            let positive = intervals.map(|(from, _)| from).filter(|from| *from > 0.0).fold(least, f64::min);
+            let ends = intervals.map(|(from, _)| from).filter(|from| *from > 0.0);
+            let positive = ends.fold(least_positive, f64::min);
             return Range { axis: Axis::logarithmic(positive, most), limits, is_open: lowest <= 0.0 };
         }
         let spread = most - lowest;
@@ -109,7 +116,9 @@ impl Range {
     pub fn axis_note(&self) -> &'static str {
         let Axis { from, to, .. } = self.axis;
         match (self.axis.is_logarithmic(), self.is_open) {
-            (true, true) => " On a logarithmic scale; bars down to its edge go on to 0 or below.",
+            (true, true) => {
+                " On a logarithmic scale; numbers at its edge are 0, and bars down to it go on to 0 or below."
+            }
             (true, false) => " On a logarithmic scale.",
             (false, true) if from > 0.0 => {
                 " The axis does not start at 0. Intervals are cut where no such number is possible."
@@ -163,6 +172,17 @@ mod tests {
         assert!(range.axis.from <= 5.0 && range.axis.to >= 3_900.0 && !range.axis_note().contains("go on to 0"));
         let far = [estimate(20.0, 25.0), estimate(3_000.0, 900.0)];
         assert!(Range::of(far.into_iter(), Unit::Seconds, Scale::Logarithmic).axis_note().contains("go on to 0"));
+    }
+
+    #[test]
+    fn zeros_beside_hidden_numbers_are_drawn_at_the_edge_of_a_logarithmic_axis() {
+        assert_eq!(Scale::of(&[vec![0.0, 1.0, 2.0, 100.0]]), Scale::Logarithmic);
+        assert_eq!(Scale::of(&[vec![0.0, 90.0, 2.0, 100.0]]), Scale::Linear);
+        assert_eq!(Scale::of(&[vec![0.0, 100.0]]), Scale::Linear);
+        let estimates = [0.0, 1.0, 2.0, 100.0].map(|mean| Estimate { mean, within: None, count: 1 });
+        let range = Range::of(estimates.into_iter(), Unit::Seconds, Scale::Logarithmic);
+        assert_eq!((range.axis.from, range.axis.to, range.axis.share(0.0)), (1.0, 100.0, 0.0));
+        assert!(range.axis_note().contains("numbers at its edge are 0"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Page of a reproduction: figures, tables beside the paper's numbers, verdicts with the paper's words, and the set-up.
 
 use super::plot::Figure;
-use crate::html::document_html;
+use crate::html::{document_html, prose_html};
 use crate::markup::{Html, html};
 
 /// Contents of a page; texts are plain, `verdicts` is HTML.
@@ -33,10 +33,10 @@ impl Page<'_> {
              <a href=\"#ours\">Set-up</a><a href=\"#full\">Full form</a></nav></header>\n",
             self.authors,
             // Broken into lines for a terminal.
-            names.trim().replace('\n', " "),
+            prose_html(names),
             if self.choices.is_empty() { Html::default() } else { html!("<a href=\"#choices\">Choices</a>") },
-            counts,
-            title
+            counts = prose_html(counts),
+            title = title
         );
         body += self.choices.clone();
         body += self.verdicts.clone();
@@ -56,7 +56,7 @@ impl Page<'_> {
              <section><h2 id=\"ours\">What is ours in the set-up</h2>\n<ul>\n",
             self.tables.trim()
         );
-        self.ours.iter().for_each(|choice| body += html!("<li>{choice}</li>\n", choice));
+        self.ours.iter().for_each(|choice| body += html!("<li>{}</li>\n", prose_html(choice)));
         body += html!(
             "</ul></section>\n<section><h2 id=\"full\">The full form</h2>\n<pre>{}</pre>\n\
              <p>The section \"The paper's experiment\" of <code>{}</code> has more on both.</p></section>\n",

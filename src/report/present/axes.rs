@@ -74,6 +74,16 @@ impl Axis {
     }
 }
 
+/// Ratio of numbers from which the smaller one cannot be seen on a linear axis.
+const INVISIBLE: f64 = 30.0;
+
+/// True if a linear axis from 0 would hide at least half of some curves, given the largest number of each.
+pub fn hides_curves(largest: &[f64]) -> bool {
+    let top = largest.iter().copied().fold(0.0, f64::max);
+    let hidden = largest.iter().filter(|number| **number > 0.0 && **number * INVISIBLE < top).count();
+    hidden > 0 && 2 * hidden >= largest.len()
+}
+
 /// A round number, at least this large: 1, 2 or 5 with zeros.
 pub fn round_step(least: f64) -> f64 {
     if !least.is_finite() {
@@ -91,6 +101,22 @@ pub fn round_step(least: f64) -> f64 {
 
 fn power_of_ten(exponent: i32) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
+}
+
+/// A chart of a page, whose plot area the style sheet makes narrower on small screens, while letters keep their width.
+///
+/// Nothing left of the plot area but labels and names may be in it. `attributes` are those of the element, and `words`
+/// its title and description.
+pub fn fitted_svg(size: (f64, f64), area: &PlotArea, attributes: Html, words: Html, body: Html) -> Html {
+    let width = format_coord(size.0);
+    let height = format_coord(size.1);
+    let left = format_coord(area.left);
+    let right = format_coord(size.0 - area.right);
+    html!(
+        "<svg class=\"fits\" viewBox=\"0 0 {width} {height}\" style=\"--wide:{width};--left:{left};--right:{right}\" \
+         {attributes}>{words}<g class=\"fit\">{body}</g></svg>",
+        [width, height, left, right, attributes, words, body]
+    )
 }
 
 /// The rectangle between the axes of a chart.
@@ -203,6 +229,12 @@ mod tests {
         let axis = Axis::around(0.9, 10.1, 10.0);
         assert_eq!((axis.from, axis.to, axis.tick_numbers().len()), (0.0, 11.0, 12));
         assert_eq!(Axis::around(3.0, 3.0, 10.0).tick_numbers(), [3.0, 3.001]);
+    }
+
+    #[test]
+    fn curves_far_below_the_largest_are_hidden() {
+        assert!(hides_curves(&[1.0, 2.0, 100.0]) && hides_curves(&[1.0, 100.0]));
+        assert!(!hides_curves(&[1.0, 90.0, 100.0]) && !hides_curves(&[0.0, 0.0, 100.0]) && !hides_curves(&[]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::io::{self, BufRead};
 
 use super::lines::{LineReader, LogLine};
 use super::rigid::{Collector, JOBS_MAX, Kilobytes, LogNames, Rigid, Trace, is_bearable_time};
+use super::sacct::values::days_since_1970;
 use crate::decimal::{put_number, put_seconds};
 use crate::settings::make_printable;
 use crate::time::{Span, Time};
@@ -100,6 +101,29 @@ fn names_of_header(header: &[String]) -> LogNames {
         header.iter().filter_map(line).collect()
     };
     LogNames { queues: names_of("Queue:"), partitions: names_of("Partition:"), ..LogNames::default() }
+}
+
+/// Names of months in headers, from January on.
+const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// Day on which a log starts, counted from 1970-01-01: that of its header `StartTime`, with the form
+/// `Fri Apr 24 18:11:04 PDT 1998` or `1998-04-24 18:11:04`.
+pub fn start_day(header: &[String]) -> Option<i64> {
+    let line = header.iter().find_map(|line| line.trim_start().strip_prefix("StartTime:"))?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let parts = words.first()?.split('-').map(|part| part.parse().ok()).collect::<Option<Vec<i64>>>();
+    if let Some([year, month, day]) = parts.as_deref().and_then(|parts| <[i64; 3]>::try_from(parts).ok()) {
+        return is_date(year, month, day).then(|| days_since_1970(year, month, day));
+    }
+    let month = words.iter().find_map(|word| MONTHS.iter().position(|month| month == word))? as i64 + 1;
+    let numbers: Vec<i64> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    let day = *numbers.first()?;
+    let year = *numbers.last()?;
+    is_date(year, month, day).then(|| days_since_1970(year, month, day))
+}
+
+fn is_date(year: i64, month: i64, day: i64) -> bool {
+    (1_900..10_000).contains(&year) && (1..=12).contains(&month) && (1..=31).contains(&day)
 }
 
 /// Time of day at which a log starts: the time in its header `StartTime: Fri Apr 24 18:11:04 PDT 1998`, which is local.
@@ -494,6 +518,18 @@ mod tests {
             "the job number is 1,0,-1,10,1, which is not a number; it looks like a CSV table, but a log has eighteen \
              numbers a line, separated by spaces (SWF)"
         );
+    }
+
+    #[test]
+    fn the_header_says_on_what_day_a_log_starts() {
+        let start = |line: &str| start_day(&[" Version: 2".to_owned(), format!(" {line}")]);
+        assert_eq!(start("StartTime: Fri Apr 24 18:11:04 PDT 1998"), Some(10_340));
+        assert_eq!(start("StartTime: 1998-04-24 18:11:04"), Some(10_340));
+        assert_eq!(start("StartTime: Thu Jan  1 00:00:00 UTC 1970"), Some(0));
+        for line in ["StartTime: yesterday", "StartTime: 18:11:04", "StartTime: 1998-14-24", "StartTime: Apr 1998", ""]
+        {
+            assert_eq!(start(line), None, "{line}");
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@ use crate::experiment::metrics::Metric;
 use crate::experiment::statistics::Estimate;
 use hansa_sim::numerals::with_interval;
 
+/// Relative half width of an interval below which it is due to rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// Factor from numbers of a unit to those that are shown, and the shown unit.
 fn shown_unit(unit: Unit) -> (f64, &'static str) {
     match unit {
@@ -35,7 +38,9 @@ pub(super) fn scale_estimate(metric: &Metric, estimate: &Estimate) -> Estimate {
 
 /// An estimate as `1,550 ± 740`, or only its mean, with the digits that its interval allows.
 pub(super) fn show_estimate(estimate: &Estimate, with_within: bool) -> TableCell {
-    let (mean, within) = with_interval(estimate.mean, estimate.within);
+    // Equal numbers whose sum was rounded are not apart.
+    let without_rounding = |within: f64| if within <= ROUNDING * estimate.mean.abs() { 0.0 } else { within };
+    let (mean, within) = with_interval(estimate.mean, estimate.within.map(without_rounding));
     let within = within.filter(|_| with_within).map_or(String::new(), |within| format!(" ± {within}"));
     TableCell {
         text: format!("{mean}{within}"),

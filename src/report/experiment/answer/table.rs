@@ -199,8 +199,8 @@ impl NamedTable {
         let mut html = crate::html::table_html(&heads, rows);
         let legend = [
             (Mark::Best, "Bold: best, or not significantly different from the best."),
-            (Mark::Better, "Bold and green: significantly better."),
-            (Mark::Worse, "Bold and red: significantly worse."),
+            (Mark::Better, "Bold and blue: significantly better."),
+            (Mark::Worse, "Bold and orange: significantly worse."),
         ];
         let legend = legend.into_iter().filter(|(mark, _)| self.has_mark(*mark)).map(|(_, words)| words.to_owned());
         let notes: Vec<String> = legend.chain(self.notes.iter().cloned()).collect();

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::rules::Counts;
 use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
-use crate::html::table_html;
+use crate::html::{prose_html, table_html};
 use crate::markup::{Html, cells, html};
 use hansa_sim::numerals;
 use hansa_sim::numerals::capitalize_first;
@@ -94,7 +94,8 @@ impl Findings {
         let row = |claim: &JudgedClaim| {
             let number = claim.number;
             let verdict = marked_verdict(claim.finding.verdict);
-            cells![number, html!("<a href=\"#claim-{number}\">{}</a>", capitalize_first(&claim.text), number), verdict]
+            let text = prose_html(&capitalize_first(&claim.text));
+            cells![number, html!("<a href=\"#claim-{number}\">{text}</a>", number, text), verdict]
         };
         let mut html = html!(
             "<section><h2 id=\"verdicts\">Verdicts</h2>\n<p>{}.</p>\n{}",
@@ -105,16 +106,16 @@ impl Findings {
             let number = claim.number;
             let finding = &claim.finding;
             let verdict = marked_verdict(finding.verdict);
-            let text = capitalize_first(&claim.text);
+            let text = prose_html(&capitalize_first(&claim.text));
             html += html!("<h3 id=\"claim-{number}\">{number}. {text}: {verdict}</h3>\n", number, text, verdict);
             for says in &claim.says {
-                html += html!("<p class=\"soft\">{}</p>\n", capitalize_first(says));
+                html += html!("<p class=\"soft\">{}</p>\n", prose_html(&capitalize_first(says)));
             }
             if !finding.pairs.is_empty() {
                 let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.own_text()];
                 html += table_html(&["Number", "#Paper", "#Ours"], finding.pairs.iter().map(row));
             }
-            let lines: Html = claim.claim_lines().iter().map(|line| html!("<li>{line}</li>\n", line)).collect();
+            let lines: Html = claim.claim_lines().iter().map(|line| html!("<li>{}</li>\n", prose_html(line))).collect();
             html += html!("<ul>\n{lines}</ul>\n", lines);
         }
         html + html!("</section>\n")

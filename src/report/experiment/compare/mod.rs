@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 
 use super::answer::{Answer, Contest, ContestRun, NoAnswer, make_answer};
 use super::metrics::{self, Metric};
+use crate::present::page::log_calendar;
 use crate::{
     Better, Course, Difference, Family, Manifest, RunOutcomes, Schedule, Status, SummaryFile, Window, WorkDone,
     changed_inputs,
@@ -154,6 +155,10 @@ pub fn make_comparison(sides: Vec<Side>, window: Window, by: Option<&str>) -> Re
             false => absent.push(metric.name),
         }
     }
+    let mut calendars: Vec<_> = sides.iter().map(|side| log_calendar(&side.summary.results)).collect();
+    calendars.dedup();
+    let calendar = if let [one] = calendars[..] { one } else { None };
+    let window = Window { calendar, ..window };
     let answer = match answer_of(&sides, by) {
         // Runs without any job have nothing to answer.
         Err(NoAnswer::Nothing) if by.is_none() => None,

@@ -12,7 +12,7 @@ use crate::experiment::figures::better_words;
 use crate::experiment::metrics::is_of_a_tenth;
 use crate::experiment::range::NONE;
 use crate::html::{
-    Column, document_html, format_coord, format_count, format_counted, linked_sections, share_bar, shorten_text,
+    Column, document_html, format_coord, format_count, format_counted, judged_bar, linked_sections, shorten_text,
     table_html, unbroken_number, unbroken_percent, unbroken_span,
 };
 use crate::markup::{Html, cells, html};
@@ -158,9 +158,14 @@ impl Comparison {
         if courses.is_empty() {
             return Html::default();
         }
-        let most = courses.iter().flat_map(|(_, course)| &course.waiting).copied().fold(0.0, f64::max);
+        let largest = |(_, course): &(usize, &Course)| course.waiting.iter().copied().fold(0.0, f64::max);
+        let largest: Vec<f64> = courses.iter().map(largest).collect();
         let busy = Scale::new(105.0, PANEL);
-        let waiting = Scale::new(most, PANEL);
+        let waiting = Scale::for_curves(&largest, PANEL);
+        let scale_note = match waiting.values.is_logarithmic() {
+            true => " Waiting tasks are on a logarithmic scale, whose lower edge stands for 0, too.",
+            false => "",
+        };
         let below = PANEL - BOTTOM + 8.0;
         let mut body = busy.axis("busy cores, %");
         let drawn = |run: usize, levels: &[f64], path: String| {
@@ -191,7 +196,7 @@ impl Comparison {
                 "Two panels of lines over virtual time, one line per result: the share of cores that are busy, and the \
                    number of tasks that wait."
                     .to_owned(),
-            note: format!("Each of the {} steps is the mean over {step}.", super::PARTS),
+            note: format!("Each of the {} steps is the mean over {step}.{scale_note}", super::PARTS),
             legend: self.legend(courses.iter().map(|(run, _)| *run)),
             height: below + PANEL,
             body,
@@ -206,17 +211,17 @@ impl Comparison {
         let heads = ["Run", "Quantity", "#Jobs", "Better", "Worse", "Same", "#Mean change"];
         let rows = compared.iter().flat_map(|changes| {
             changes.quantities.iter().map(|all| {
-                let share = |number: u64| {
+                let share = |number: u64, judgement: &str| {
                     let share = number as f64 / all.count() as f64;
-                    share_bar(share, &format!("{} ({})", format_count(number), unbroken_percent(share)))
+                    judged_bar(share, &format!("{} ({})", format_count(number), unbroken_percent(share)), judgement)
                 };
                 cells![
                     self.key(changes.run),
                     format!("{}, {}", all.name, all.about),
                     format_count(all.count()),
-                    share(all.better),
-                    share(all.worse),
-                    share(all.same),
+                    share(all.better, "better"),
+                    share(all.worse, "worse"),
+                    share(all.same, ""),
                     shown_quantity(&all.show_difference(all.mean)),
                 ]
             })
@@ -277,12 +282,14 @@ impl Comparison {
                 let heads = [&capitalize_first(name), "#Jobs", "Better", "Worse", "#A", &here, &difference];
                 let row = |group: &Group| {
                     let [label, jobs, better, worse, first, other, change] = group.cells();
-                    let share = |number: u64, words: &str| share_bar(number as f64 / group.jobs as f64, words);
+                    let share = |number: u64, words: &str, judgement: &str| {
+                        judged_bar(number as f64 / group.jobs as f64, words, judgement)
+                    };
                     cells![
                         label,
                         jobs,
-                        share(group.better, &better),
-                        share(group.worse, &worse),
+                        share(group.better, &better, "better"),
+                        share(group.worse, &worse, "worse"),
                         shown_quantity(&first),
                         shown_quantity(&other),
                         shown_quantity(&change)
@@ -427,7 +434,7 @@ impl Comparison {
         let (tenths, whole): (Vec<&MetricRow>, Vec<&MetricRow>) =
             self.metrics.iter().partition(|row| is_of_a_tenth(row.metric.name));
         let mut html = html!(
-            "<p>Bold is best; a difference is green if the result is better than A, and red if it is worse. Times are in \
+            "<p>Bold is best; a difference is blue if the result is better than A, and orange if it is worse. Times are in \
              seconds.</p>\n{}",
             table_html(&heads, whole.into_iter().map(row))
         );

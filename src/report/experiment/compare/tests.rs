@@ -95,7 +95,7 @@ fn second() -> Side {
 }
 
 fn comparison(sides: Vec<Side>) -> Result<Comparison, String> {
-    make_comparison(sides, Window { from: Time::ZERO, to: Time::from_micros(20_000_000) }, None)
+    make_comparison(sides, Window::new(Time::ZERO, Time::from_micros(20_000_000)), None)
 }
 
 fn metric(json: &Value, name: &str) -> Value {
@@ -355,8 +355,7 @@ fn turnarounds_are_divided_by_user_size_run_time_and_end() {
     };
     let first = side([(DONE, 0, 59), (DONE, 10, 70), (DONE, 20, 100), (DONE, 0, 90_000)]);
     let second = side([(DONE, 1, 60), (DONE, 0, 60), (DONE, 20, 100), (KILLED, 0, 50_000)]);
-    let comparison =
-        make_comparison(vec![first, second], Window { from: Time::ZERO, to: Time::from_micros(1) }, None).unwrap();
+    let comparison = make_comparison(vec![first, second], Window::new(Time::ZERO, Time::from_micros(1)), None).unwrap();
     let json = comparison.json();
     let divisions = json["jobs"][0]["divisions"].as_array().unwrap();
     let found: Vec<(&str, Vec<Value>)> = divisions

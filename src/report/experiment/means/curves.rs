@@ -5,12 +5,12 @@ use std::fmt::Write;
 use super::super::figures::mean_text;
 use super::super::range::{Range, axis_of_settings, shown};
 use super::super::statistics::Estimate;
-use crate::axes::{Axis, PlotArea, Tick};
+use crate::axes::{Axis, PlotArea, Tick, fitted_svg};
 use crate::html::{format_coord, shorten_text};
 use crate::markup::{Html, html};
 use crate::palette::COLOURS;
 
-const WIDTH: f64 = 960.0;
+const WIDTH: f64 = 1280.0;
 const HEIGHT: f64 = 340.0;
 const AREA: PlotArea = PlotArea { left: 84.0, right: WIDTH - 24.0, top: 12.0, bottom: HEIGHT - 52.0 };
 /// Margin left and right of all points.
@@ -49,27 +49,35 @@ pub(super) fn draw_curves(about: &str, name: &str, across: &Across<'_>, range: &
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
     let places: Vec<String> = order.iter().map(|value| format_coord(x(*value))).collect();
-    let mut svg = html!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\">",
+    let attributes = html!(
+        "role=\"img\" aria-label=\"{about}\" data-at=\"{}\" data-bottom=\"{}\"",
         places.join(" "),
         AREA.bottom,
-        [WIDTH, HEIGHT, about]
+        about
     );
     let scale = if settings.is_logarithmic() { ", on a logarithmic scale" } else { "" };
-    svg += AREA.vertical_axis(&range.axis.tick_labels(shown), name);
+    let mut svg = AREA.vertical_axis(&range.axis.tick_labels(shown), name);
+    let ticks = written_ticks(across, &order, &settings, &x);
+    let letters: usize = ticks.iter().map(|(_, label)| label.chars().count() + 1).sum();
+    // On a narrow screen only every second or fourth label has room.
+    let density = match letters {
+        0..=40 => "",
+        41..=80 => " half",
+        _ => " quarter",
+    };
     svg += html!(
-        "<g class=\"axis\">{}{}{}</g>",
-        inner.draw_ticks(&written_ticks(across, &order, &settings, &x)),
+        "<g class=\"axis{density}\">{}{}{}</g>",
+        inner.draw_ticks(&ticks),
         AREA.draw_base(),
-        AREA.name_below(&format!("{}{scale}", shorten_text(across.key, 100)))
+        AREA.name_below(&format!("{}{scale}", shorten_text(across.key, 100))),
+        density
     );
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
         svg += draw_curve(curve, across, &order, range, &|value| x(value) + aside, &y);
     }
-    svg += html!("</svg>");
-    svg
+    fitted_svg((WIDTH, HEIGHT), &AREA, attributes, Html::default(), svg)
 }
 
 /// Values as they were written, as far as there is room.

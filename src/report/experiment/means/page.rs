@@ -11,7 +11,7 @@ use super::super::statistics::Estimate;
 use super::curves::{Across, Curve, draw_curves};
 use super::quantity::distinct_numbers;
 use super::{Means, Varying};
-use crate::html::{Digits, document_html, format_counted, table_html};
+use crate::html::{Column, Digits, document_html, format_counted, section_links, table_html};
 use crate::markup::{Html, cells, html};
 use crate::palette::COLOURS;
 use hansa_sim::numerals::capitalize_first;
@@ -33,8 +33,11 @@ pub fn means_page(means: &Means, answers: Option<&Answers>, findings: Option<&Fi
     if let Some(about) = &means.about {
         body += html!("<p class=\"lead\">{}</p>\n", about.trim());
     }
-    body += html!("<p class=\"lead\">{}</p></header>\n", combinations_html(means));
-    body += answers.map_or_else(Html::default, Answers::html);
+    body += html!("<p class=\"lead\">{}</p>\n", combinations_html(means));
+    let sorted = SortedMetrics::of(means);
+    body += section_links(sections_of(means, &sorted.shown, answers.is_some(), findings.is_some()));
+    body += html!("</header>\n");
+    body += answers.map_or_else(Html::default, |answers| html!("<div id=\"answer\">{}</div>\n", answers.html()));
     body += match (means.runs.iter().any(|runs| *runs > 1), means.axes.is_empty()) {
         (false, _) => html!("<p>Each number is of a single run. Times are in seconds.</p>\n"),
         (true, true) => {
@@ -52,29 +55,103 @@ pub fn means_page(means: &Means, answers: Option<&Answers>, findings: Option<&Fi
 
     body += findings.map_or_else(Html::default, Findings::html);
 
-    let mut absent = Vec::new();
-    let mut constant = Vec::new();
-    let mut shown_metrics = Vec::new();
-    for (metric, what) in means.metrics.iter().enumerate() {
-        let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
-        match known.first() {
-            None => absent.push(html!("<code>{}</code>", what.name)),
-            Some(first) if means.are_all(metric, first.mean) && !means.axes.is_empty() => {
-                constant.push(html!("<code>{}</code> = {}", what.name, shown(first.mean)));
-            }
-            Some(_) => shown_metrics.push(metric),
-        }
-    }
     match means.axes.is_empty() {
-        true => body += seeds_only_section(means, &shown_metrics),
+        true => body += seeds_only_section(means, &sorted.shown),
         false => {
-            let layout = Layout::of(means, shown_metrics.len());
-            shown_metrics.iter().for_each(|metric| body += layout.metric_section(*metric));
+            body += overview_section(means, &sorted.shown);
+            let layout = Layout::of(means, sorted.shown.len());
+            sorted.shown.iter().for_each(|metric| body += layout.metric_section(*metric));
         }
     }
-    body += rest_section(absent, constant);
+    body += rest_section(sorted.absent, sorted.constant);
     body += footer_html(facts);
     document_html(&format!("{name}: a sweep of Hansa"), body)
+}
+
+/// The metrics by what a page shows of them.
+struct SortedMetrics {
+    /// Metrics that differ between combinations, which have sections.
+    shown: Vec<usize>,
+    /// Metrics without a number, in words.
+    absent: Vec<Html>,
+    /// Metrics with one number in all runs, in words.
+    constant: Vec<Html>,
+}
+
+impl SortedMetrics {
+    fn of(means: &Means) -> SortedMetrics {
+        let mut sorted = SortedMetrics { shown: Vec::new(), absent: Vec::new(), constant: Vec::new() };
+        for (metric, what) in means.metrics.iter().enumerate() {
+            let known: Vec<Estimate> = means.combinations().filter_map(|(_, cells)| cells[metric]).collect();
+            match known.first() {
+                None => sorted.absent.push(html!("<code>{}</code>", what.name)),
+                Some(first) if means.are_all(metric, first.mean) && !means.axes.is_empty() => {
+                    sorted.constant.push(html!("<code>{}</code> = {}", what.name, shown(first.mean)));
+                }
+                Some(_) => sorted.shown.push(metric),
+            }
+        }
+        sorted
+    }
+}
+
+/// Names in links and titles of the sections of a page.
+fn sections_of<'m>(
+    means: &'m Means,
+    metrics: &'m [usize],
+    has_answer: bool,
+    has_findings: bool,
+) -> impl Iterator<Item = (&'m str, &'m str)> {
+    let first = [("answer", "Answer", has_answer), ("verdicts", "Verdicts", has_findings)];
+    let first = first.into_iter().filter(|(.., is_there)| *is_there).map(|(id, title, _)| (id, title));
+    let has_axes = !means.axes.is_empty();
+    let of_metrics = metrics.iter().filter(move |_| has_axes).map(move |metric| {
+        let what = &means.metrics[*metric];
+        (what.name, what.name)
+    });
+    first.chain(has_axes.then_some(("means", "All means"))).chain(of_metrics)
+}
+
+/// Most rows and metrics of the table of all means.
+const OVERVIEW: (usize, usize) = (40, 7);
+
+/// A row per combination, a column per metric.
+fn overview_section(means: &Means, metrics: &[usize]) -> Html {
+    let metrics = &metrics[..metrics.len().min(OVERVIEW.1)];
+    let digits =
+        |metric: usize| Digits::for_numbers(means.combinations().filter_map(|(_, cells)| Some(cells[metric]?.mean)));
+    let digits: Vec<Digits> = metrics.iter().map(|metric| digits(*metric)).collect();
+    let keys = means.axes.iter().map(|axis| Column::from(html!("<code class=\"whole\">{}</code>", &axis.key)));
+    let heads = metrics.iter().map(|metric| {
+        let what = &means.metrics[*metric];
+        Column::from(format!("#{}", axis_name(what.name, what.unit)))
+    });
+    let columns: Vec<Column> = keys.chain(heads).collect();
+    let row = |picks: &[usize], cells: &[Option<Estimate>]| {
+        let values = means.axes.iter().zip(picks).map(|(axis, pick)| Html::from(&axis.values[*pick]));
+        let numbers = metrics.iter().zip(&digits).map(|(metric, digits)| {
+            cells[*metric].map_or(NONE.into(), |estimate| mean_html(&estimate, *digits, false))
+        });
+        values.chain(numbers).collect::<Vec<Html>>()
+    };
+    let all = means.combinations().count();
+    let rows = means.combinations().take(OVERVIEW.0).map(|(picks, cells)| row(&picks, cells));
+    let table = table_html(&columns, rows);
+    let rest = match all > OVERVIEW.0 {
+        true => html!(
+            "<p class=\"soft\">These are the first {} of {all} combinations; means.csv has all.</p>\n",
+            OVERVIEW.0,
+            all
+        ),
+        false => Html::default(),
+    };
+    html!("<section><h2 id=\"means\">All means</h2>\n{table}{rest}</section>\n", table, rest)
+}
+
+/// Title of a metric's section: its description, up to a first break.
+fn metric_title(what: &Metric) -> String {
+    let about = what.about.split([';', ':', '(']).next().unwrap_or(what.about).trim();
+    capitalize_first(about)
 }
 
 /// All numbers, if only seeds vary.
@@ -194,9 +271,16 @@ impl<'m> Layout<'m> {
     fn metric_section(&self, metric: usize) -> Html {
         let what = &self.means.metrics[metric];
         let name = what.name;
+        let title = metric_title(what);
         let about = capitalize_first(what.about);
         let better = better_words(what.better);
-        let mut html = html!("<section><h2 id=\"{name}\">{name}</h2>\n<p>{about}{better}.</p>\n", name, about, better);
+        let words = match title == about {
+            true => capitalize_first(better.trim_start_matches("; ")),
+            false => format!("{about}{better}"),
+        };
+        let words = (!words.is_empty()).then(|| html!("<p>{words}.</p>\n", words));
+        let mut html =
+            html!("<section><h2 id=\"{name}\">{title} <code>{name}</code></h2>\n{words}", [name, title, words]);
         // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
             self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();

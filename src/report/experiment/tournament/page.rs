@@ -8,7 +8,7 @@ use super::super::figures::{axis_name, better_words, figure_html, footer_html, m
 use super::super::range::{NONE, Range, Scale, shown};
 use super::text::settings_text;
 use super::{Cell, Column, Entrant, Panel, Standings};
-use crate::html::{Digits, document_html, format_counted, table_html};
+use crate::html::{Digits, document_html, format_counted, section_links, table_html};
 use crate::markup::{Html, cells, html};
 
 /// The page; `findings` are the verdicts of the claims, if there are any, and `facts` name the file and the grid.
@@ -22,15 +22,24 @@ pub fn standings_page(
     let mut body = html!("<header><p class=\"kicker\">A tournament of Hansa</p><h1>{name}</h1>\n", name);
     let about = standings.about.as_ref().map_or(String::new(), |about| format!("{} ", about.trim()));
     body += html!(
-        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p></header>\n",
+        "<p class=\"lead\">{about}{} on the same grid with the same jobs, {} each.</p>\n",
         format_counted(standings.entrants.len() as u64, "entrant"),
         format_counted(standings.repetitions as u64, "run"),
         about
     );
-    body += answers.map_or_else(Html::default, Answers::html);
+    let sections = [
+        ("answer", "Answer", answers.is_some()),
+        ("reading", "How to read it", true),
+        ("standings", "Standings", true),
+        ("legend", "Metrics and entrants", true),
+        ("verdicts", "Verdicts", findings.is_some()),
+    ];
+    let sections = sections.into_iter().filter(|(.., is_there)| *is_there);
+    body += section_links(sections.map(|(id, title, _)| (id, title))) + html!("</header>\n");
+    body += answers.map_or_else(Html::default, |answers| html!("<div id=\"answer\">{}</div>\n", answers.html()));
     let against = &standings.entrants[standings.against].name;
     body += html!(
-        "<section><h2>How to read it</h2><p>Numbers are means over the repetitions (seeds, windows of a log), with ± their \
+        "<section><h2 id=\"reading\">How to read it</h2><p>Numbers are means over the repetitions (seeds, windows of a log), with ± their \
          95 % confidence intervals. Below a number is the mean difference from {against}, repetition by repetition, if \
          it differs significantly from zero. Bold: best, or not significantly different from the best (paired t, 95 %). A dash: the system \
          has no such number.</p></section>\n",
@@ -40,6 +49,7 @@ pub fn standings_page(
         body += html!("<p><strong>{note}</strong></p>\n", note);
     }
     let scales: Vec<Scale> = (0..standings.metrics.len()).map(|metric| picture_scale(standings, metric)).collect();
+    body += html!("<div id=\"standings\">\n");
     for panel in &standings.panels {
         let title = if panel.settings.is_empty() { "Standings".to_owned() } else { settings_text(panel) };
         body += html!("<section><h2>{title}</h2>\n{}", numbers_section(standings, panel), title);
@@ -48,6 +58,7 @@ pub fn standings_page(
         }
         body += html!("</section>\n");
     }
+    body += html!("</div>\n");
     if !standings.others.is_empty() {
         let others = standings.others.iter().map(|name| html!("<code>{name}</code>", name));
         let others = Html::join_pieces(others, ", ");
@@ -100,7 +111,7 @@ fn cell_html(cell: &Cell, digits: Digits) -> Html {
 }
 
 fn legend_section(standings: &Standings) -> Html {
-    let mut html = html!("<section><h2>Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
+    let mut html = html!("<section><h2 id=\"legend\">Metrics and entrants</h2>\n<p>Times are in seconds.</p>\n");
     let metrics = standings.metrics.iter().map(|metric| {
         cells![html!("<code>{}</code>", metric.name), format!("{}{}", metric.about, better_words(metric.better))]
     });

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use super::html::{format_coord, unbroken_number};
-use crate::axes::{Axis, PlotArea, Tick, round_step};
+use crate::axes::{Axis, PlotArea, Tick, fitted_svg, hides_curves, round_step};
 use crate::markup::{Html, html};
+use crate::present::calendar::{Calendar, tick_label};
 use hansa_sim::time::Time;
 
-pub const WIDTH: f64 = 960.0;
+/// Width of charts on a wide screen; the style sheet has those of others.
+pub const WIDTH: f64 = 1280.0;
 pub const LEFT: f64 = 78.0;
 pub const RIGHT: f64 = 14.0;
 pub const TOP: f64 = 14.0;
@@ -39,8 +41,13 @@ pub struct Figure<'a> {
 
 impl Figure<'_> {
     pub fn html(&self) -> Html {
+        self.html_with(Html::default())
+    }
+
+    /// The figure with controls below its title.
+    pub fn html_with(&self, controls: Html) -> Html {
         let Figure { id, title, desc, note, height, body, .. } = self;
-        let mut html = html!("<figure id=\"{id}\"><h3>{title}</h3>\n", id, title);
+        let mut html = html!("<figure id=\"{id}\"><h3>{title}</h3>\n{controls}", id, title, controls);
         if !self.legend.is_empty() {
             html += html!("<ul class=\"legend\">");
             for (class, name) in &self.legend {
@@ -49,12 +56,10 @@ impl Figure<'_> {
             }
             html += html!("</ul>\n");
         }
-        html += html!(
-            "<div class=\"scroll\"><svg viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
-             <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{desc}</desc>\n{body}</svg></div>\n",
-            format_coord(*height),
-            [WIDTH, id, title, desc, body]
-        );
+        let attributes = html!("role=\"img\" aria-labelledby=\"{id}-t {id}-d\"", id);
+        let words = html!("<title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{desc}</desc>\n", [id, title, desc]);
+        let svg = fitted_svg((WIDTH, *height), &plot_area(*height - BOTTOM), attributes, words, body.clone());
+        html += html!("<div class=\"chart\">{svg}</div>\n", svg);
         if !note.is_empty() {
             html += html!("<figcaption>{note}</figcaption>\n", note);
         }
@@ -68,9 +73,15 @@ impl Figure<'_> {
 pub struct Window {
     pub from: Time,
     pub to: Time,
+    /// Dates of the log whose jobs ran, if they are known.
+    pub calendar: Option<Calendar>,
 }
 
 impl Window {
+    pub fn new(from: Time, to: Time) -> Window {
+        Window { from, to, calendar: None }
+    }
+
     pub fn length_micros(&self) -> u64 {
         self.to.since(self.from).micros().max(1)
     }
@@ -145,6 +156,17 @@ impl Scale {
         Scale { area: plot_area(height - BOTTOM), values: Axis::linear(0.0, top, 6.0) }
     }
 
+    /// A scale for curves with these maxima: logarithmic if the largest would hide most of the others.
+    pub fn for_curves(largest: &[f64], height: f64) -> Scale {
+        let top = largest.iter().copied().fold(0.0, f64::max);
+        let scale = Scale::new(top, height);
+        if !hides_curves(largest) {
+            return scale;
+        }
+        let least = largest.iter().copied().filter(|number| *number > 0.0).fold(top, f64::min);
+        Scale { values: Axis::logarithmic(least / 10.0, top), ..scale }
+    }
+
     pub fn y(&self, value: f64) -> f64 {
         self.area.y(self.values.share(value))
     }
@@ -171,19 +193,33 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
         steps.find(|(_, _, step)| window.length_micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
     let from = window.from.micros();
     let to = window.from.micros() + window.length_micros();
+    let dated = window.calendar.filter(|_| step >= 1_000_000);
+    // Dated ticks are at round local times, on every so many days from the first one.
+    let start = dated.map_or(0, |calendar| calendar.start_micros);
+    let origin = if step > DAY { (start + from) / DAY * DAY } else { 0 };
     let tick = |count: u64| {
-        let share = (count * step - from) as f64 / window.length_micros() as f64;
-        (share, (count * step / unit).to_string())
+        let local = origin + count * step;
+        let share = (local - start - from) as f64 / window.length_micros() as f64;
+        (share, if dated.is_some() { tick_label(local) } else { (local / unit).to_string() })
     };
-    let ticks: Vec<Tick> = (from.div_ceil(step)..=window.to.micros() / step).map(tick).collect();
+    let counts = (start + from - origin).div_ceil(step)..=(start + window.to.micros() - origin) / step;
+    let ticks: Vec<Tick> = counts.map(tick).collect();
+    let name = match dated {
+        None => format!("virtual time, {name}"),
+        Some(calendar) => match [window.from, window.to].map(|time| calendar.date(time)) {
+            [first, last] if first == last => format!("time of the log, {first}"),
+            [first, last] => format!("time of the log, {first} to {last}"),
+        },
+    };
+    let start = window.calendar.map(|calendar| html!(" data-start=\"{}\"", calendar.start_micros));
     let area = plot_area(bottom);
     html!(
-        "<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\">{}{}{}</g>\n",
+        "<g class=\"axis\" data-time=\"{from} {to}\" data-x=\"{LEFT} {}\"{start}>{}{}{}</g>\n",
         WIDTH - RIGHT,
         area.draw_ticks(&ticks),
         area.draw_base(),
-        area.name_below(&format!("virtual time, {name}")),
-        [from, to, LEFT]
+        area.name_below(&name),
+        [from, to, LEFT, start]
     )
 }
 

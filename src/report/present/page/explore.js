@@ -1,6 +1,6 @@
 // Exploring a page: tables that sort and filter, legends that switch series off, charts over time that zoom and pan
-// together, crosshairs with values, the words of marks by keyboard, a search for jobs, and charts saved as SVG. Without
-// this script a page says the same.
+// together, crosshairs with values, the words of marks at once and by keyboard, a search for jobs, and charts saved as
+// SVG. Without this script a page says the same.
 (() => {
 'use strict';
 const all = (selector, root) => [...(root || document).querySelectorAll(selector)];
@@ -85,10 +85,10 @@ all('table').forEach(table => {
 // ---- Legends ----
 
 // Classes of the marks in a chart that a legend's class stands for.
-const KIN = { f: ['f', 'l'], s: ['h', 't'], q: ['q'] };
+const KIN = { f: ['f', 'l'], s: ['h', 't'], q: ['q'], u: ['u'], z: ['z'], w: ['w'] };
 const marks = (figure, icon) => {
   const name = icon ? icon.classList[0] || '' : '';
-  const [, letter, number] = /^([fsq])(\d+)$/.exec(name) || [];
+  const [, letter, number] = /^([fsquzw])(\d+)$/.exec(name) || [];
   const classes = letter ? KIN[letter].map(kin => kin + number)
     : { hatched: ['reserved'], 'hatched-down': ['down'], way: ['way'] }[name] || [];
   const found = classes.flatMap(kin => all(`svg .${kin}`, figure));
@@ -118,6 +118,10 @@ const keyOf = mark => {
   const number = /\b[fl](\d+)\b/.exec(mark.getAttribute('class'));
   return number ? `f${number[1]}${mark.classList.contains('dashed') ? ' dashed' : ''}` : '';
 };
+// The group that the style sheet makes narrower on small screens; all marks of a chart are in it.
+const rootOf = svg => svg.querySelector(':scope > .fit') || svg;
+// Position of an event in the coordinates of a chart.
+const acrossOf = (event, root) => new DOMPoint(event.clientX, event.clientY).matrixTransform(root.getScreenCTM().inverse()).x;
 // Puts values beside the names of the legend; null clears them. Where a mark has no entry, its value is beside it.
 const tellLevels = (svg, series, place, x) => {
   const told = new Map(), entries = all('.legend li', svg.closest('figure'));
@@ -129,7 +133,7 @@ const tellLevels = (svg, series, place, x) => {
     told.set(key, [...(told.get(key) || []), value || '–']);
     if (icons.includes(key) || !value) return;
     const { y, height } = mark.getBBox();
-    svg.append(draw('text', { class: 'cross beside', x: x + 5, y: y + height - 4 }, value));
+    rootOf(svg).append(draw('text', { class: 'cross beside', x: x + 5, y: y + height - 4 }, value));
   });
   entries.forEach((entry, number) => {
     let now = entry.querySelector('.now');
@@ -144,14 +148,14 @@ all('svg[data-at]').forEach(svg => {
   const places = svg.dataset.at.split(' ').map(Number), series = seriesOf(svg), line = draw('path', { class: 'cross' });
   const bottom = Number(svg.dataset.bottom);
   let place = null;
-  svg.append(line);
+  rootOf(svg).append(line);
   const show = next => {
     place = next;
     line.setAttribute('d', place === null ? '' : `M${places[place]} 12V${bottom}`);
     tellLevels(svg, series, place, places[place]);
   };
   svg.addEventListener('pointermove', event => {
-    const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
+    const x = acrossOf(event, rootOf(svg));
     const away = places.map(other => Math.abs(other - x));
     show(away.indexOf(Math.min(...away)));
   });
@@ -182,11 +186,19 @@ const TICKS = [
   [8.64e10, 'days', [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 5e4, 2e5, 1e6]],
 ];
 const two = number => String(number).padStart(2, '0');
+// Microseconds from 1970 to virtual time zero in the local time of the log; null if a page has no dates.
+const dated = document.querySelector('[data-start]');
+const epoch = dated ? Number(dated.dataset.start) : null;
+const DAY = 8.64e10, MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const dateOf = local => { const date = new Date(local / 1e3); return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`; };
+const clockOf = local => new Date(local / 1e3).toISOString().slice(11, 19);
+const tickOf = local => local % DAY ? clockOf(local).replace(/:00$/, '') : dateOf(local).replace(/ \d+$/, '');
 const moment = micros => {
   const seconds = Math.max(0, micros / 1e6), whole = Math.floor(seconds);
   const days = Math.floor(whole / 86400);
   const clock = `${two(Math.floor(whole / 3600) % 24)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
-  return `${days ? `${days}d ` : ''}${clock}`;
+  const date = epoch === null ? '' : ` (${dateOf(epoch + micros)} ${clockOf(epoch + micros)})`;
+  return `${days ? `${days}d ` : ''}${clock}${date}`;
 };
 
 class Chart {
@@ -197,11 +209,12 @@ class Chart {
     const height = svg.viewBox.baseVal.height;
     const clip = draw('clipPath', { id: `clip-${charts.length}` });
     clip.append(draw('rect', { x: this.left, y: -height, width: this.right - this.left, height: 3 * height }));
-    svg.prepend(clip);
-    [svg, ...all('.panel', svg)].forEach(panel => this.enclose(panel, clip.id));
+    const root = rootOf(svg);
+    root.prepend(clip);
+    [root, ...all('.panel', svg)].forEach(panel => this.enclose(panel, clip.id));
     this.line = draw('path', { class: 'cross', d: '' });
     this.word = draw('text', { class: 'cross', y: 10 });
-    svg.append(this.line, this.word);
+    root.append(this.line, this.word);
     this.height = height;
     this.series = seriesOf(svg);
     this.listen();
@@ -233,8 +246,7 @@ class Chart {
   }
 
   time(event) {
-    const box = this.svg.getBoundingClientRect();
-    const x = (event.clientX - box.left) / box.width * this.svg.viewBox.baseVal.width;
+    const x = acrossOf(event, this.axis);
     const [from, to] = range || [this.from, this.to];
     const share = Math.min(1, Math.max(0, (x - this.left) / (this.right - this.left)));
     return from + share * (to - from);
@@ -245,6 +257,8 @@ class Chart {
     const shift = this.x(this.from) - scale * this.left;
     this.plots.forEach(plot => {
       if (range) plot.setAttribute('transform', `matrix(${scale} 0 0 1 ${shift} 0)`); else plot.removeAttribute('transform');
+      // The style sheet keeps letters at their width; the attributes of texts are for saved charts.
+      plot.style.setProperty('--zoom', range ? scale : 1);
       all('text', plot).forEach(text => {
         const x = Number(text.getAttribute('x'));
         if (range) text.setAttribute('transform', `matrix(${1 / scale} 0 0 1 ${x - x / scale} 0)`); else text.removeAttribute('transform');
@@ -253,15 +267,18 @@ class Chart {
     if (!range) { this.axis.innerHTML = this.usual; return; }
     const wide = range[1] - range[0];
     const steps = TICKS.flatMap(([unit, name, counts]) => counts.map(count => [unit, name, unit * count]));
-    const [unit, name, step] = steps.find(([, , step]) => wide / step <= 10) || steps[steps.length - 1];
+    const most = this.svg.clientWidth > this.svg.parentNode.clientWidth * 2 ? 5 : 10;
+    const [unit, name, step] = steps.find(([, , step]) => wide / step <= most) || steps[steps.length - 1];
     const base = this.axis.querySelector('.base'), title = this.axis.querySelector('.name');
     const bottom = Number(/M[\d.]+ ([\d.]+)/.exec(base.getAttribute('d'))[1]);
     this.axis.replaceChildren(base, title);
-    title.textContent = `virtual time, ${name}`;
-    for (let tick = Math.ceil(range[0] / step) * step; tick <= range[1]; tick += step) {
-      const x = this.x(tick);
-      this.axis.append(draw('path', { d: `M${x} ${bottom}v5` }),
-        draw('text', { x, y: bottom + 18, 'text-anchor': 'middle' }, (Math.round(tick / unit * 100) / 100).toLocaleString('en')));
+    const isDated = epoch !== null && step >= 1e6, start = isDated ? epoch : 0;
+    const [first, last] = range.map(end => dateOf(start + end));
+    title.textContent = isDated ? `time of the log, ${first}${first === last ? '' : ` to ${last}`}` : `virtual time, ${name}`;
+    const origin = isDated && step > DAY ? Math.floor((start + range[0]) / DAY) * DAY : 0;
+    for (let local = origin + Math.ceil((start + range[0] - origin) / step) * step; local <= start + range[1]; local += step) {
+      const x = this.x(local - start), label = isDated ? tickOf(local) : (Math.round(local / unit * 100) / 100).toLocaleString('en');
+      this.axis.append(draw('path', { d: `M${x} ${bottom}v5` }), draw('text', { x, y: bottom + 18, 'text-anchor': 'middle' }, label));
     }
   }
 
@@ -271,7 +288,7 @@ class Chart {
     this.line.setAttribute('d', isIn ? `M${this.x(time)} 14V${this.height - 46}` : '');
     this.word.textContent = isIn ? moment(time) : '';
     if (isIn) {
-      const isRight = this.x(time) > this.right - 120;
+      const isRight = this.x(time) > (this.left + this.right) / 2;
       this.word.setAttribute('x', this.x(time) + (isRight ? -5 : 5));
       this.word.setAttribute('text-anchor', isRight ? 'end' : 'start');
     }
@@ -293,7 +310,7 @@ class Chart {
       const time = this.time(event);
       pointAt(time);
       if (start === null) return;
-      if (!brush) { brush = draw('rect', { class: 'brush', y: 14, height: this.height - 60 }); svg.append(brush); }
+      if (!brush) { brush = draw('rect', { class: 'brush', y: 14, height: this.height - 60 }); rootOf(svg).append(brush); }
       const [a, b] = [this.x(start), this.x(time)].sort((a, b) => a - b);
       brush.setAttribute('x', a);
       brush.setAttribute('width', b - a);
@@ -369,7 +386,7 @@ const paint = (mark, copy, above) => {
 };
 const drawLegend = (figure, copy, width, top) => {
   let x = 8, y = top;
-  all('.legend li', figure).filter(entry => entry.getAttribute('aria-pressed') !== 'false').forEach(entry => {
+  all('.legend li', figure).filter(entry => entry.offsetParent && entry.getAttribute('aria-pressed') !== 'false').forEach(entry => {
     const icon = entry.querySelector('i'), now = entry.querySelector('.now');
     const words = entry.textContent.slice(0, entry.textContent.length - (now ? now.textContent.length : 0)), room = 34 + 7 * words.length;
     if (x > 8 && x + room > width) { x = 8; y += 18; }
@@ -425,6 +442,13 @@ all('figure').forEach(figure => {
 
 // ---- Words of marks ----
 
+// A browser shows titles after a second; the page shows them at once, so it takes away that of the mark pointed at.
+all('figure svg > title[id]').forEach(title => {
+  const name = make('span', { id: title.id }, title.textContent);
+  name.hidden = true;
+  title.closest('svg').before(name);
+  title.remove();
+});
 const tip = make('div', { id: 'tip', role: 'tooltip' });
 tip.hidden = true;
 document.body.append(tip);
@@ -436,21 +460,46 @@ const hideTip = () => {
   tip.hidden = true;
   if (mark) ['tabindex', 'role', 'aria-label'].forEach(name => mark.removeAttribute(name));
 };
-const titleOf = mark => [...mark.children].find(child => child.localName === 'title');
+const titleOf = mark => mark === hovered.mark ? hovered.title : [...mark.children].find(child => child.localName === 'title');
+const hovered = { mark: null, title: null };
+const placeTip = (left, top, bottom) => {
+  const { offsetWidth: width, offsetHeight: height } = tip;
+  tip.style.left = `${Math.min(Math.max(8, left - width / 2), document.documentElement.clientWidth - width - 8) + scrollX}px`;
+  tip.style.top = `${(top > height + 8 ? top - height - 6 : bottom + 6) + scrollY}px`;
+};
+const leave = () => {
+  if (!hovered.mark) return;
+  hovered.mark.prepend(hovered.title);
+  hovered.mark = hovered.title = null;
+  tip.hidden = true;
+};
+// Shows the words of the mark below the pointer.
+const hover = event => {
+  let mark = event.target;
+  const svg = event.currentTarget;
+  while (mark !== svg && mark && !titleOf(mark)) mark = mark.parentNode;
+  if (event.pointerType === 'touch' || told || !mark || mark === svg) { leave(); return; }
+  if (mark !== hovered.mark) {
+    leave();
+    Object.assign(hovered, { mark, title: titleOf(mark) });
+    hovered.title.remove();
+    tip.textContent = hovered.title.textContent;
+    tip.hidden = false;
+  }
+  placeTip(event.clientX, event.clientY - 8, event.clientY + 14);
+};
 // Focuses a mark, and shows its words beside it.
 const showTip = mark => {
   hideTip();
+  leave();
   told = mark;
   tip.textContent = titleOf(mark).textContent;
   tip.hidden = false;
   Object.entries({ tabindex: -1, role: 'img', 'aria-label': tip.textContent }).forEach(([name, value]) => mark.setAttribute(name, value));
   mark.focus({ preventScroll: true });
   mark.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  const box = mark.getBoundingClientRect(), { offsetWidth: width, offsetHeight: height } = tip;
-  const left = Math.min(Math.max(8, box.left + box.width / 2 - width / 2), document.documentElement.clientWidth - width - 8);
-  const top = box.top > height + 8 ? box.top - height - 6 : box.bottom + 6;
-  tip.style.left = `${left + scrollX}px`;
-  tip.style.top = `${top + scrollY}px`;
+  const box = mark.getBoundingClientRect();
+  placeTip(box.left + box.width / 2, box.top, box.bottom);
 };
 const MOVES = { ArrowDown: 1, ArrowUp: -1, ArrowRight: 1, ArrowLeft: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: Infinity };
 all('figure svg[viewBox]').forEach(svg => {
@@ -484,37 +533,110 @@ all('figure svg[viewBox]').forEach(svg => {
     if (mark !== svg) showTip(mark); else hideTip();
   });
   svg.addEventListener('focusout', event => { if (event.target === told) hideTip(); });
+  svg.addEventListener('pointermove', hover);
+  svg.addEventListener('pointerleave', leave);
 });
 
 // ---- Search for a job ----
 
-const tasks = all('.tasks > g').filter(task => task.querySelector('title'));
+// A duration in the two units that say most.
+const duration = seconds => {
+  const units = [[86400, 'd'], [3600, 'h'], [60, 'min']];
+  const at = units.findIndex(([unit]) => Math.round(seconds) >= unit);
+  if (at < 0) return `${Number(seconds.toPrecision(3))}\u00a0s`;
+  const [unit, name] = units[at], [part, small] = units[at + 1] || [1, 's'];
+  const parts = Math.round(seconds / part), whole = Math.floor(parts * part / unit);
+  return `${whole}\u00a0${name} ${two(parts - whole * (unit / part))}\u00a0${small}`;
+};
+const counted = (count, word) => `${Number(count).toLocaleString('en')} ${word}${Number(count) === 1 ? '' : 's'}`;
+const facts = document.querySelector('#jobs');
+const [userLine, siteLine, ...jobLines] = facts && facts.textContent.trim() ? facts.textContent.split('\n') : ['', ''];
+const [userNames, siteNames] = [userLine, siteLine].map(line => line.split('\t'));
+const jobs = jobLines.map(line => {
+  const [number, workload, name, user, arrive, ready, start, end, outcome, tasks, cores, sites, places] = line.split('\t');
+  return { number, workload, name, user, outcome, tasks, cores, places, sites: sites ? sites.split(' ') : [],
+    ...Object.fromEntries(Object.entries({ arrive, ready: ready || arrive, start, end }).map(([key, value]) => [key, value && Number(value)])) };
+});
+// What happened to a job, in words.
+const storyOf = job => {
+  const at = time => moment(time * 1e6);
+  const task = job.tasks === '1' ? '' : `${counted(job.tasks, 'task')} with `;
+  const sites = job.sites.map(site => siteNames[site]).join(', ');
+  const where = `${task}${counted(job.cores, 'core')}${job.places ? ` (${job.places})` : ''}${sites ? ` of ${sites}` : ''}`;
+  const ready = job.ready > job.arrive ? `, was to start from ${at(job.ready)} on` : '';
+  let words = `Job ${job.number}${job.workload ? ` of workload ${job.workload}` : ''}${job.name ? ` (${job.name})` : ''} of ${userNames[job.user] || 'a user'}: submitted at ${at(job.arrive)}${ready}`;
+  const last = { f: '', k: ', killed at its walltime', c: ', taken back by its user', g: ', given up', u: '', r: '' }[job.outcome];
+  if (job.outcome === 'r') return `${words}, refused. It asked for ${where}.`;
+  if (job.start === '') return `${words}; it never started${last}. It asked for ${where}.`;
+  words += `, waited ${duration(job.start - job.ready)}, started at ${at(job.start)} on ${where}`;
+  return job.end === '' ? `${words}; it had not ended.` : `${words}, ended at ${at(job.end)} after ${duration(job.end - job.start)}${last}.`;
+};
+
+const tasks = all('.tasks > g').filter(task => titleOf(task));
 const jobRows = all('table').filter(table => /^Job\b/.test((table.querySelector('thead th') || table).textContent))
   .flatMap(table => [...table.tBodies[0].rows]);
 const nav = document.querySelector('nav');
-if (nav && tasks.length + jobRows.length) {
-  const box = make('input', { type: 'search', placeholder: 'Find a job', 'aria-label': 'Find a job by number or name' });
-  const hitCount = make('span', { class: 'soft', 'aria-live': 'polite' });
+if (nav && (facts || tasks.length + jobRows.length)) {
+  const box = make('input', { type: 'search', placeholder: 'Find a job  ( / )', 'aria-label': 'Find a job by number or name' });
+  const hitCount = make('span', { class: 'soft' }), story = make('p', { class: 'story', role: 'status' });
   const tools = make('div', { class: 'tools' });
   tools.append(box, hitCount);
-  nav.after(tools);
+  nav.after(tools, story);
+  story.hidden = true;
+  const gantt = document.querySelector('#gantt'), chart = gantt && charts.find(one => gantt.contains(one.svg));
+  // The jobs of this number or name, and their marks and rows.
   const find = () => {
-    const wanted = box.value.trim();
+    const wanted = box.value.trim().replace(/^job\s+/i, '').replace(/^(\d{1,3})((,\d{3})+)$/, text => text.replace(/,/g, ''));
     const escaped = wanted.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
     const task = new RegExp(`^(job|task) ${escaped}(?![\\d])|\\((?:[^)]*, )?${escaped}[,)]`), row = new RegExp(`^${escaped}(?![\\w])`);
-    const hits = wanted ? [...tasks.filter(one => task.test(one.querySelector('title').textContent)),
+    const found = wanted ? jobs.filter(job => job.number === wanted || job.name === wanted) : [];
+    const hits = wanted ? [...tasks.filter(one => task.test(titleOf(one).textContent)),
       ...jobRows.filter(one => row.test(one.cells[0].textContent))] : [];
     all('.hit').forEach(hit => hit.classList.remove('hit'));
     hits.forEach(hit => hit.classList.add('hit'));
-    hitCount.textContent = wanted ? `${hits.length} ${hits.length === 1 ? 'place' : 'places'}` : '';
-    return hits;
+    hitCount.textContent = hits.length ? counted(hits.length, 'place') : '';
+    const known = facts ? facts.dataset.known : '';
+    const isMissing = facts ? jobs.length > 0 && !found.length : !hits.length;
+    const name = /^\d+$/.test(wanted) ? `no job ${wanted}` : `no job is called “${wanted}”`;
+    story.replaceChildren();
+    if (wanted && isMissing) story.textContent = known ? `${name}; ${known}` : `${name} on this page`;
+    else if (wanted && facts && !jobs.length) story.textContent = `This page does not hold each of so many jobs (${known}); hansa why, with the folder of the result and a number, tells the story of one.`;
+    else if (found.length) story.textContent = found.slice(0, 3).map(storyOf).join(' ');
+    const told = found.length && document.getElementById(`why-${found[0].number}`);
+    if (told) story.append(make('a', { href: `#${told.id}` }, 'Why it waited'));
+    story.hidden = !story.textContent;
+    return [found, hits];
   };
-  box.addEventListener('input', find);
+  // Shows the span of a job with some time around it, in all charts.
+  const zoomToJob = job => {
+    const last = job.end === '' ? chart.to / 1e6 : job.end;
+    const around = Math.max(0.15 * (last - job.arrive), 1e-3);
+    zoomTo((job.arrive - around) * 1e6, (last + around) * 1e6);
+  };
   let next = 0;
-  box.addEventListener('input', () => { next = 0; });
+  const show = () => {
+    const [found, hits] = find();
+    const places = chart && found.length ? [gantt, ...hits.filter(hit => !gantt.contains(hit))] : hits;
+    if (chart && found.length && next % places.length === 0) {
+      zoomToJob(found[0]);
+      gantt.querySelector('.chart').before(story);
+    }
+    if (places.length) places[next++ % places.length].scrollIntoView({ block: 'center' });
+  };
+  box.addEventListener('input', () => {
+    next = 0;
+    if (story.previousSibling !== tools) tools.after(story);
+    find();
+  });
   box.addEventListener('keydown', event => {
-    const hits = event.key === 'Enter' ? find() : [];
-    if (hits.length) hits[next++ % hits.length].scrollIntoView({ block: 'center' });
+    if (event.key === 'Enter') { event.preventDefault(); show(); }
+    if (event.key === 'Escape') { box.value = ''; find(); zoomTo(null); }
+  });
+  document.addEventListener('keydown', event => {
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+    event.preventDefault();
+    box.focus();
+    box.select();
   });
 }
 })();

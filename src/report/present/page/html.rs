@@ -5,6 +5,18 @@ use hansa_sim::numerals::{self, no_break_spaces};
 pub use hansa_sim::numerals::{Digits, format_count, format_counted};
 use hansa_sim::time::Time;
 
+/// Plain text as a paragraph: what is between backticks becomes code, and line breaks of its source become spaces.
+pub fn prose_html(text: &str) -> Html {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let pieces: Vec<&str> = text.split('`').collect();
+    let is_balanced = pieces.len() % 2 == 1;
+    let piece = |(place, piece): (usize, &&str)| match place % 2 == 1 {
+        true => html!("<code>{}</code>", *piece),
+        false => Html::from(*piece),
+    };
+    if is_balanced { pieces.iter().enumerate().map(piece).collect() } else { Html::from(&text) }
+}
+
 /// A number, in which no line breaks.
 pub fn unbroken_number(number: f64) -> String {
     no_break_spaces(&numerals::format_number(number))
@@ -116,10 +128,15 @@ fn filled_table(columns: &[Column], rows: &mut dyn Iterator<Item = Vec<Html>>) -
     html + html!("</tbody></table></div>\n")
 }
 
+/// Links to sections, each by its name in links and its title.
+pub fn section_links<'t>(sections: impl Iterator<Item = (&'t str, &'t str)>) -> Html {
+    let links = sections.map(|(id, title)| html!("<a href=\"#{id}\">{title}</a>", id, title));
+    html!("<nav aria-label=\"Sections\">{}</nav>\n", links.collect::<Html>())
+}
+
 /// Links to sections, at the end of a header, and these sections, each with its name in links and its title.
 pub fn linked_sections(sections: &[(&str, &str, Html)]) -> Html {
-    let links = sections.iter().map(|(id, title, _)| html!("<a href=\"#{id}\">{title}</a>", id, title));
-    let mut html = html!("<nav aria-label=\"Sections\">{}</nav>\n</header>\n", links.collect::<Html>());
+    let mut html = section_links(sections.iter().map(|(id, title, _)| (*id, *title))) + html!("</header>\n");
     for (id, title, body) in sections {
         html += html!("<section id=\"{id}\"><h2>{title}</h2>\n{body}</section>\n", id, title, body);
     }
@@ -128,8 +145,17 @@ pub fn linked_sections(sections: &[(&str, &str, Html)]) -> Html {
 
 /// A share as a bar with its number, for a cell of a table.
 pub fn share_bar(share: f64, words: &str) -> Html {
+    judged_bar(share, words, "")
+}
+
+/// A share as a bar in the colour of a judgement: `better`, `worse` or none.
+pub fn judged_bar(share: f64, words: &str, judgement: &str) -> Html {
     let width = format_coord(share.clamp(0.0, 1.0) * 100.0);
-    html!("<span class=\"bar\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>", width, words)
+    let class = Html::join_pieces(["bar", judgement].into_iter().filter(|name| !name.is_empty()).map(Html::from), " ");
+    html!(
+        "<span class=\"{class}\"><i style=\"width:{width}%\"></i></span><span class=\"of\">{words}</span>",
+        [class, width, words]
+    )
 }
 
 /// Names and what they stand for.
@@ -142,7 +168,14 @@ pub fn definition_list(facts: &[(&str, Html)]) -> Html {
 #[cfg(test)]
 mod tests {
     #[test]
+    fn prose_has_code_and_no_line_breaks() {
+        let shown = |text: &str| String::from(super::prose_html(text));
+        assert_eq!(shown("EASY's scan\n    is `easy <x>`, so"), "EASY&#39;s scan is <code>easy &lt;x&gt;</code>, so");
+        assert_eq!(shown("one ` alone"), "one ` alone");
+    }
+
+    #[test]
     fn the_script_stays_small() {
-        assert!(super::SCRIPT.len() < 30_000, "{} bytes", super::SCRIPT.len());
+        assert!(super::SCRIPT.len() < 36_000, "{} bytes", super::SCRIPT.len());
     }
 }

@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(links.matches(&format!("M&lt;1&gt; york → bath: {words}")).count(), 2, "pointed at, and described");
         assert!(!links.contains("bath → york"), "nothing went back");
         // Half of the lane, all of it, half of it.
-        assert!(links.contains("d=\"M78 61H251.6V46H338.4V31H425.2V46H512V61H946V61H78z\""), "{links}");
+        assert!(links.contains("d=\"M78 61H315.6V46H434.4V31H553.2V46H672V61H1266V61H78z\""), "{links}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod busy;
 pub(crate) mod chart;
 mod competing;
 mod dag;
+mod finding;
 mod gantt;
 mod hatching;
 mod how_it_ran;
@@ -31,7 +32,8 @@ use self::chart::Window;
 use self::html::{format_counted, unbroken_span};
 use crate::markup::{Html, html};
 use crate::palette::{ON_DARK, ON_LIGHT, colour_rules};
-use crate::{Manifest, Status, Summary, SummaryFile, Tally};
+use crate::present::calendar::Calendar;
+use crate::{Manifest, Schedule, Status, Summary, SummaryFile, Tally};
 use hansa_sim::numerals::capitalize_first;
 use hansa_sim::time::Time;
 use hansa_sim::topology::Topology;
@@ -58,8 +60,16 @@ pub fn run_page(
     fresh: Option<&Summary>,
     plot: Option<&Html>,
 ) -> Vec<u8> {
-    let page =
-        Page { fresh, plot, manifest, results: &summary.results, summary, topology, tally, window: run_window(tally) };
+    let page = Page {
+        fresh,
+        plot,
+        manifest,
+        results: &summary.results,
+        summary,
+        topology,
+        tally,
+        window: run_window(tally, &summary.results),
+    };
     page.html().into_bytes()
 }
 
@@ -76,9 +86,14 @@ pub(crate) struct Page<'a> {
 }
 
 /// The interval from the first job's submission to the last event.
-fn run_window(tally: &Tally) -> Window {
+fn run_window(tally: &Tally, results: &Summary) -> Window {
     let from = tally.jobs.values().map(|row| row.job.arrive).min().unwrap_or(Time::ZERO);
-    Window { from, to: tally.last.max(from) }
+    Window { calendar: log_calendar(results), ..Window::new(from, tally.last.max(from)) }
+}
+
+/// Dates of the first log that has them.
+pub(crate) fn log_calendar(results: &Summary) -> Option<Calendar> {
+    results.read_part::<Schedule>()?.logs.iter().find_map(|log| log.start())
 }
 
 impl Page<'_> {
@@ -129,6 +144,7 @@ impl Page<'_> {
         let sections = first.into_iter().chain(of_subjects).chain(last);
         let sections: Vec<_> = sections.filter(|(_, _, body)| !body.is_empty()).collect();
         html += html::linked_sections(&sections);
+        html += self.job_facts();
         let digest = match self.summary.run.live {
             Some(_) => html!("A live run is not reproducible and has no digest."),
             None => html!(

@@ -634,7 +634,7 @@ fn what_users_bargained_for_is_drawn_within_bounds_and_told_apart_by_patterns() 
 #[test]
 fn levels_add_up_to_what_was_put_in() {
     let second = |seconds: u64| Time::from_micros(seconds * 1_000_000);
-    let mut levels = Levels::new(Window { from: second(10), to: second(20) }, 5);
+    let mut levels = Levels::new(Window::new(second(10), second(20)), 5);
     levels.add(second(0), second(13), 2.0);
     levels.add(second(13), second(19), 4.0);
     levels.add(second(30), second(40), 9.0);

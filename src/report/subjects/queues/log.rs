@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::present::calendar::Calendar;
 use hansa_sim::workload::rigids::{LogFile, Rigids};
 use hansa_sim::workload::{Fault, LeftOut};
 
@@ -29,6 +30,9 @@ pub struct LogFacts {
     /// Time of day at virtual time zero in seconds, if its header says so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_of_day: Option<f64>,
+    /// Day of virtual time zero, counted from 1970-01-01, if its header says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_day: Option<i64>,
 }
 
 impl LogFacts {
@@ -47,7 +51,14 @@ impl LogFacts {
             faults: faults.first.clone(),
             note: rigids.content.note(),
             time_of_day: rigids.content.time_of_day.map(|time| time.micros() as f64 / 1e6),
+            start_day: rigids.content.start_day,
         })
+    }
+
+    /// Moment of virtual time zero in the log's local time, if it is known.
+    pub fn start(&self) -> Option<Calendar> {
+        let seconds = u64::try_from(self.start_day?).ok()?.checked_mul(86_400)? + self.time_of_day? as u64;
+        Some(Calendar { start_micros: seconds.checked_mul(1_000_000)? })
     }
 }
 

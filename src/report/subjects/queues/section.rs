@@ -20,7 +20,7 @@ const CLASSES: usize = 8;
 type Classes = [(&'static str, f64); CLASSES];
 
 const WAITS: Classes = [
-    ("to 1 s", 1.0),
+    ("1 s", 1.0),
     ("1 min", 60.0),
     ("10 min", 600.0),
     ("1 h", 3_600.0),
@@ -31,7 +31,7 @@ const WAITS: Classes = [
 ];
 
 const SLOWDOWNS: Classes = [
-    ("to 1.01", 1.01),
+    ("1.01", 1.01),
     ("1.1", 1.1),
     ("1.5", 1.5),
     ("2", 2.0),
@@ -102,11 +102,16 @@ pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
         html += html!("<p>No job ever had to wait.</p>\n");
     }
     let wait = |fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6;
-    let distributed = |id, title, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
-        distribution_chart(id, title, classes, &legend, &fared, groups, measure)
+    let distributed = |texts, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
+        distribution_chart(texts, classes, &legend, &fared, groups, measure)
     };
-    html += distributed("wait", "Waiting time of jobs", &WAITS, &wait);
-    html += distributed("slowdown", "Bounded slowdown of jobs", &SLOWDOWNS, &QueuedTimes::bounded_slowdown);
+    let waits = distributed(["wait", "Waiting time of jobs", "wait from submission to start, up to"], &WAITS, &wait);
+    let slowdowns = distributed(
+        ["slowdown", "Bounded slowdown of jobs", "bounded slowdown, up to"],
+        &SLOWDOWNS,
+        &QueuedTimes::bounded_slowdown,
+    );
+    html += html!("<div class=\"pair\">{waits}{slowdowns}</div>\n", waits, slowdowns);
     for log in &schedule.logs {
         html += log_counts(log);
     }
@@ -159,10 +164,9 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
     table_html(&columns, rows) + rest
 }
 
-/// Columns a class, stacked by site.
+/// Columns a class, stacked by site. The texts are the identifier, the title, and the name of the axis across.
 fn distribution_chart(
-    id: &str,
-    title: &str,
+    [id, title, axis]: [&str; 3],
     classes: &Classes,
     legend: &[(String, String)],
     fared: &[Vec<QueuedTimes>],
@@ -184,12 +188,13 @@ fn distribution_chart(
         body += class_column(scale, place, label, jobs, legend, 100.0 * sum as f64 / all as f64);
         words.push(format!("{label}: {sum}"));
     }
-    body += html!("<g class=\"axis\">{}</g>\n", scale.area.draw_base());
+    let below = scale.area.name_below(axis);
+    body += html!("<g class=\"axis\">{}{below}</g>\n", scale.area.draw_base(), below);
     Figure {
         id,
         title,
         desc: format!("Columns of jobs by class, stacked by site. {}.", words.join(", ")),
-        note: "Labels are upper bin edges.".to_owned(),
+        note: String::new(),
         legend: legend.to_vec(),
         height,
         body,

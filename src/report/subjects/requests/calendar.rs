@@ -112,10 +112,10 @@ fn calendar_sheet(
     let first = from.micros() / ruling.row.micros();
     let last = (to.micros().max(1) - 1) / ruling.row.micros();
     let rows = (last + 1 - first).min(ROWS_MAX);
-    let window = Window {
-        from: Time::from_micros(first * ruling.row.micros()),
-        to: Time::from_micros((first + rows) * ruling.row.micros()),
-    };
+    let window = Window::new(
+        Time::from_micros(first * ruling.row.micros()),
+        Time::from_micros((first + rows) * ruling.row.micros()),
+    );
     let facts = &tally.sites[site];
     let parts = (rows * ruling.cells) as usize;
     let mut reserved = Levels::new(window, parts);

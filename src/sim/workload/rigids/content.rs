@@ -82,6 +82,9 @@ pub struct Content {
     /// Time of day at virtual time zero, by the file's header. None if that has none, or arrivals are accelerated.
     #[serde(default)]
     pub time_of_day: Option<Span>,
+    /// Day of virtual time zero, counted from 1970-01-01; None without a date or a time of day.
+    #[serde(default)]
+    pub start_day: Option<i64>,
 }
 
 /// Seconds of a day.
@@ -116,7 +119,10 @@ impl Content {
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
         let day = Span::from_secs(DAY).micros();
         let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
-        let time_of_day = swf::start_of_day(&header).map(of_day);
+        let first = swf::start_of_day(&header);
+        let time_of_day = first.map(of_day);
+        let days_until = |first: Span| i64::try_from((first + window.from).micros() / day).ok();
+        let start_day = first.and_then(|first| Some(swf::start_day(&header)? + days_until(first)?));
         let start = Time::ZERO + window.from;
         let end = window.to.map_or(Time::NEVER, |to| Time::ZERO + to);
         let all = jobs.len() as u64;
@@ -164,6 +170,7 @@ impl Content {
             last_number,
             file_end,
             time_of_day,
+            start_day,
             ..Content::default()
         }
     }
@@ -214,6 +221,7 @@ impl Content {
         let hurried = |job: Rigid| Rigid { submit: scale_time(job.submit, rate_millionths), ..job };
         self.jobs = Arc::new(self.jobs.iter().map(hurried).collect());
         self.time_of_day = None;
+        self.start_day = None;
     }
 
     /// Makes each job request its run time, at most what it requests now.

@@ -11,7 +11,7 @@ mod records;
 mod request;
 #[cfg(test)]
 mod tests;
-mod values;
+pub(super) mod values;
 
 use serde::Serialize;
 

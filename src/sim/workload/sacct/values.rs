@@ -126,7 +126,7 @@ pub fn moment(text: &[u8]) -> Option<i64> {
 }
 
 /// Days from 1970-01-01 to a date, for years from 0 on.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+pub fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years begin with March here, so that the leap day is the last one.
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);

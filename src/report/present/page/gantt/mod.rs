@@ -1,5 +1,6 @@
 //! Tasks on their cores over time: single tasks while they can be distinguished, otherwise a map of cells.
 
+mod colouring;
 mod down;
 mod map;
 mod reserved;
@@ -7,6 +8,7 @@ mod reserved;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use self::colouring::Colouring;
 use self::map::HeatMap;
 use super::chart::{BOTTOM, Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use super::html::{format_coord, format_count, format_counted, shorten_text, unbroken_micros};
@@ -58,8 +60,13 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
     let bottom = bands.last().map_or(TOP + 40.0, |band| band.top + band.height) + 4.0;
     let one_by_one = held.len() <= TASKS_MAX && runs <= RUNS_MAX;
 
+    let colouring = (one_by_one && !is_alone(tally)).then(|| {
+        let jobs: Vec<&JobRow> = held.iter().map(|(job, ..)| *job).collect();
+        Colouring::of(tally, &jobs)
+    });
     let (body, note, mut legend) = if one_by_one {
-        (draw_tasks(tally, &held, &bands, window), words_of_tasks(&bands, tally, have_names(tally, &held)), Vec::new())
+        let note = words_of_tasks(&bands, tally, have_names(tally, &held));
+        (draw_tasks(tally, &held, &bands, window, colouring.as_ref()), note, Vec::new())
     } else {
         let map = HeatMap::new(tally, &held, &bands, window, part_of);
         let note = map.map_words(held.len(), &bands, tally, window);
@@ -100,7 +107,7 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
         height: bottom + BOTTOM,
         body: draw_frames(&bands) + body + reserved + down + time_axis(window, bottom),
     };
-    figure.html()
+    figure.html_with(colouring.map_or_else(Html::default, |colouring| colouring.controls()))
 }
 
 fn part_name(part: usize) -> String {
@@ -204,7 +211,14 @@ fn core_numbers(band: &SiteBand) -> Html {
     svg + html!("</g>\n")
 }
 
-fn draw_tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteBand], window: Window) -> Html {
+/// A block for each stint of each task; the tasks of a single job have colours in turn.
+fn draw_tasks(
+    tally: &Tally,
+    held: &[(&JobRow, usize, &TaskRow)],
+    bands: &[SiteBand],
+    window: Window,
+    colouring: Option<&Colouring>,
+) -> Html {
     let mut svg = html!("<g class=\"tasks\">\n");
     let has_names = have_names(tally, held);
     for (job, index, task) in held {
@@ -249,12 +263,13 @@ fn draw_tasks(tally: &Tally, held: &[(&JobRow, usize, &TaskRow)], bands: &[SiteB
             let called = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
             let user = tally.names.of_actor(job.user);
             let until = if task.end.is_some() { "" } else { ", still running" };
+            let class = colouring.map_or_else(|| format!("f{}", index % COLOURS), |all| all.classes(job.job.id));
+            let cores = cores.to_string().replace(' ', ", ");
             svg += html!(
-                "<g class=\"f{}\"><title>{what}{called} of {user}: cores {cores} for {} from {start}{until}</title>\
+                "<g class=\"{class}\"><title>{what}{called} of {user}: cores {cores} for {} from {start}{until}</title>\
                  <path d=\"{path}\"/>\n",
-                if is_alone(tally) { *index } else { job.job.id.0 as usize } % COLOURS,
                 unbroken_micros(end.since(start).micros()),
-                [what, called, user, cores, start, until, path]
+                [class, what, called, user, cores, start, until, path]
             );
             if let Some((text, x, y)) = label {
                 svg +=
@@ -277,23 +292,20 @@ fn is_alone(tally: &Tally) -> bool {
 }
 
 fn words_of_tasks(bands: &[SiteBand], tally: &Tally, has_names: bool) -> String {
-    let (what, colours) = match tally.has_only_single_tasks() {
-        _ if is_alone(tally) => ("task; rows are cores, core 0 of a site on top", "Colours repeat every"),
-        true => ("job; rows are nodes, node 0 of a site on top", "Colours repeat every"),
-        false => {
-            ("task; rows are cores, core 0 of a site on top", "Tasks of one job share a colour; colours repeat every")
-        }
+    let what = match tally.has_only_single_tasks() {
+        true if !is_alone(tally) => "job; rows are nodes, node 0 of a site on top",
+        _ => "task; rows are cores, core 0 of a site on top",
     };
-    let one = if is_alone(tally) { "tasks" } else { "jobs" };
+    let colours = match is_alone(tally) {
+        true => format!(" Colours repeat every {COLOURS} tasks."),
+        false => String::new(),
+    };
     let labels = match (has_names, is_alone(tally)) {
         (true, _) => "Labels are names of tasks, where they fit",
         (false, true) => "Labels are numbers of tasks, where they fit",
         (false, false) => "Labels are numbers of jobs, where they fit",
     };
-    format!(
-        "One block per {what}. {colours} {COLOURS} {one}. {labels}. Point at a block for details.{}",
-        bands_note(bands, tally)
-    )
+    format!("One block per {what}.{colours} {labels}. Point at a block for details.{}", bands_note(bands, tally))
 }
 
 fn bands_note(bands: &[SiteBand], tally: &Tally) -> String {

@@ -77,7 +77,7 @@ fn drawable_window(shapes: &[CalendarShape<'_>], whole: Window, around: Time) ->
         length /= 2;
         let latest = whole.to.micros() - length;
         let from = around.micros().saturating_sub(length / 8).clamp(whole.from.micros(), latest);
-        window = Window { from: Time::from_micros(from), to: Time::from_micros(from + length) };
+        window = Window { from: Time::from_micros(from), to: Time::from_micros(from + length), ..window };
     }
     window
 }

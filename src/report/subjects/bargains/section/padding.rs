@@ -55,7 +55,7 @@ pub fn padding_rows(known: &Strategies, page: &Page<'_>) -> Html {
 
     let last = |one: &ImitationJob<'_>| job_end(one).unwrap_or(one.wanted).max(one.wanted);
     let last = all.iter().map(last).max().unwrap_or(page.window.to);
-    let window = Window { from: all[0].row.job.arrive, to: last };
+    let window = Window { from: all[0].row.job.arrive, to: last, ..page.window };
     let mut body = Html::default();
     for (line, one) in all.iter().enumerate() {
         let name = user(one.row).map_or("", |user| &user.name);
