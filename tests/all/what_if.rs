@@ -152,7 +152,7 @@ fn a_log_is_compared_by_its_groups_and_with_its_own_waits() {
     let change = scratch.file("wider.toml", "about = \"twice the cores\"\n[set]\nsite.york.cores = 32\n");
     let out = scratch.path("out");
     let said = answered(&topology, &[&change], &out, &["--phases", "2"]);
-    assert!(said.contains("Under wider, the mean wait falls from ") && said.contains("By QOS, jobs wait: "), "{said}");
+    assert!(said.contains("Under wider, the mean wait falls from ") && said.contains("By QOS, jobs wait:"), "{said}");
     for words in ["QOS         normal", "partition   short", "user        u1", "account     a0"] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -194,7 +194,11 @@ fn what_changes_nothing_and_what_is_no_change_are_refused() {
     refused(&[&scratch.file("none.toml", "about = \"none\"\n")], &[], &["none.toml", "expected a [set] table"]);
     refused(&[&scratch.file("words", "hello world\n")], &[], &["words: line 1: expected lines for slurm.conf"]);
     refused(&[&scratch.file("empty.conf", "# nothing\n\n")], &[], &["it has no line that could change anything"]);
-    refused(&[&scratch.file("qos.script", "modify qos set priority=5\n")], &[], &["line 1: this looks like commands"]);
+    refused(
+        &[&scratch.file("qos.script", "modify qos set priority=5\n")],
+        &[],
+        &["it has accounts of sacctmgr, but no Slurm manages"],
+    );
     refused(&[&scratch.path("gone.conf")], &[], &["cannot read "]);
     let lines = scratch.file("few.conf", "SchedulerParameters=bf_max_job_test=3\n");
     refused(&[&lines], &[], &["no Slurm manages a site of "]);

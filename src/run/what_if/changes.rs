@@ -273,8 +273,8 @@ fn is_sacctmgr(line: &str) -> bool {
     is_command || ENTITIES.contains(&first) && words.next() == Some("-")
 }
 
-/// Checks that all lines have the form of lines for `slurm.conf`; Slurm itself knows their keys. The first other line is
-/// returned with its number.
+/// Checks that all lines have the form of lines for `slurm.conf`; Slurm itself knows their keys. The first other line
+/// is returned with its number.
 fn check_conf_lines(text: &str) -> Result<(), (usize, &str)> {
     let mut continues = false;
     for (at, line) in text.lines().enumerate() {
@@ -314,8 +314,8 @@ fn leading_comment(text: &str) -> Option<String> {
     Some(words.trim().trim_end_matches('.').to_owned()).filter(|words| !words.is_empty())
 }
 
-/// Starts and ends the Slurm of a site with a change of its `slurm.conf`, so that lines which it does not take are
-/// refused before any run.
+/// Starts and ends the Slurm of a site with a change of its `slurm.conf` or accounts, so that lines which it does not
+/// take are refused before any run.
 pub fn check_conf_starts(change: &Change, loaded: &Loaded, overrides: &[Override], stop: &Stop) -> Result<(), Failure> {
     let (ChangeKind::Conf(site) | ChangeKind::Accounts(site)) = change.kind else { return Ok(()) };
     let changed = load_changed(loaded, overrides, &change.settings)?;

@@ -17,6 +17,7 @@ mod outside;
 pub mod plans;
 pub mod provisioning;
 pub mod reservation;
+pub mod starts;
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -207,6 +208,11 @@ pub trait System: DynEq {
 
     /// The external program that takes part in decisions at the hub, and its conversation.
     fn hub_program(&self) -> Option<(HubProgram, &Program)> {
+        None
+    }
+
+    /// The rule by which it chooses among the possible starts of a request; None if there is no such rule.
+    fn start_rule(&self) -> Option<Box<dyn starts::StartRule>> {
         None
     }
 

@@ -243,8 +243,8 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
 /// Most digits of a number that [`next_word`] reads: in millionths it fits.
 const PLAIN_DIGITS: usize = 12;
 
-/// Takes the next word of a line. Returns its number in millionths, too, if it is -1 or a few digits, as nearly all are:
-/// one pass finds both. [`read_number`] reads or refuses all other words.
+/// Takes the next word of a line. Returns its number in millionths, too, if it is -1 or a few digits, as nearly all
+/// are: one pass finds both. [`read_number`] reads or refuses all other words.
 #[inline]
 fn next_word<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], Option<Option<u64>>)> {
     let begin = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;

@@ -553,8 +553,8 @@ const facts = document.querySelector('#jobs');
 const [userLine, siteLine, ...jobLines] = facts && facts.textContent.trim() ? facts.textContent.split('\n') : ['', ''];
 const [userNames, siteNames] = [userLine, siteLine].map(line => line.split('\t'));
 const jobs = jobLines.map(line => {
-  const [number, workload, name, user, arrive, ready, start, end, outcome, tasks, cores, sites, places] = line.split('\t');
-  return { number, workload, name, user, outcome, tasks, cores, places, sites: sites ? sites.split(' ') : [],
+  const [number, workload, name, user, arrive, ready, start, end, outcome, tasks, cores, sites, places, id] = line.split('\t');
+  return { id, number, workload, name, user, outcome, tasks, cores, places, sites: sites ? sites.split(' ') : [],
     ...Object.fromEntries(Object.entries({ arrive, ready: ready || arrive, start, end }).map(([key, value]) => [key, value && Number(value)])) };
 });
 // What happened to a job, in words.
@@ -602,7 +602,7 @@ if (nav && (facts || tasks.length + jobRows.length)) {
     if (wanted && isMissing) story.textContent = known ? `${name}; ${known}` : `${name} on this page`;
     else if (wanted && facts && !jobs.length) story.textContent = `This page does not hold each of so many jobs (${known}); hansa why, with the folder of the result and a number, tells the story of one.`;
     else if (found.length) story.textContent = found.slice(0, 3).map(storyOf).join(' ');
-    const told = found.length && document.getElementById(`why-${found[0].number}`);
+    const told = found.length && document.getElementById(`job-${found[0].id}`);
     if (told) story.append(make('a', { href: `#${told.id}` }, 'Why it waited'));
     story.hidden = !story.textContent;
     return [found, hits];

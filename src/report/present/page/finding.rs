@@ -38,7 +38,7 @@ impl Page<'_> {
     }
 
     /// Number, workload, name, user, times in seconds (submission, earliest start, start, end), outcome, number of
-    /// tasks, cores, sites, and places of the cores of a single task.
+    /// tasks, cores, sites, places of the cores of a single task, and the number in the run, which names its story.
     fn facts_of_job(&self, row: &JobRow) -> String {
         let tally = self.tally;
         let id = row.job.id;
@@ -59,7 +59,7 @@ impl Page<'_> {
         let is_over = row.standing() != Standing::Unfinished;
         let end = row.last_end().filter(|_| is_over).or(row.given_up());
         format!(
-            "\n{}\t{workload}\t{name}\t{user}\t{}\t{}\t{}\t{}\t{}\t{}\t{cores}\t{}\t{places}",
+            "\n{}\t{workload}\t{name}\t{user}\t{}\t{}\t{}\t{}\t{}\t{}\t{cores}\t{}\t{places}\t{}",
             tally.number(id),
             seconds(row.job.arrive),
             if row.earliest_start() == row.job.arrive { String::new() } else { seconds(row.earliest_start()) },
@@ -68,6 +68,7 @@ impl Page<'_> {
             outcome(row),
             row.tasks.len(),
             sites.join(" "),
+            id.0,
         )
     }
 }

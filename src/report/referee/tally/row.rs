@@ -37,7 +37,7 @@ const STRETCH_LEAST: Span = Span::from_secs(10);
 /// A request for nodes between two times, and its answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct AnsweredRow {
-    /// Time of the answer.
+    /// Time of the first answer.
     pub at: Time,
     pub ready: Time,
     pub deadline: Time,

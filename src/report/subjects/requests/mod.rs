@@ -4,6 +4,7 @@ mod account;
 mod calendar;
 mod figures;
 mod records;
+mod rectangles;
 mod section;
 mod tally;
 
@@ -12,12 +13,14 @@ use self::account::RequestAccount;
 pub(crate) use self::account::{request, until as booked_until};
 pub use self::figures::{ByShape, Reservations};
 use self::figures::{METRICS, cards, lines};
+use self::rectangles::rectangles_section;
 use self::tally::RequestTally;
 use super::{PLAIN, Subject, SubjectReport, Words};
 use crate::markup::Html;
 use crate::present::page::Page;
 use crate::results::account::Account;
 use crate::{SummaryPart, Tally};
+use hansa_sim::systems::starts::StartRule;
 use hansa_sim::topology::Topology;
 
 pub const SUBJECT: Subject = Subject {
@@ -44,11 +47,15 @@ pub const SUBJECT: Subject = Subject {
 struct Requests {
     /// The systems with reservations.
     systems: Vec<u32>,
+    /// The rule of the first of them for starts.
+    rule: Option<Box<dyn StartRule>>,
 }
 
 impl Requests {
-    fn of(_: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
-        Some(Box::new(Requests { systems }))
+    fn of(topology: &Topology, systems: Vec<u32>) -> Option<Box<dyn SubjectReport>> {
+        let first = systems.first().and_then(|system| topology.systems.get(*system as usize));
+        let rule = first.and_then(|system| system.start_rule());
+        Some(Box::new(Requests { systems, rule }))
     }
 }
 
@@ -59,7 +66,9 @@ impl SubjectReport for Requests {
 
     fn page_section(&self, page: &Page<'_>) -> Html {
         let sites = page.tally.sites_of(&self.systems);
-        section::answers_section(page, &sites) + calendar::calendar_charts(page.tally, &sites)
+        section::answers_section(page, &sites)
+            + self.rule.as_ref().map_or_else(Html::default, |rule| rectangles_section(page.tally, rule.as_ref()))
+            + calendar::calendar_charts(page.tally, &sites)
     }
 }
 

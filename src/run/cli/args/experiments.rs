@@ -154,13 +154,13 @@ impl SweepArgs {
 pub struct WhatIfArgs {
     /// A topology: the grid as it is
     pub topology: String,
-    /// A change to try (repeatable): a file with lines for slurm.conf, which replace those with the same key, a
-    /// script of sacctmgr, which replaces that of the site, or TOML with a [set] table of keys of the topology; SITE=FILE if
+    /// A change to try (repeatable): a file with lines for slurm.conf, which replace those with the same key, a script
+    /// of sacctmgr, which replaces that of the site, or TOML with a [set] table of keys of the topology; SITE=FILE if
     /// several sites have a Slurm
     #[arg(long = "change", value_name = "FILE", required = true)]
     pub changes: Vec<String>,
-    /// The number of phases: in each, all jobs are submitted a little later, and meet a scheduler that works in cycles at
-    /// another moment of its cycles
+    /// The number of phases: in each, all jobs are submitted a little later, and meet a scheduler that works in cycles
+    /// at another moment of its cycles
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = parse_count::<u32>(1..=100))]
     pub phases: u32,
     /// The time over which the phases are spread: the longest cycle of a scheduler, at most an hour

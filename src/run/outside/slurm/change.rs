@@ -35,7 +35,7 @@ enum Origin {
 /// Lines that belong together: one, or several if all but the last end with a backslash.
 struct Statement {
     lines: Vec<UserLine>,
-    /// What it is about. None for comments and empty lines.
+    /// Key, and name if it has one. None for comments and empty lines.
     subject: Option<String>,
 }
 

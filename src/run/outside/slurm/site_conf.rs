@@ -256,7 +256,7 @@ fn reason_of(key: &str) -> Option<&'static str> {
         Some((begin, end)) => key.starts_with(begin) && key.ends_with(end),
         None => key == **pattern,
     };
-    REPLACED.iter().find(|(_, keys)| keys.iter().any(|pattern| matches(&pattern))).map(|(why, _)| *why)
+    REPLACED.iter().find(|(_, keys)| keys.iter().any(matches)).map(|(why, _)| *why)
 }
 
 /// The line without some keys. None if it has none of them.
@@ -428,7 +428,7 @@ fn own_lines(files: &SiteFiles, ground: &Ground<'_>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hansa_sim::topology::read_topology;
+    use hansa_sim::topology::slurm_conf::conf_lines;
 
     const CONF: &str = "\
 ClusterName=x

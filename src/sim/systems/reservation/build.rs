@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::comparing::FitRule;
 use super::{
     Allocates, Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit,
 };
@@ -10,6 +11,7 @@ use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
+use crate::systems::starts::StartRule;
 use crate::systems::{
     ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
     Policy, Senders, Service, System, SystemRow, Traits,
@@ -50,6 +52,10 @@ impl System for Reservation {
     fn main_policy(&self) -> Policy<'_> {
         let about = fit::find_fit(&self.policy).map_or(fit::OUTSIDE.about, |fit| fit.about);
         Policy { what: "Fit policy", name: &self.policy, about }
+    }
+
+    fn start_rule(&self) -> Option<Box<dyn StartRule>> {
+        Some(Box::new(FitRule { fit: fit::find_fit(&self.policy)?, rect_end: self.rect_end }))
     }
 
     fn program_mut(&mut self) -> Option<&mut Program> {

@@ -10,6 +10,7 @@ mod blocked;
 mod book;
 mod build;
 mod choosing;
+mod comparing;
 mod failing_hold_manager;
 pub mod fit;
 mod hold_manager;

@@ -1,5 +1,5 @@
-//! The answer to "whose waits change by how much": a grid as it is, the baseline, beside changes of it, on the same jobs
-//! in several phases.
+//! The answer to "whose waits change by how much": a grid as it is, the baseline, beside changes of it, on the same
+//! jobs in several phases.
 //!
 //! A phase submits all jobs a little later, so that they meet a scheduler that works in cycles at another moment of its
 //! cycles. Differences are paired phase by phase, and intervals are over phases. Where no phase changes any wait, as
@@ -115,7 +115,7 @@ pub struct WhatIfAnswer {
 
 /// Waits of all contenders over the jobs that ended in the same way under all of them.
 struct WaitSums {
-    /// By contender and cluster.
+    /// Sums per contender and cluster.
     own: Vec<Vec<ClusterSum>>,
 }
 
