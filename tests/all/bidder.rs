@@ -105,7 +105,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
             format!("{HELLO} read q; exit 0"),
             "has ended before the run was over (exit status: 0), at virtual time 00:02:00",
         ),
-        (format!("{HELLO} read q; exec sleep 60"), "has not answered within 0.3 s, at virtual time 00:02:00"),
+        (format!("{HELLO} read q; exec sleep 60"), "has not answered within 2 s, at virtual time 00:02:00"),
         (
             format!("{HELLO} read q; echo '{{\\\"type\\\":\\\"bids\\\",\\\"ask\\\":1,\\\"bids\\\":[1,2,3]}}'; cat"),
             "gives 3 bids for",
@@ -122,7 +122,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
     for (script, says) in cases {
         for flags in [&["--inline"][..], &[]] {
             let scratch = Scratch::new();
-            let settings = format!("command = [\"sh\", \"-c\", \"{script}\"]\ntimeout = \"300 ms\"\n");
+            let settings = format!("command = [\"sh\", \"-c\", \"{script}\"]\ntimeout = \"2 s\"\n");
             let topology = topology(&scratch, &settings);
             let ran = run(&topology, scratch.path("out"), flags);
             let said = text(&ran.stderr);

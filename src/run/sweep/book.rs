@@ -224,12 +224,13 @@ impl<'a> SweepBook<'a> {
         for row in rows.values() {
             if self.rows.get(&row.run) != Some(row) {
                 let inputs = &self.work.inputs[row.run - 1];
+                // Jobs first, as in `add`: a row that is there says that its jobs are.
+                if let Some(jobs) = known.jobs.get(inputs) {
+                    self.jobs.add(inputs, jobs)?;
+                }
                 match known.made.get(inputs) {
                     Some(made) => self.write_made(made)?,
                     None => self.write_made(&MadeRun::from_row(self.work.experiment, row, inputs))?,
-                }
-                if let Some(jobs) = known.jobs.get(inputs) {
-                    self.jobs.add(inputs, jobs)?;
                 }
             }
         }
