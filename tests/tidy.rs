@@ -41,6 +41,12 @@ const PEOPLE: &[&str] = &["user", "users", "reader", "readers", "person", "peopl
 
 const WIDTH: usize = 120;
 
+/// Most closures with a name in a function.
+const NAMED_CLOSURES: usize = 2;
+
+/// Most closures with a name per 1,000 lines of code, outside of tests.
+const NAMED_CLOSURES_PER_1000: f64 = 5.1;
+
 /// Most files of a circle. Arrows between a module and its descendants do not count.
 const CIRCLE: usize = 3;
 
@@ -126,6 +132,101 @@ fn tuples_bind_several_names_only_where_names_are_swapped() {
         }
     }
     assert!(found.is_empty(), "give each name a `let` of its own:\n{}", found.join("\n"));
+}
+
+/// Functions that still have more named closures than others may: each needs a type for what its closures share.
+const CLOSURE_GROUPS: &[(&str, &str)] = &[
+    ("src/report/experiment/compare/page.rs", "at_a_glance"),
+    ("src/report/experiment/compare/page.rs", "differences_html"),
+    ("src/report/present/page/competing.rs", "fared_of_users"),
+    ("src/report/present/page/competing.rs", "table_of"),
+    ("src/report/present/page/dag/blocks.rs", "blocks_svg"),
+    ("src/report/present/page/gantt/map.rs", "new"),
+    ("src/report/present/page/waits.rs", "longest_waits"),
+    ("src/report/subjects/bargains/figures.rs", "lines"),
+    ("src/report/subjects/bargains/section/padding.rs", "padding_rows"),
+    ("src/report/subjects/queues/section.rs", "by_site"),
+    ("src/report/subjects/queues/section.rs", "queues_section"),
+    ("src/report/when/answer.rs", "of"),
+    ("src/run/bench/calendar.rs", "measure_calendar"),
+    ("src/run/logs.rs", "machine_nodes"),
+    ("src/run/logs.rs", "read_log_as"),
+    ("src/run/outside/slurm/site_conf.rs", "read"),
+    ("src/run/sweep/dry_run.rs", "estimate_seconds"),
+    ("src/run/what_if/changes.rs", "change_names"),
+    ("src/run/what_if/changes.rs", "changed_lines"),
+    ("src/sim/roles/queue/judge.rs", "judge_story"),
+    ("src/sim/workload/rigids/content.rs", "count_part"),
+    ("src/sim/workload/swf.rs", "read_job"),
+];
+
+/// A closure gets a name if it is passed on twice, or captures much. A function with more of them is a group: it gets a
+/// type with methods.
+#[test]
+fn functions_name_few_closures() {
+    let mut crowded = Vec::new();
+    let mut needed = vec![false; CLOSURE_GROUPS.len()];
+    let mut named = 0;
+    let mut lines = 0;
+    for (path, text) in sources().into_iter().filter(|(path, _)| is_product(path)) {
+        let code = product(&text);
+        lines += code.lines().filter(|line| !line.trim().is_empty()).count();
+        for (function, closures) in named_closures(&code) {
+            named += closures;
+            if closures <= NAMED_CLOSURES {
+                continue;
+            }
+            match CLOSURE_GROUPS.iter().position(|group| *group == (path.as_str(), function.as_str())) {
+                Some(group) => needed[group] = true,
+                None => crowded.push(format!("{path}: {closures} in `{function}`")),
+            }
+        }
+    }
+    assert!(crowded.is_empty(), "more than {NAMED_CLOSURES} named closures in a function:\n{}", crowded.join("\n"));
+    let mended = CLOSURE_GROUPS.iter().zip(needed).find(|(_, is_needed)| !is_needed);
+    assert!(mended.is_none(), "no exception is needed any more: {mended:?}");
+    let share = named as f64 * 1_000.0 / lines as f64;
+    assert!(
+        share <= NAMED_CLOSURES_PER_1000,
+        "{named} named closures in {lines} lines, {share:.2} per 1,000: pass closures on where they are used, or make \
+         them functions"
+    );
+}
+
+/// The functions of a text that name closures, each with how many.
+fn named_closures(code: &str) -> Vec<(String, usize)> {
+    let mut functions: Vec<(String, usize)> = Vec::new();
+    let mut function = String::new();
+    let mut rest = code.lines().peekable();
+    while let Some(line) = rest.next() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let head = words.iter().position(|word| *word == "fn").filter(|place| {
+            let qualifiers = ["const", "async", "unsafe", "extern"];
+            words[..*place].iter().all(|word| {
+                word.starts_with("pub") || word.starts_with('"') || word.ends_with(')') || qualifiers.contains(word)
+            })
+        });
+        if let Some(place) = head {
+            let name = words.get(place + 1).copied().unwrap_or_default();
+            function = name.split(['(', '<']).next().unwrap_or_default().to_owned();
+        }
+        let Some((_, value)) = line.trim_start().strip_prefix("let ").and_then(|binding| binding.split_once('='))
+        else {
+            continue;
+        };
+        let value = match value.trim() {
+            "" => rest.peek().map_or("", |next| next.trim()),
+            value => value,
+        };
+        let value = value.trim_start_matches("async ").trim_start_matches("move ");
+        if value.starts_with('|') {
+            match functions.last_mut().filter(|(last, _)| *last == function) {
+                Some((_, count)) => *count += 1,
+                None => functions.push((function.clone(), 1)),
+            }
+        }
+    }
+    functions
 }
 
 /// A module of a crate may use only modules to its right in the diagrams of ARCHITECTURE.md, so no circle joins two of

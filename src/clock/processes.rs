@@ -203,13 +203,11 @@ impl Processes {
         if since.elapsed() < UNTAKEN {
             return;
         }
-        let has_slot = |process: u32| {
-            (0..page.used()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == process)
-        };
         let parent = page.slots[slot].parent.load(SeqCst);
-        let may_take = |child: &u32| !has_slot(*child) && !self.suspects.contains(child);
         let mut children = proc::child_processes(parent).into_iter().chain(proc::child_processes(std::process::id()));
-        if !children.any(|child| may_take(&child)) && page.slots[slot].process.load(SeqCst) == 0 {
+        if !children.any(|child| !holds_slot(child, page) && !self.suspects.contains(&child))
+            && page.slots[slot].process.load(SeqCst) == 0
+        {
             page.free(slot);
         }
     }
@@ -294,6 +292,10 @@ impl Processes {
             let _ = bell.write_all(&1u64.to_ne_bytes());
         }
     }
+}
+
+fn holds_slot(process: u32, page: &Page) -> bool {
+    (0..page.used()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == process)
 }
 
 impl World for Processes {

@@ -30,11 +30,14 @@ fn main() {
 
 /// True if the library can be preloaded into programs of the target.
 fn is_preloadable() -> bool {
-    let target = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
-    target("OS") == "linux"
-        && target("ENV") == "gnu"
-        && target("POINTER_WIDTH") == "64"
-        && ["x86_64", "aarch64"].contains(&target("ARCH").as_str())
+    target_property("OS") == "linux"
+        && target_property("ENV") == "gnu"
+        && target_property("POINTER_WIDTH") == "64"
+        && ["x86_64", "aarch64"].contains(&target_property("ARCH").as_str())
+}
+
+fn target_property(what: &str) -> String {
+    env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default()
 }
 
 /// All Rust files of this folder.
@@ -70,7 +73,5 @@ fn is_newer(file: &Path, sources: &[PathBuf]) -> bool {
     let Ok(made) = fs::metadata(file).and_then(|made| Ok((made.len() > 0).then_some(made.modified()?))) else {
         return false;
     };
-    let is_older =
-        |path: &PathBuf| fs::metadata(path).and_then(|path| path.modified()).is_ok_and(|time| Some(time) < made);
-    sources.iter().all(is_older)
+    sources.iter().all(|path| fs::metadata(path).and_then(|path| path.modified()).is_ok_and(|time| Some(time) < made))
 }

@@ -428,8 +428,12 @@ pub unsafe extern "C-unwind" fn accept(fd: c_int, from: *mut c_void, size: *mut 
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn accept4(fd: c_int, from: *mut c_void, size: *mut u32, flags: c_int) -> c_int {
-    let accept = || pass_on!(accept4(fd: c_int, from: *mut c_void, size: *mut u32, flags: c_int) -> c_int);
-    let accepted = waiting(fd, POLLIN, RECEIVE_WITHIN.of(fd), accept);
+    let accepted = waiting(
+        fd,
+        POLLIN,
+        RECEIVE_WITHIN.of(fd),
+        || pass_on!(accept4(fd: c_int, from: *mut c_void, size: *mut u32, flags: c_int) -> c_int),
+    );
     if accepted >= 0 {
         send_at_once(accepted);
     }

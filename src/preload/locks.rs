@@ -194,8 +194,7 @@ const WAITER: u64 = 1 << 32;
 
 impl Semaphore {
     fn try_take(&self, and_waiter: u64) -> bool {
-        let take = |data: u64| (data as u32 > 0).then(|| data - 1 - and_waiter);
-        self.data.fetch_update(SeqCst, SeqCst, take).is_ok()
+        self.data.fetch_update(SeqCst, SeqCst, |data| (data as u32 > 0).then(|| data - 1 - and_waiter)).is_ok()
     }
 
     fn wait(&self, deadline: u64) -> c_int {
@@ -314,8 +313,7 @@ timed_locks! {
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_timedjoin_np(thread: usize, result: *mut c_void, end: &Timespec) -> c_int {
-    let join = || pass_on!(pthread_tryjoin_np(thread: usize, result: *mut c_void) -> c_int);
-    try_until(deadline_of(REALTIME, end), join)
+    try_until(deadline_of(REALTIME, end), || pass_on!(pthread_tryjoin_np(thread: usize, result: *mut c_void) -> c_int))
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]

@@ -178,8 +178,7 @@ impl Passed {
         let ours = [TEXTS.get(0), TEXTS.get(1)];
         // SAFETY: each text of an environment ends with a zero.
         let texts_given = || texts.iter().map(|text| unsafe { CStr::from_ptr(*text) });
-        let is_ours = |text: &&CStr| index_of_ours(text).is_some_and(|which| *text == ours[which]);
-        if texts_given().filter(is_ours).count() == 2 {
+        if texts_given().filter(|text| index_of_ours(text).is_some_and(|which| *text == ours[which])).count() == 2 {
             return Passed { given, copy: null_mut() };
         }
         let copy = malloc((texts.len() + 3) * size_of::<*const c_char>()).cast::<*const c_char>();
@@ -470,9 +469,9 @@ pub unsafe extern "C" fn sched_setaffinity(process: c_int, size: usize, cores: *
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_setaffinity_np(thread: usize, size: usize, cores: *const c_void) -> c_int {
-    let bind = || pass_on!(pthread_setaffinity_np(thread: usize, size: usize, cores: *const c_void) -> c_int);
     // SAFETY: the caller passes a set of this many bytes.
-    unsafe { bind_within_turns(size, cores) }.unwrap_or_else(bind)
+    unsafe { bind_within_turns(size, cores) }
+        .unwrap_or_else(|| pass_on!(pthread_setaffinity_np(thread: usize, size: usize, cores: *const c_void) -> c_int))
 }
 
 #[cfg_attr(preloaded, unsafe(no_mangle))]

@@ -218,13 +218,14 @@ impl Page {
                 }
             }
         }
-        let is_reserved = |slot: &usize| {
-            let reserved = &self.slots[*slot];
-            self.state(*slot) == BORN
-                && reserved.parent.load(SeqCst) == parent
-                && reserved.process.compare_exchange(0, process, SeqCst, SeqCst).is_ok()
-        };
-        mine.or_else(|| (0..self.used()).find(is_reserved))
+        mine.or_else(|| {
+            (0..self.used()).find(|slot| {
+                let reserved = &self.slots[*slot];
+                self.state(*slot) == BORN
+                    && reserved.parent.load(SeqCst) == parent
+                    && reserved.process.compare_exchange(0, process, SeqCst, SeqCst).is_ok()
+            })
+        })
     }
 
     /// Frees a slot: its thread is gone, or was never made.
@@ -305,9 +306,11 @@ impl Page {
     pub fn earliest_deadline(&self) -> Option<(u64, Next)> {
         let mut best: Option<(u64, Rank, Next)> = None;
         let mut consider = |deadline: u64, key: &Key, next: Next| {
-            let is_later =
-                |(than, rank, _): &(u64, Rank, Next)| deadline > *than || deadline == *than && key.rank() > *rank;
-            if deadline != NEVER && !best.as_ref().is_some_and(is_later) {
+            if deadline != NEVER
+                && !best
+                    .as_ref()
+                    .is_some_and(|(than, rank, _)| deadline > *than || deadline == *than && key.rank() > *rank)
+            {
                 best = Some((deadline, key.rank(), next));
             }
         };
@@ -354,8 +357,10 @@ impl Page {
 
     /// Takes a timer for a process; it is idle. None if all are taken.
     pub fn take_timer(&self, owner: usize, process: u32) -> Option<usize> {
-        let is_taken = |timer: &Timer| timer.state.compare_exchange(TIMER_FREE, TIMER_IDLE, SeqCst, SeqCst).is_ok();
-        let index = self.timers.iter().position(is_taken)?;
+        let index = self
+            .timers
+            .iter()
+            .position(|timer| timer.state.compare_exchange(TIMER_FREE, TIMER_IDLE, SeqCst, SeqCst).is_ok())?;
         self.timers_high.fetch_max(index as u32 + 1, SeqCst);
         let timer = &self.timers[index];
         timer.process.store(process, SeqCst);
@@ -398,8 +403,7 @@ impl Page {
 
     /// Frees the timers of a process that has ended. A process of which a thread is left keeps them.
     pub fn free_timers_of(&self, process: u32) {
-        let has_process = |slot: usize| self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process;
-        if (0..self.used()).any(has_process) {
+        if (0..self.used()).any(|slot| self.state(slot) != FREE && self.slots[slot].process.load(SeqCst) == process) {
             return;
         }
         for timer in 0..self.timers_used() {

@@ -108,18 +108,19 @@ const SIGALRM: u32 = 14;
 fn alarm_of_process(is_made: bool) -> Option<usize> {
     let page = page();
     let process = process_id();
-    let is_it = |timer: &usize| {
-        let timer = &page.timers[*timer];
-        timer.state.load(SeqCst) != TIMER_FREE
-            && timer.process.load(SeqCst) == process
-            && timer.bell.load(SeqCst) < 0
-            && timer.signal.load(SeqCst) == SIGALRM
-    };
-    (0..page.timers_used()).find(is_it).or_else(|| {
-        let timer = is_made.then(|| page.take_timer(me(), process)).flatten()?;
-        page.timers[timer].signal.store(SIGALRM, SeqCst);
-        Some(timer)
-    })
+    (0..page.timers_used())
+        .find(|timer| {
+            let timer = &page.timers[*timer];
+            timer.state.load(SeqCst) != TIMER_FREE
+                && timer.process.load(SeqCst) == process
+                && timer.bell.load(SeqCst) < 0
+                && timer.signal.load(SeqCst) == SIGALRM
+        })
+        .or_else(|| {
+            let timer = is_made.then(|| page.take_timer(me(), process)).flatten()?;
+            page.timers[timer].signal.store(SIGALRM, SeqCst);
+            Some(timer)
+        })
 }
 
 /// Sets the process's alarm; returns the time that was left, and the period.

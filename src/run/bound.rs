@@ -106,15 +106,17 @@ fn check_is_table(path: &str) -> Result<(), Failure> {
 }
 
 fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
-    let wrong = |problem: String| Failure::Input(format!("{what}: {problem}"));
     let jobs = source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
-    let jobs = jobs.map_err(|error| wrong(error.to_string()))?;
+    let jobs = jobs.map_err(|error| wrong_input(error.to_string(), what))?;
     let mut timed = Vec::with_capacity(jobs.len());
     let mut refused = 0u64;
     for (place, job) in jobs.iter().enumerate() {
-        let [task] = job.tasks.as_slice() else { return Err(wrong("expected jobs of one task each".to_owned())) };
+        let [task] = job.tasks.as_slice() else {
+            return Err(wrong_input("expected jobs of one task each".to_owned(), what));
+        };
         let needs = source.job_source().job_needs(place).unwrap_or(Needs::NODE);
-        let need = Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong(error.to_string()))?;
+        let need =
+            Need::new(task.cores, needs.cpu, needs.memory).map_err(|error| wrong_input(error.to_string(), what))?;
         match need.check(nodes) {
             Ok(()) => timed.push(Timed { submit: job.arrive, runtime: task.runtime, need }),
             Err(_) => refused += 1,
@@ -123,17 +125,23 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     timed.sort_by_key(|job| job.submit);
     if timed.is_empty() {
         let smallest = jobs.iter().filter_map(|job| job.tasks.first()).map(|task| task.cores).min();
-        return Err(wrong(match smallest {
-            None => "it has no job, or none in the selected time".to_owned(),
-            Some(cores) if cores > nodes => {
-                format!("no job fits on {}: the smallest needs {cores}", format_counted(nodes.into(), "node"))
-            }
-            Some(_) => format!("no job could be run on {}", format_counted(nodes.into(), "node")),
-        }));
+        return Err(wrong_input(
+            match smallest {
+                None => "it has no job, or none in the selected time".to_owned(),
+                Some(cores) if cores > nodes => {
+                    format!("no job fits on {}: the smallest needs {cores}", format_counted(nodes.into(), "node"))
+                }
+                Some(_) => format!("no job could be run on {}", format_counted(nodes.into(), "node")),
+            },
+            what,
+        ));
     }
     if timed.len() > JOBS_MAX {
         let problem = format!("{} jobs are more than the {JOBS_MAX} for which a bound can be computed", timed.len());
-        return Err(wrong(format!("{problem}: select a part of them, such as a week of a log (--from, --to)")));
+        return Err(wrong_input(
+            format!("{problem}: select a part of them, such as a week of a log (--from, --to)"),
+            what,
+        ));
     }
     let Bound { lo, hi } = compute_bound(nodes, &timed);
     // Jobs that are all submitted at once have no offered load.
@@ -160,6 +168,10 @@ fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
         false => "bound         1: no job has to wait if memory is ignored\n".to_owned(),
     });
     out::always(&text)
+}
+
+fn wrong_input(problem: String, what: &str) -> Failure {
+    Failure::Input(format!("{what}: {problem}"))
 }
 
 /// A number with up to six decimals, without zeros at its end.

@@ -24,7 +24,6 @@ pub fn write_identities(
     let roster = Roster::of_topology(topology);
     let groups = groups.iter().map(|group| parse_group(&roster, group)).collect::<Result<Vec<_>, _>>()?;
     let singles = std::iter::once(Party::Router).chain(roster.parties()).map(|party| vec![party]);
-    let system = |error: IdentityError| Failure::System(error.to_string());
 
     if renew {
         // The old key would sign identities that no process trusts any more.
@@ -33,7 +32,7 @@ pub fn write_identities(
     let kept = out.join(CA_KEY).exists();
     let authority = match kept {
         true => Authority::load(out, &topology.name).map_err(|error| Failure::Input(error.to_string()))?,
-        false => Authority::new(&topology.name).map_err(system)?,
+        false => Authority::new(&topology.name).map_err(system_failure)?,
     };
     if !kept && !renew && out.join("router").exists() {
         return Err(Failure::Input(format!(
@@ -45,10 +44,14 @@ pub fn write_identities(
     for parties in singles.chain(groups) {
         let folder = out.join(folder_name(&parties));
         if renew || !folder.exists() {
-            authority.issue(&parties, days).and_then(|identity| identity.save(&folder)).map_err(system)?;
+            authority.issue(&parties, days).and_then(|identity| identity.save(&folder)).map_err(system_failure)?;
         }
     }
-    if keep_authority { authority.save(out).map_err(system) } else { Ok(()) }
+    if keep_authority { authority.save(out).map_err(system_failure) } else { Ok(()) }
+}
+
+fn system_failure(error: IdentityError) -> Failure {
+    Failure::System(error.to_string())
 }
 
 /// Name of the folder: `york.site`, or `york+durham.site` for a process that plays both.
@@ -61,17 +64,22 @@ pub fn folder_name(parties: &[Party]) -> String {
 }
 
 fn parse_group(roster: &Roster, group: &str) -> Result<Vec<Party>, Failure> {
-    let find = |name: &str| {
-        let parties = roster.parties();
-        let near = nearest_name(name, parties.iter().map(Party::name));
-        let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
-        let named = parties.iter().find(|party| party.name() == name).cloned();
-        named.ok_or_else(|| Failure::Input(format!("--group {group}: the topology has no site or user {name}{near}")))
-    };
     if group.split(',').any(|name| name.trim().is_empty()) {
         return Err(Failure::Input(format!("--group {group:?}: expected names with commas between them: york,durham")));
     }
-    let parties = group.split(',').map(str::trim).map(find).collect::<Result<Vec<_>, _>>()?;
+    let parties = group
+        .split(',')
+        .map(str::trim)
+        .map(|name| {
+            let parties = roster.parties();
+            let near = nearest_name(name, parties.iter().map(Party::name));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            let named = parties.iter().find(|party| party.name() == name).cloned();
+            named.ok_or_else(|| {
+                Failure::Input(format!("--group {group}: the topology has no site or user {name}{near}"))
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     if let Some((_, twice)) = parties.iter().enumerate().find(|(at, party)| parties[..*at].contains(party)) {
         return Err(Failure::Input(format!("--group {group}: {twice} is named twice")));
     }

@@ -48,8 +48,9 @@ impl Choosing {
     pub fn apply(&self, experiment: Experiment) -> Result<Experiment, Failure> {
         let variants = self.selected_variants(&experiment.choices)?;
         if *self == Choosing::All {
-            let wide = || Failure::Input(format!("--choices: expected at most {RUNS_MAX} runs in all"));
-            return experiment.with_variants().ok_or_else(wide);
+            return experiment
+                .with_variants()
+                .ok_or_else(|| Failure::Input(format!("--choices: expected at most {RUNS_MAX} runs in all")));
         }
         Ok(experiment.with_selection(variants[0].selection.clone()))
     }
@@ -59,11 +60,15 @@ impl Choosing {
 /// claims.
 pub fn judge_variants(experiment: &Experiment, rows: &[RunRow]) -> Option<Vec<(Variant, Findings)>> {
     let one = experiment.without_variants()?;
-    let judge = |variant: Variant| {
-        let findings = judge_experiment(&one, &rows_of(&variant, rows))?;
-        Some((variant, findings))
-    };
-    experiment.choices.variants().into_iter().map(judge).collect()
+    experiment
+        .choices
+        .variants()
+        .into_iter()
+        .map(|variant| {
+            let findings = judge_experiment(&one, &rows_of(&variant, rows))?;
+            Some((variant, findings))
+        })
+        .collect()
 }
 
 /// Rows of a variant, without its name, of an experiment whose first axis are variants.

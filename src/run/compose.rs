@@ -43,11 +43,8 @@ pub fn write_compose(
     out: Option<&Path>,
 ) -> Result<(), Failure> {
     let home = out.and_then(Path::parent).filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let found = |path: &Path| {
-        fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot find {}: {error}", path.display())))
-    };
-    let file = found(file)?;
-    let home = found(home)?;
+    let file = find_file(file)?;
+    let home = find_file(home)?;
     let seen = file.strip_prefix(&home).map_or(file.clone(), |below| Path::new(".").join(below));
     if seen.to_str().is_none_or(|path| path.contains(':')) {
         return Err(Failure::Input(format!(
@@ -61,6 +58,10 @@ pub fn write_compose(
         Some(out) => write_named(out, text),
         None => super::out::always(&text),
     }
+}
+
+fn find_file(path: &Path) -> Result<PathBuf, Failure> {
+    fs::canonicalize(path).map_err(|error| Failure::Input(format!("cannot find {}: {error}", path.display())))
 }
 
 pub fn compose_text(topology: &Topology, options: &ComposeOptions) -> String {
@@ -156,13 +157,21 @@ fn add_member(text: &mut String, options: &ComposeOptions, party: &Party) {
 }
 
 fn add_service(text: &mut String, name: &str, like: &str, command: &[String], volumes: &[String]) {
-    let list = |items: &[String]| items.iter().map(|item| quote_compose(item)).collect::<Vec<_>>().join(", ");
     let separator = if text.ends_with("services:\n") { "" } else { "\n" };
-    let _ = write!(text, "{separator}  {}:\n    <<: *{like}\n    command: [{}]\n", quote_compose(name), list(command));
+    let _ = write!(
+        text,
+        "{separator}  {}:\n    <<: *{like}\n    command: [{}]\n",
+        quote_compose(name),
+        quoted_list(command)
+    );
     text.push_str("    volumes:\n");
     for volume in volumes {
         let _ = writeln!(text, "      - {}", quote_compose(volume));
     }
+}
+
+fn quoted_list(items: &[String]) -> String {
+    items.iter().map(|item| quote_compose(item)).collect::<Vec<_>>().join(", ")
 }
 
 fn identity_volume(party: &Party) -> String {

@@ -136,10 +136,6 @@ impl Disk for RealDisk {
 
 /// Removes a folder with all its contents; missing entries are no error.
 pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
-    let gone = |end: io::Result<()>| match end {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        end => end,
-    };
     let entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -148,10 +144,17 @@ pub fn remove_tree(disk: &dyn Disk, folder: &Path) -> io::Result<()> {
         let entry = entry?;
         match entry.file_type()?.is_dir() {
             true => remove_tree(disk, &entry.path())?,
-            false => gone(disk.remove_file(&entry.path()))?,
+            false => allow_gone(disk.remove_file(&entry.path()))?,
         }
     }
-    gone(disk.remove_dir(folder))
+    allow_gone(disk.remove_dir(folder))
+}
+
+fn allow_gone(end: io::Result<()>) -> io::Result<()> {
+    match end {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        end => end,
+    }
 }
 
 /// The failure of an operation on a file, with the reason.

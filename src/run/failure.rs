@@ -124,8 +124,9 @@ impl Failure {
 impl Failure {
     /// Names the actor or leaf that broke a rule of the run. `names` are those of the actors, by number.
     pub fn of_breach(breach: &Breach, names: &[String], leaf: impl Fn(usize) -> String) -> Failure {
-        let actor = |id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string());
-        Failure::Breach(breach.describe(&actor, &leaf))
+        Failure::Breach(
+            breach.describe(&|id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string()), &leaf),
+        )
     }
 
     /// Adds a line to the text.

@@ -25,14 +25,17 @@ pub fn parse_count<T: FromStr + PartialOrd + Display + Clone>(
 
 /// The address of a listening process: `HOST:PORT`. The name is resolved when it is needed.
 pub fn host_and_port(text: &str) -> Result<String, String> {
-    let is_host = |host: &str| match host.strip_prefix('[') {
-        Some(rest) => rest.ends_with(']'),
-        None if host.contains(':') => host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
-        None => !host.is_empty() && !host.contains(['/', ']', ' ']),
-    };
     let parts = text.rsplit_once(':').filter(|(host, _)| is_host(host));
     let port = parts.and_then(|(_, port)| port.parse::<NonZeroU16>().ok());
     port.map(|_| text.to_owned()).ok_or_else(|| "expected HOST:PORT, such as localhost:4433".to_owned())
+}
+
+fn is_host(host: &str) -> bool {
+    match host.strip_prefix('[') {
+        Some(rest) => rest.ends_with(']'),
+        None if host.contains(':') => host.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok()),
+        None => !host.is_empty() && !host.contains(['/', ']', ' ']),
+    }
 }
 
 /// An address to listen on: one of this machine, and a port.
@@ -69,8 +72,7 @@ pub fn parse_time(text: &str) -> Result<Duration, String> {
 /// Like `parse_time`, for times that must be above 0 and at most some months.
 pub fn some_time(text: &str) -> Result<Duration, String> {
     const MOST: Duration = Duration::from_secs(10_000_000);
-    let lasts = |time: &Duration| !time.is_zero() && *time <= MOST;
-    parse_time(text).ok().filter(lasts).ok_or_else(|| {
+    parse_time(text).ok().filter(|time| !time.is_zero() && *time <= MOST).ok_or_else(|| {
         "expected a time above 0, such as 30s or 2min, or a number of seconds, of at most 10000000 s".to_owned()
     })
 }

@@ -230,9 +230,15 @@ fn left_in_groups(limit: &str, used: &str) -> Option<u64> {
     let ours = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
     let root = Path::new("/sys/fs/cgroup");
     let folder: PathBuf = root.join(ours);
-    let number = |path: PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
-    let left = |folder: &Path| Some(number(folder.join(limit))?.saturating_sub(number(folder.join(used))?));
-    folder.ancestors().take_while(|folder| folder.starts_with(root)).filter_map(left).min()
+    folder
+        .ancestors()
+        .take_while(|folder| folder.starts_with(root))
+        .filter_map(|folder| Some(read_limit(folder.join(limit))?.saturating_sub(read_limit(folder.join(used))?)))
+        .min()
+}
+
+fn read_limit(path: PathBuf) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
 }
 
 #[cfg(test)]

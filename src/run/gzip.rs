@@ -94,15 +94,20 @@ impl<R: BufRead> Limited<R> {
 
 impl<R: BufRead> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let invalid = |what: String| io::Error::new(ErrorKind::InvalidData, what);
         let read = self.inner.read(buffer).map_err(|error| match error.kind() {
-            ErrorKind::UnexpectedEof => invalid("the compressed file is truncated".to_owned()),
-            ErrorKind::InvalidInput | ErrorKind::InvalidData => invalid("the compressed file is damaged".to_owned()),
+            ErrorKind::UnexpectedEof => invalid_data("the compressed file is truncated".to_owned()),
+            ErrorKind::InvalidInput | ErrorKind::InvalidData => {
+                invalid_data("the compressed file is damaged".to_owned())
+            }
             _ => error,
         })?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| more_than(self.max))?;
         Ok(read)
     }
+}
+
+fn invalid_data(what: String) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
 }
 
 fn more_than(max: u64) -> io::Error {

@@ -8,16 +8,19 @@ use hansa_report::Host;
 
 /// Describes this machine. Facts that cannot be found out stay empty.
 pub fn describe_host() -> Host {
-    let read = |path| fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default();
-    let processors = read("/proc/cpuinfo");
+    let processors = read_trimmed("/proc/cpuinfo");
     let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
     Host {
-        name: read("/proc/sys/kernel/hostname"),
+        name: read_trimmed("/proc/sys/kernel/hostname"),
         cores: processors.lines().filter(|line| line.starts_with("processor")).count(),
         cores_used: std::thread::available_parallelism().map_or(0, usize::from),
         processor: model.map_or(String::new(), |(_, name)| name.trim().to_owned()),
-        kernel: format!("{} {}", std::env::consts::OS, read("/proc/sys/kernel/osrelease")),
+        kernel: format!("{} {}", std::env::consts::OS, read_trimmed("/proc/sys/kernel/osrelease")),
     }
+}
+
+fn read_trimmed(path: &str) -> String {
+    fs::read_to_string(path).map(|text| text.trim().to_owned()).unwrap_or_default()
 }
 
 /// The present time in UTC, such as `2026-01-31T12:00:00Z`.

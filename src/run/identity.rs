@@ -350,8 +350,10 @@ impl<'a> CertificateNames<'a> {
         // rustls lists the names only in the error for a name that is not among them.
         match self.check("nobody".to_owned()) {
             Err(rustls::Error::InvalidCertificate(CertificateError::NotValidForNameContext { presented, .. })) => {
-                let bare = |name: &String| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned();
-                presented.iter().map(bare).collect()
+                presented
+                    .iter()
+                    .map(|name| name.trim_start_matches("DnsName(\"").trim_end_matches("\")").to_owned())
+                    .collect()
             }
             _ => Vec::new(),
         }

@@ -39,9 +39,11 @@ pub fn run_inline(
 ) -> Result<(), Failure> {
     let made = Arc::new(OnceLock::<PartialDir>::new());
     let doomed = made.clone();
-    let give_up = move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up());
     let watched = ActorWatch::default();
-    let interrupted = watch_with(give_up, Some(watched.clone()))?;
+    let interrupted = watch_with(
+        move || doomed.get().into_iter().for_each(|results: &PartialDir| _ = results.give_up()),
+        Some(watched.clone()),
+    )?;
     let roster = Roster::of_topology(&loaded.topology);
     let (deciders, fault) = outside::start_programs(
         &loaded.topology,

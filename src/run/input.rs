@@ -125,8 +125,7 @@ pub fn has_key(path: &str, keys: &[&str]) -> bool {
 
 fn has_any_key(bytes: &[u8], keys: &[&str]) -> bool {
     // Most files need not be parsed for this: parsing takes many times their size in memory.
-    let may_have = |text: &str| keys.iter().any(|key| text.contains(key));
-    str::from_utf8(bytes).is_ok_and(may_have)
+    str::from_utf8(bytes).is_ok_and(|text| keys.iter().any(|key| text.contains(key)))
         && parse_table(bytes).is_some_and(|table| keys.iter().any(|key| table.contains_key(*key)))
 }
 
@@ -186,8 +185,9 @@ pub fn read_input(path: &str) -> io::Result<Vec<u8>> {
 /// unpack what they load and leave its name as it is.
 fn check_packed(path: &str, bytes: &[u8]) -> io::Result<()> {
     let is_named_so = Path::new(path).extension().is_some_and(|extension| extension == "gz");
-    let begins_like_text = |byte: &u8| byte.is_ascii_digit() || b";-{[<#".contains(byte);
-    if is_named_so && !is_packed(bytes) && !bytes.trim_ascii_start().first().is_some_and(begins_like_text) {
+    let first = bytes.trim_ascii_start().first();
+    let begins_like_text = first.is_some_and(|byte| byte.is_ascii_digit() || b";-{[<#".contains(byte));
+    if is_named_so && !is_packed(bytes) && !begins_like_text {
         return Err(io::Error::other("its name ends in .gz, but it is not compressed with gzip"));
     }
     Ok(())

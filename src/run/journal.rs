@@ -171,8 +171,7 @@ pub fn is_whole(folder: &Path, leaves: usize) -> Result<bool, Failure> {
             last.extend_from_slice(frame);
         }
     }
-    let is_goodbye = |frame: &Vec<u8>| codec::decode_frame::<Up<Message, Record>>(frame).is_ok_and(|up| up.finished);
-    Ok(last.iter().all(is_goodbye))
+    Ok(last.iter().all(|frame| codec::decode_frame::<Up<Message, Record>>(frame).is_ok_and(|up| up.finished)))
 }
 
 /// A journal that is being read.

@@ -194,12 +194,12 @@ pub fn load_identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failu
             Identity::load(folder).and_then(|identity| identity.speaks_for(parties, folder).map(|()| identity));
         return identity.map_err(|error| Failure::Input(error.to_string()));
     }
-    let line = || {
+    Identity::taken_over(|| {
         let mut line = String::new();
         let read = stdin().lock().take(LINE_MAX).read_line(&mut line);
         read.ok().filter(|read| *read > 0).map(|_| line)
-    };
-    Identity::taken_over(line).map_err(|error| Failure::Input(error.to_string()))
+    })
+    .map_err(|error| Failure::Input(error.to_string()))
 }
 
 /// More than the length of a line of an identity.

@@ -54,8 +54,8 @@ const GZIP: Packing = Packing { codec: 2, pack: gzip_page };
 
 /// Adds the files to a folder whose other files are closed.
 pub fn add_tables(folder: &mut ResultFolder) -> Result<(), Failure> {
-    let is_table = |name: &&str| *name == EVENTS || name.ends_with(".csv");
-    let tables: Vec<String> = folder.names().filter(is_table).map(str::to_owned).collect();
+    let tables: Vec<String> =
+        folder.names().filter(|name| *name == EVENTS || name.ends_with(".csv")).map(str::to_owned).collect();
     for from in tables {
         let path = folder.partial_dir().path().join(&from);
         let to = Path::new(&from).with_extension("parquet");
@@ -68,27 +68,27 @@ pub fn add_tables(folder: &mut ResultFolder) -> Result<(), Failure> {
 
 /// Writes a table, whose columns are described.
 fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFile, Failure> {
-    let cannot = |error: std::io::Error| operation_failure("read", path, &error);
-    let senseless = || Failure::Internal(format!("{} is not what was written", path.display()));
-    let mut table = CsvReader::new(BufReader::new(File::open(path).map_err(cannot)?));
-    let column = |name: String| match reference::kind_of_column(from, &name) {
-        Some(kind) => Ok(Column { name, kind }),
-        None => Err(Failure::Internal(format!("{from} has a column {name} that is not described"))),
-    };
-    let names = table.next_row().map_err(cannot)?.ok_or_else(senseless)?;
-    let columns: Vec<Column> = names.into_iter().map(column).collect::<Result<_, _>>()?;
+    let mut table = CsvReader::new(BufReader::new(File::open(path).map_err(|error| cannot_read(error, path))?));
+    let names = table.next_row().map_err(|error| cannot_read(error, path))?.ok_or_else(|| senseless_table(path))?;
+    let columns: Vec<Column> = names
+        .into_iter()
+        .map(|name| match reference::kind_of_column(from, &name) {
+            Some(kind) => Ok(Column { name, kind }),
+            None => Err(Failure::Internal(format!("{from} has a column {name} that is not described"))),
+        })
+        .collect::<Result<_, _>>()?;
     let mut writer = Writer::new(columns.clone(), GZIP);
-    while let Some(cells) = table.next_row().map_err(cannot)? {
+    while let Some(cells) = table.next_row().map_err(|error| cannot_read(error, path))? {
         if cells.len() != columns.len() {
-            return Err(senseless());
+            return Err(senseless_table(path));
         }
         for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| !cell.is_empty()) {
             writer.put_cell(
                 at,
                 match columns[at].kind {
                     Kind::Text => Cell::Text(cell),
-                    Kind::Int => Cell::Int(cell.parse().map_err(|_| senseless())?),
-                    Kind::Float => Cell::Float(cell.parse().map_err(|_| senseless())?),
+                    Kind::Int => Cell::Int(cell.parse().map_err(|_| senseless_table(path))?),
+                    Kind::Float => Cell::Float(cell.parse().map_err(|_| senseless_table(path))?),
                 },
             );
         }
@@ -97,6 +97,14 @@ fn write_table(mut file: ResultFile, path: &Path, from: &str) -> Result<ResultFi
     }
     write_ready(&mut file, &writer.finish())?;
     Ok(file)
+}
+
+fn cannot_read(error: std::io::Error, path: &Path) -> Failure {
+    operation_failure("read", path, &error)
+}
+
+fn senseless_table(path: &Path) -> Failure {
+    Failure::Internal(format!("{} is not what was written", path.display()))
 }
 
 fn write_ready(file: &mut ResultFile, ready: &[u8]) -> Result<(), Failure> {

@@ -173,10 +173,13 @@ pub fn leave_the_journal(disk: &dyn Disk, partial: &Path) {
 
 /// The partial directories for `out` of dead processes with a journal; the latest comes last.
 pub fn left_to_resume(out: &Path) -> Vec<PathBuf> {
-    let written = |path: &PathBuf| fs::metadata(path.join(JOURNAL)).and_then(|found| found.modified()).ok();
-    let mut found: Vec<_> = left_behind(out).into_iter().filter_map(|path| Some((written(&path)?, path))).collect();
+    let mut found: Vec<_> = left_behind(out).into_iter().filter_map(|path| Some((written_at(&path)?, path))).collect();
     found.sort();
     found.into_iter().map(|(_, path)| path).collect()
+}
+
+fn written_at(path: &Path) -> Option<std::time::SystemTime> {
+    fs::metadata(path.join(JOURNAL)).and_then(|found| found.modified()).ok()
 }
 
 /// The place of a partial directory, if it is one.
@@ -204,11 +207,11 @@ fn end_of_place(partial: &[u8]) -> Option<usize> {
 /// restored must have been before.
 pub fn clear_left_behind(out: &Path) -> Vec<PathBuf> {
     let left = left_behind(out).into_iter().flat_map(|partial| [aside_path(&partial), partial]);
-    let remove = |path: &PathBuf| match Lock::take(path) {
+    left.filter(|path| match Lock::take(path) {
         Lock::Held(_lock) => remove_tree(&RealDisk, path).is_ok(),
         _ => false,
-    };
-    left.filter(remove).collect()
+    })
+    .collect()
 }
 
 /// The name `out.partial-12`, from that or from `out.partial-12.replaced`.
@@ -216,9 +219,13 @@ fn partial_of<'a>(entry: &'a [u8], out: &[u8]) -> Option<&'a [u8]> {
     let partial = entry.strip_suffix(ASIDE.as_bytes()).unwrap_or(entry);
     let number = partial.strip_prefix(out)?.strip_prefix(PARTIAL.as_bytes())?;
     let mut parts = number.split(|byte| *byte == b'-');
-    let is_number = |part: &[u8]| !part.is_empty() && part.iter().all(u8::is_ascii_digit);
-    let fits = parts.next().is_some_and(is_number) && parts.next().is_none_or(is_number) && parts.next().is_none();
+    let fits =
+        parts.next().is_some_and(is_all_digits) && parts.next().is_none_or(is_all_digits) && parts.next().is_none();
     fits.then_some(partial)
+}
+
+fn is_all_digits(part: &[u8]) -> bool {
+    !part.is_empty() && part.iter().all(u8::is_ascii_digit)
 }
 
 /// Holder of a folder.
@@ -248,10 +255,10 @@ impl Lock {
             Err(TryLockError::Error(_)) => return Lock::Unknown,
         }
         // It may have been removed, and made again by another process, between the two.
-        let same = |there: fs::Metadata| {
+        let is_same = fs::symlink_metadata(folder).is_ok_and(|there| {
             file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
-        };
-        if fs::symlink_metadata(folder).is_ok_and(same) { Lock::Held(file) } else { Lock::Gone }
+        });
+        if is_same { Lock::Held(file) } else { Lock::Gone }
     }
 }
 

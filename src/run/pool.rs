@@ -16,17 +16,22 @@ pub fn in_parallel<T: Sync, R: Send>(
     take: &mut dyn FnMut(Option<R>),
 ) {
     let done = Mutex::new(Vec::new());
-    let one = |place: usize| {
-        let result = work(&items[place]);
-        lock_results(&done).push(result);
-    };
-    run_each(items.len(), threads, stopped, &one, &mut || {
-        let results = std::mem::take(&mut *lock_results(&done));
-        if results.is_empty() {
-            take(None);
-        }
-        results.into_iter().for_each(|result| take(Some(result)));
-    });
+    run_each(
+        items.len(),
+        threads,
+        stopped,
+        &|place: usize| {
+            let result = work(&items[place]);
+            lock_results(&done).push(result);
+        },
+        &mut || {
+            let results = std::mem::take(&mut *lock_results(&done));
+            if results.is_empty() {
+                take(None);
+            }
+            results.into_iter().for_each(|result| take(Some(result)));
+        },
+    );
 }
 
 /// Calls `look` after each item and at regular intervals.

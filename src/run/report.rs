@@ -32,8 +32,12 @@ pub fn make_report(folder: &Path, trace: bool) -> Result<(), Failure> {
     let path = folder.join(LIVE_PLOT);
     let plot =
         live.then(|| std::fs::read_to_string(&path)).transpose().map_err(|error| unreadable_input(&path, &error))?;
-    let damaged = || Failure::Input(format!("{} is damaged: it is not a picture of Hansa", path.display()));
-    let plot = plot.map(|text| Html::from_picture(&text).ok_or_else(damaged)).transpose()?;
+    let plot = plot
+        .map(|text| {
+            Html::from_picture(&text)
+                .ok_or_else(|| Failure::Input(format!("{} is damaged: it is not a picture of Hansa", path.display())))
+        })
+        .transpose()?;
     let bytes = run_page(&manifest, &summary, &topology, &tally, fresh.as_ref(), plot.as_ref());
     replace_file(&folder.join(PAGE), &bytes)?;
     if !trace {
@@ -78,36 +82,46 @@ pub fn replay_result(
     events: BufReader<File>,
 ) -> Result<Tally, Failure> {
     let path = folder.join(EVENTS);
-    let damaged = |what: String| Failure::Input(format!("{} is damaged: {what}", path.display()));
     let (tally, digest) = replay_log(topology, names, events).map_err(|error| match error {
         Unreplayable::Io(error) => operation_failure("read", &path, &error),
-        wrong => damaged(wrong.to_string()),
+        wrong => damaged_result(wrong.to_string(), &path),
     })?;
     let claimed = &summary.results.digest;
     if digest != *claimed && summary.run.live.is_none() {
-        return Err(damaged(format!("its events have digest {digest}, but the summary claims {claimed}")));
+        return Err(damaged_result(
+            format!("its events have digest {digest}, but the summary claims {claimed}"),
+            &path,
+        ));
     }
     Ok(tally)
+}
+
+fn damaged_result(what: String, path: &Path) -> Failure {
+    Failure::Input(format!("{} is damaged: {what}", path.display()))
 }
 
 /// Numbers and names of jobs in their logs, from `jobs.csv`: a result is read without the logs.
 fn read_job_numbers(folder: &Path) -> Result<Vec<(JobId, u64, Option<String>)>, Failure> {
     let path = folder.join(JOBS);
-    let damaged = || Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()));
     let mut table = CsvReader::new(BufReader::new(files::open_part(folder, JOBS)?));
     let mut next = || table.next_row().map_err(|error| operation_failure("read", &path, &error));
     let heading = next()?.unwrap_or_default();
-    let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(damaged);
+    let column = |name: &str| heading.iter().position(|column| column == name).ok_or_else(|| numbers_damaged(&path));
     let job = column("job")?;
     let number = column("job_id")?;
     let name = column("name")?;
     let mut numbers = Vec::new();
     while let Some(row) = next()? {
-        let whole = |column: usize| row.get(column).and_then(|cell| cell.parse().ok()).ok_or_else(damaged);
-        let job = u32::try_from(whole(job)?).map_err(|_| damaged())?;
-        numbers.push((JobId(job), whole(number)?, row.get(name).filter(|name| !name.is_empty()).cloned()));
+        let job: Option<u32> = row.get(job).and_then(|cell| cell.parse().ok());
+        let number: Option<u64> = row.get(number).and_then(|cell| cell.parse().ok());
+        let (job, number) = job.zip(number).ok_or_else(|| numbers_damaged(&path))?;
+        numbers.push((JobId(job), number, row.get(name).filter(|name| !name.is_empty()).cloned()));
     }
     Ok(numbers)
+}
+
+fn numbers_damaged(path: &Path) -> Failure {
+    Failure::Input(format!("{} is damaged: it has no numbers of jobs", path.display()))
 }
 
 /// Summary of the run under up-to-date information. None if the router had that, or if it cannot be computed.
@@ -135,20 +149,23 @@ fn fresh_view(results: &Summary, text: &str, topology: &Topology) -> Result<Opti
 
 /// The topology from the manifest: resolved, so no other file is read.
 pub(super) fn read_manifest_topology(folder: &Path, text: &str, names: &Names) -> Result<Topology, Failure> {
-    let damaged = |what: &str| Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()));
     let read = &mut |path: &str| match path {
         MANIFEST => Ok(text.as_bytes().to_vec()),
         _ => Err("only the manifest is read".to_owned()),
     };
     let topology = topology::read_topology(MANIFEST, &[], read)
         .map_err(|diagnostics| {
-            damaged(&format!("its topology is not valid for this version of Hansa:\n{diagnostics}"))
+            damaged_manifest(&format!("its topology is not valid for this version of Hansa:\n{diagnostics}"), folder)
         })?
         .topology;
     match Names::of(&topology) == *names {
         true => Ok(topology),
-        false => Err(damaged("the sites or users in its results are not those of its topology")),
+        false => Err(damaged_manifest("the sites or users in its results are not those of its topology", folder)),
     }
+}
+
+fn damaged_manifest(what: &str, folder: &Path) -> Failure {
+    Failure::Input(format!("{} is damaged: {what}", folder.join(MANIFEST).display()))
 }
 
 fn path_text(folder: &Path, name: &str) -> String {

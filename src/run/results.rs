@@ -403,8 +403,8 @@ fn write_tables(
     // A live run has no digest, as its repetition would measure other times.
     let digest = if live { String::new() } else { recorder.digest() };
     let tally = &recorder.tally;
-    let put = |name, rows: &[u8]| shelf.append_to(name, rows).map_err(Failure::from);
-    let summary = tally.close(topology.seed, status, digest, put)?;
+    let summary =
+        tally.close(topology.seed, status, digest, |name, rows| shelf.append_to(name, rows).map_err(Failure::from))?;
     if topology.cables.is_some() {
         tally.transfers_csv(|rows| shelf.append_to(TRANSFERS, rows))?;
     }
@@ -470,19 +470,21 @@ pub struct RunProgress {
 
 impl RunProgress {
     pub fn update(&mut self, now: Time, events: u64, records: &[Entry<Record>]) {
-        let ends = |entry: &&Entry<Record>| {
-            matches!(
-                entry.record,
-                Record::Completed { .. }
-                    | Record::Removed { .. }
-                    | Record::Refused { .. }
-                    | Record::NotAdmitted { .. }
-                    | Record::Cancelled { .. }
-                    | Record::Rejected { .. }
-                    | Record::Answered { answer: ReserveAnswer::Declined | ReserveAnswer::Invalid(_), .. }
-            )
-        };
-        self.ended += records.iter().filter(ends).count() as u64;
+        self.ended += records
+            .iter()
+            .filter(|entry| {
+                matches!(
+                    entry.record,
+                    Record::Completed { .. }
+                        | Record::Removed { .. }
+                        | Record::Refused { .. }
+                        | Record::NotAdmitted { .. }
+                        | Record::Cancelled { .. }
+                        | Record::Rejected { .. }
+                        | Record::Answered { answer: ReserveAnswer::Declined | ReserveAnswer::Invalid(_), .. }
+                )
+            })
+            .count() as u64;
         self.line.update(now, self.ended, events);
     }
 
@@ -526,9 +528,8 @@ fn in_time(line: &str, reached: Time) -> String {
 
 fn run_facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
     let leaves = &outcome.leaves;
-    let sum = |what: fn(&LeafFacts) -> u64| leaves.iter().map(what).sum::<u64>();
-    let messages = sum(|leaf| leaf.messages_down + leaf.messages_up);
-    let packets = sum(|leaf| leaf.packets_down + leaf.packets_up);
+    let messages = sum_of_leaves(|leaf| leaf.messages_down + leaf.messages_up, leaves);
+    let packets = sum_of_leaves(|leaf| leaf.packets_down + leaf.packets_up, leaves);
     let distributed = !leaves.is_empty();
     let run_seconds = outcome.wall.as_secs_f64();
     RunFacts {
@@ -542,7 +543,7 @@ fn run_facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
         hub_waits: distributed.then_some(outcome.waits),
         messages: distributed.then_some(messages),
         messages_per_packet: (packets > 0).then(|| messages as f64 / packets as f64),
-        frames: distributed.then(|| sum(|leaf| leaf.frames_down + leaf.frames_up)),
+        frames: distributed.then(|| sum_of_leaves(|leaf| leaf.frames_down + leaf.frames_up, leaves)),
         waits: by_leaf(leaves, |leaf| leaf.waits),
         blocked_seconds: by_leaf(leaves, |leaf| leaf.blocked.as_secs_f64()),
         moved: None,
@@ -550,10 +551,17 @@ fn run_facts(outcome: &RunOutcome, setting: &RunSetting) -> RunFacts {
     }
 }
 
+fn sum_of_leaves(what: fn(&LeafFacts) -> u64, leaves: &[LeafFacts]) -> u64 {
+    leaves.iter().map(what).sum::<u64>()
+}
+
 /// The files that a topology was read from.
 pub fn input_files(loaded: &Loaded) -> Vec<hansa_report::Input> {
-    let input = |input: &topology::Input| hansa_report::Input { path: input.path.clone(), hash: input.hash.clone() };
-    loaded.inputs.iter().map(input).collect()
+    loaded
+        .inputs
+        .iter()
+        .map(|input| hansa_report::Input { path: input.path.clone(), hash: input.hash.clone() })
+        .collect()
 }
 
 fn by_leaf<T>(leaves: &[LeafFacts], what: impl Fn(&LeafFacts) -> T) -> BTreeMap<String, T> {

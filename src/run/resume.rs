@@ -35,10 +35,10 @@ impl Resumable {
             Some(folder.to_owned()).filter(holds)
         } else {
             // A process that is being killed may still hold the run, so its end is waited for.
-            let is_over = || !is_in_the_making(&out);
-            wait_until(is_over, || {
-                format!("{}: another process is still running or resuming a run for this folder", out.display())
-            })?;
+            wait_until(
+                || !is_in_the_making(&out),
+                || format!("{}: another process is still running or resuming a run for this folder", out.display()),
+            )?;
             left_to_resume(&out).pop().or_else(|| Some(out.clone()).filter(holds))
         };
         let taken = || Failure::Input(format!("{}: another process is resuming this run", folder.display()));
@@ -46,11 +46,13 @@ impl Resumable {
             return Err(if is_in_the_making(&out) { taken() } else { nothing_to_resume(folder, &out) });
         };
         let mut lock = Lock::Gone;
-        let is_ours = || {
-            lock = Lock::take(&found);
-            !matches!(lock, Lock::Taken)
-        };
-        wait_until(is_ours, || format!("{}: another process is still at work on this run", folder.display()))?;
+        wait_until(
+            || {
+                lock = Lock::take(&found);
+                !matches!(lock, Lock::Taken)
+            },
+            || format!("{}: another process is still at work on this run", folder.display()),
+        )?;
         // Several processes may have waited for the lock: the first has moved the journal away.
         if !holds(&found) {
             return Err(taken());

@@ -391,7 +391,6 @@ fn regrouped_failure(kept: &WatchedRuntime, listener: Listener, groups: &[Vec<Pa
 /// way to it, or the state of a program that the process cannot start again. None if it can be replaced.
 pub fn why_irreplaceable(topology: &Topology, live: bool) -> Option<&'static str> {
     let moves_bytes = topology.cables.as_ref().is_some_and(|cables| cables.payload.is_some());
-    let runs_already = |program: &Program| !program.socket.is_empty() && program.command.is_empty();
     if live {
         Some("a live run measures time, so a process that is lost cannot be replaced")
     } else if moves_bytes {
@@ -406,6 +405,10 @@ pub fn why_irreplaceable(topology: &Topology, live: bool) -> Option<&'static str
     }
 }
 
+fn runs_already(program: &Program) -> bool {
+    !program.socket.is_empty() && program.command.is_empty()
+}
+
 /// The mover of real bytes. None if the topology moves none.
 fn build_freight(
     topology: &Topology,
@@ -418,9 +421,8 @@ fn build_freight(
     if live.is_none() && payload.is_none() {
         return None;
     }
-    let is_site = |id: &ActorId| matches!(roster.roles[id.index()], Role::Site(_));
-    let sites = |ids: &Vec<ActorId>| ids.iter().copied().filter(is_site).collect();
-    let homes = peers.iter().zip(leaves).map(|(peer, ids)| (peer.connection.clone(), sites(ids))).collect();
+    let homes =
+        peers.iter().zip(leaves).map(|(peer, ids)| (peer.connection.clone(), sites_among(ids, roster))).collect();
     let amount = move |bytes| match payload {
         Some(payload) if live.is_none() => payload.amount(bytes),
         _ => bytes,
@@ -429,16 +431,28 @@ fn build_freight(
         let paths = topology::network_paths(topology);
         let roles = roster.roles.clone();
         let shaper = Arc::new(Shaper::new(paths.links.clone(), speed));
-        let site = move |actor: ActorId| match roles[actor.index()] {
-            Role::Site(site) => Some(site),
-            _ => None,
-        };
-        let route = move |from, to| {
-            site(from).zip(site(to)).map(|(from, to)| paths.route(from, to).to_vec()).unwrap_or_default()
-        };
-        LiveLinks { shaper, route: Box::new(route) }
+        LiveLinks {
+            shaper,
+            route: Box::new(move |from, to| {
+                site_of_actor(from, &roles)
+                    .zip(site_of_actor(to, &roles))
+                    .map(|(from, to)| paths.route(from, to).to_vec())
+                    .unwrap_or_default()
+            }),
+        }
     });
     Some(Freight::new(homes, roster.names.clone(), topology.seed, amount, live))
+}
+
+fn sites_among(ids: &[ActorId], roster: &Roster) -> Vec<ActorId> {
+    ids.iter().copied().filter(|id| matches!(roster.roles[id.index()], Role::Site(_))).collect()
+}
+
+fn site_of_actor(actor: ActorId, roles: &[Role]) -> Option<usize> {
+    match roles[actor.index()] {
+        Role::Site(site) => Some(site),
+        _ => None,
+    }
 }
 
 /// Collects all that may end the run from outside: signals and messages of the launcher.
@@ -536,10 +550,12 @@ fn note_joined(joined: &[Party], missing: &[Party]) {
 }
 
 fn party_ids(roster: &Roster, parties: &[Party]) -> Result<Vec<ActorId>, Failure> {
-    let find = |party| {
-        roster.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")))
-    };
-    parties.iter().map(find).collect()
+    parties
+        .iter()
+        .map(|party| {
+            roster.find(party).ok_or_else(|| Failure::Internal(format!("{party} joined but has no part in the run")))
+        })
+        .collect()
 }
 
 #[cfg(test)]

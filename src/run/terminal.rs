@@ -180,25 +180,26 @@ impl Activity {
         let drawing = spawn_thread("activity", move || {
             let began = Instant::now();
             let (lock, changed) = &*told;
-            let wait = |for_long: Duration| {
-                let over = lock.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = changed.wait_timeout_while(over, for_long, |over| !*over);
-                *waited.unwrap_or_else(PoisonError::into_inner).0
-            };
-            let mut is_over = wait(patience);
+            let mut is_over = await_change(patience, changed, lock);
             if is_over {
                 return;
             }
             while !is_over {
                 let _ = write!(screen, "{CLEAR}{what}  {}", clock_text(began.elapsed().as_secs_f64()))
                     .and_then(|()| screen.flush());
-                is_over = wait(REDRAW);
+                is_over = await_change(REDRAW, changed, lock);
             }
             let _ = write!(screen, "{CLEAR}").and_then(|()| screen.flush());
         });
         // Without a thread there is no line, but the task goes on.
         Activity { over, drawing: drawing.ok() }
     }
+}
+
+fn await_change(for_long: Duration, changed: &Condvar, lock: &Mutex<bool>) -> bool {
+    let over = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let waited = changed.wait_timeout_while(over, for_long, |over| !*over);
+    *waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
 impl Drop for Activity {

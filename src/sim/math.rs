@@ -51,9 +51,11 @@ fn lower_series(shape: f64, x: f64) -> f64 {
     sum
 }
 
+/// Least magnitude of a denominator in Lentz's method.
+const TINY: f64 = 1e-300;
+
 /// Evaluated by Lentz's method.
 fn upper_fraction(shape: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
     let mut b = x + 1.0 - shape;
     let mut c = 1.0 / TINY;
     let mut d = 1.0 / b;
@@ -89,18 +91,16 @@ pub fn beta_cdf(a: f64, b: f64, x: f64) -> f64 {
 
 /// Evaluated by Lentz's method.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    let away = |value: f64| if value.abs() < TINY { TINY } else { value };
     let mut c = 1.0;
-    let mut d = 1.0 / away(1.0 - (a + b) * x / (a + 1.0));
+    let mut d = 1.0 / keep_from_zero(1.0 - (a + b) * x / (a + 1.0));
     let mut fraction = d;
     for i in 1..10_000 {
         let i = f64::from(i);
         let even = i * (b - i) * x / ((a + 2.0 * i - 1.0) * (a + 2.0 * i));
         let odd = -(a + i) * (a + b + i) * x / ((a + 2.0 * i) * (a + 2.0 * i + 1.0));
         for numerator in [even, odd] {
-            d = 1.0 / away(1.0 + numerator * d);
-            c = away(1.0 + numerator / c);
+            d = 1.0 / keep_from_zero(1.0 + numerator * d);
+            c = keep_from_zero(1.0 + numerator / c);
             fraction *= c * d;
         }
         if (c * d - 1.0).abs() < 1e-15 {
@@ -108,6 +108,10 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
         }
     }
     fraction
+}
+
+fn keep_from_zero(value: f64) -> f64 {
+    if value.abs() < TINY { TINY } else { value }
 }
 
 /// Probability of at most `k` successes in `n` trials with success probability `q`.

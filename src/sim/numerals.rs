@@ -56,8 +56,7 @@ impl Digits {
         }
         let first = if smallest < 1.0 { -decimal_exponent(smallest) as usize } else { 0 };
         let mut decimals = decimals_for(largest).max(first.min(2));
-        let needs = |number: &f64, decimals: usize| !format!("{number:.decimals$}").ends_with('0');
-        while decimals > 0 && !numbers.iter().any(|number| needs(number, decimals)) {
+        while decimals > 0 && !numbers.iter().any(|number| needs_decimals(number, decimals)) {
             decimals -= 1;
         }
         Digits { decimals }
@@ -69,6 +68,10 @@ impl Digits {
         let is_zero = text.bytes().all(|byte| matches!(byte, b'-' | b'0' | b'.'));
         group_thousands(if is_zero { text.trim_start_matches('-') } else { &text })
     }
+}
+
+fn needs_decimals(number: &f64, decimals: usize) -> bool {
+    !format!("{number:.decimals$}").ends_with('0')
 }
 
 impl Digits {
@@ -87,11 +90,10 @@ impl Digits {
 /// A share of one as `75.0 %`; with more decimals if it would read as none or all, but is not.
 pub fn format_percent(share: f64) -> String {
     let is_between = share > 0.0 && share < 1.0;
-    let is_true = |decimals: &usize| {
+    let decimals = (1..=PERCENT_DECIMALS_MAX).find(|decimals| {
         let shown: f64 = format!("{:.decimals$}", share * 100.0).parse().unwrap_or_default();
         !is_between || (shown > 0.0 && shown < 100.0)
-    };
-    let decimals = (1..=PERCENT_DECIMALS_MAX).find(is_true);
+    });
     match decimals {
         Some(decimals) => format!("{:.decimals$} %", share * 100.0),
         None if share < 0.5 => format!("< {:.PERCENT_DECIMALS_MAX$} %", PERCENT_LEAST),
@@ -108,14 +110,17 @@ pub fn with_interval(mean: f64, within: Option<f64>) -> (String, Option<String>)
     // 99.6 rounds to three digits.
     let rounded: f64 = format!("{within:.1e}").parse().unwrap_or(within);
     let place = decimal_exponent(rounded) - 1;
-    let form = |number: f64| match place {
+    (form_at_place(mean, place), Some(form_at_place(within, place)))
+}
+
+fn form_at_place(number: f64, place: i32) -> String {
+    match place {
         0.. => {
             let step: f64 = format!("1e{place}").parse().unwrap_or(1.0);
             Digits { decimals: 0 }.show_number((number / step).round() * step)
         }
         _ => Digits { decimals: (-place).min(INTERVAL_DECIMALS_MAX) as usize }.show_number(number),
-    };
-    (form(mean), Some(form(within)))
+    }
 }
 
 /// Seconds in the two units that say most.

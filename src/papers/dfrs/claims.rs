@@ -342,11 +342,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             for pairs in [by_aim, by_limit, by_seconds] {
                 judge.compare_generally(|judge| {
                     for (better, worse) in pairs {
-                        let number = |name: &str, other: &str| {
-                            let samples = judge.results.paired_degradations(group, name, other);
-                            Number::mean(format!("D({name}, {})", group.words()), &samples)
-                        };
-                        judge.expect_at_most(&number(&better, &worse), &number(&worse, &better), 0.0);
+                        judge.expect_at_most(
+                            &paired_number(&better, &worse, group, judge),
+                            &paired_number(&worse, &better, group, judge),
+                            0.0,
+                        );
                     }
                 });
             }
@@ -550,10 +550,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             "The figure has no GreedyP algorithms, so the twin that moves no job for a newcomer is not compared.",
         ),
         compare: |judge| {
-            let is_drawn =
-                |name: &&str| *name != BEST && (!name.starts_with("GreedyP") || name.starts_with("GreedyPM"));
             for load in (1..=9).map(Group::Load) {
-                for other in TABLE_2.iter().map(|row| row.0).filter(is_drawn) {
+                for other in TABLE_2
+                    .iter()
+                    .map(|row| row.0)
+                    .filter(|name| *name != BEST && (!name.starts_with("GreedyP") || name.starts_with("GreedyPM")))
+                {
                     judge.expect_at_most(
                         &judge.mean_degradation(load, BEST),
                         &judge.mean_degradation(load, other),
@@ -632,11 +634,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         )],
         note: None,
         compare: |judge| {
-            let at = |judge: &Judge<'_, Outcome>, period| {
-                judge.bandwidth_number("mean", Group::High, &with_period(period), |spread| spread.mean)
-            };
-            let usual = at(judge, PERIODS[0]);
-            let hour = at(judge, 3_600);
+            let usual = mean_bandwidth(judge, PERIODS[0]);
+            let hour = mean_bandwidth(judge, 3_600);
             let times = usual.value.zip(hour.value).map(|(usual, hour)| usual / hour);
             let times = Number::new("bandwidth at 600 s / at 3600 s".to_owned(), times);
             judge.show_beside(times.name.clone(), "about 4", &times);
@@ -755,3 +754,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         weaker: None,
     },
 ];
+
+fn paired_number(name: &str, other: &str, group: Group, judge: &Judge<'_, Outcome>) -> Number {
+    let samples = judge.results.paired_degradations(group, name, other);
+    Number::mean(format!("D({name}, {})", group.words()), &samples)
+}
+
+fn mean_bandwidth(judge: &Judge<'_, Outcome>, period: u64) -> Number {
+    judge.bandwidth_number("mean", Group::High, &with_period(period), |spread| spread.mean)
+}

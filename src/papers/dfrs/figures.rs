@@ -28,14 +28,21 @@ fn by_load(outcome: &Outcome) -> Figure {
         ("GreedyPM */per/minvt=600", BEST),
         ("MCB8 */minvt=600", "MCB8 */opt=min/minvt=600"),
     ];
-    let line = |(style, (label, name)): (usize, (&'static str, &str))| {
-        let point = |tenths: u32| {
-            let mean = outcome.spread(Group::Load(tenths), name, Metric::Degradation)?.mean;
-            Some((f64::from(tenths) / 10.0, mean))
-        };
-        PlotLine { style, label, points: (1..=9).filter_map(point).collect(), ..PlotLine::default() }
-    };
-    let lines = LINES.into_iter().enumerate().map(line).collect();
+    let lines = LINES
+        .into_iter()
+        .enumerate()
+        .map(|(style, (label, name))| PlotLine {
+            style,
+            label,
+            points: (1..=9)
+                .filter_map(|tenths| {
+                    let mean = outcome.spread(Group::Load(tenths), name, Metric::Degradation)?.mean;
+                    Some((f64::from(tenths) / 10.0, mean))
+                })
+                .collect(),
+            ..PlotLine::default()
+        })
+        .collect();
     let x = PlotAxis::linear("Offered load", 1.0);
     let y = PlotAxis::log("Mean degradation");
     let title = "Figure 1: degradation from bound, by load";
@@ -137,17 +144,23 @@ impl PeriodFigure {
     fn own_lines(&self, outcome: &Outcome) -> Vec<PlotLine> {
         let mut lines = Vec::new();
         for (style, (group, [label, paper, ..])) in SETS.into_iter().enumerate() {
-            let ours = |period: u64| Some((period as f64, self.mean(outcome, group, &with_period(period))?));
-            let points: Vec<_> = self.periods().into_iter().filter_map(ours).collect();
+            let points: Vec<_> = self
+                .periods()
+                .into_iter()
+                .filter_map(|period| Some((period as f64, self.mean(outcome, group, &with_period(period))?)))
+                .collect();
             if points.is_empty() {
                 continue;
             }
             lines.push(PlotLine { style, label, points, ..PlotLine::default() });
             if let [metric] = self.metrics {
-                let printed = |period: u64| {
-                    Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
-                };
-                let points = self.periods().into_iter().filter_map(printed).collect();
+                let points = self
+                    .periods()
+                    .into_iter()
+                    .filter_map(|period| {
+                        Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
+                    })
+                    .collect();
                 lines.push(PlotLine { style, label: paper, points, is_scatter: true, ..PlotLine::default() });
             }
         }
@@ -176,19 +189,26 @@ fn jobs_per_call(outcome: &Outcome) -> Figure {
         sums.iter_mut().zip(calls).for_each(|(sum, count)| *sum += u64::from(*count));
     }
     let all: u64 = sums.iter().sum();
-    let share = |count: u64| count as f64 / all as f64;
-    let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share(*count))).collect();
-    let up_to = |jobs: usize| (jobs as f64, share(sums[..=jobs].iter().sum()));
+    let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share_of_calls(*count, all))).collect();
+    let up_to = |jobs: usize| (jobs as f64, share_of_calls(sums[..=jobs].iter().sum(), all));
     let up_to = (0..sums.len()).map(up_to).collect();
-    let line = |label, points| PlotLine { label, points, ..PlotLine::default() };
-    let printed = PlotLine { style: 1, is_scatter: true, ..line("paper", vec![(FEW as f64, published::SMALL_CALLS)]) };
+    let printed =
+        PlotLine { style: 1, is_scatter: true, ..plain_line("paper", vec![(FEW as f64, published::SMALL_CALLS)]) };
     let x = PlotAxis::linear("Jobs", 1.0);
     let y = PlotAxis::linear("Share of calls (%)", 100.0);
     let panels = [
-        Panel { title: "That many jobs", x, y, lines: vec![line("ours", each)], lowest: None },
-        Panel { title: "At most that many jobs", x, y, lines: vec![line("ours", up_to), printed], lowest: None },
+        Panel { title: "That many jobs", x, y, lines: vec![plain_line("ours", each)], lowest: None },
+        Panel { title: "At most that many jobs", x, y, lines: vec![plain_line("ours", up_to), printed], lowest: None },
     ];
     let title = "Section 6.2: jobs that a call of MCB8 places";
     let below = format!("{EAGER} on unscaled traces: {all} calls (paper: 197,808)");
     Figure { file: "6.2-jobs-per-call.svg", title: title.to_owned(), svg: draw_panels(title, &below, &panels) }
+}
+
+fn share_of_calls(count: u64, all: u64) -> f64 {
+    count as f64 / all as f64
+}
+
+fn plain_line(label: &'static str, points: Vec<(f64, f64)>) -> PlotLine {
+    PlotLine { label, points, ..PlotLine::default() }
 }

@@ -14,6 +14,7 @@ mod text;
 mod traces;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -284,11 +285,18 @@ impl Extent {
         let weeks = (0..weeks as u32).step_by(self.every_week as usize);
         let weeks = weeks.map(|number| Piece { set: Set::Weeks, number, all: self.every_week == 1 });
         let unscaled = (1..=self.unscaled).map(|number| Piece { set: Set::Unscaled, number, all: number <= self.all });
-        let first = |tenths: u32| if self.scaled < FULL.scaled { (tenths - 1) * self.scaled } else { 0 };
-        let numbers = |tenths: u32| first(tenths) + 1..=first(tenths) + self.scaled;
-        let loads = (1..=9).flat_map(|tenths| numbers(tenths).map(move |number| (Set::Scaled(tenths), number)));
+        let loads =
+            (1..=9).flat_map(|tenths| self.piece_numbers(tenths).map(move |number| (Set::Scaled(tenths), number)));
         let scaled = loads.map(|(set, number)| Piece { set, number, all: false });
         unsplit.chain(weeks).chain(unscaled).chain(scaled).collect()
+    }
+
+    fn piece_numbers(&self, tenths: u32) -> RangeInclusive<u32> {
+        self.first_number(tenths) + 1..=self.first_number(tenths) + self.scaled
+    }
+
+    fn first_number(&self, tenths: u32) -> u32 {
+        if self.scaled < FULL.scaled { (tenths - 1) * self.scaled } else { 0 }
     }
 
     pub fn size_words(&self) -> String {
@@ -488,13 +496,13 @@ impl Outcome {
     /// Names of the traces of these samples, in their order.
     fn sample_names(&self, group: Group, algorithm: &str) -> Vec<String> {
         let rows = self.rows.get(algorithm).into_iter().flatten().filter(|row| group.holds(row.set));
-        let name = |row: &AlgorithmRun| match row.set {
+        rows.map(|row| match row.set {
             Set::Unscaled => format!("the trace with seed {}", row.number),
             Set::Scaled(tenths) => format!("the trace with seed {} at load 0.{tenths}", row.number),
             Set::Weeks => format!("week {}", row.number + 1),
             Set::Unsplit => "the log".to_owned(),
-        };
-        rows.map(name).collect()
+        })
+        .collect()
     }
 
     /// Degradations of an algorithm on the traces on which another one was run, too.

@@ -28,24 +28,30 @@ pub fn generate_trace(types: Types, seed: u64) -> Vec<Timed> {
         rate_millionths: 1_000_000,
     };
     let jobs = model.generate();
-    let tasks = |job: &Rigid| job.nodes().expect("the model draws a size");
-    let needs = needs::quad_core(seed, jobs.iter().map(|job| tasks(&job)));
+    let needs = needs::quad_core(seed, jobs.iter().map(|job| node_count(&job)));
     jobs.iter()
         .zip(needs)
         .map(|(job, needs)| Timed {
             submit: job.submit,
             runtime: job.runs_for().expect("the model draws a run time"),
-            need: Need::new(tasks(&job), needs.cpu, needs.memory).expect("the model draws shares"),
+            need: Need::new(node_count(&job), needs.cpu, needs.memory).expect("the model draws shares"),
         })
         .collect()
+}
+
+fn node_count(job: &Rigid) -> u32 {
+    job.nodes().expect("the model draws a size")
 }
 
 /// Jobs with all gaps between them stretched by one factor, so that they offer this load.
 pub fn scale_load(jobs: &[Timed], load: f64) -> Vec<Timed> {
     let factor = offered_load(NODES, jobs) / load;
     let first = jobs[0].submit;
-    let stretched = |time: Time| Span::from_micros((time.since(first).micros() as f64 * factor).round() as u64);
-    jobs.iter().map(|job| Timed { submit: first + stretched(job.submit), ..*job }).collect()
+    jobs.iter().map(|job| Timed { submit: first + stretched_time(job.submit, factor, first), ..*job }).collect()
+}
+
+fn stretched_time(time: Time, factor: f64, first: Time) -> Span {
+    Span::from_micros((time.since(first).micros() as f64 * factor).round() as u64)
 }
 
 /// A week of a log, as an independent instance.
@@ -81,11 +87,14 @@ pub fn split_weeks(log: &Trace) -> Vec<Week> {
 
 /// Weeks put together again: the log as one trace.
 pub fn join_weeks(weeks: &[Week]) -> Vec<Timed> {
-    let week = |(number, week): (usize, &Week)| {
-        let later = Span::from_micros(number as u64 * WEEK);
-        week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()
-    };
-    weeks.iter().enumerate().flat_map(week).collect()
+    weeks
+        .iter()
+        .enumerate()
+        .flat_map(|(number, week)| {
+            let later = Span::from_micros(number as u64 * WEEK);
+            week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 /// Two jobs of one node: the second arrives just after the first, and is this many times as short. It waits for all of
@@ -101,13 +110,20 @@ pub fn behind_a_long_one(delta: u32) -> Vec<Timed> {
 /// theorem 4 of the paper. Run times are long enough for the threshold of the bounded stretch to be irrelevant.
 pub fn worst_case(jobs: u32) -> Vec<Timed> {
     let factor = 5_040_000_000;
-    let runtime = |i: u32| factor * u64::from(jobs - 1) / u64::from(if i <= 2 { 1 } else { i - 1 });
     let mut release = 0;
     (1..=jobs)
         .map(|i| {
-            release += if i <= 2 { 0 } else { runtime(i - 1) };
+            release += if i <= 2 { 0 } else { worst_case_runtime(i - 1, factor, jobs) };
             let need = Need::new(1, 1.0, 0.01).expect("shares");
-            Timed { submit: Time::from_micros(release), runtime: Span::from_micros(runtime(i)), need }
+            Timed {
+                submit: Time::from_micros(release),
+                runtime: Span::from_micros(worst_case_runtime(i, factor, jobs)),
+                need,
+            }
         })
         .collect()
+}
+
+fn worst_case_runtime(i: u32, factor: u64, jobs: u32) -> u64 {
+    factor * u64::from(jobs - 1) / u64::from(if i <= 2 { 1 } else { i - 1 })
 }

@@ -321,8 +321,9 @@ pub const CLAIMS: &[Claim<Results>] = &[
         compare: |judge| {
             for law in law_names() {
                 let stretched = judge.example_number("stretched", law, |example| Some(example.stretched));
-                let least = |example: &Example| example.rounds.iter().copied().min_by(f64::total_cmp);
-                let shortest = judge.example_number("best makespan", law, least);
+                let shortest = judge.example_number("best makespan", law, |example| {
+                    example.rounds.iter().copied().min_by(f64::total_cmp)
+                });
                 judge.show_beside(shortest.name.clone(), 91, &shortest);
                 let best = judge.example_number("iteration", law, |example| Some(example.best as f64));
                 // No cycle within 50 rounds is as far from the paper's as possible.

@@ -10,33 +10,20 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         [("n", "Tasks"), ("fat", "Fat"), ("regularity", "Regularity"), ("density", "Density"), ("jump", "Jump")];
     const LAWS: [&str; 2] = ["ideal", "tcp"];
     let below = format!("Mean over {}", outcome.extent.size_words());
-    let published = |name: &'static str| PUBLISHED.iter().filter(move |line| line.group.0 == name);
-    let at = |line: &Published| line.group.1.parse::<f64>().ok();
-    let ours = |name, law: &'static str, of: fn(&Means) -> f64| {
-        let point = |line: &Published| Some((at(line)?, of(&outcome.means(law, line.group, Over::All)?)));
-        published(name).filter_map(point).collect::<Vec<_>>()
-    };
-    let panel = |words, label, scale, lines| Panel {
-        title: "",
-        x: PlotAxis::linear(words, 1.0),
-        y: PlotAxis::linear(label, scale),
-        lines,
-        lowest: None,
-    };
     let shares = |label: &'static str, of: fn(&Means) -> f64, paper: fn(&Published) -> &'static [f64]| {
         GROUPS.map(|(name, words)| {
-            let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
-            let printed = published(name).filter_map(|line| Some((at(line)?, mean(paper(line)) / 100.0)));
+            let printed = published_lines(name)
+                .filter_map(|line| Some((published_parameter(line)?, mean_of(paper(line)) / 100.0)));
             let mut lines =
                 vec![PlotLine { style: 0, label: "paper", points: printed.collect(), ..PlotLine::default() }];
             let laws = LAWS.into_iter().zip(1..);
             lines.extend(laws.map(|(label, style)| PlotLine {
                 style,
                 label,
-                points: ours(name, label, of),
+                points: own_points(outcome, name, label, of),
                 ..PlotLine::default()
             }));
-            panel(words, label, 100.0, lines)
+            plain_panel(words, label, 100.0, lines)
         })
     };
     // The paper prints its makespans over all runs only.
@@ -49,27 +36,32 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
             ("tcp", LAWS[1], |means| means.stretched),
             ("tcp, best", LAWS[1], |means| means.best),
         ];
-        let line = |(style, (label, law, of)): (usize, Makespan)| PlotLine {
-            style,
-            label,
-            points: ours(name, law, of),
-            ..PlotLine::default()
-        };
-        panel(words, "Mean makespan", 1.0, all.into_iter().enumerate().map(line).collect())
+        plain_panel(
+            words,
+            "Mean makespan",
+            1.0,
+            all.into_iter()
+                .enumerate()
+                .map(|(style, (label, law, of))| PlotLine {
+                    style,
+                    label,
+                    points: own_points(outcome, name, law, of),
+                    ..PlotLine::default()
+                })
+                .collect(),
+        )
     });
-    let rounds = |(style, (label, law)): (usize, (&'static str, &'static str))| {
-        let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
-        let points = rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)).collect();
-        PlotLine { style: style + 1, label, points, ..PlotLine::default() }
-    };
-    let rounds = [("ideal", LAWS[0]), ("tcp", LAWS[1])].into_iter().enumerate().map(rounds).collect();
-    let rounds = panel("Round", "Makespan of the ten tasks", 1.0, rounds);
-    let of = |below: &str, file, title: &str, panels: Vec<Panel>| Figure {
-        file,
-        title: title.to_owned(),
-        svg: draw_panels(title, below, &panels),
-    };
-    let figure = |file, title: &str, panels: Vec<Panel>| of(&below, file, title, panels);
+    let rounds = [("ideal", LAWS[0]), ("tcp", LAWS[1])]
+        .into_iter()
+        .enumerate()
+        .map(|(style, (label, law))| {
+            let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
+            let points = rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)).collect();
+            PlotLine { style: style + 1, label, points, ..PlotLine::default() }
+        })
+        .collect();
+    let rounds = plain_panel("Round", "Makespan of the ten tasks", 1.0, rounds);
+    let figure = |file, title: &str, panels: Vec<Panel>| build_figure(&below, file, title, panels);
     vec![
         figure(
             "1-increase.svg",
@@ -82,11 +74,39 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
             shares("Decrease (%)", Means::decrease, |line| line.decrease).into(),
         ),
         figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans.into()),
-        of(
+        build_figure(
             "The second example, under both laws of sharing; round 0 is the plan of HEFT",
             "11-rounds.svg",
             "Figure 11: realised makespan of the ten tasks, round by round",
             vec![rounds],
         ),
     ]
+}
+
+/// The lines of the paper about a group.
+fn published_lines(name: &'static str) -> impl Iterator<Item = &'static Published> {
+    PUBLISHED.iter().filter(move |line| line.group.0 == name)
+}
+
+/// Our numbers at the parameters for which the paper has some.
+fn own_points(outcome: &Outcome, name: &'static str, law: &'static str, of: fn(&Means) -> f64) -> Vec<(f64, f64)> {
+    published_lines(name)
+        .filter_map(|line| Some((published_parameter(line)?, of(&outcome.means(law, line.group, Over::All)?))))
+        .collect()
+}
+
+fn published_parameter(line: &Published) -> Option<f64> {
+    line.group.1.parse::<f64>().ok()
+}
+
+fn plain_panel(words: &'static str, label: &'static str, scale: f64, lines: Vec<PlotLine>) -> Panel {
+    Panel { title: "", x: PlotAxis::linear(words, 1.0), y: PlotAxis::linear(label, scale), lines, lowest: None }
+}
+
+fn mean_of(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
+fn build_figure(below: &str, file: &'static str, title: &str, panels: Vec<Panel>) -> Figure {
+    Figure { file, title: title.to_owned(), svg: draw_panels(title, below, &panels) }
 }

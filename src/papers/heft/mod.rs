@@ -350,16 +350,22 @@ fn law_name(law: Law) -> &'static str {
 
 /// Groups of a shape.
 fn shape_groups(shape: &Shape) -> Vec<Group> {
-    let pick = |name: &'static str, range: Range<usize>, fits: &dyn Fn(usize) -> bool, words: &[&'static str]| {
-        let at = range.clone().find(|at| fits(*at)).expect("the shape is one of the grid");
-        (name, words[at])
-    };
     vec![
         ("all", ""),
-        pick("n", 0..3, &|at| TASKS[at] == shape.tasks, &["10", "20", "50"]),
-        pick("fat", 0..3, &|at| FAT[at] == shape.fat, &["0.1", "0.2", "0.8"]),
-        pick("regularity", 0..2, &|at| REGULARITY[at] == shape.regularity, &["0.2", "0.8"]),
-        pick("density", 0..2, &|at| DENSITY[at] == shape.density, &["0.2", "0.8"]),
-        pick("jump", 0..3, &|at| JUMP[at] == shape.jump, &["1", "2", "4"]),
+        pick_shape("n", 0..3, &|at| TASKS[at] == shape.tasks, &["10", "20", "50"]),
+        pick_shape("fat", 0..3, &|at| FAT[at] == shape.fat, &["0.1", "0.2", "0.8"]),
+        pick_shape("regularity", 0..2, &|at| REGULARITY[at] == shape.regularity, &["0.2", "0.8"]),
+        pick_shape("density", 0..2, &|at| DENSITY[at] == shape.density, &["0.2", "0.8"]),
+        pick_shape("jump", 0..3, &|at| JUMP[at] == shape.jump, &["1", "2", "4"]),
     ]
+}
+
+fn pick_shape(
+    name: &'static str,
+    range: Range<usize>,
+    fits: &dyn Fn(usize) -> bool,
+    words: &[&'static str],
+) -> (&'static str, &'static str) {
+    let at = range.clone().find(|at| fits(*at)).expect("the shape is one of the grid");
+    (name, words[at])
 }

@@ -5,92 +5,139 @@ use hansa_report::experiment::metrics::{self, Size};
 use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
 use hansa_sim::grid::Curve;
 
+/// All figures, drawn from one outcome.
+struct MarketFigures<'a> {
+    outcome: &'a Outcome,
+    /// Text below figures of SLR.
+    below_slr: String,
+}
+
+impl MarketFigures<'_> {
+    fn lines_by_load(&self, metric: &'static str) -> Vec<PlotLine> {
+        plot_lines(self.outcome.extent.loads, |policy, load| self.outcome.mean(policy, load, metric))
+    }
+
+    /// Value relative to the best policy at each load.
+    fn lines_to_best(&self) -> Vec<PlotLine> {
+        plot_lines(self.outcome.extent.loads, |policy, load| {
+            Some(self.outcome.mean(policy, load, "value")? / self.best_value(load))
+        })
+    }
+
+    fn best_value(&self, load: Load) -> f64 {
+        POLICIES.iter().filter_map(|(policy, _)| self.outcome.mean(policy, load, "value")).fold(0.0, f64::max)
+    }
+
+    fn lines_by_tenth(&self, metrics: [&'static str; 10]) -> Vec<PlotLine> {
+        POLICIES
+            .into_iter()
+            .enumerate()
+            .map(|(style, (policy, label))| PlotLine {
+                style,
+                label,
+                points: (1..=10)
+                    .zip(metrics)
+                    .filter_map(|(tenth, metric)| {
+                        Some((f64::from(tenth), self.outcome.mean(policy, SLR_LOAD, metric)?))
+                    })
+                    .collect(),
+                ..PlotLine::default()
+            })
+            .collect()
+    }
+
+    /// SLR by tenths of the jobs; `tenth` labels the axis.
+    fn slr_figure(&self, file: &'static str, title: &str, tenth: &'static str, by: Size) -> Figure {
+        let [finished, all, _] = metrics::tenths(by);
+        let x = PlotAxis::linear(tenth, 1.0);
+        let y = PlotAxis::linear("Mean SLR", 1.0);
+        let finished = plain_panel("Jobs that finished", x, y, self.lines_by_tenth(finished));
+        let title_of_all = "All jobs; starved ones count with their final deadline";
+        let all = plain_panel(title_of_all, x, y, self.lines_by_tenth(all));
+        build_figure(file, title, &self.below_slr, vec![finished, all])
+    }
+}
+
+fn percent_axis(label: &'static str) -> PlotAxis {
+    PlotAxis::linear(label, 100.0)
+}
+
+fn plain_panel(title: &'static str, x: PlotAxis, y: PlotAxis, lines: Vec<PlotLine>) -> Panel {
+    Panel { title, x, y, lines, lowest: None }
+}
+
+fn build_figure(file: &'static str, title: &str, below: &str, panels: Vec<Panel>) -> Figure {
+    Figure { file, title: title.to_owned(), svg: draw_panels(title, below, &panels) }
+}
+
 /// The value curve and what remains of it; value, starved jobs and SLR of each policy, by load and by size of job.
 pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
-    let by_load =
-        |metric: &'static str| plot_lines(outcome.extent.loads, |policy, load| outcome.mean(policy, load, metric));
     let below = format!("Mean over {} on 4 x 1000 cores", outcome.extent.size_words());
-    let best = |load| POLICIES.iter().filter_map(|(policy, _)| outcome.mean(policy, load, "value")).fold(0.0, f64::max);
-    let to_best =
-        plot_lines(outcome.extent.loads, |policy, load| Some(outcome.mean(policy, load, "value")? / best(load)));
-    let by_tenth = |metrics: [&'static str; 10]| {
-        let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| PlotLine {
-            style,
-            label,
-            points: (1..=10)
-                .zip(metrics)
-                .filter_map(|(tenth, metric)| Some((f64::from(tenth), outcome.mean(policy, SLR_LOAD, metric)?)))
-                .collect(),
-            ..PlotLine::default()
-        };
-        POLICIES.into_iter().enumerate().map(line).collect::<Vec<_>>()
-    };
-    let slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
-
+    let below_slr = format!("{below}, load {:.1}", f64::from(SLR_LOAD) / 100.0);
+    let drawn = MarketFigures { outcome, below_slr };
     let load = PlotAxis::linear("Offered load (% of all cores)", 100.0);
-    let share = |label| PlotAxis::linear(label, 100.0);
-    let panel = |title, x, y, lines| Panel { title, x, y, lines, lowest: None };
-    let figure = |file, title: &str, below: &str, panels: Vec<Panel>| Figure {
-        file,
-        title: title.to_owned(),
-        svg: draw_panels(title, below, &panels),
-    };
-    let slr_by = |file, title, tenth, by| {
-        let [finished, all, _] = metrics::tenths(by);
-        let tenth = PlotAxis::linear(tenth, 1.0);
-        let panel = |title, metrics| panel(title, tenth, PlotAxis::linear("Mean SLR", 1.0), by_tenth(metrics));
-        let finished = panel("Jobs that finished", finished);
-        let all = panel("All jobs; starved ones count with their final deadline", all);
-        figure(file, title, &slr, vec![finished, all])
-    };
-    let value = share("Value obtained (% of all value)");
-    let starved = share("Jobs that starved (%)");
-    let detail = Panel { lowest: Some(0.9), ..panel("", load, value, cut_early(by_load("value"))) };
-    let to_best_label = share("Value (% of the best policy's)");
-    let starved_by_work = by_tenth(metrics::tenths(Size::Work)[2]);
-    let by_work = PlotAxis::linear(TENTH_BY_WORK, 1.0);
+    let value = percent_axis("Value obtained (% of all value)");
+    let starved = percent_axis("Jobs that starved (%)");
+    let early_value = plain_panel("", load, value, cut_early(drawn.lines_by_load("value")));
+    let to_best = plain_panel("", load, percent_axis("Value (% of the best policy's)"), drawn.lines_to_best());
+    let starved_by_work = drawn.lines_by_tenth(metrics::tenths(Size::Work)[2]);
     vec![
         draw_curve(),
         draw_remaining(),
-        figure("3-value.svg", "Figure 3: value by load", &below, vec![panel("", load, value, by_load("value"))]),
-        figure("4-value-detail.svg", "Figure 4: value by load, in detail up to load 1.1", &below, vec![detail]),
-        figure(
+        build_figure(
+            "3-value.svg",
+            "Figure 3: value by load",
+            &below,
+            vec![plain_panel("", load, value, drawn.lines_by_load("value"))],
+        ),
+        build_figure(
+            "4-value-detail.svg",
+            "Figure 4: value by load, in detail up to load 1.1",
+            &below,
+            vec![Panel { lowest: Some(0.9), ..early_value }],
+        ),
+        build_figure(
             "5-starved.svg",
             "Figure 5: starvation by load",
             &below,
-            vec![panel("", load, starved, by_load("starved"))],
+            vec![plain_panel("", load, starved, drawn.lines_by_load("starved"))],
         ),
-        figure(
+        build_figure(
             "6-starved-detail.svg",
             "Figure 6: starvation by load, in detail up to 15 %",
             &below,
-            vec![panel("", load, starved, few_starved(by_load("starved")))],
+            vec![plain_panel("", load, starved, few_starved(drawn.lines_by_load("starved")))],
         ),
-        slr_by(
+        drawn.slr_figure(
             "7-slr-by-run-time.svg",
             "Figure 7: SLR by the run time of all tasks of a job",
             TENTH_BY_RUNTIME,
             Size::Runtime,
         ),
-        slr_by("slr-by-work.svg", "SLR by the work of a job", TENTH_BY_WORK, Size::Work),
-        slr_by("slr-by-critical-path.svg", "SLR by the critical path of a job", TENTH_BY_PATH, Size::CriticalPath),
-        figure(
+        drawn.slr_figure("slr-by-work.svg", "SLR by the work of a job", TENTH_BY_WORK, Size::Work),
+        drawn.slr_figure(
+            "slr-by-critical-path.svg",
+            "SLR by the critical path of a job",
+            TENTH_BY_PATH,
+            Size::CriticalPath,
+        ),
+        build_figure(
             "value-to-best.svg",
             "Value relative to that of the best policy at each load",
             &below,
-            vec![Panel { lowest: Some(0.75), ..panel("", load, to_best_label, to_best) }],
+            vec![Panel { lowest: Some(0.75), ..to_best }],
         ),
-        figure(
+        build_figure(
             "utilisation.svg",
             "Utilisation while jobs arrived, by load",
             &below,
-            vec![panel("", load, share("Cores in use (%)"), by_load("utilisation"))],
+            vec![plain_panel("", load, percent_axis("Cores in use (%)"), drawn.lines_by_load("utilisation"))],
         ),
-        figure(
+        build_figure(
             "starved-by-work.svg",
             "Starvation by the work of a job",
-            &slr,
-            vec![panel("", by_work, starved, starved_by_work)],
+            &drawn.below_slr,
+            vec![plain_panel("", PlotAxis::linear(TENTH_BY_WORK, 1.0), starved, starved_by_work)],
         ),
     ]
 }

@@ -72,10 +72,9 @@ const POLICY: &str = "market.policy";
 impl Extent {
     /// The experiment as a file beside its topology.
     pub fn experiment_text(&self, topology: &str) -> String {
-        let list = |items: &mut dyn Iterator<Item = String>| items.collect::<Vec<_>>().join(", ");
-        let seeds = list(&mut self.seeds().map(|seed| seed.to_string()));
-        let loads = list(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
-        let policies = list(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
+        let seeds = join_items(&mut self.seeds().map(|seed| seed.to_string()));
+        let loads = join_items(&mut self.loads.iter().map(|load| format!("{}.{:02}", load / 100, load % 100)));
+        let policies = join_items(&mut POLICIES.iter().map(|(name, _)| format!("{name:?}")));
         let (_, choices) = PAPER.split_once("[[choice]]").expect("the paper leaves something open");
         format!(
             "# The market paper's experiment, as `hansa reproduce market` runs it.\n\n\
@@ -96,6 +95,10 @@ impl Extent {
         let workloads = if self.workloads == 1 { "workload" } else { "workloads" };
         format!("{} {workloads} of {} jobs", self.workloads, self.jobs)
     }
+}
+
+fn join_items(items: &mut dyn Iterator<Item = String>) -> String {
+    items.collect::<Vec<_>>().join(", ")
 }
 
 /// Estimates over the workloads.
@@ -144,12 +147,16 @@ impl Outcome {
             ("utilisation", "Cores in use while jobs arrived"),
             ("useful", "Work done for jobs that obtained value"),
         ] {
-            let cell = |policy, load| self.estimate(policy, load, metric).map_or("-".to_owned(), format_percent);
-            let rows = POLICIES.map(|(policy, label)| (label, LOADS.map(|load| cell(policy, load)).to_vec()));
+            let rows = POLICIES
+                .map(|(policy, label)| (label, LOADS.map(|load| self.share_text(policy, load, metric)).to_vec()));
             let heads = LOADS.map(|load| format!("{:.1}", f64::from(load) / 100.0));
             let _ = write!(text, "\n{title}\n{}", text_table("load", &heads, &rows, 13));
         }
         text
+    }
+
+    fn share_text(&self, policy: &str, load: u32, metric: &'static str) -> String {
+        self.estimate(policy, load, metric).map_or("-".to_owned(), format_percent)
     }
 
     /// `summary.csv`: all estimates, one per line.

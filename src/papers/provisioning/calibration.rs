@@ -138,20 +138,14 @@ impl Fit {
 
     /// The fit of a queue with these moments, of which there is at least one.
     pub(super) fn of_moments(queue: Queue, moments: &[Moment]) -> Fit {
-        let chances = |at: usize| moments.iter().map(move |moment| moment.chances[at]).collect::<Vec<_>>();
-        let nearest = |printed: &[PrintedChance], first: usize| {
-            let apart = |moment: &Moment| rms_misfit(&moment.chances[first..first + printed.len()], printed);
-            let nearest = moments.iter().min_by(|one, other| apart(one).total_cmp(&apart(other)));
-            nearest.map_or([0.0; 3], |moment| moment.chances)
-        };
         let backlog = moments.iter().filter(|moment| moment.waiting > 0).count() as f64 / moments.len() as f64;
-        let [_, one, four] = nearest(&PRINTED[1..], 1);
+        let [_, one, four] = nearest_chances(&PRINTED[1..], 1, moments);
         Fit {
             queue,
-            figure_35: nearest(&PRINTED[..1], 0)[0],
+            figure_35: nearest_chances(&PRINTED[..1], 0, moments)[0],
             figure_36: [one, four],
             backlog,
-            means: [0, 1, 2].map(|at| mean_of(&chances(at)).unwrap_or_default()),
+            means: [0, 1, 2].map(|at| mean_of(&chances_at(at, moments)).unwrap_or_default()),
         }
     }
 
@@ -165,6 +159,16 @@ impl Fit {
     pub fn misfit_of_means(&self) -> f64 {
         rms_misfit(&self.means, &PRINTED)
     }
+}
+
+fn chances_at(at: usize, moments: &[Moment]) -> Vec<f64> {
+    moments.iter().map(move |moment| moment.chances[at]).collect::<Vec<_>>()
+}
+
+fn nearest_chances(printed: &[PrintedChance], first: usize, moments: &[Moment]) -> [f64; 3] {
+    let apart = |moment: &Moment| rms_misfit(&moment.chances[first..first + printed.len()], printed);
+    let nearest = moments.iter().min_by(|one, other| apart(one).total_cmp(&apart(other)));
+    nearest.map_or([0.0; 3], |moment| moment.chances)
 }
 
 fn rms_misfit(chances: &[f64], printed: &[PrintedChance]) -> f64 {

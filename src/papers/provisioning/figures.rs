@@ -90,9 +90,11 @@ impl Drawn<'_> {
 
     /// The panel of a site.
     fn site(&self, site: &'static str, figure: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
-        let line =
-            |(style, named): (usize, &Named)| self.plot_line(figure, style, named.0, &format!("{site} {}", named.1));
-        vec![self.panel(site, y, lines.iter().enumerate().map(line).collect())]
+        let lines = lines
+            .iter()
+            .enumerate()
+            .map(|(style, named)| self.plot_line(figure, style, named.0, &format!("{site} {}", named.1)));
+        vec![self.panel(site, y, lines.collect())]
     }
 
     fn plot_line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
@@ -112,10 +114,10 @@ impl Drawn<'_> {
         }
         // A line without numbers is the ratio of a pair.
         if line.points.is_empty() {
-            let ats = |what| {
-                self.results.line_points(figure, &one_of(key, what)).map(|((.., at), _)| *at).collect::<Vec<_>>()
-            };
-            for at in PAIRS.iter().flat_map(|pair| ats(pair.0)) {
+            let ats = PAIRS.iter().flat_map(|pair| {
+                self.results.line_points(figure, &one_of(key, pair.0)).map(|((.., at), _)| *at).collect::<Vec<_>>()
+            });
+            for at in ats {
                 let at = at as f64 / 1_000.0;
                 let Some([one, other]) = self.results.pair_samples(figure, key, at) else { continue };
                 let Some((ratio, _)) = statistics::paired_ratio(one, other) else { continue };
@@ -135,123 +137,154 @@ fn plot_axis(label: &'static str) -> PlotAxis {
     PlotAxis::linear(label, if label.contains('%') && label != LOAD { 100.0 } else { 1.0 })
 }
 
-pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
-    let along = |x| Drawn { results: &outcome.results, x };
-    let below = format!("{}; bars are one standard deviation", outcome.extent.size_words());
-    let figure = |file: &'static str, title: &str, panels: Vec<Panel>| {
+/// All figures of the thesis, drawn from one outcome.
+struct ThesisFigures<'a> {
+    results: &'a Results,
+    /// Text below each figure.
+    below: String,
+}
+
+impl ThesisFigures<'_> {
+    /// Panels along this axis.
+    fn along(&self, x: &'static str) -> Drawn<'_> {
+        Drawn { results: self.results, x }
+    }
+
+    /// The figure of a file; its number is at the start of the file's name.
+    fn figure(&self, file: &'static str, title: &str, panels: Vec<Panel>) -> Figure {
         let number = file.split('-').next().unwrap_or_default().trim_start_matches('0');
         let title = format!("Figure {number}: {}{}", title[..1].to_lowercase(), &title[1..]);
-        Figure { file, svg: draw_panels(&title, &below, &panels), title }
-    };
-    let both = |figure, x, y, lines| along(x).sites(figure, y, [lines, lines]);
-    let virtuals = |figure, y, lines| along(AHEAD).site(virtuals::SITE, figure, y, lines);
-    let pair = |x, one: (&'static str, &'static str), other: (&'static str, &'static str), lines: [&[Named]; 2]| {
-        vec![along(x).shared_panel("", one.0, one.1, lines[0]), along(x).shared_panel("", other.0, other.1, lines[1])]
-    };
+        Figure { file, svg: draw_panels(&title, &self.below, &panels), title }
+    }
+
+    /// Panels of both sites with the same lines.
+    fn both(&self, figure: &'static str, x: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
+        self.along(x).sites(figure, y, [lines, lines])
+    }
+
+    /// The panel of the site of imitated reservations.
+    fn virtuals(&self, figure: &'static str, y: &'static str, lines: &[Named]) -> Vec<Panel> {
+        self.along(AHEAD).site(virtuals::SITE, figure, y, lines)
+    }
+
+    /// Two panels along one axis, each with a figure's number, its vertical axis and its lines.
+    fn pair(&self, x: &'static str, one: Named, other: Named, lines: [&[Named]; 2]) -> Vec<Panel> {
+        let drawn = self.along(x);
+        vec![drawn.shared_panel("", one.0, one.1, lines[0]), drawn.shared_panel("", other.0, other.1, lines[1])]
+    }
+}
+
+pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
+    let below = format!("{}; bars are one standard deviation", outcome.extent.size_words());
+    let drawn = ThesisFigures { results: &outcome.results, below };
     vec![
-        figure(
+        drawn.figure(
             "04-slots.svg",
             "How many slots an advertisement has",
-            vec![along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
+            vec![drawn.along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
         ),
-        figure(
+        drawn.figure(
             "05-slots-and-jobs.svg",
             "Slots in an advertisement, by the load of the site",
-            vec![along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
+            vec![drawn.along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
         ),
-        figure(
+        drawn.figure(
             "06-starts.svg",
             "When slots begin, and how long they last",
-            vec![along("Start (h from now); one slot in seven").shared_panel("", "6", "Duration (h)", EACH_SITE)],
+            vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "6", "Duration (h)", EACH_SITE)],
         ),
-        figure(
+        drawn.figure(
             "07-sizes.svg",
             "How many slots have how many processors",
-            vec![along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
+            vec![drawn.along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
         ),
-        figure(
+        drawn.figure(
             "08-estimates.svg",
             "The same slots with inexact estimates",
-            vec![along("Start (h from now); one slot in seven").shared_panel("", "8", "Duration (h)", EACH_SITE)],
+            vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "8", "Duration (h)", EACH_SITE)],
         ),
-        figure(
+        drawn.figure(
             "13-makespan.svg",
             "How long workflows take over slots",
-            both("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
+            drawn.both("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
         ),
-        figure("13-cost.svg", "What workflows cost over slots", both("13 cost", ALPHA, COST, BOTH_WAYS)),
-        figure(
+        drawn.figure("13-cost.svg", "What workflows cost over slots", drawn.both("13 cost", ALPHA, COST, BOTH_WAYS)),
+        drawn.figure(
             "14-makespan.svg",
             "Time of workflows over slots, by how many tasks they have",
-            both("14 makespan", TASKS, TIME_RATIO, EXTREMES),
+            drawn.both("14 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        figure("14-cost.svg", "What they cost, by how many tasks", both("14 cost", TASKS, COST_RATIO, EXTREMES)),
-        figure(
+        drawn.figure(
+            "14-cost.svg",
+            "What they cost, by how many tasks",
+            drawn.both("14 cost", TASKS, COST_RATIO, EXTREMES),
+        ),
+        drawn.figure(
             "15-makespan.svg",
             "Workflows over slots, by how wide their tasks are",
-            both("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+            drawn.both("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
-        figure(
+        drawn.figure(
             "15-cost.svg",
             "What they cost, by how wide their tasks are",
-            both("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
+            drawn.both("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
-        figure(
+        drawn.figure(
             "16-makespan.svg",
             "Workflows over slots, by load (3 to 30 processors a task on CTC, 1 to 9 on SDSC)",
-            along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
+            drawn.along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
         ),
-        figure("16-cost.svg", "What they cost, by load", along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
-        figure(
+        drawn.figure("16-cost.svg", "What they cost, by load", drawn.along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
+        drawn.figure(
             "18-cybershake.svg",
             "Time and cost of CyberShake on CTC, by load",
-            pair(LOAD, ("18 makespan", MAKESPAN), ("18 cost", COST), [BOTH_WAYS, BOTH_WAYS]),
+            drawn.pair(LOAD, ("18 makespan", MAKESPAN), ("18 cost", COST), [BOTH_WAYS, BOTH_WAYS]),
         ),
-        figure(
+        drawn.figure(
             "19-sites.svg",
             "Workflows over slots of several sites",
-            pair("Sites", ("19 cost", COST_RATIO), ("19 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
+            drawn.pair("Sites", ("19 cost", COST_RATIO), ("19 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
         ),
-        figure(
+        drawn.figure(
             "23-fees.svg",
             "What reservations cost, by what cost weighs for them",
-            vec![along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
+            vec![drawn.along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
         ),
-        figure(
+        drawn.figure(
             "24-waits.svg",
             "How long reservations and the queue wait",
-            both("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
+            drawn.both("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
-        figure("25-fees-load.svg", "What reservations cost, by load", both("25", LOAD, FEE, ALPHAS)),
-        figure(
+        drawn.figure("25-fees-load.svg", "What reservations cost, by load", drawn.both("25", LOAD, FEE, ALPHAS)),
+        drawn.figure(
             "26-waits-load.svg",
             "Waits of reservations relative to those of the queue, by load",
-            both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
+            drawn.both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
         ),
-        figure(
+        drawn.figure(
             "27-share.svg",
             "Reservations at any cost, by how many of all jobs reserve",
-            pair("Jobs that reserve (of 100)", ("27 fee", FEE), ("27 wait", WAIT), [EACH_SITE, EACH_SITE]),
+            drawn.pair("Jobs that reserve (of 100)", ("27 fee", FEE), ("27 wait", WAIT), [EACH_SITE, EACH_SITE]),
         ),
-        figure(
+        drawn.figure(
             "28-half.svg",
             "How long reservations and the queue wait if half of all jobs reserve",
-            both("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
+            drawn.both("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
-        figure(
+        drawn.figure(
             "29-planners.svg",
             "What reservations cost under two planners",
-            both("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
+            drawn.both("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
         ),
-        figure(
+        drawn.figure(
             "30-fees-estimates.svg",
             "What reservations cost, with known and with unknown run times",
-            both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
+            drawn.both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
         ),
-        figure(
+        drawn.figure(
             "31-waits-estimates.svg",
             "Waits, with known and with unknown (inexact) run times",
-            both(
+            drawn.both(
                 "31",
                 ALPHA,
                 WAIT,
@@ -263,44 +296,68 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
                 ],
             ),
         ),
-        figure("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", virtuals("38", RELATIVE, TRIALS)),
-        figure("39-success.svg", "How often they succeed", virtuals("39", "Had (%)", TRIALS)),
-        figure(
+        drawn.figure(
+            "38-costs.svg",
+            "What real (AR) and imitated (VAR) reservations cost",
+            drawn.virtuals("38", RELATIVE, TRIALS),
+        ),
+        drawn.figure("39-success.svg", "How often they succeed", drawn.virtuals("39", "Had (%)", TRIALS)),
+        drawn.figure(
             "40-cheaper.svg",
             "How often the imitated one is the cheaper of both",
-            virtuals("40", "Cheaper (%)", CHEAPER),
+            drawn.virtuals("40", "Cheaper (%)", CHEAPER),
         ),
-        figure(
+        drawn.figure(
             "41-real.svg",
             "What real reservations cost, by how many nodes they have",
-            virtuals("41", RELATIVE, REAL),
+            drawn.virtuals("41", RELATIVE, REAL),
         ),
-        figure("46-combined.svg", "What both together cost", virtuals("46", RELATIVE, ALL_WAYS)),
-        figure("48-combined-success.svg", "How often both together succeed", virtuals("48", "Had (%)", ALL_WAYS)),
-        figure("52-makespan.svg", "How long workflows take at prices", both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
-        figure("52-cost.svg", "What workflows cost at prices", both("52 cost", ALPHA, COST, BOTH_WAYS)),
-        figure(
+        drawn.figure("46-combined.svg", "What both together cost", drawn.virtuals("46", RELATIVE, ALL_WAYS)),
+        drawn.figure(
+            "48-combined-success.svg",
+            "How often both together succeed",
+            drawn.virtuals("48", "Had (%)", ALL_WAYS),
+        ),
+        drawn.figure(
+            "52-makespan.svg",
+            "How long workflows take at prices",
+            drawn.both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
+        ),
+        drawn.figure("52-cost.svg", "What workflows cost at prices", drawn.both("52 cost", ALPHA, COST, BOTH_WAYS)),
+        drawn.figure(
             "53-makespan.svg",
             "Workflows at prices, by how many tasks they have",
-            both("53 makespan", TASKS, TIME_RATIO, EXTREMES),
+            drawn.both("53 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        figure("53-cost.svg", "What they cost, by how many tasks", both("53 cost", TASKS, COST_RATIO, EXTREMES)),
-        figure(
+        drawn.figure(
+            "53-cost.svg",
+            "What they cost, by how many tasks",
+            drawn.both("53 cost", TASKS, COST_RATIO, EXTREMES),
+        ),
+        drawn.figure(
             "54-makespan.svg",
             "Workflows at prices, by how wide their tasks are",
-            both("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
+            drawn.both("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
-        figure(
+        drawn.figure(
             "54-cost.svg",
             "What they cost at prices, by how wide their tasks are",
-            both("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
+            drawn.both("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
-        figure("55-makespan.svg", "Workflows at prices, by load", along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS)),
-        figure("55-cost.svg", "What they cost at prices, by load", along(LOAD).sites("55 cost", COST_RATIO, WIDTHS)),
-        figure(
+        drawn.figure(
+            "55-makespan.svg",
+            "Workflows at prices, by load",
+            drawn.along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS),
+        ),
+        drawn.figure(
+            "55-cost.svg",
+            "What they cost at prices, by load",
+            drawn.along(LOAD).sites("55 cost", COST_RATIO, WIDTHS),
+        ),
+        drawn.figure(
             "56-sites.svg",
             "Workflows at prices on several sites",
-            pair("Sites", ("56 cost", COST_RATIO), ("56 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
+            drawn.pair("Sites", ("56 cost", COST_RATIO), ("56 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
         ),
     ]
 }

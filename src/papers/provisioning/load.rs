@@ -11,7 +11,6 @@ use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::packed::Packed;
 pub use hansa_sim::workload::raise::log_utilisation;
 use hansa_sim::workload::raise::raise_load;
-use hansa_sim::workload::rigid;
 
 /// A site of the thesis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -120,11 +119,12 @@ impl Logs {
         } else {
             raise_load(log, site.procs().into(), target, end, seed)
         };
-        let job = |job: Rigid| match estimates {
-            Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
-            Estimates::Inexact => job,
-        };
-        jobs.into_iter().map(job).collect()
+        jobs.into_iter()
+            .map(|job| match estimates {
+                Estimates::Exact => Rigid { walltime: job.runtime.min(job.walltime), ..job },
+                Estimates::Inexact => job,
+            })
+            .collect()
     }
 }
 
@@ -155,15 +155,16 @@ impl Demand {
 /// Jobs of a log that could run at a site, shifted to its first day. Jobs that exceed their requested time are killed.
 pub fn jobs_of(log: &Packed, site: Site) -> Arc<[Rigid]> {
     let first = log.get(0).map_or(Time::ZERO, |job| job.submit);
-    let job = |job: rigid::Rigid| {
-        let nodes = job.allocated.or(job.requested)?;
-        let runtime = job.runtime?;
-        let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
-        let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();
-        let submit = Time::ZERO + job.submit.since(first);
-        fits.then_some(Rigid { submit, nodes, walltime, runtime: runtime.min(walltime) })
-    };
-    log.iter().filter_map(job).collect()
+    log.iter()
+        .filter_map(|job| {
+            let nodes = job.allocated.or(job.requested)?;
+            let runtime = job.runtime?;
+            let walltime = job.requested_time.filter(|asked| !asked.is_zero()).unwrap_or(runtime);
+            let fits = (1..=site.procs()).contains(&nodes) && !runtime.is_zero();
+            let submit = Time::ZERO + job.submit.since(first);
+            fits.then_some(Rigid { submit, nodes, walltime, runtime: runtime.min(walltime) })
+        })
+        .collect()
 }
 
 /// Shape of the model's distribution of the logarithms of long run times.
@@ -199,12 +200,15 @@ impl Demand {
                 .collect();
             // Load depends only on the arrival rate, and is proportional to it.
             let factor = target / log_utilisation(&jobs, procs.into());
-            let scaled = |time: Time| Time::from_micros((time.micros() as f64 / factor) as u64);
-            if scaled(jobs.last().map_or(Time::ZERO, |job| job.submit)) >= Time::ZERO + span {
-                let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled(job.submit), ..job });
+            if scaled_time(jobs.last().map_or(Time::ZERO, |job| job.submit), factor) >= Time::ZERO + span {
+                let scaled = jobs.into_iter().map(|job| Rigid { submit: scaled_time(job.submit, factor), ..job });
                 return scaled.filter(|job| job.submit < Time::ZERO + span).collect();
             }
             count *= 2;
         }
     }
+}
+
+fn scaled_time(time: Time, factor: f64) -> Time {
+    Time::from_micros((time.micros() as f64 / factor) as u64)
 }

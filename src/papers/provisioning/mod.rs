@@ -170,8 +170,8 @@ impl Extent {
         let cyber = Site::Ctc.plan_loads().iter();
         let cyber = cyber.flat_map(|load| moments.clone().map(|moment| Piece::CyberShake { load: *load, moment }));
         // With inexact estimates queues are long, and planning them takes longest.
-        let is_long = |setting: &prices::Setting| setting.estimates == Estimates::Inexact;
-        let (long, short): (Vec<_>, Vec<_>) = prices::price_settings().into_iter().partition(is_long);
+        let (long, short): (Vec<_>, Vec<_>) =
+            prices::price_settings().into_iter().partition(|setting| setting.estimates == Estimates::Inexact);
         long.into_iter()
             .map(Piece::Prices)
             .chain(cyber)
@@ -300,8 +300,14 @@ impl Results {
 
     /// Samples of a pair.
     fn pair_samples(&self, figure: &'static str, line: &str, at: f64) -> Option<[&[f64]; 2]> {
-        let pair = |(one, other)| [one, other].map(|what| self.samples(figure, &one_of(line, what), at));
-        PAIRS.into_iter().map(pair).find(|pair| pair.iter().all(|samples| !samples.is_empty()))
+        PAIRS
+            .into_iter()
+            .map(|one| self.samples_of_both(one, at, figure, line))
+            .find(|pair| pair.iter().all(|samples| !samples.is_empty()))
+    }
+
+    fn samples_of_both(&self, (one, other): (&str, &str), at: f64, figure: &'static str, line: &str) -> [&[f64]; 2] {
+        [one, other].map(|what| self.samples(figure, &one_of(line, what), at))
     }
 
     /// Ratio of the means of a pair.
@@ -324,9 +330,12 @@ fn standard_deviation(numbers: &[f64]) -> Option<f64> {
 fn sample_correlation(one: &[f64], other: &[f64]) -> f64 {
     let (Some(mean_one), Some(mean_other)) = (mean_of(one), mean_of(other)) else { return 0.0 };
     let together: f64 = one.iter().zip(other).map(|(a, b)| (a - mean_one) * (b - mean_other)).sum();
-    let spread = |numbers: &[f64], mean: f64| numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>().sqrt();
-    let spreads = spread(one, mean_one) * spread(other, mean_other);
+    let spreads = root_square_sum(one, mean_one) * root_square_sum(other, mean_other);
     if spreads > 0.0 { together / spreads } else { 0.0 }
+}
+
+fn root_square_sum(numbers: &[f64], mean: f64) -> f64 {
+    numbers.iter().map(|n| (n - mean) * (n - mean)).sum::<f64>().sqrt()
 }
 
 impl Outcome {

@@ -243,15 +243,18 @@ pub fn run_several(context: &Context<'_>, moment: u32, rows: &mut Rows) {
     let extent = context.extent;
     let at = extent.moment_time(moment);
     let sites = |mode: PlanningMode| -> Vec<SiteTrial> {
-        let site = |(number, (site, load)): (usize, &(Site, u32))| {
-            // Sites of one kind have different users.
-            let seed = Extent::moment_seed(moment) ^ (number as u64) << 32;
-            let background = context.background((*site, *load), extent.history_days(), Estimates::Exact, seed);
-            let mut trial = build_trial(*site, mode, "slotlist", background);
-            trial.advance(at);
-            trial
-        };
-        SEVERAL.iter().enumerate().map(site).collect()
+        SEVERAL
+            .iter()
+            .enumerate()
+            .map(|(number, (site, load))| {
+                // Sites of one kind have different users.
+                let seed = Extent::moment_seed(moment) ^ (number as u64) << 32;
+                let background = context.background((*site, *load), extent.history_days(), Estimates::Exact, seed);
+                let mut trial = build_trial(*site, mode, "slotlist", background);
+                trial.advance(at);
+                trial
+            })
+            .collect()
     };
     let advertising = sites(PlanningMode::Exact);
     let pricing = sites(PlanningMode::Rebuild);

@@ -109,14 +109,12 @@ fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows
         None => put("29", format!("{name} {}", planner.name(context.settings)), percent, fee),
         Some(alpha) => {
             if share == 10 && load == 0 {
-                let line =
-                    |what: &str| if is_exact { format!("{name} {what}") } else { format!("{name} {what}, inexact") };
-                put("23", line("fee"), alpha, fee.filter(|_| is_exact));
-                put("24", line("reserved"), alpha, reserved_wait.filter(|_| is_exact));
-                put("24", line("queued"), alpha, queued_wait.filter(|_| is_exact));
-                put("30", line("fee"), alpha, fee);
-                put("31", line("reserved"), alpha, reserved_wait);
-                put("31", line("queued"), alpha, queued_wait);
+                put("23", exactness_line("fee", is_exact, name), alpha, fee.filter(|_| is_exact));
+                put("24", exactness_line("reserved", is_exact, name), alpha, reserved_wait.filter(|_| is_exact));
+                put("24", exactness_line("queued", is_exact, name), alpha, queued_wait.filter(|_| is_exact));
+                put("30", exactness_line("fee", is_exact, name), alpha, fee);
+                put("31", exactness_line("reserved", is_exact, name), alpha, reserved_wait);
+                put("31", exactness_line("queued", is_exact, name), alpha, queued_wait);
             }
             if share == 10 && is_exact {
                 put("25", format!("{name} alpha {alpha}"), percent, fee);
@@ -134,6 +132,10 @@ fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows
             }
         }
     }
+}
+
+fn exactness_line(what: &str, is_exact: bool, name: &str) -> String {
+    if is_exact { format!("{name} {what}") } else { format!("{name} {what}, inexact") }
 }
 
 impl Setting {

@@ -34,8 +34,8 @@ impl Ratios {
 
 /// The used part of a request at this quantile, interpolated between deciles.
 fn used_in_logs(runtime: Span, quantile: f64) -> f64 {
-    let is_class = |class: &&(u64, [f64; 11])| runtime <= Span::from_minutes(class.0);
-    let (_, deciles) = DECILES.iter().find(is_class).unwrap_or(&DECILES[DECILES.len() - 1]);
+    let (_, deciles) =
+        DECILES.iter().find(|class| runtime <= Span::from_minutes(class.0)).unwrap_or(&DECILES[DECILES.len() - 1]);
     let tenths = quantile * 10.0;
     let below = (tenths as usize).min(9);
     deciles[below] + (deciles[below + 1] - deciles[below]) * (tenths - below as f64)

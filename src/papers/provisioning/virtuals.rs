@@ -73,11 +73,10 @@ fn try_all(trial: &SiteTrial, work: &Part, (length, ahead): (u64, u64), rows: &m
     let combined = replay_outcome(work, fee, imitated.map(|(_, started)| started), CANCELLING);
 
     let cost = imitated.map(|(_, started)| padding_cost(work, started));
-    let line = |what: &str| line_name(what, work.procs, length);
     let at = ahead as f64;
-    let share = |is: bool| f64::from(u32::from(is));
     // Costs are relative to the work, nodes times duration.
     let size = f64::from(work.procs) * span_hours(work.span) * 3_600.0;
+    let line = |what: &str| line_name(what, work.procs, length);
     let mut put_cost = |figure: &'static str, what: &str, cost: Option<Area>| {
         if let Some(cost) = cost {
             rows.put_point(figure, line(what), at, cost.seconds() / size);
@@ -101,18 +100,24 @@ fn try_all(trial: &SiteTrial, work: &Part, (length, ahead): (u64, u64), rows: &m
         let ratio = span_hours(work.start - started) / span_hours(work.span);
         rows.put_point("41 excess", SITE, 0.0, ratio - span_hours(work.start - submitted) / span_hours(work.span));
     }
-    rows.put_point("39", line("AR"), at, share(fee.is_some()));
-    rows.put_point("39", line("VAR"), at, share(imitated.is_some()));
-    rows.put_point("48", line("AR"), at, share(fee.is_some()));
-    rows.put_point("48", line("VAR"), at, share(imitated.is_some()));
-    rows.put_point("48", line("combined"), at, share(combined != ReplayOutcome::Failed));
-    rows.put_point("39 failures AR", SITE, 0.0, share(fee.is_none()));
-    rows.put_point("39 failures VAR", SITE, 0.0, share(imitated.is_none()));
+    rows.put_point("39", line("AR"), at, truth_share(fee.is_some()));
+    rows.put_point("39", line("VAR"), at, truth_share(imitated.is_some()));
+    rows.put_point("48", line("AR"), at, truth_share(fee.is_some()));
+    rows.put_point("48", line("VAR"), at, truth_share(imitated.is_some()));
+    rows.put_point("48", line("combined"), at, truth_share(combined != ReplayOutcome::Failed));
+    rows.put_point("39 failures AR", SITE, 0.0, truth_share(fee.is_none()));
+    rows.put_point("39 failures VAR", SITE, 0.0, truth_share(imitated.is_none()));
     // Over all trials: one that succeeds alone is the cheaper of both.
-    let is_cheaper =
-        |one: Option<Area>, other: Option<Area>| one.is_some_and(|one| other.is_none_or(|other| one < other));
-    rows.put_point("40", line("AR cheaper"), at, share(is_cheaper(fee, cost)));
-    rows.put_point("40", line("VAR cheaper"), at, share(is_cheaper(cost, fee)));
+    rows.put_point("40", line("AR cheaper"), at, truth_share(is_cheaper(fee, cost)));
+    rows.put_point("40", line("VAR cheaper"), at, truth_share(is_cheaper(cost, fee)));
+}
+
+fn is_cheaper(one: Option<Area>, other: Option<Area>) -> bool {
+    one.is_some_and(|one| other.is_none_or(|other| one < other))
+}
+
+fn truth_share(is: bool) -> f64 {
+    f64::from(u32::from(is))
 }
 
 /// Submission and start of a job that imitates a reservation; None unless it starts in time.

@@ -72,8 +72,9 @@ impl ReservationNumbers for Reservations<'_> {
     /// All numbers of a figure.
     fn figure_numbers(&self, axis: Axis, metric: Metric) -> Vec<Number> {
         let settings = axis.settings();
-        let line = |policy| settings.iter().map(move |setting| self.metric_number(policy, *setting, metric));
-        policy_labels().flat_map(line).collect()
+        policy_labels()
+            .flat_map(|policy| settings.iter().map(move |setting| self.metric_number(policy, *setting, metric)))
+            .collect()
     }
 
     /// Compares: the slowdown of every policy rises with each step of an axis.
@@ -211,8 +212,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         compare: |judge| {
             for axis in Axis::ALL {
                 judge.separate_part(|judge| {
-                    let is_rival = |other: &&str| *other != "Du_B" || axis == Axis::Flexibility;
-                    for other in other_policies("PE_W").filter(is_rival) {
+                    for other in other_policies("PE_W").filter(|other| *other != "Du_B" || axis == Axis::Flexibility) {
                         for setting in axis.settings() {
                             judge.expect_below(
                                 &judge.acceptance_number(other, setting),

@@ -69,15 +69,18 @@ fn y_axis(metric: Metric) -> PlotAxis {
 }
 
 fn plot_lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<PlotLine> {
-    let line = |(style, fit): (usize, &'static fit::Fit)| {
-        let mut line = PlotLine { style, label: fit.label, ..PlotLine::default() };
-        for setting in axis.settings() {
-            if let Some(estimate) = outcome.estimate(fit.label, setting, metric) {
-                line.points.push((axis.value(setting), estimate.mean));
-                line.within.push(estimate.within.unwrap_or(0.0));
+    fit::ALL
+        .iter()
+        .enumerate()
+        .map(|(style, fit)| {
+            let mut line = PlotLine { style, label: fit.label, ..PlotLine::default() };
+            for setting in axis.settings() {
+                if let Some(estimate) = outcome.estimate(fit.label, setting, metric) {
+                    line.points.push((axis.value(setting), estimate.mean));
+                    line.within.push(estimate.within.unwrap_or(0.0));
+                }
             }
-        }
-        line
-    };
-    fit::ALL.iter().enumerate().map(line).collect()
+            line
+        })
+        .collect()
 }

@@ -25,7 +25,7 @@ use hansa_report::experiment::statistics::Estimate;
 use hansa_report::markup::Html;
 use hansa_sim::grid::Request;
 use hansa_sim::settings::{Walk, key};
-use hansa_sim::systems::reservation::fit::{self, Fit};
+use hansa_sim::systems::reservation::fit;
 use hansa_sim::systems::reservation::{RectEnd, Trial};
 use hansa_sim::words::words;
 use hansa_sim::workload::lublin::Times;
@@ -201,12 +201,15 @@ pub struct Asked {
 
 impl Asked {
     fn mean_request(requests: &[Request]) -> Asked {
-        let mean = |of: fn(&Request) -> f64| requests.iter().map(of).sum::<f64>() / requests.len().max(1) as f64;
         Asked {
-            nodes: mean(|request| f64::from(request.nodes)),
-            seconds: mean(|request| request.duration.micros() as f64 / 1e6),
+            nodes: mean_of_requests(|request| f64::from(request.nodes), requests),
+            seconds: mean_of_requests(|request| request.duration.micros() as f64 / 1e6, requests),
         }
     }
+}
+
+fn mean_of_requests(of: fn(&Request) -> f64, requests: &[Request]) -> f64 {
+    requests.iter().map(of).sum::<f64>() / requests.len().max(1) as f64
 }
 
 /// A run of the experiment.
@@ -231,8 +234,16 @@ impl Extent {
         let Piece { seed, setting } = piece;
         let requests = setting.generate_requests(settings.run_times, seed, self.requests);
         let asked = Asked::mean_request(&requests);
-        let trial = |fit: &'static Fit| Trial::run_requests(&requests, NODES, fit, settings.rect_end);
-        fit::ALL.iter().map(|fit| PolicyRun { policy: fit.label, setting, seed, asked, trial: trial(fit) }).collect()
+        fit::ALL
+            .iter()
+            .map(|fit| PolicyRun {
+                policy: fit.label,
+                setting,
+                seed,
+                asked,
+                trial: Trial::run_requests(&requests, NODES, fit, settings.rect_end),
+            })
+            .collect()
     }
 
     /// The workloads in a few words.
@@ -331,9 +342,9 @@ impl Outcome {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
                 let heads: Vec<String> =
                     axis.settings().into_iter().map(|setting| axis.value(setting).to_string()).collect();
-                let cell =
-                    |label, setting| self.estimate(label, setting, metric).map_or("-".to_owned(), format_estimate);
-                let row = |label| axis.settings().into_iter().map(|setting| cell(label, setting)).collect();
+                let row = |label| {
+                    axis.settings().into_iter().map(|setting| self.estimate_text(label, setting, metric)).collect()
+                };
                 let rows: Vec<(&str, Vec<String>)> = fit::ALL.iter().map(|fit| (fit.label, row(fit.label))).collect();
                 let _ = write!(text, "\n{} by {}\n{}", metric.name(), axis.name(), text_table("", &heads, &rows, 14));
             }
@@ -356,6 +367,10 @@ impl Outcome {
             }
         }
         text
+    }
+
+    fn estimate_text(&self, label: &'static str, setting: Setting, metric: Metric) -> String {
+        self.estimate(label, setting, metric).map_or("-".to_owned(), format_estimate)
     }
 
     fn write_asked(&self, text: &mut String, name: &str, of: fn(&Asked) -> f64) {
@@ -473,16 +488,19 @@ const OURS: &[&str] = &[
 pub fn runs_csv(rows: &[PolicyRun]) -> String {
     let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
     for PolicyRun { policy, setting, seed, trial, .. } in rows {
-        let number = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
         let [umed, arrival, flexibility] = setting_columns(*setting);
         let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
         let [seed, valid, accepted] = &counts;
-        let acceptance = number(trial.acceptance());
-        let slowdown = number(trial.slowdown);
+        let acceptance = optional_number(trial.acceptance());
+        let slowdown = optional_number(trial.slowdown);
         let cells = [*policy, &umed, &arrival, &flexibility, seed, valid, accepted, &acceptance, &slowdown];
         text.push_str(&rows::join_cells(cells.into_iter()));
     }
     text
+}
+
+fn optional_number(number: Option<f64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
 }
 
 fn setting_columns(setting: Setting) -> [String; 3] {

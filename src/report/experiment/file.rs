@@ -394,8 +394,7 @@ fn check_experiment(root: &Table, path: &str, library: &Library<'_, '_>) -> Expe
             diagnostics.add(Diagnostic::new(vary.location, "vary", message));
         }
     }
-    let locations = |key: &str| list_under(root, key).iter().map(|item| item.location).collect::<Vec<_>>();
-    written.choices.check(&locations("choice"), &locations("combination"), diagnostics);
+    written.choices.check(&item_locations("choice", root), &item_locations("combination", root), diagnostics);
     let FileKeys { name, about, topology, metrics, entrants, choices, claims, .. } = written;
     let topology = path_beside(path, &topology);
     let remarks = settings.remarks.take();
@@ -418,9 +417,18 @@ fn check_experiment(root: &Table, path: &str, library: &Library<'_, '_>) -> Expe
     };
     // Axes that could not be read would be missing in every claim.
     if diagnostics.is_empty() {
-        claims::check_claims(&experiment.claims, locations("claim").into_iter(), &experiment.cells(), diagnostics);
+        claims::check_claims(
+            &experiment.claims,
+            item_locations("claim", root).into_iter(),
+            &experiment.cells(),
+            diagnostics,
+        );
     }
     experiment
+}
+
+fn item_locations(key: &str, root: &Table) -> Vec<Location> {
+    list_under(root, key).iter().map(|item| item.location).collect::<Vec<_>>()
 }
 
 /// Settings in the table `set` of an item.
@@ -549,13 +557,24 @@ impl Settings<'_, '_, '_> {
             if all.iter().any(|other| other.label() == window.label()) {
                 self.report_leaf(location, leaf, "this window is in the list twice");
             }
-            let implied = |(key, value): (&str, String)| {
-                let steps = leaf.steps.iter().map(|step| step.span()).collect();
-                Override::implied_by_file(&self.origin, &format!("{workload}{key}"), steps, location.span(), &value)
-                    .ok()
-            };
             axis.values.push(window.label());
-            axis.settings.push(window.settings().into_iter().filter_map(implied).collect());
+            axis.settings.push(
+                window
+                    .settings()
+                    .into_iter()
+                    .filter_map(|(key, value)| {
+                        let steps = leaf.steps.iter().map(|step| step.span()).collect();
+                        Override::implied_by_file(
+                            &self.origin,
+                            &format!("{workload}{key}"),
+                            steps,
+                            location.span(),
+                            &value,
+                        )
+                        .ok()
+                    })
+                    .collect(),
+            );
             all.push(window);
         }
         self.remarks.borrow_mut().extend(windows::overlap_note(&all));

@@ -106,7 +106,6 @@ type Point = (f64, f64);
 pub fn draw_panels(title: &str, below: &str, panels: &[Panel]) -> Html {
     let size = panel_size(panels);
     let wide = column_count(panels);
-    let text_width = |text: &str, letter: f64| (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE;
     let texts = f64::max(text_width(title, HEAD_LETTERS.0), text_width(below, HEAD_LETTERS.1));
     let width = f64::max(size.0 * wide as f64 + legend_width(panels), texts);
     let height = HEAD + size.1 * panels.len().div_ceil(COLUMNS) as f64;
@@ -127,12 +126,17 @@ pub fn draw_panels(title: &str, below: &str, panels: &[Panel]) -> Html {
         svg += html!("</g>\n");
     }
     // Details have some of the lines only.
-    let drawn = |panel: &&Panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count();
-    if let Some(fullest) = panels.iter().max_by_key(drawn) {
+    if let Some(fullest) =
+        panels.iter().max_by_key(|panel| panel.lines.iter().filter(|line| !line.points.is_empty()).count())
+    {
         draw_legend(&mut svg, size.0 * wide as f64, fullest);
     }
     svg += html!("</svg>\n");
     svg
+}
+
+fn text_width(text: &str, letter: f64) -> f64 {
+    (text.chars().count() as f64 * letter).ceil() + 2.0 * EDGE
 }
 
 fn panel_size(panels: &[Panel]) -> (f64, f64) {
@@ -164,7 +168,6 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
     }
     let top = if panel.title.is_empty() { TOP.0 } else { TOP.1 };
     let area = PlotArea { left: LEFT, right: size.0 - RIGHT, top, bottom: size.1 - BOTTOM };
-    let place = |point: &Point| (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)));
     let across = xs.tick_labels(format_short);
     let up = ys.tick_labels(format_short);
     let mut axes = format!("M{LEFT} {top}V{}H{}", area.bottom, area.right);
@@ -184,29 +187,33 @@ fn draw_panel(svg: &mut Html, size: (f64, f64), panel: &Panel) {
     for line in lines {
         let colour = COLOURS[line.style % COLOURS.len()];
         for (x, low, high) in line.point_intervals().filter(|(_, low, _)| *low >= lowest) {
-            let ends = [place(&(x, low)), place(&(x, high))];
+            let ends =
+                [place_of_point(&(x, low), area, panel, xs, ys), place_of_point(&(x, high), area, panel, xs, ys)];
             put_stroke(svg, &ends, colour, 1, None);
             ends.into_iter().for_each(|(x, y)| put_stroke(svg, &[(x - 3.0, y), (x + 3.0, y)], colour, 1, None));
         }
         let joined: Vec<Point> = line.points.iter().copied().filter(|point| panel.y.can_show(point.1)).collect();
         for piece in parts_above(&joined, lowest).into_iter().filter(|_| !line.is_scatter) {
-            let path: Vec<Point> = piece.iter().map(place).collect();
+            let path: Vec<Point> = piece.iter().map(|point| place_of_point(point, area, panel, xs, ys)).collect();
             put_stroke(svg, &path, colour, 2, DASHES[line.style % DASHES.len()]);
         }
         for point in line.points.iter().filter(|point| point.1 >= lowest) {
             match line.points.len() > MARKED {
-                true => put_circle(svg, place(point), 2, colour, "none"),
-                false => put_mark(svg, line.style, place(point)),
+                true => put_circle(svg, place_of_point(point, area, panel, xs, ys), 2, colour, "none"),
+                false => put_mark(svg, line.style, place_of_point(point, area, panel, xs, ys)),
             }
         }
     }
 }
 
+fn place_of_point(point: &Point, area: PlotArea, panel: &Panel, xs: Axis, ys: Axis) -> (f64, f64) {
+    (area.x(xs.share(point.0 * panel.x.scale)), area.y(ys.share(point.1 * panel.y.scale)))
+}
+
 /// Draws the legend, from top to bottom as the lines end on the right.
 fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
     let mut lines: Vec<&PlotLine> = panel.lines.iter().filter(|line| !line.points.is_empty()).collect();
-    let end = |line: &PlotLine| line.points.last().map_or(0.0, |point| point.1);
-    lines.sort_by(|a, b| end(b).total_cmp(&end(a)));
+    lines.sort_by(|a, b| end_of_line(b).total_cmp(&end_of_line(a)));
     for (row, line) in lines.into_iter().enumerate() {
         let x = left + 4.0;
         let y = HEAD + 28.0 + row as f64 * 24.0;
@@ -217,6 +224,10 @@ fn draw_legend(svg: &mut Html, left: f64, panel: &Panel) {
         put_mark(svg, line.style, (x + 17.0, y));
         put_text(svg, line.label, (x + 42.0, y + 4.0), 12, INK);
     }
+}
+
+fn end_of_line(line: &PlotLine) -> f64 {
+    line.points.last().map_or(0.0, |point| point.1)
 }
 
 fn put_text(svg: &mut Html, text: &str, (x, y): Point, size: u32, colour: &str) {

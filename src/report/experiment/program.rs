@@ -66,9 +66,8 @@ impl<S: Clone> ProgramFile<S> {
         fields.finish();
 
         let choices = tables_under(&root, "choice");
-        let locations = |tables: &[(Location, Table)]| tables.iter().map(|(location, _)| *location).collect::<Vec<_>>();
-        let combinations = locations(&tables_under(&root, "combination"));
-        written.choices.check(&locations(&choices), &combinations, &diagnostics);
+        let combinations = table_locations(&tables_under(&root, "combination"));
+        written.choices.check(&table_locations(&choices), &combinations, &diagnostics);
         let optional: Vec<Vec<Table>> = choices.iter().map(|(_, choice)| settings_of_options(choice)).collect();
         for table in optional.iter().flatten() {
             let fields = Fields::at_root(table, &diagnostics);
@@ -89,6 +88,10 @@ impl<S: Clone> ProgramFile<S> {
         }
         settings
     }
+}
+
+fn table_locations(tables: &[(Location, Table)]) -> Vec<Location> {
+    tables.iter().map(|(location, _)| *location).collect::<Vec<_>>()
 }
 
 /// The tables in the list under a key, with their locations.

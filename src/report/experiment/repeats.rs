@@ -24,18 +24,20 @@ pub(super) fn distinct_rows<'r>(experiment: &Experiment, rows: &'r [RunRow]) -> 
     let axes = || experiment.axes.iter().enumerate();
     let fixed: Vec<usize> =
         axes().filter(|(_, axis)| !axis.is_repetition() && axis.key != ENTRANT).map(|(column, _)| column).collect();
-    let setting =
-        |row: &'r RunRow| -> Vec<&'r str> { fixed.iter().map(|column| row.values[*column].as_str()).collect() };
     let mut kept: Vec<&RunRow> = rows.iter().collect();
     for (column, _) in axes().filter(|(_, axis)| axis.is_repetition()) {
-        kept.sort_by(|one, other| (setting(one), one.run).cmp(&(setting(other), other.run)));
+        kept.sort_by(|one, other| (fixed_values(one, &fixed), one.run).cmp(&(fixed_values(other, &fixed), other.run)));
         kept = kept
-            .chunk_by(|one, other| setting(one) == setting(other))
+            .chunk_by(|one, other| fixed_values(one, &fixed) == fixed_values(other, &fixed))
             .flat_map(|runs| if is_idle(runs, column) { first_value(runs, column) } else { runs.to_vec() })
             .collect();
     }
     kept.sort_by_key(|one| one.run);
     Distinct { repeated: rows.len() - kept.len(), rows: kept }
+}
+
+fn fixed_values<'r>(row: &'r RunRow, fixed: &[usize]) -> Vec<&'r str> {
+    fixed.iter().map(|column| row.values[*column].as_str()).collect()
 }
 
 /// Keys of the seeds that change nothing in these runs, some of which differ in that seed alone.

@@ -49,13 +49,15 @@ impl Table {
             return None;
         }
         let (axes, metrics) = cells[1..cells.len() - 1].split_at(self.axes.len());
-        let number = |cell: &String| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) };
         let digest = cells.last()?.clone();
         (digest.len() == DIGEST).then_some(())?;
         Some(RunRow {
             run: cells[0].parse().ok()?,
             values: axes.to_vec(),
-            metrics: metrics.iter().map(number).collect::<Option<_>>()?,
+            metrics: metrics
+                .iter()
+                .map(|cell| if cell.is_empty() { Some(None) } else { cell.parse().ok().map(Some) })
+                .collect::<Option<_>>()?,
             digest,
         })
     }

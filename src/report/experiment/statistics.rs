@@ -28,11 +28,14 @@ impl Estimate {
 
 /// Ratio of the means of paired samples, and the deviation that each pair causes in it.
 pub fn paired_ratio(ones: &[f64], others: &[f64]) -> Option<(f64, Vec<f64>)> {
-    let mean = |numbers: &[f64]| numbers.iter().sum::<f64>() / numbers.len() as f64;
-    let other = mean(others);
-    let ratio = mean(ones) / other;
+    let other = mean_of(others);
+    let ratio = mean_of(ones) / other;
     let pulls = ones.iter().zip(others).map(|(a, b)| (a - ratio * b) / other).collect();
     (ones.len() == others.len() && ratio.is_finite()).then_some((ratio, pulls))
+}
+
+fn mean_of(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
 }
 
 /// Half width of the 95 % confidence interval of a mean, from the deviation of each number; None for a single number.

@@ -146,13 +146,15 @@ impl PlotArea {
     pub fn lines_across(&self, ticks: &[Tick]) -> Html {
         let left = format_coord(self.left);
         let right = format_coord(self.right);
-        let line = |(share, _): &Tick| format!("M{left} {}H{right}", format_coord(self.y(*share)));
-        let label = |(share, label): &Tick| {
-            let x = format_coord(self.left - 7.0);
-            let y = format_coord(self.y(*share));
-            html!("<text x=\"{x}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{label}</text>", x, y, label)
-        };
-        draw_grid(ticks.iter().map(line)) + ticks.iter().map(label).collect()
+        draw_grid(ticks.iter().map(|(share, _)| format!("M{left} {}H{right}", format_coord(self.y(*share)))))
+            + ticks
+                .iter()
+                .map(|(share, label)| {
+                    let x = format_coord(self.left - 7.0);
+                    let y = format_coord(self.y(*share));
+                    html!("<text x=\"{x}\" y=\"{y}\" dy=\".32em\" text-anchor=\"end\">{label}</text>", x, y, label)
+                })
+                .collect()
     }
 
     /// Grid lines down, with labels below.

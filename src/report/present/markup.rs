@@ -68,13 +68,14 @@ impl Html {
     /// A picture that this program has written to a file; None if it has more in it than shapes and texts.
     pub fn from_picture(svg: &str) -> Option<Html> {
         let tree = roxmltree::Document::parse(svg).ok()?;
-        let is_plain = |node: roxmltree::Node<'_, '_>| {
-            let is_shape = ["", "svg", "g", "title", "path", "text", "circle"].contains(&node.tag_name().name());
-            is_shape && node.attributes().all(|attribute| !attribute.name().starts_with("on"))
-        };
         // Readers of HTML understand comments and the like differently from those of XML.
         let has_others = svg.contains("<!") || svg.contains("<?");
-        (!has_others && tree.descendants().all(is_plain)).then(|| Html(svg.to_owned()))
+        (!has_others
+            && tree.descendants().all(|node| {
+                let is_shape = ["", "svg", "g", "title", "path", "text", "circle"].contains(&node.tag_name().name());
+                is_shape && node.attributes().all(|attribute| !attribute.name().starts_with("on"))
+            }))
+        .then(|| Html(svg.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -147,7 +148,6 @@ impl Content for Html {
 /// Writes text without markup, for content and for quoted attributes. Characters that a page cannot show are marked.
 impl Content for str {
     fn write_markup(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let is_plain = |letter: char| !is_unprintable(letter) && !matches!(letter, '&' | '<' | '>' | '"' | '\'');
         let mut rest = self;
         while let Some(place) = rest.find(|letter| !is_plain(letter)) {
             let (before, special) = rest.split_at(place);
@@ -166,6 +166,10 @@ impl Content for str {
         }
         f.write_str(rest)
     }
+}
+
+fn is_plain(letter: char) -> bool {
+    !is_unprintable(letter) && !matches!(letter, '&' | '<' | '>' | '"' | '\'')
 }
 
 impl Content for String {

@@ -125,29 +125,34 @@ impl Tally {
             };
             one_by_one(who).into_iter().for_each(|who| place.entry(who).or_default().push(job));
         }
-        let open = |job: JobId| self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open);
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
             // A user that still waits for another job's end is not at fault.
-            if owned.after.is_none_or(|before| !open(before)) {
+            if owned.after.is_none_or(|before| !self.is_open(before)) {
                 kept.entry(vec![owned.user]).or_default().push(job);
             }
         }
         // Sites that have reported all ends wait for others, unless there are no others.
         let kept = [kept, unstarted, waiting].into_iter().find(|jobs| !jobs.is_empty()).unwrap_or_default();
-        let tell = |(actors, jobs): (&Vec<ActorId>, &Vec<JobId>)| {
-            let who = actors.iter().map(|actor| self.describe_actor(*actor)).collect::<Vec<_>>().join(" or ");
-            let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
-            match &actors[..] {
-                [actor]
-                    if let Some(program) = programs.get(actor)
-                        && !self.runs_any(jobs) =>
-                {
-                    format!("{program} has given no orders for job {}{more}", jobs[0])
+        kept.iter()
+            .map(|(actors, jobs)| {
+                let who = actors.iter().map(|actor| self.describe_actor(*actor)).collect::<Vec<_>>().join(" or ");
+                let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
+                match &actors[..] {
+                    [actor]
+                        if let Some(program) = programs.get(actor)
+                            && !self.runs_any(jobs) =>
+                    {
+                        format!("{program} has given no orders for job {}{more}", jobs[0])
+                    }
+                    _ => format!("{who} still has job {}{more}", jobs[0]),
                 }
-                _ => format!("{who} still has job {}{more}", jobs[0]),
-            }
-        };
-        kept.iter().map(tell).collect::<Vec<_>>().join(", ")
+            })
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    fn is_open(&self, job: JobId) -> bool {
+        self.jobs.get(&job).map_or(!self.knows(job), |row| row.fate == Fate::Open)
     }
 
     /// The members that hold an open job of a user that negotiates; several in one list if one of them does.
@@ -158,8 +163,8 @@ impl Tally {
             return one_by_one(runs);
         }
         let ended = self.task_sites(row, true);
-        let withholds = |site: &&u32| self.withholds_ends_of(row.user, **site) == Some(true);
-        let withheld: Vec<u32> = ended.iter().filter(withholds).copied().collect();
+        let withheld: Vec<u32> =
+            ended.iter().filter(|site| self.withholds_ends_of(row.user, **site) == Some(true)).copied().collect();
         if !withheld.is_empty() {
             return one_by_one(self.site_actors(withheld));
         }

@@ -272,8 +272,8 @@ impl RunFlows {
 
     /// Forgets the edges of a finished job, except active transfers, which continue.
     pub fn forget_job(&mut self, job: JobId) {
-        let end = |number| EdgeId { job, from: number, to: number };
-        let all: Vec<EdgeId> = self.numbers.range(end(0)..=end(u32::MAX)).map(|(edge, _)| *edge).collect();
+        let all: Vec<EdgeId> =
+            self.numbers.range(edge_at_end(0, job)..=edge_at_end(u32::MAX, job)).map(|(edge, _)| *edge).collect();
         for edge in all {
             if !self.is_under_way(edge) {
                 self.numbers.remove(&edge);
@@ -285,8 +285,7 @@ impl RunFlows {
         self.paths.as_ref()?;
         let FlowSums { flows, unfinished, bytes, rate, stretch, .. } =
             self.rows.iter().fold(self.sums, |sums, row| self.add_flow(sums, row));
-        let mean = |(count, sum): (f64, f64)| (count > 0.0).then_some(sum / count);
-        Some(Carried { flows, unfinished, bytes, rate: mean(rate), stretch: mean(stretch) })
+        Some(Carried { flows, unfinished, bytes, rate: mean_of_sum(rate), stretch: mean_of_sum(stretch) })
     }
 
     /// Effects of failed links on flows.
@@ -306,32 +305,30 @@ impl RunFlows {
             sums.unfinished += 1;
             return sums;
         }
-        let add = |(count, sum): (f64, f64), one: Option<f64>| one.map_or((count, sum), |one| (count + 1.0, sum + one));
         sums.flows += 1;
         sums.bytes += row.bytes;
-        sums.rate = add(sums.rate, row.mean_rate());
-        sums.stretch = add(sums.stretch, self.stretch_factor(row));
+        sums.rate = add_to_sum(sums.rate, row.mean_rate());
+        sums.stretch = add_to_sum(sums.stretch, self.stretch_factor(row));
         sums
     }
 
     /// The links, and the crossings in order of release; none without links.
     pub fn link_crossings<'t>(&'t self) -> Option<(&'t [Link], impl Iterator<Item = Crossing<'t>>)> {
         let paths = self.paths.as_ref()?;
-        let own = move |row: &FlowRow| paths.listed(row.from as usize, row.to as usize);
         let whole = move |row: &FlowRow| {
             let ended = row.ended.filter(|_| row.trouble.is_none())?;
-            let own = own(row);
+            let own = own_links(row, paths);
             Some(Crossing { links: own, bytes: row.bytes, active: row.active, ended, later: &[], own })
         };
         let in_parts = move |row: &'t FlowRow| {
             let legs = row.trouble.as_ref().filter(|_| row.ended.is_some()).map_or(&[][..], |trouble| &trouble.legs);
             legs.iter().enumerate().map(move |(number, leg)| Crossing {
-                links: leg.links.as_deref().unwrap_or(own(row)),
+                links: leg.links.as_deref().unwrap_or(own_links(row, paths)),
                 bytes: leg.bytes,
                 active: leg.active,
                 ended: leg.ended,
                 later: &legs[number + 1..],
-                own: own(row),
+                own: own_links(row, paths),
             })
         };
         Some((&paths.links, self.rows.iter().flat_map(move |row| whole(row).into_iter().chain(in_parts(row)))))
@@ -359,11 +356,15 @@ impl RunFlows {
 
     pub fn write(&self, row: &FlowRow, sites: &[SiteFacts], text: &mut Vec<u8>) {
         let FlowRow { edge, from, to, bytes, released, active, ended, .. } = row;
-        let name = |site: &u32| sites[*site as usize].name.as_str();
         let mut line = TRANSFERS.row(text);
         line.number(edge.job.0);
         put_ends(line.text, edge);
-        line.close().text(name(from)).text(name(to)).number(*bytes).time(*released).time(*active);
+        line.close()
+            .text(site_name(from, sites))
+            .text(site_name(to, sites))
+            .number(*bytes)
+            .time(*released)
+            .time(*active);
         line.maybe(*ended, |line, ended| line.time(ended));
         let lone = self.time_alone(row).map(|alone| *bytes as f64 / alone);
         for number in [row.mean_rate(), lone, self.stretch_factor(row)] {
@@ -374,6 +375,26 @@ impl RunFlows {
         }
         line.end();
     }
+}
+
+fn edge_at_end(number: u32, job: JobId) -> EdgeId {
+    EdgeId { job, from: number, to: number }
+}
+
+fn mean_of_sum((count, sum): (f64, f64)) -> Option<f64> {
+    (count > 0.0).then_some(sum / count)
+}
+
+fn add_to_sum((count, sum): (f64, f64), one: Option<f64>) -> (f64, f64) {
+    one.map_or((count, sum), |one| (count + 1.0, sum + one))
+}
+
+fn own_links<'p>(row: &FlowRow, paths: &'p Paths) -> &'p [LinkId] {
+    paths.listed(row.from as usize, row.to as usize)
+}
+
+fn site_name<'s>(site: &u32, sites: &'s [SiteFacts]) -> &'s str {
+    sites[*site as usize].name.as_str()
 }
 
 impl FlowRow {

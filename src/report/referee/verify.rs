@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::referee::events::next_line;
 use crate::referee::records::record_sentence;
-use crate::{EventReader, Input, Manifest, Names, Status, SummaryFile, Unreadable};
+use crate::{EventReader, Manifest, Names, Status, SummaryFile, Unreadable};
 use hansa_sim::kernel::{Digest, Entry};
 use hansa_sim::protocol::{Record, codec};
 use hansa_sim::settings::format_counted;
@@ -68,22 +68,23 @@ impl Comparison {
 
     /// JSON for programs, with the files that are damaged.
     pub fn json(&self, damaged: &[String]) -> Value {
-        let side = |side: &Found| {
-            let unreadable = side.unreadable.as_ref().map(|(line, wrong)| format!("line {line}, {wrong}"));
-            json!({
-                "name": side.name, "status": side.status, "claimed": side.claimed, "computed": side.computed,
-                "events": side.events, "unreadable": unreadable,
-            })
-        };
         let Comparison { a, b, causes, difference } = self;
         let difference = difference
             .as_ref()
             .map(|Difference { line, a, b, what }| json!({ "line": line, "what": what, "a": a, "b": b }));
         json!({
-            "same": self.is_same_run() && damaged.is_empty(), "a": side(a), "b": side(b), "causes": causes,
+            "same": self.is_same_run() && damaged.is_empty(), "a": side_json(a), "b": side_json(b), "causes": causes,
             "difference": difference, "damaged": damaged,
         })
     }
+}
+
+fn side_json(side: &Found) -> Value {
+    let unreadable = side.unreadable.as_ref().map(|(line, wrong)| format!("line {line}, {wrong}"));
+    json!({
+        "name": side.name, "status": side.status, "claimed": side.claimed, "computed": side.computed,
+        "events": side.events, "unreadable": unreadable,
+    })
 }
 
 impl Found {
@@ -262,9 +263,10 @@ fn list_causes<A, B>(a: &Side<A>, b: &Side<B>) -> Vec<String> {
 
 /// Paths of inputs that two runs have with different contents.
 pub fn changed_inputs<'a>(left: &'a Manifest, right: &'a Manifest) -> impl Iterator<Item = &'a str> {
-    let changed =
-        |input: &&Input| right.inputs.iter().any(|other| other.path == input.path && other.hash != input.hash);
-    left.inputs.iter().filter(changed).map(|input| input.path.as_str())
+    left.inputs
+        .iter()
+        .filter(|input| right.inputs.iter().any(|other| other.path == input.path && other.hash != input.hash))
+        .map(|input| input.path.as_str())
 }
 
 /// Possible causes of differences besides settings: inputs, versions, and runs that ended early.

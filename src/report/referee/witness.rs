@@ -140,8 +140,11 @@ impl Witness {
 impl SeenMessages {
     /// True if two actors share a process.
     fn share_process(&self, one: ActorId, other: ActorId) -> bool {
-        let home = |actor: ActorId| self.homes.get(actor.index()).copied().flatten();
-        home(one) == home(other)
+        self.home_of(one) == self.home_of(other)
+    }
+
+    fn home_of(&self, actor: ActorId) -> Option<usize> {
+        self.homes.get(actor.index()).copied().flatten()
     }
 
     fn close_request(&mut self, (user, site): (ActorId, ActorId), key: ReplyKey, arrival: Time) {

@@ -52,9 +52,15 @@ impl Tally {
             let summary = begun.clone();
             let counted = thread::Builder::new().name("accounts".to_owned()).spawn_scoped(scope, move || {
                 // The receiver is gone if other pieces could not be written, and that error is reported there.
-                let gone = |_| RecordError::from(io::Error::from(io::ErrorKind::BrokenPipe));
-                let mut put = |name, rows: &[u8]| pieces.send((name, rows.to_vec())).map_err(gone);
-                self.count(others(), summary, Some(&mut put))
+                self.count(
+                    others(),
+                    summary,
+                    Some(&mut |name, rows| {
+                        pieces
+                            .send((name, rows.to_vec()))
+                            .map_err(|_| RecordError::from(io::Error::from(io::ErrorKind::BrokenPipe)))
+                    }),
+                )
             });
 
             self.show_jobs::<E>(&mut |row, ready| {

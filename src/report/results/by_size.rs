@@ -57,10 +57,10 @@ type Deadline = Option<(bool, Option<f64>)>;
 impl SizeColumns {
     /// Columns for so many jobs.
     pub fn of(jobs: usize, has_workflows: bool) -> SizeColumns {
-        let lengths = || Lengths { runtime: Vec::with_capacity(jobs), critical_path: Vec::with_capacity(jobs) };
         SizeColumns {
             work: Vec::with_capacity(jobs),
-            lengths: has_workflows.then(lengths),
+            lengths: has_workflows
+                .then(|| Lengths { runtime: Vec::with_capacity(jobs), critical_path: Vec::with_capacity(jobs) }),
             slr: Vec::with_capacity(jobs),
             deadlines: None,
         }
@@ -104,18 +104,14 @@ impl SizeColumns {
     }
 
     fn group_means(&self, jobs: &[u32]) -> SizeGroup {
-        let mean = |what: &dyn Fn(usize) -> Option<f64>| {
-            let mut mean = Mean::default();
-            jobs.iter().filter_map(|job| what(*job as usize)).for_each(|number| mean.add(number));
-            mean.get()
-        };
-        let slr = |job: usize| Some(self.slr[job]).filter(|slr| !slr.is_nan());
-        let starved = |job: usize| self.deadline_of(job).map(|(starved, _)| f64::from(u8::from(starved)));
         SizeGroup {
             jobs: jobs.len() as u64,
-            slr: mean(&slr),
-            slr_censored: mean(&|job| self.deadline_of(job)?.1),
-            starved: mean(&starved),
+            slr: mean_over(&|job: usize| Some(self.slr[job]).filter(|slr| !slr.is_nan()), jobs),
+            slr_censored: mean_over(&|job| self.deadline_of(job)?.1, jobs),
+            starved: mean_over(
+                &|job: usize| self.deadline_of(job).map(|(starved, _)| f64::from(u8::from(starved))),
+                jobs,
+            ),
         }
     }
 
@@ -123,6 +119,12 @@ impl SizeColumns {
         let deadlines = self.deadlines.as_ref()?;
         *deadlines.each.get(job.checked_sub(deadlines.first)?)?
     }
+}
+
+fn mean_over(what: &dyn Fn(usize) -> Option<f64>, jobs: &[u32]) -> Option<f64> {
+    let mut mean = Mean::default();
+    jobs.iter().filter_map(|job| what(*job as usize)).for_each(|number| mean.add(number));
+    mean.get()
 }
 
 #[cfg(test)]

@@ -166,17 +166,33 @@ impl<'a> Core<'a> {
             busy.cores = site.cores.into();
         }
         let sites = &self.sites;
-        let usage = |name: &str, busy: &Busy| busy.usage_shares(name, self.arrivals, self.whole);
-        let sum = |kind: Option<usize>| {
-            let of_kind = |site: usize| kind.is_none_or(|kind| usize::from(tally.sites[site].kind.0) == kind);
-            (0..sites.len()).filter(|&site| of_kind(site)).map(|site| &sites[site]).fold(Busy::default(), Busy::plus)
-        };
         Utilisation {
-            all: usage("all", &sum(None)),
-            kinds: tally.names.kinds.iter().enumerate().map(|(kind, name)| usage(name, &sum(Some(kind)))).collect(),
-            sites: tally.sites.iter().zip(sites).map(|(site, busy)| usage(&site.name, busy)).collect(),
+            all: self.busy_usage("all", &busy_sum(None, sites, tally)),
+            kinds: tally
+                .names
+                .kinds
+                .iter()
+                .enumerate()
+                .map(|(kind, name)| self.busy_usage(name, &busy_sum(Some(kind), sites, tally)))
+                .collect(),
+            sites: tally.sites.iter().zip(sites).map(|(site, busy)| self.busy_usage(&site.name, busy)).collect(),
         }
     }
+
+    fn busy_usage(&self, name: &str, busy: &Busy) -> Use {
+        busy.usage_shares(name, self.arrivals, self.whole)
+    }
+}
+
+fn busy_sum(kind: Option<usize>, sites: &[Busy], tally: &Tally) -> Busy {
+    (0..sites.len())
+        .filter(|&site| is_of_kind(site, kind, tally))
+        .map(|site| &sites[site])
+        .fold(Busy::default(), Busy::plus)
+}
+
+fn is_of_kind(site: usize, kind: Option<usize>, tally: &Tally) -> bool {
+    kind.is_none_or(|kind| usize::from(tally.sites[site].kind.0) == kind)
 }
 
 impl Account for Core<'_> {
@@ -281,18 +297,19 @@ impl Busy {
     }
 
     fn usage_shares(&self, name: &str, arrivals: Option<(Time, Time)>, whole: Option<(Time, Time)>) -> Use {
-        let share = |busy: u128, window: Option<(Time, Time)>| {
-            let available = window.map_or(0, |(from, to)| u128::from(to.since(from).micros()) * u128::from(self.cores));
-            (available > 0).then(|| busy as f64 / available as f64)
-        };
         Use {
             name: name.to_owned(),
             cores: self.cores,
             tasks: self.tasks,
             busy: self.total as f64 / 1e6,
-            arrivals: share(self.arrivals, arrivals),
-            makespan: share(self.whole, whole),
+            arrivals: self.window_share(self.arrivals, arrivals),
+            makespan: self.window_share(self.whole, whole),
         }
+    }
+
+    fn window_share(&self, busy: u128, window: Option<(Time, Time)>) -> Option<f64> {
+        let available = window.map_or(0, |(from, to)| u128::from(to.since(from).micros()) * u128::from(self.cores));
+        (available > 0).then(|| busy as f64 / available as f64)
     }
 }
 

@@ -151,12 +151,11 @@ impl Account for TaskSheet<'_> {
 
 impl FieldNames {
     fn of(tally: &Tally) -> FieldNames {
-        let fields = |names: &[String]| names.iter().map(|name| field(name)).collect();
         FieldNames {
             topology: field(&tally.topology),
-            actors: fields(&tally.names.actors),
+            actors: field_names(&tally.names.actors),
             sites: tally.sites.iter().map(|site| field(&site.name)).collect(),
-            kinds: fields(&tally.names.kinds),
+            kinds: field_names(&tally.names.kinds),
             systems: if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() },
             counts: tally.counted.leaves_out(),
         }
@@ -164,9 +163,12 @@ impl FieldNames {
 
     /// The columns of a table that this run does not have. They come last, but for a system after a missing count.
     fn absent(&self, table: &TableForm) -> Vec<&'static str> {
-        let is_absent =
-            |name: &&str| (*name == COUNTED && !self.counts) || (*name == SYSTEM && self.systems.is_empty());
-        table.columns.iter().map(|column| column.name).filter(is_absent).collect()
+        table
+            .columns
+            .iter()
+            .map(|column| column.name)
+            .filter(|name| (*name == COUNTED && !self.counts) || (*name == SYSTEM && self.systems.is_empty()))
+            .collect()
     }
 
     fn user(&self, line: &mut CsvRow<'_>, row: &JobRow) {
@@ -199,6 +201,10 @@ impl FieldNames {
         }
         line.end();
     }
+}
+
+fn field_names(names: &[String]) -> Vec<String> {
+    names.iter().map(|name| field(name)).collect()
 }
 
 impl<'a> JobSheet<'a> {
@@ -280,8 +286,13 @@ impl<'a> TaskSheet<'a> {
         self.words.user(&mut line, row);
         self.words.place(&mut line, row, index);
         line.maybe(ready, CsvRow::time);
-        let of_job = || self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row));
-        put_name(&mut line, self.tally.job_names.task(row.job.id, index).or_else(of_job));
+        put_name(
+            &mut line,
+            self.tally
+                .job_names
+                .task(row.job.id, index)
+                .or_else(|| self.tally.job_name(row.job.id).filter(|_| self.tally.is_one_task(row))),
+        );
         self.words.end(line, row);
     }
 }

@@ -52,18 +52,23 @@ impl LiveFlows {
         for (edge, time) in times {
             of_edge.entry(*edge).or_default().push_back(*time);
         }
-        let row = |row: crate::referee::tally::TimedFlow<'_>| {
-            Some(MeasuredTransfer {
-                edge: row.edge,
-                from: row.from.to_owned(),
-                to: row.to.to_owned(),
-                bytes: row.bytes,
-                released: row.released,
-                model: row.seconds,
-                measured: of_edge.get_mut(&row.edge)?.pop_front()? * speed,
-            })
-        };
-        LiveFlows { speed, rows: tally.timed().filter_map(row).collect() }
+        LiveFlows {
+            speed,
+            rows: tally
+                .timed()
+                .filter_map(|row| {
+                    Some(MeasuredTransfer {
+                        edge: row.edge,
+                        from: row.from.to_owned(),
+                        to: row.to.to_owned(),
+                        bytes: row.bytes,
+                        released: row.released,
+                        model: row.seconds,
+                        measured: of_edge.get_mut(&row.edge)?.pop_front()? * speed,
+                    })
+                })
+                .collect(),
+        }
     }
 
     pub fn summary_facts(&self) -> LiveFacts {
@@ -71,9 +76,8 @@ impl LiveFlows {
             self.rows.iter().filter_map(MeasuredTransfer::relative_error).map(f64::abs).collect();
         errors.sort_by(f64::total_cmp);
         let count = errors.len();
-        let sum = |what: fn(&MeasuredTransfer) -> f64| self.rows.iter().map(what).sum::<f64>();
-        let model = sum(|row| row.model);
-        let measured = sum(|row| row.measured);
+        let model = self.sum_of(|row| row.model);
+        let measured = self.sum_of(|row| row.measured);
         LiveFacts {
             speed: self.speed,
             flows: self.rows.len() as u64,
@@ -82,6 +86,10 @@ impl LiveFlows {
             max_error: errors.last().copied(),
             overall: (model > 0.0).then(|| measured / model),
         }
+    }
+
+    fn sum_of(&self, what: fn(&MeasuredTransfer) -> f64) -> f64 {
+        self.rows.iter().map(what).sum::<f64>()
     }
 
     /// `live.csv`: one row per flow; seconds of virtual time.

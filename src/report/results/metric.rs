@@ -213,14 +213,12 @@ pub const RUN: &[Metric] = &[
 
 /// Metrics of each tenth of the jobs.
 pub fn of_tenths() -> impl Iterator<Item = Metric> + Clone {
-    let metrics = |of: &'static Tenths| {
-        let metric = move |(name, tenth)| {
+    TENTHS.iter().flatten().flat_map(|of| {
+        of.names.into_iter().zip(0..).map(move |(name, tenth)| {
             let of_group = Of::Tenth(tenth, of.groups, of.of);
             Metric { name, about: of.about, family: of.family, unit: of.unit, better: Less, of: of_group }
-        };
-        of.names.into_iter().zip(0..).map(metric)
-    };
-    TENTHS.iter().flatten().flat_map(metrics)
+        })
+    })
 }
 
 /// Ten metrics, one for each tenth of the jobs by some size, ascending.

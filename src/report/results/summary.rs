@@ -330,13 +330,17 @@ impl Spread {
     pub(crate) fn of(mut spans: Vec<Span>) -> Option<Spread> {
         spans.sort_unstable();
         let count = spans.len();
-        let at = |place: usize| spans[place].micros();
         (count > 0).then(|| Spread {
             mean: spans.iter().map(|span| u128::from(span.micros())).sum::<u128>() as f64 / count as f64 / 1e6,
-            median: (u128::from(at((count - 1) / 2)) + u128::from(at(count / 2))) as f64 / 2e6,
-            p95: at((count * 95).div_ceil(100) - 1) as f64 / 1e6,
+            median: (u128::from(micros_at((count - 1) / 2, &spans)) + u128::from(micros_at(count / 2, &spans))) as f64
+                / 2e6,
+            p95: micros_at((count * 95).div_ceil(100) - 1, &spans) as f64 / 1e6,
         })
     }
+}
+
+fn micros_at(place: usize, spans: &[Span]) -> u64 {
+    spans[place].micros()
 }
 
 impl Stretch {

@@ -185,14 +185,15 @@ pub(super) struct ActiveSubject {
 
 /// The subjects of a topology.
 pub(super) fn of(topology: &Topology) -> Vec<ActiveSubject> {
-    let present = |subject: &'static Subject| {
-        let is_its = |(_, key): &(u32, &str)| subject.systems.contains(key);
-        let keys = (0..).zip(topology.systems.iter().map(|system| system.system_row().key));
-        let systems: Vec<u32> = keys.filter(is_its).map(|(system, _)| system).collect();
-        let report = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
-        report.map(|report| ActiveSubject { subject, report, systems })
-    };
-    ALL.iter().filter_map(present).collect()
+    ALL.iter()
+        .filter_map(|subject| {
+            let keys = (0..).zip(topology.systems.iter().map(|system| system.system_row().key));
+            let systems: Vec<u32> =
+                keys.filter(|(_, key)| subject.systems.contains(key)).map(|(system, _)| system).collect();
+            let report = if systems.is_empty() { None } else { (subject.open)(topology, systems.clone()) };
+            report.map(|report| ActiveSubject { subject, report, systems })
+        })
+        .collect()
 }
 
 #[cfg(test)]

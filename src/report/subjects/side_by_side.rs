@@ -69,13 +69,16 @@ impl SharedGrid {
 
 impl SubjectReport for SharedGrid {
     fn open_account<'a>(&'a self, tally: &'a Tally, _: bool) -> Box<dyn Account + 'a> {
-        let one = || SystemSum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] };
-        Box::new(SystemSums { tally, keys: &self.keys, all: self.keys.iter().map(|_| one()).collect() })
+        Box::new(SystemSums { tally, keys: &self.keys, all: self.keys.iter().map(|_| empty_sum(tally)).collect() })
     }
 
     fn page_section(&self, page: &Page<'_>) -> Html {
         page.results.read_part::<Systems>().map_or_else(Html::default, |systems| systems_section(&systems))
     }
+}
+
+fn empty_sum(tally: &Tally) -> SystemSum {
+    SystemSum { jobs: 0, finished: 0, wait: Mean::default(), busy: vec![0; tally.sites.len()] }
 }
 
 struct SystemSums<'a> {
@@ -115,50 +118,60 @@ impl Account for SystemSums<'_> {
     }
 
     fn close(&mut self, summary: &mut Summary) {
-        let seconds = |micros: u128| micros as f64 / 1e6;
         let all: u128 = self.all.iter().flat_map(|sum| &sum.busy).sum();
-        let one = |(sum, key): (&SystemSum, &&'static str)| {
-            let busy: u128 = sum.busy.iter().sum();
-            let sites = self.tally.sites.iter().zip(&sum.busy).filter(|(_, busy)| **busy > 0);
-            OneSystem {
-                name: (*key).to_owned(),
-                jobs: sum.jobs,
-                finished: sum.finished,
-                busy: seconds(busy),
-                share: (all > 0).then(|| busy as f64 / all as f64),
-                wait: sum.wait.get(),
-                sites: sites.map(|(site, busy)| AtSite { name: site.name.clone(), busy: seconds(*busy) }).collect(),
-            }
-        };
-        summary.put_part(&Systems(self.all.iter().zip(self.keys).map(one).collect()));
+        summary.put_part(&Systems(
+            self.all
+                .iter()
+                .zip(self.keys)
+                .map(|(sum, key)| {
+                    let busy: u128 = sum.busy.iter().sum();
+                    let sites = self.tally.sites.iter().zip(&sum.busy).filter(|(_, busy)| **busy > 0);
+                    OneSystem {
+                        name: (*key).to_owned(),
+                        jobs: sum.jobs,
+                        finished: sum.finished,
+                        busy: micros_as_seconds(busy),
+                        share: (all > 0).then(|| busy as f64 / all as f64),
+                        wait: sum.wait.get(),
+                        sites: sites
+                            .map(|(site, busy)| AtSite { name: site.name.clone(), busy: micros_as_seconds(*busy) })
+                            .collect(),
+                    }
+                })
+                .collect(),
+        ));
     }
+}
+
+fn micros_as_seconds(micros: u128) -> f64 {
+    micros as f64 / 1e6
 }
 
 fn summary_lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(Systems(all)) = summary.read_part::<Systems>() else { return Vec::new() };
     let labels = std::iter::once("systems").chain(std::iter::repeat(""));
-    let line = |one: &OneSystem| {
-        if one.jobs == 0 {
-            return format!("{}: no jobs", one.name);
-        }
-        let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::format_span(wait)));
-        let hours = numerals::format_number(one.busy / 3600.0);
-        let share = one.share.map_or("–".to_owned(), numerals::format_percent);
-        format!(
-            "{}: {} of {} jobs finished; {hours} core h = {share}{wait}",
-            one.name,
-            format_count(one.finished),
-            format_count(one.jobs)
-        )
-    };
-    labels.zip(all.iter().map(line)).collect()
+    labels.zip(all.iter().map(system_line)).collect()
+}
+
+fn system_line(one: &OneSystem) -> String {
+    if one.jobs == 0 {
+        return format!("{}: no jobs", one.name);
+    }
+    let wait = one.wait.map_or(String::new(), |wait| format!("; mean wait {}", numerals::format_span(wait)));
+    let hours = numerals::format_number(one.busy / 3600.0);
+    let share = one.share.map_or("–".to_owned(), numerals::format_percent);
+    format!(
+        "{}: {} of {} jobs finished; {hours} core h = {share}{wait}",
+        one.name,
+        format_count(one.finished),
+        format_count(one.jobs)
+    )
 }
 
 /// Largest number of sites with columns of their own.
 const SITES_MAX: usize = 12;
 
 fn systems_section(Systems(all): &Systems) -> Html {
-    let or_none = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
     let mut sites: Vec<&str> = all.iter().flat_map(|one| &one.sites).map(|site| site.name.as_str()).collect();
     sites.sort_unstable();
     sites.dedup();
@@ -171,23 +184,33 @@ fn systems_section(Systems(all): &Systems) -> Html {
         .collect();
     let hours = Digits::for_numbers(all.iter().map(|one| one.busy / 3600.0));
     let row = |one: &OneSystem| {
-        let at = |site: &&str| {
-            let there = one.sites.iter().find(|at| at.name == *site);
-            or_none(there.map(|at| hours.show_number(at.busy / 3600.0)))
-        };
         let own = cells![
             html!("<code>[{}]</code>", &one.name),
             format_count(one.jobs),
             format_count(one.finished),
-            or_none(one.wait.map(unbroken_span)),
+            text_or_none(one.wait.map(unbroken_span)),
             hours.show_number(one.busy / 3600.0),
-            or_none(one.share.map(unbroken_percent)),
+            text_or_none(one.share.map(unbroken_percent)),
         ];
-        own.into_iter().chain(shown.iter().map(at).map(Html::from)).collect()
+        own.into_iter()
+            .chain(
+                shown
+                    .iter()
+                    .map(|site| {
+                        let there = one.sites.iter().find(|at| at.name == *site);
+                        text_or_none(there.map(|at| hours.show_number(at.busy / 3600.0)))
+                    })
+                    .map(Html::from),
+            )
+            .collect()
     };
     let note = html!(
         "<p>A job waits from its submission, or the time from which it was wanted, until its first task starts. \
                 The numbers at the top of the page are of all systems together.</p>\n"
     );
     table_html(&columns, all.iter().map(row)) + note
+}
+
+fn text_or_none(value: Option<String>) -> String {
+    value.unwrap_or_else(|| "–".to_owned())
 }

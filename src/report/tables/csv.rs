@@ -7,13 +7,16 @@ use hansa_sim::time::{Span, Time};
 
 /// Puts the tasks of an edge, as `3-4`; `home` is the place of a job's data before and after it.
 pub(crate) fn put_ends(line: &mut Vec<u8>, edge: &EdgeId) {
-    let put = |line: &mut Vec<u8>, end: u32| match end {
+    put_end(line, edge.from);
+    line.push(b'-');
+    put_end(line, edge.to);
+}
+
+fn put_end(line: &mut Vec<u8>, end: u32) {
+    match end {
         EdgeId::HOME => line.extend_from_slice(b"home"),
         task => put_number(line, task.into()),
-    };
-    put(line, edge.from);
-    line.push(b'-');
-    put(line, edge.to);
+    }
 }
 
 /// Runs of cores as `0-3 7`, counted from `first`.

@@ -128,17 +128,19 @@ impl Writer {
         let mut root = Thrift::default();
         root.text(4, "table");
         root.put_int(5, I32, self.columns.len() as i64);
-        let leaf = |column: &Column| {
-            let mut leaf = Thrift::default();
-            leaf.put_int(1, I32, column.kind.physical_type());
-            leaf.put_int(3, I32, OPTIONAL);
-            leaf.text(4, &column.name);
-            if column.kind == Kind::Text {
-                leaf.put_int(6, I32, UTF8);
-            }
-            leaf
-        };
-        let schema = [root].into_iter().chain(self.columns.iter().map(leaf)).collect();
+        let schema = [root]
+            .into_iter()
+            .chain(self.columns.iter().map(|column| {
+                let mut leaf = Thrift::default();
+                leaf.put_int(1, I32, column.kind.physical_type());
+                leaf.put_int(3, I32, OPTIONAL);
+                leaf.text(4, &column.name);
+                if column.kind == Kind::Text {
+                    leaf.put_int(6, I32, UTF8);
+                }
+                leaf
+            }))
+            .collect();
         let groups: Vec<Thrift> = self.groups.iter().map(|group| self.encode_group(group)).collect();
 
         let mut footer = Thrift::default();

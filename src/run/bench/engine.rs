@@ -76,9 +76,13 @@ const LATENCY: Span = Span::from_micros(1);
 
 fn run_engine(pending: usize, events: u64) -> u64 {
     let everybody = pending as u32;
-    let relay = |id| -> (ActorId, BoxedActor<Token, ()>) { (ActorId(id), Box::new(Relay { everybody, seen: 0 })) };
     let latencies: Latencies = Arc::from(vec![LATENCY; pending]);
-    let mut place = Place::new((0..everybody).map(relay).collect(), latencies);
+    let mut place = Place::new(
+        (0..everybody)
+            .map(|id| -> (ActorId, BoxedActor<Token, ()>) { (ActorId(id), Box::new(Relay { everybody, seen: 0 })) })
+            .collect(),
+        latencies,
+    );
     while place.events() < events {
         place.run_before(Stamp::NEVER, 1).expect("relays keep their promises");
     }
@@ -111,8 +115,9 @@ fn run_heap(pending: usize, events: u64) -> u64 {
     let everybody = pending as u32;
     let mut numbers = vec![0u64; pending];
     let mut seen = 0u64;
-    let first = |id| Reverse(PendingEvents { key: (Stamp::ZERO, ActorId(id), ActorId(id), 0), token: u64::from(id) });
-    let mut heap: BinaryHeap<Reverse<PendingEvents>> = (0..everybody).map(first).collect();
+    let mut heap: BinaryHeap<Reverse<PendingEvents>> = (0..everybody)
+        .map(|id| Reverse(PendingEvents { key: (Stamp::ZERO, ActorId(id), ActorId(id), 0), token: u64::from(id) }))
+        .collect();
     let mut now = Time::ZERO;
     for _ in 0..events {
         let Some(Reverse(PendingEvents { key: (stamp, at, _, _), token })) = heap.pop() else { break };

@@ -22,15 +22,18 @@ pub struct GridLoad {
 
 /// Four clusters of a thousand cores, two users, and jobs with about this many tasks.
 fn bench_topology(tasks: u32, load: f64) -> String {
-    let site = |name: &str, kind| format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n");
     let sites = [("york", "Kind1"), ("durham", "Kind1"), ("leeds", "Kind1"), ("hull", "Kind2")];
     format!(
         "name = \"bench\"\nseed = 1\n[market]\npolicy = \"fifo\"\n{}\
          [[user]]\nname = \"alice\"\n[[user]]\nname = \"bob\"\n\
          [[workload]]\nsource = \"market\"\njobs = {}\nload = {load:?}\n",
-        sites.map(|(name, kind)| site(name, kind)).concat(),
+        sites.map(|(name, kind)| site_text(name, kind)).concat(),
         tasks.div_ceil(25) * 2,
     )
+}
+
+fn site_text(name: &str, kind: &str) -> String {
+    format!("[[site]]\nname = \"{name}\"\ncores = 1000\nkind = \"{kind}\"\n")
 }
 
 /// Runs both layouts, the better of `rounds` times each, and checks that they agree.

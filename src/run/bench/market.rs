@@ -104,13 +104,16 @@ fn count_ended(place: &mut Place<Message, Record>, ended: &mut u64) {
 
 fn an_instant(topology: &Topology, instants: u64) -> Result<f64, Failure> {
     let mut place = open_place(topology)?;
-    let minute = |minutes| Stamp::at(Time::ZERO + Span::from_minutes(minutes));
     // The first instant of the lane asks for all bids, and is not measured.
-    run_batches(&mut place, minute(FILLING + 2), usize::MAX)?;
+    run_batches(&mut place, minute_stamp(FILLING + 2), usize::MAX)?;
     place.take_log();
     let begun = cpu_time();
-    run_batches(&mut place, minute(FILLING + 2 + instants), usize::MAX)?;
+    run_batches(&mut place, minute_stamp(FILLING + 2 + instants), usize::MAX)?;
     Ok((cpu_time() - begun).as_nanos() as f64 / instants as f64)
+}
+
+fn minute_stamp(minutes: u64) -> Stamp {
+    Stamp::at(Time::ZERO + Span::from_minutes(minutes))
 }
 
 fn open_place(topology: &Topology) -> Result<Place<Message, Record>, Failure> {
@@ -159,12 +162,9 @@ const CORES: u32 = 16;
 fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
     let minutes = Span::from_minutes;
     let first = Task::new(minutes(u64::from(CORES)), 1, Kind(0));
-    let blocker = |core| {
-        let task = Task { runtime: minutes(FILLING + core), ..first };
-        table::ListedJob::with_tasks(Time::ZERO, vec![task], Vec::new())
-    };
     let mut random = SplitMix64::new(1);
-    let job = |arrive: u64| {
+    let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
+    let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(|arrive| {
         let longer = 1 << random.int(3, 14);
         let runtime = minutes(random.int(longer, 2 * longer));
         let last = Task::new(runtime, random.int(1, 4) as u32, Kind(1));
@@ -175,32 +175,39 @@ fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
             worth,
             ..table::ListedJob::with_tasks(Time::ZERO + minutes(arrive), vec![first, last], vec![Edge::new(0, 1)])
         }
-    };
-    let waiting = (0..u64::from(queue)).map(|number| 1 + number * (FILLING - 1) / u64::from(queue));
-    let others = waiting.chain((0..instants).map(|minute| FILLING + minute)).map(job);
-    let jobs = (1..=u64::from(CORES)).map(blocker).chain(others).collect();
+    });
+    let jobs = (1..=u64::from(CORES))
+        .map(|core| {
+            let task = Task { runtime: minutes(FILLING + core), ..first };
+            table::ListedJob::with_tasks(Time::ZERO, vec![task], Vec::new())
+        })
+        .chain(others)
+        .collect();
     market_topology(policy, &[(CORES, 0), (1 << 20, 1)], Source::Table(table::Table::of_jobs(jobs)))
 }
 
 fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
-    let site = |(index, &(cores, kind)): (usize, &(u32, u16))| Site {
-        name: format!("site-{index}"),
-        cores,
-        kind: Kind(kind),
-        speed_millionths: 1_000_000,
-        scheduler: "auction".to_owned(),
-        latency: Span::ZERO,
-        report_every: Span::ZERO,
-        systems: vec![0],
-        ..Site::with_defaults()
-    };
     Topology {
         name: "bench".to_owned(),
         about: None,
         seed: 1,
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
         systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
-        sites: sites.iter().enumerate().map(site).collect(),
+        sites: sites
+            .iter()
+            .enumerate()
+            .map(|(index, &(cores, kind))| Site {
+                name: format!("site-{index}"),
+                cores,
+                kind: Kind(kind),
+                speed_millionths: 1_000_000,
+                scheduler: "auction".to_owned(),
+                latency: Span::ZERO,
+                report_every: Span::ZERO,
+                systems: vec![0],
+                ..Site::with_defaults()
+            })
+            .collect(),
         cables: None,
         failures: Vec::new(),
         recovery: hansa_sim::grid::Recovery::default(),

@@ -198,9 +198,12 @@ fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> 
 
 /// Plays a leaf of a measurement, in a process that was started with [`ECHO`].
 pub fn run_echo(arguments: &[String]) -> Result<(), Failure> {
-    let wrong = || Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"));
-    let [router, index, identity] = arguments else { return Err(wrong()) };
-    let router = router.parse().map_err(|_| wrong())?;
-    let index = index.parse().map_err(|_| wrong())?;
+    let [router, index, identity] = arguments else { return Err(wrong_echo()) };
+    let router = router.parse().map_err(|_| wrong_echo())?;
+    let index = index.parse().map_err(|_| wrong_echo())?;
     turn::echo_leaf(router, index, &PathBuf::from(identity))
+}
+
+fn wrong_echo() -> Failure {
+    Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"))
 }

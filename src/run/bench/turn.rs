@@ -67,22 +67,27 @@ pub fn echo_leaf(router: SocketAddr, index: u32, identity: &std::path::Path) -> 
 
 /// Echoes plain bytes. None if the other side has gone.
 async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<Option<Joined>, Failure> {
-    let internal = |error: &dyn std::fmt::Display| Failure::Internal(error.to_string());
-    let identity = Identity::load(identity).map_err(|error| internal(&error))?;
+    let identity = Identity::load(identity).map_err(|error| internal_failure(&error))?;
     let hello = Hello::new(vec![leaf_party(index)], HASH);
     let mut joined = quic::connect_router(&router.to_string(), &identity, &hello, &QuicOptions::default())
         .await
-        .map_err(|error| internal(&error))?;
+        .map_err(|error| internal_failure(&error))?;
     let mut outgoing = Vec::new();
     loop {
-        let Some(ping) = joined.receiver.next().await.map_err(|error| internal(&error))? else { return Ok(None) };
+        let Some(ping) = joined.receiver.next().await.map_err(|error| internal_failure(&error))? else {
+            return Ok(None);
+        };
         if ping.is_empty() {
             return Ok(Some(joined));
         }
         outgoing.clear();
-        quic::append_frame(ping, &mut outgoing).map_err(|error| internal(&error))?;
-        joined.sender.write(&outgoing).await.map_err(|error| internal(&error))?;
+        quic::append_frame(ping, &mut outgoing).map_err(|error| internal_failure(&error))?;
+        joined.sender.write(&outgoing).await.map_err(|error| internal_failure(&error))?;
     }
+}
+
+fn internal_failure(error: &dyn std::fmt::Display) -> Failure {
+    Failure::Internal(error.to_string())
 }
 
 fn leaf_party(index: u32) -> Party {
@@ -98,28 +103,30 @@ struct TurnGrid {
 
 impl TurnGrid {
     async fn start(leaves: usize) -> Result<TurnGrid, Failure> {
-        let system = |error: &dyn std::fmt::Display| Failure::System(error.to_string());
-        let authority = Authority::new("bench").map_err(|error| system(&error))?;
-        let router = authority.issue(&[Party::Router], 1).map_err(|error| system(&error))?;
+        let authority = Authority::new("bench").map_err(|error| system_failure(&error))?;
+        let router = authority.issue(&[Party::Router], 1).map_err(|error| system_failure(&error))?;
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
         let mut listener =
-            Listener::bind(loopback, &router, &QuicOptions::default()).map_err(|error| system(&error))?;
+            Listener::bind(loopback, &router, &QuicOptions::default()).map_err(|error| system_failure(&error))?;
         let dir = RunDir::new()?;
-        let program = std::env::current_exe().map_err(|error| system(&error))?;
+        let program = std::env::current_exe().map_err(|error| system_failure(&error))?;
         let mut children = Vec::new();
         for index in 0..leaves as u32 {
             let identity = dir.path.join(index.to_string());
             let issued = authority.issue(&[leaf_party(index)], 1).and_then(|issued| issued.save(&identity));
-            issued.map_err(|error| system(&error))?;
+            issued.map_err(|error| system_failure(&error))?;
             let mut command = Command::new(&program);
             command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
             // If one leaf fails to start, none stays.
-            children.push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system(&error))?);
+            children
+                .push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system_failure(&error))?);
         }
         let terms = JoinTerms { roster: (0..leaves as u32).map(leaf_party).collect(), topology: HASH };
         let admitted = tokio::time::timeout(Duration::from_secs(60), listener.admit_all(terms)).await;
-        let not_joined = || Failure::NotJoined("the leaves of the measurement did not join".to_owned());
-        let peers = admitted.ok().and_then(Result::ok).ok_or_else(not_joined)?;
+        let peers = admitted
+            .ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
         Ok(TurnGrid { listener, peers, ends: Vec::new(), children })
     }
 
@@ -190,6 +197,10 @@ impl TurnGrid {
             let _ = child.wait().await;
         }
     }
+}
+
+fn system_failure(error: &dyn std::fmt::Display) -> Failure {
+    Failure::System(error.to_string())
 }
 
 /// Asks all leaves at once, and again when all have answered. It reads the clock, which no actor of a run may do.

@@ -128,14 +128,20 @@ fn with_near_command(mut error: clap::Error) -> clap::Error {
 
 /// Lets flags have negative numbers and times as values, so that the message names the expected form.
 fn taking_negatives(command: clap::Command) -> clap::Command {
-    let takes_values = |arg: &Arg| arg.get_long().is_some() && arg.get_action().takes_values();
-    let is_time = |arg: &Arg| arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"));
-    let command = command.mut_args(|arg| match takes_values(&arg) {
-        true if is_time(&arg) => arg.allow_hyphen_values(true),
+    let command = command.mut_args(|arg| match takes_long_values(&arg) {
+        true if is_time_flag(&arg) => arg.allow_hyphen_values(true),
         true => arg.allow_negative_numbers(true),
         false => arg,
     });
     command.mut_subcommands(taking_negatives)
+}
+
+fn takes_long_values(arg: &Arg) -> bool {
+    arg.get_long().is_some() && arg.get_action().takes_values()
+}
+
+fn is_time_flag(arg: &Arg) -> bool {
+    arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"))
 }
 
 fn apply_verbosity(VerbosityArgs { quiet, verbose }: VerbosityArgs) {
@@ -293,9 +299,7 @@ fn parse_reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
         Ok(_) => return Err(Failure::Internal("`hansa reproduce` is another command".to_owned())),
         Err(error) => return Err(report_unparsed(&error).err().unwrap_or(Failure::Told(0))),
     };
-    const ADDED: &[&str] = &["--out", "--threads", "--part", "--index", "--gather", "--wait", "--fresh"];
-    let flag = |word: &String| word.split('=').next().is_some_and(|flag| ADDED.contains(&flag));
-    if let Some(word) = words.iter().find(|word| flag(word)) {
+    if let Some(word) = words.iter().find(|word| is_added_flag(word)) {
         let text = format!("--reproduce: expected no {word}: --parts, --cpus and --results say how it is run");
         return Err(Failure::Input(text));
     }
@@ -308,6 +312,13 @@ fn parse_reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
         }
     }
     Ok(cluster::PaperRun { words, reads_logs: paper.logs_folder().is_some() })
+}
+
+/// Flags that a script of a cluster adds to a reproduction itself.
+const ADDED: &[&str] = &["--out", "--threads", "--part", "--index", "--gather", "--wait", "--fresh"];
+
+fn is_added_flag(word: &str) -> bool {
+    word.split('=').next().is_some_and(|flag| ADDED.contains(&flag))
 }
 
 fn run_topology(args: RunArgs) -> Result<(), Failure> {
@@ -438,9 +449,8 @@ fn go_on(args: &RunArgs, folder: &Path, began: Instant) -> Result<(), Failure> {
 
 /// Flags that a launcher passes on to its router: how the run is watched and reported.
 fn watch_flags(args: &RunArgs) -> Vec<String> {
-    let micros = |time: Duration| format!("{}us", time.as_micros());
-    let stall_after = micros(args.stall_after);
-    let patience = micros(args.patience);
+    let stall_after = micros_text(args.stall_after);
+    let patience = micros_text(args.patience);
     let mut flags = vec!["--stall-after".to_owned(), stall_after, "--patience".to_owned(), patience];
     flags.extend(args.results.json.then(|| "--json".to_owned()));
     flags.extend(args.results.keep.then(|| "--keep".to_owned()));
@@ -448,6 +458,10 @@ fn watch_flags(args: &RunArgs) -> Vec<String> {
         flags.extend(["--format".to_owned(), "parquet".to_owned()]);
     }
     flags
+}
+
+fn micros_text(time: Duration) -> String {
+    format!("{}us", time.as_micros())
 }
 
 fn summary_format(json: bool) -> SummaryFormat {

@@ -151,16 +151,20 @@ fn date_in_utc(text: &str) -> Option<u64> {
     let numbers = |text: &str, between: char| -> Option<Vec<u16>> {
         text.split(between).map(|number| number.parse().ok()).collect()
     };
-    let small = |number: u16| u8::try_from(number).ok();
     let [year, month, day] = numbers(day, '-')?[..] else { return None };
-    let date = Date::from_calendar_date(year.into(), Month::try_from(small(month)?).ok()?, small(day)?).ok()?;
+    let date =
+        Date::from_calendar_date(year.into(), Month::try_from(small_number(month)?).ok()?, small_number(day)?).ok()?;
     let (hour, minute, second) = match numbers(hour, ':')?[..] {
         [hour, minute] => (hour, minute, 0),
         [hour, minute, second] => (hour, minute, second),
         _ => return None,
     };
-    let time = Time::from_hms(small(hour)?, small(minute)?, small(second)?).ok()?;
+    let time = Time::from_hms(small_number(hour)?, small_number(minute)?, small_number(second)?).ok()?;
     u64::try_from(PrimitiveDateTime::new(date, time).assume_utc().unix_timestamp()).ok()
+}
+
+fn small_number(number: u16) -> Option<u8> {
+    u8::try_from(number).ok()
 }
 
 #[cfg(test)]

@@ -45,21 +45,20 @@ pub fn run_clock(args: &ClockArgs) -> Result<(), Failure> {
 
 /// Starts the keeper and waits for it. If it was killed, ends the processes that are left of the run.
 fn watch_keeper(args: &ClockArgs) -> Result<(), Failure> {
-    let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
     set_child_subreaper(process_pid(std::process::id()))
-        .map_err(|error| system("cannot adopt processes", error.into()))?;
-    let own = std::env::current_exe().map_err(|error| system("cannot find this program", error))?;
+        .map_err(|error| keeper_failure("cannot adopt processes", error.into()))?;
+    let own = std::env::current_exe().map_err(|error| keeper_failure("cannot find this program", error))?;
     let mut keeper = Command::new(own)
         .args(args.for_keeper(std::process::id()))
         .spawn()
-        .map_err(|error| system("cannot start the keeper of the clock", error))?;
+        .map_err(|error| keeper_failure("cannot start the keeper of the clock", error))?;
     let keeper_id = keeper.id();
     signals::on_interrupt(move || {
         if let Some(keeper) = process_pid(keeper_id) {
             let _ = kill_process(keeper, Signal::TERM);
         }
     })?;
-    let status = keeper.wait().map_err(|error| system("cannot wait for the keeper of the clock", error))?;
+    let status = keeper.wait().map_err(|error| keeper_failure("cannot wait for the keeper of the clock", error))?;
     end_descendants();
     match status.code() {
         Some(0) => Ok(()),
@@ -69,4 +68,8 @@ fn watch_keeper(args: &ClockArgs) -> Result<(), Failure> {
             Err(Failure::Told(Failure::SYSTEM))
         }
     }
+}
+
+fn keeper_failure(what: &str, error: std::io::Error) -> Failure {
+    Failure::System(format!("{what}: {error}"))
 }

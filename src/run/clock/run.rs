@@ -38,11 +38,10 @@ const NAMED: usize = 5;
 
 /// Runs the command under the clock, for `parent`, and ends with its exit code.
 pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
-    let system = |what: &str, error: std::io::Error| Failure::System(format!("{what}: {error}"));
     let adopts = set_child_subreaper(process_pid(std::process::id()));
-    adopts.map_err(|error| system("cannot adopt processes", error.into()))?;
+    adopts.map_err(|error| keeper_failure("cannot adopt processes", error.into()))?;
     let follows = set_parent_process_death_signal(Some(Signal::TERM));
-    follows.map_err(|error| system("cannot follow the parent", error.into()))?;
+    follows.map_err(|error| keeper_failure("cannot follow the parent", error.into()))?;
     let wakers = Wakers::default();
     {
         let wakers = wakers.clone();
@@ -68,9 +67,10 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     }
     fs::write(&library, LIBRARY)
         .and_then(|()| fs::set_permissions(&library, fs::Permissions::from_mode(0o700)))
-        .map_err(|error| system(&format!("cannot write {shown}"), error))?;
+        .map_err(|error| keeper_failure(&format!("cannot write {shown}"), error))?;
     let path = dir.path.join("page");
-    let page = MappedPage::create(&path).map_err(|error| system(&format!("cannot make {}", path.display()), error))?;
+    let page =
+        MappedPage::create(&path).map_err(|error| keeper_failure(&format!("cannot make {}", path.display()), error))?;
     page.start.store(args.start.0 * 1_000_000_000, SeqCst);
     page.charge.store(args.charge.micros() * NANOS_PER_MICRO, SeqCst);
     let until = args.until.map_or(NEVER - 1, |until| u64::try_from(until.as_nanos()).unwrap_or(NEVER - 1));
@@ -84,7 +84,7 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     if args.in_turn || args.driven || cores.len() > 1 {
         match take_turns() {
             Ok(()) => page.turns.store(IN_TURN, SeqCst),
-            Err(error) if args.in_turn => return Err(system("--in-turn is not possible", error)),
+            Err(error) if args.in_turn => return Err(keeper_failure("--in-turn is not possible", error)),
             Err(_) => {}
         }
     }
@@ -94,7 +94,7 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     keeper.waits_for_all = args.wait;
     if args.driven {
         // The end of the process group of its driver must not end this process, which then ends its programs.
-        setpgid(None, None).map_err(|error| system("cannot lead a process group", error.into()))?;
+        setpgid(None, None).map_err(|error| keeper_failure("cannot lead a process group", error.into()))?;
         let end = drive::drive_clock(&mut keeper, &wakers);
         end_descendants();
         return end;
@@ -139,6 +139,10 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         KeeperEnd::Over => Err(Failure::Told(TIMED_OUT)),
         KeeperEnd::Paused | KeeperEnd::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
     }
+}
+
+fn keeper_failure(what: &str, error: std::io::Error) -> Failure {
+    Failure::System(format!("{what}: {error}"))
 }
 
 fn preload_variable(library: &Path) -> std::ffi::OsString {

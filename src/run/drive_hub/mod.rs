@@ -597,8 +597,9 @@ impl HubDriver<'_, '_, '_> {
     }
 
     fn breach_failure(&self, breach: &Breach, links: &[LeafLink]) -> Failure {
-        let leaf = |leaf: usize| links.get(leaf).map_or_else(|| format!("leaf {leaf}"), |link| link.label.clone());
-        Failure::of_breach(breach, self.watch.names, leaf)
+        Failure::of_breach(breach, self.watch.names, |leaf| {
+            links.get(leaf).map_or_else(|| format!("leaf {leaf}"), |link| link.label.clone())
+        })
     }
 }
 

@@ -203,7 +203,7 @@ impl ResultFolder {
             let earlier = earlier.flatten().map(|earlier| Earlier { kept: kept.map(|(_, told)| told), ..earlier });
             Ok((earlier, moved.map_err(|error| io_error("replace", &self.out, error))?, lock))
         };
-        let after = |(earlier, moved, _lock): (Option<Earlier>, Option<PathBuf>, Lock)| {
+        let committed = self.partial.commit(place, |(earlier, moved, _lock)| {
             // The sync comes before the removal of the earlier result: a power cut must not take both.
             let above = self.made.iter().map(|made| parent_folder(made));
             for folder in [parent_folder(&self.out)].into_iter().chain(above) {
@@ -214,8 +214,7 @@ impl ResultFolder {
                 self.clear_away(&moved)?;
             }
             Ok(earlier)
-        };
-        let committed = self.partial.commit(place, after);
+        });
         let earlier = committed.ok_or_else(|| FileError::GivenUp(self.asked.clone()))??;
         Ok(Placed { out: self.asked.clone(), earlier })
     }
@@ -248,12 +247,7 @@ impl ResultFolder {
 
     /// `OUT.1`, or the next free name: the real path, and the one for messages.
     fn free_name(&self) -> Result<(PathBuf, PathBuf), FileError> {
-        let numbered = |path: &Path, number: u32| {
-            let mut name = path.as_os_str().to_owned();
-            name.push(format!(".{number}"));
-            PathBuf::from(name)
-        };
-        let names = (1..10_000).map(|number| (numbered(&self.out, number), numbered(&self.asked, number)));
+        let names = (1..10_000).map(|number| (numbered_path(&self.out, number), numbered_path(&self.asked, number)));
         let mut free = names.filter(|(path, _)| fs::symlink_metadata(path).is_err());
         free.next().ok_or_else(|| FileError::NoName(self.out.clone()))
     }
@@ -264,6 +258,12 @@ impl ResultFolder {
             let _ = chown(path, Some(user), Some(group));
         }
     }
+}
+
+fn numbered_path(path: &Path, number: u32) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{number}"));
+    PathBuf::from(name)
 }
 
 impl Drop for ResultFolder {
@@ -348,9 +348,12 @@ fn is_replaceable(out: &Path) -> Result<bool, FileError> {
     let ours = ours.chain([MANIFEST, JOURNAL]).chain(MADE_FROM_RESULTS);
     let ours: BTreeSet<&str> = ours.collect();
     // A report that was killed leaves these.
-    let half = |name: &str| MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")));
-    match names.iter().find(|name| !ours.contains(name.as_str()) && !half(name)) {
+    match names.iter().find(|name| !ours.contains(name.as_str()) && !is_partial_output(name)) {
         None => Ok(true),
         Some(name) => Err(FileError::NotOurs { out: out.to_owned(), name: name.clone() }),
     }
+}
+
+fn is_partial_output(name: &str) -> bool {
+    MADE_FROM_RESULTS.iter().any(|made| name.starts_with(&format!(".{made}.partial-")))
 }

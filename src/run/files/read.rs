@@ -104,16 +104,19 @@ pub fn open_part(folder: &Path, name: &str) -> Result<File, Failure> {
         let text = format!("{} is damaged: {name:?} is not a file of this folder", manifest.display());
         return Err(Failure::Input(text));
     }
-    let wrong = |what: &str| Failure::Input(format!("cannot read {}: it is {what}", path.display()));
     match open_regular(&path, OFlags::NOFOLLOW) {
         Ok(file) => Ok(file),
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(wrong("not a regular file")),
-        Err(error) if error.kind() == ErrorKind::IsADirectory => Err(wrong("not a regular file")),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(cannot_read_part("not a regular file", &path)),
+        Err(error) if error.kind() == ErrorKind::IsADirectory => Err(cannot_read_part("not a regular file", &path)),
         Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => {
-            Err(wrong("a link, and a result has none"))
+            Err(cannot_read_part("a link, and a result has none", &path))
         }
         Err(error) => Err(unreadable_input(&path, &error)),
     }
+}
+
+fn cannot_read_part(what: &str, path: &Path) -> Failure {
+    Failure::Input(format!("cannot read {}: it is {what}", path.display()))
 }
 
 /// The files of a result that do not have the size and hash they were written with. The events are not among them: the
@@ -134,12 +137,13 @@ pub fn changed_files(folder: &Path, manifest: &Manifest) -> Result<Vec<String>, 
 /// Names of the files of a result that are missing, cannot be read, or do not have the size and hash they were written
 /// with; the events are not among them.
 pub fn changed_names(folder: &Path, manifest: &Manifest) -> Vec<String> {
-    let is_as_written = |output: &&Output| {
-        let found = open_part(folder, &output.name).ok().and_then(|file| hash(file).ok());
-        found.is_some_and(|(bytes, hash)| bytes == output.bytes && hash == output.hash)
-    };
-    let changed = manifest.files.iter().filter(|output| output.name != EVENTS && !is_as_written(output));
+    let changed = manifest.files.iter().filter(|output| output.name != EVENTS && !is_as_written(output, folder));
     changed.map(|output| sanitize_text(&output.name)).collect()
+}
+
+fn is_as_written(output: &&Output, folder: &Path) -> bool {
+    let found = open_part(folder, &output.name).ok().and_then(|file| hash(file).ok());
+    found.is_some_and(|(bytes, hash)| bytes == output.bytes && hash == output.hash)
 }
 
 /// Size and hash of a file, as a manifest lists them.

@@ -214,8 +214,11 @@ impl Freight {
     }
 
     fn describe(&self, Trip { edge, from, to, .. }: &Trip) -> String {
-        let name = |actor: &ActorId| self.names[actor.index()].as_str();
-        format!("the data of {edge} from {} to {}", name(from), name(to))
+        format!("the data of {edge} from {} to {}", self.name_of(from), self.name_of(to))
+    }
+
+    fn name_of(&self, actor: &ActorId) -> &str {
+        self.names[actor.index()].as_str()
     }
 
     /// Waits until every load has arrived, or reports the first that has not, or not completely.
@@ -274,7 +277,6 @@ async fn carry_load(
     passed: Arc<AtomicU64>,
 ) -> Result<(), String> {
     let released = tokio::time::Instant::now();
-    let lost = |error: std::io::Error| format!("it was lost: {error}");
     let gone = |_| "the site no longer answers".to_owned();
     let (data, verdict) = {
         let (data, waits) = oneshot::channel();
@@ -283,11 +285,11 @@ async fn carry_load(
         to.mailbox.lock().expect("no code panics while it holds mail").verdicts.insert(label.flow, said);
         (waits, verdict)
     };
-    let mut asking = from.connection.open_uni().await.map_err(lost)?;
-    asking.write_all(&LoadHeader::Send(label).to_bytes()).await.map_err(lost)?;
-    asking.write_all(&CREDIT.to_le_bytes()).await.map_err(lost)?;
-    let mut out = to.connection.open_uni().await.map_err(lost)?;
-    out.write_all(&LoadHeader::Data(label).to_bytes()).await.map_err(lost)?;
+    let mut asking = from.connection.open_uni().await.map_err(load_lost)?;
+    asking.write_all(&LoadHeader::Send(label).to_bytes()).await.map_err(load_lost)?;
+    asking.write_all(&CREDIT.to_le_bytes()).await.map_err(load_lost)?;
+    let mut out = to.connection.open_uni().await.map_err(load_lost)?;
+    out.write_all(&LoadHeader::Data(label).to_bytes()).await.map_err(load_lost)?;
 
     let mut sender = Sender { asking, passed };
     let stream = data.await.map_err(gone)?;
@@ -295,8 +297,8 @@ async fn carry_load(
         None => relay_load(stream, &mut out, &mut sender).await,
         Some((shaper, route)) => shape::relay_shaped(&shaper, &route, released, stream, (&mut out, &mut sender)).await,
     };
-    let checksum = checksum.map_err(lost)?;
-    out.finish().map_err(lost)?;
+    let checksum = checksum.map_err(load_lost)?;
+    out.finish().map_err(load_lost)?;
     let verdict = verdict.await.map_err(gone)?;
     if verdict.arrived != label.bytes {
         return Err(format!("{} of {} bytes have arrived", verdict.arrived, label.bytes));
@@ -305,6 +307,10 @@ async fn carry_load(
         return Err("the received data differs from the sent data".to_owned());
     }
     Ok(())
+}
+
+fn load_lost(error: std::io::Error) -> String {
+    format!("it was lost: {error}")
 }
 
 /// Passes a load on, and gives its sender new credit for the bytes passed.

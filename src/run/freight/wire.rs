@@ -44,16 +44,11 @@ pub const BLOCK: usize = 16 << 10;
 
 impl LoadHeader {
     pub fn to_bytes(self) -> Vec<u8> {
-        let label = |tag: u8, LoadLabel { flow, seed, bytes }: LoadLabel| {
-            let mut out = vec![tag];
-            [flow, seed, bytes].iter().for_each(|number| out.extend(number.to_le_bytes()));
-            out
-        };
         match self {
-            LoadHeader::Send(load) => label(b'S', load),
-            LoadHeader::Data(load) => label(b'D', load),
+            LoadHeader::Send(load) => label_bytes(b'S', load),
+            LoadHeader::Data(load) => label_bytes(b'D', load),
             LoadHeader::Verdict(LoadVerdict { flow, arrived, checksum, right }) => {
-                let mut out = label(b'V', LoadLabel { flow, seed: arrived, bytes: checksum });
+                let mut out = label_bytes(b'V', LoadLabel { flow, seed: arrived, bytes: checksum });
                 out.push(u8::from(right));
                 out
             }
@@ -75,6 +70,12 @@ impl LoadHeader {
             _ => Err(std::io::Error::other(format!("a stream begins with the byte {tag}, which means nothing"))),
         }
     }
+}
+
+fn label_bytes(tag: u8, LoadLabel { flow, seed, bytes }: LoadLabel) -> Vec<u8> {
+    let mut out = vec![tag];
+    [flow, seed, bytes].iter().for_each(|number| out.extend(number.to_le_bytes()));
+    out
 }
 
 /// Reads a load to its end and compares it with its expected content.

@@ -46,8 +46,11 @@ pub fn begin_batsim(around: &RunContext<'_>, who: String, site: usize) -> Result
         (None, program.socket.clone())
     };
     let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
-    let fill = |word: String| insert_site(&word.replace("{socket}", &socket), &described.name);
-    let command: Vec<String> = around.resolve_command(&program.command).into_iter().map(fill).collect();
+    let command: Vec<String> = around
+        .resolve_command(&program.command)
+        .into_iter()
+        .map(|word| insert_site(&word.replace("{socket}", &socket), &described.name))
+        .collect();
     let timeout = Duration::from_micros(program.timeout.micros());
     let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
     Ok(BegunBatsim { talk, site, dir })

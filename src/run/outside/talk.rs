@@ -75,8 +75,9 @@ impl Talk {
         timeout: Duration,
         stop: &Stop,
     ) -> Result<Talk, String> {
-        let start = || Running::start(words, Over::Socket).map_err(|error| cannot_start(&who, &words[0], &error));
-        let running = (!words.is_empty()).then(start).transpose()?;
+        let running = (!words.is_empty())
+            .then(|| Running::start(words, Over::Socket).map_err(|error| cannot_start(&who, &words[0], &error)))
+            .transpose()?;
         // It gives up first, as it knows the reason.
         let caller = Caller::new(endpoint.clone(), timeout.mul_f64(0.9));
         let (questions, to_send) = sync_channel(1);

@@ -525,14 +525,14 @@ impl Door {
             let seats = self.lock_seats();
             parties.iter().filter_map(|party| seats.get(party)?.clone()).collect()
         };
-        let heard = |connection: &Connection| connection.packet_counts().1;
         // Packets of this interval may have been sent before.
         sleep(STALE_WITHIN).await;
-        let before: Vec<_> = held().into_iter().map(|connection| (heard(&connection), connection)).collect();
+        let before: Vec<_> = held().into_iter().map(|connection| (packets_received(&connection), connection)).collect();
         for _ in 0..LOOKS {
             sleep(self.options.keep_alive.mul_f64(1.25) / LOOKS).await;
             let now_held = held();
-            if now_held.is_empty() || before.iter().any(|(packets, connection)| heard(connection) > *packets) {
+            if now_held.is_empty() || before.iter().any(|(packets, connection)| packets_received(connection) > *packets)
+            {
                 return;
             }
         }
@@ -568,6 +568,10 @@ impl Door {
     }
 }
 
+fn packets_received(connection: &Connection) -> u64 {
+    connection.packet_counts().1
+}
+
 fn peer_certificate(connection: &Connection) -> CertificateDer<'static> {
     let chain = connection.quic.peer_identity().and_then(|any| any.downcast::<Vec<CertificateDer<'static>>>().ok());
     chain.and_then(|chain| chain.into_iter().next()).expect("TLS requires a certificate of each member")
@@ -575,12 +579,15 @@ fn peer_certificate(connection: &Connection) -> CertificateDer<'static> {
 
 /// A name from a stranger, cut to what fits a message.
 fn shorten_name(party: &Party) -> Party {
-    let cut = |name: &String| sanitize_line_up_to(name, 80);
     match party {
         Party::Router => Party::Router,
-        Party::Site(name) => Party::Site(cut(name)),
-        Party::User(name) => Party::User(cut(name)),
+        Party::Site(name) => Party::Site(cut_name(name)),
+        Party::User(name) => Party::User(cut_name(name)),
     }
+}
+
+fn cut_name(name: &str) -> String {
+    sanitize_line_up_to(name, 80)
 }
 
 /// The first of a list that may be long.

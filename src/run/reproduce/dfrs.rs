@@ -11,7 +11,7 @@ use super::super::{Failure, logs, out};
 use super::{Making, PAGE, PaperProgram, publish_files};
 use hansa_papers::dfrs;
 use hansa_sim::grid::{JobId, TaskId};
-use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, compute_bound, run_alone};
+use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, Fractional, compute_bound, run_alone};
 use hansa_sim::time::Time;
 
 /// Usual CPU time of a trace or a week under all algorithms.
@@ -31,8 +31,15 @@ pub fn reproduce_dfrs(
     let pieces = extent.pieces(weeks.len());
     let program =
         PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces, seconds: &|_| SECONDS_PER_TRACE, key };
-    let work = |settings: &dfrs::Settings, piece: &dfrs::Piece| dfrs::run_piece(*settings, *piece, &weeks);
-    let Some(variants) = program.run(choosing, making, |settings, _| *settings, work)? else { return Ok(()) };
+    let Some(variants) = program.run(
+        choosing,
+        making,
+        |settings, _| *settings,
+        |settings, piece| dfrs::run_piece(*settings, *piece, &weeks),
+    )?
+    else {
+        return Ok(());
+    };
     let mut judged = Vec::new();
     let mut outcomes = Vec::new();
     for one in variants {
@@ -59,11 +66,14 @@ pub fn reproduce_dfrs(
 fn read_weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
     let files = std::fs::read_dir(folder).and_then(Iterator::collect::<std::io::Result<Vec<_>>>);
     let files = files.map_err(|error| unreadable_input(folder, &error))?;
-    let is_log = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))
-    };
-    let mut paths: Vec<PathBuf> = files.into_iter().map(|file| file.path()).filter(is_log).collect();
+    let mut paths: Vec<PathBuf> = files
+        .into_iter()
+        .map(|file| file.path())
+        .filter(|path| {
+            let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+            name.starts_with("hpc2n") && (name.ends_with(".swf") || name.ends_with(".swf.gz"))
+        })
+        .collect();
     paths.sort();
     let mut longest = None;
     for path in paths {
@@ -92,24 +102,27 @@ fn read_weeks(folder: &Path) -> Result<Vec<dfrs::Week>, Failure> {
 /// Speed of this machine at sharing nodes, in CPU seconds, for the paper's claim of speed.
 fn measure_speed() -> dfrs::Speed {
     let (trace, crowd) = dfrs::speed_inputs();
-    let rules =
-        |name: &str| *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes");
-    let best = rules(dfrs::BEST);
+    let best = fractional_rules(dfrs::BEST);
     let come = (0..).zip(&crowd).map(|(job, timed)| (TaskId { job: JobId(job), index: 0 }, timed.need)).collect();
     let all = Events { come, ..Events::default() };
     dfrs::Speed {
         run: cpu_seconds(|| drop(run_alone(best, dfrs::NODES, &trace, |_, _, _| {}))),
         bound: cpu_seconds(|| _ = compute_bound(dfrs::NODES, &trace)),
-        mcb8: cpu_seconds(|| drop(Cluster::new(rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &all))),
+        mcb8: cpu_seconds(|| drop(Cluster::new(fractional_rules("MCB8 *"), dfrs::NODES).advance(Time::ZERO, &all))),
     }
 }
 
+fn fractional_rules(name: &str) -> Fractional {
+    *Algorithm::parse(name).ok().as_ref().and_then(Algorithm::fractional).expect("it shares nodes")
+}
+
 fn cpu_seconds(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-    };
-    let began = now();
+    let began = thread_seconds();
     work();
-    now() - began
+    thread_seconds() - began
+}
+
+fn thread_seconds() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
 }

@@ -12,9 +12,14 @@ const SECONDS_PER_DRAW: f64 = 0.000_7;
 pub fn reproduce_heft(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = read_choices();
     let key = format!("{extent:?}");
-    let seconds = |_: &Graph| SECONDS_PER_DRAW * f64::from(extent.draws);
-    let program =
-        PaperProgram { paper: "heft", what: "graphs", file: &file, pieces: extent.graphs(), seconds: &seconds, key };
+    let program = PaperProgram {
+        paper: "heft",
+        what: "graphs",
+        file: &file,
+        pieces: extent.graphs(),
+        seconds: &|_: &Graph| SECONDS_PER_DRAW * f64::from(extent.draws),
+        key,
+    };
     let Some(variants) =
         program.run(choosing, making, |settings, _| *settings, |settings, graph| extent.run_graph(*settings, graph))?
     else {

@@ -40,10 +40,10 @@ impl KeptPieces {
 
         // A share is complete again once all of its pieces are there. The state of a sweep in this folder stays.
         let state = folder.join(STATE);
-        let is_ours = |bytes: Vec<u8>| {
+        let is_ours = read_plain(&state).is_ok_and(|bytes| {
             serde_json::from_slice::<SweepState>(&bytes).is_ok_and(|state| state.fingerprint == fingerprint)
-        };
-        if read_plain(&state).is_ok_and(is_ours) {
+        });
+        if is_ours {
             std::fs::remove_file(&state).map_err(|error| operation_failure("remove", &state, &error))?;
         }
         let path = folder.join(PIECES);

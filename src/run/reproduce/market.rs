@@ -22,10 +22,10 @@ pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failu
         return out::unless_quiet(&swept.describe_runs());
     }
 
-    let lacking = || Failure::Internal("the rows are not those of the experiment".to_owned());
     let (experiment_of_page, rows, judged) = usual_variant(&swept, &sweeping.choosing)?;
     let report = ChoiceReport::of_variants(&swept.experiment.choices, &judged);
-    let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone()).ok_or_else(lacking)?;
+    let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone())
+        .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;
     let summary = outcome.summary_text();
     let verdicts = outcome.verdicts_text();
     let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));

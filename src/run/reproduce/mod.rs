@@ -91,8 +91,7 @@ fn make_all<P: Debug + Sync, R: Send + Serialize + DeserializeOwned>(
             }
             let there = done.len();
             let whole: Option<Vec<R>> = (0..all.len()).map(|number| done.remove(&number)).collect();
-            let lacking = || Failure::Input(format!("the shares have {there} of {} {what}", all.len()));
-            whole.ok_or_else(lacking).map(Some)
+            whole.ok_or_else(|| Failure::Input(format!("the shares have {there} of {} {what}", all.len()))).map(Some)
         }
     }
 }
@@ -206,17 +205,22 @@ impl PieceRun<'_> {
         let mut progress = ItemCounter::new(self.what, count, count - lacking.len());
         let mut failure = None;
         let failed = AtomicBool::new(false);
-        let stopped = || self.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed);
-        in_parallel(&lacking, threads, &stopped, &|(number, piece)| (*number, work(piece)), &mut |result| {
-            if let Some((number, result)) = result {
-                if let Err(error) = file.add(number, &result) {
-                    failure.get_or_insert(error);
-                    failed.store(true, Ordering::Relaxed);
+        in_parallel(
+            &lacking,
+            threads,
+            &|| self.stop.load(Ordering::Relaxed) || failed.load(Ordering::Relaxed),
+            &|(number, piece)| (*number, work(piece)),
+            &mut |result| {
+                if let Some((number, result)) = result {
+                    if let Err(error) = file.add(number, &result) {
+                        failure.get_or_insert(error);
+                        failed.store(true, Ordering::Relaxed);
+                    }
+                    done.insert(number, result);
                 }
-                done.insert(number, result);
-            }
-            progress.update(done.len());
-        });
+                progress.update(done.len());
+            },
+        );
         progress.clear();
         if let Some(failure) = failure {
             return Err(failure);

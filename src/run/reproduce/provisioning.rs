@@ -7,7 +7,7 @@ use super::super::disk::{replace_file, unreadable_input};
 use super::super::{Failure, logs, out};
 use super::{Making, PAGE, PaperProgram, Pieces, make_all, publish_files};
 use hansa_papers::provisioning::calibration::{self, Fit, Queue};
-use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Settings, Site, choices, figures, jobs_of, runs_csv};
+use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Site, choices, figures, jobs_of, runs_csv};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
 pub fn reproduce_provisioning(
@@ -19,12 +19,24 @@ pub fn reproduce_provisioning(
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
     let file = choices();
     let key = format!("{extent:?} {logs:?}");
-    let seconds = |piece: &Piece| extent.seconds(*piece, &logs);
     let pieces = extent.pieces();
-    let program = PaperProgram { paper: "provisioning", what: "runs", file: &file, pieces, seconds: &seconds, key };
-    let relevant = |settings: &Settings, piece: &Piece| piece.relevant(settings, &logs);
-    let work = |settings: &Settings, piece: &Piece| extent.run(settings, &logs, *piece);
-    let Some(variants) = program.run(choosing, making, relevant, work)? else { return Ok(()) };
+    let program = PaperProgram {
+        paper: "provisioning",
+        what: "runs",
+        file: &file,
+        pieces,
+        seconds: &|piece: &Piece| extent.seconds(*piece, &logs),
+        key,
+    };
+    let Some(variants) = program.run(
+        choosing,
+        making,
+        |settings, piece| piece.relevant(settings, &logs),
+        |settings, piece| extent.run(settings, &logs, *piece),
+    )?
+    else {
+        return Ok(());
+    };
     let mut judged = Vec::new();
     let mut outcomes = Vec::new();
     for one in variants {
@@ -66,8 +78,8 @@ pub fn calibrate_queue(extent: Extent, choosing: &Choosing, making: &Making) -> 
 
 /// The only name of a log of this machine.
 fn find_log<'n>(names: &'n [String], site: &str) -> Result<&'n String, String> {
-    let is_log = |name: &&String| name.to_uppercase().starts_with(site) && name.contains(".swf");
-    let found: Vec<&String> = names.iter().filter(is_log).collect();
+    let found: Vec<&String> =
+        names.iter().filter(|name| name.to_uppercase().starts_with(site) && name.contains(".swf")).collect();
     match found[..] {
         [name] => Ok(name),
         [] => Err(format!("there is no log of {site}: expected {site}*.swf or {site}*.swf.gz")),

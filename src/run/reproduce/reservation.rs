@@ -12,13 +12,12 @@ const SECONDS_PER_REQUEST: f64 = 0.000_012;
 pub fn reproduce_reservation(extent: Extent, choosing: &Choosing, making: &Making) -> Result<(), Failure> {
     let file = read_choices();
     let key = format!("{extent:?}");
-    let seconds = |_: &Piece| SECONDS_PER_REQUEST * f64::from(extent.requests);
     let program = PaperProgram {
         paper: "reservation",
         what: "runs",
         file: &file,
         pieces: extent.pieces(),
-        seconds: &seconds,
+        seconds: &|_: &Piece| SECONDS_PER_REQUEST * f64::from(extent.requests),
         key,
     };
     let Some(variants) =

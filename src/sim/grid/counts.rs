@@ -64,8 +64,12 @@ impl Counts {
     }
 
     pub fn remove(&mut self, start: Time, end: Time, count: u32) {
-        let less = |busy: u32| busy.checked_sub(count).expect("what is removed has been counted");
-        self.change(start, end, less, |busy| busy.wrapping_sub(count));
+        self.change(
+            start,
+            end,
+            |busy| busy.checked_sub(count).expect("what is removed has been counted"),
+            |busy| busy.wrapping_sub(count),
+        );
     }
 
     /// Drops everything before a time.
@@ -242,13 +246,13 @@ impl Counts {
 
     /// Merges a block that has become sparse with a neighbour.
     fn tidy(&mut self, block: usize) {
-        let size = |block: usize| self.blocks.get(block).map_or(FULL, |block| block.steps.len());
-        if size(block) >= SPARSE {
+        if self.block_size(block) >= SPARSE {
             return;
         }
-        let left = if block > 0 && size(block - 1) <= size(block + 1) { block - 1 } else { block };
+        let left =
+            if block > 0 && self.block_size(block - 1) <= self.block_size(block + 1) { block - 1 } else { block };
         // A full block would be split by the next step.
-        if size(left) + size(left + 1) > FULL / 2 {
+        if self.block_size(left) + self.block_size(left + 1) > FULL / 2 {
             return;
         }
         let right = self.blocks.remove(left + 1);
@@ -256,6 +260,10 @@ impl Counts {
         let apart = right.more.wrapping_sub(block.more);
         block.steps.extend(right.steps.iter().map(|step| (step.0, step.1.wrapping_add(apart))));
         block.refresh();
+    }
+
+    fn block_size(&self, block: usize) -> usize {
+        self.blocks.get(block).map_or(FULL, |block| block.steps.len())
     }
 
     /// Index of the block that contains a time; the first one for earlier times.

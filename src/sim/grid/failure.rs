@@ -142,20 +142,25 @@ impl Drawn {
 fn spared_probability(all: u64, struck: u64, width: f64) -> f64 {
     let whole = width.floor() as u64;
     let part = width.fract();
-    let of = |width: u64| {
-        let dealt = width.min(struck);
-        let others = width.max(struck);
-        let mut spared = 1.0;
-        for number in 0..dealt {
-            let left = all - number;
-            spared *= left.saturating_sub(others) as f64 / left as f64;
-            if spared < 1e-15 {
-                return 0.0;
-            }
+    if part == 0.0 {
+        spared_by_one(whole, all, struck)
+    } else {
+        (1.0 - part) * spared_by_one(whole, all, struck) + part * spared_by_one(whole + 1, all, struck)
+    }
+}
+
+fn spared_by_one(width: u64, all: u64, struck: u64) -> f64 {
+    let dealt = width.min(struck);
+    let others = width.max(struck);
+    let mut spared = 1.0;
+    for number in 0..dealt {
+        let left = all - number;
+        spared *= left.saturating_sub(others) as f64 / left as f64;
+        if spared < 1e-15 {
+            return 0.0;
         }
-        spared
-    };
-    if part == 0.0 { of(whole) } else { (1.0 - part) * of(whole) + part * of(whole + 1) }
+    }
+    spared
 }
 
 #[cfg(test)]

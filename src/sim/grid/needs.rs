@@ -20,7 +20,6 @@ impl Needs {
 
     /// True if both are valid fractions; untrusted peers may send anything.
     pub fn make_sense(self) -> bool {
-        let is_share = |share: f64| share > 0.0 && share <= 1.0;
         is_share(self.cpu) && is_share(self.memory)
     }
 
@@ -29,6 +28,10 @@ impl Needs {
         let a_node = (1.0 + Needs::TOLERANCE) / self.memory.max(least_yield * self.cpu);
         tasks.div_ceil(a_node.floor().clamp(1.0, u32::MAX.into()) as u32)
     }
+}
+
+fn is_share(share: f64) -> bool {
+    share > 0.0 && share <= 1.0
 }
 
 #[cfg(test)]

@@ -76,12 +76,17 @@ const PRICE: u64 = 1_000_000;
 impl Terms {
     /// Prices by time of day, in thousandths of that of best effort.
     pub fn tariff(&self) -> Tariff {
-        let rate = |millionths: u64| Rate(u32::try_from(millionths / 1_000).unwrap_or(u32::MAX));
         match &self.prices[..] {
-            [] => Tariff::flat(rate(self.price_millionths)),
-            steps => Tariff::by_day(steps.iter().map(|step| (step.from, rate(step.price_millionths))).collect()),
+            [] => Tariff::flat(rate_in_thousandths(self.price_millionths)),
+            steps => Tariff::by_day(
+                steps.iter().map(|step| (step.from, rate_in_thousandths(step.price_millionths))).collect(),
+            ),
         }
     }
+}
+
+fn rate_in_thousandths(millionths: u64) -> Rate {
+    Rate(u32::try_from(millionths / 1_000).unwrap_or(u32::MAX))
 }
 
 impl Default for PriceStep {

@@ -21,11 +21,13 @@ pub fn output_delay(runtime: Span, share_millionths: u64, tick: Span) -> Span {
 /// tasks that need different kinds of cores, given the sending and the receiving task. The longest of all is the
 /// critical path.
 pub fn forced_ranks(job: &Job, graph: &Graph, delay: impl Fn(usize, usize) -> Span) -> Vec<Span> {
-    let forced = |from: usize, to: usize| match job.tasks[from].kind == job.tasks[to].kind {
-        true => Span::ZERO,
-        false => delay(from, to),
-    };
-    graph.upward_ranks(|task| job.tasks[task].runtime, forced)
+    graph.upward_ranks(
+        |task| job.tasks[task].runtime,
+        |from, to| match job.tasks[from].kind == job.tasks[to].kind {
+            true => Span::ZERO,
+            false => delay(from, to),
+        },
+    )
 }
 
 #[cfg(test)]

@@ -80,8 +80,10 @@ impl Workflow {
         let tasks: Vec<Step> =
             order.iter().map(|&task| tasks[task as usize].take().expect("each task comes once")).collect();
         if let Some(pair) = edges.windows(2).find(|pair| (pair[0].from, pair[0].to) == (pair[1].from, pair[1].to)) {
-            let name = |task: u32| tasks[task as usize].name.clone();
-            return Err(WorkflowError::SameEdge { from: name(pair[0].from), to: name(pair[0].to) });
+            return Err(WorkflowError::SameEdge {
+                from: task_name(pair[0].from, &tasks),
+                to: task_name(pair[0].to, &tasks),
+            });
         }
         Ok(Workflow { name, tasks, edges })
     }
@@ -126,6 +128,10 @@ impl Workflow {
         }
         levels.into_iter().max().unwrap_or(0)
     }
+}
+
+fn task_name(task: u32, tasks: &[Step]) -> String {
+    tasks[task as usize].name.clone()
 }
 
 fn check_workflow(tasks: &[Step], edges: &[Edge]) -> Result<(), WorkflowError> {
@@ -185,15 +191,14 @@ fn find_cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
         before[edge.to as usize].get_or_insert(edge.from);
     }
     let mut at = waits.iter().position(|&waits| waits > 0).expect("a task still waits") as u32;
-    let back = |at: u32| before[at as usize].expect("a task that waits has one before it that waits");
     for _ in 0..tasks.len() {
-        at = back(at);
+        at = predecessor_of(at, &before);
     }
     let mut around = vec![at];
-    let mut next = back(at);
+    let mut next = predecessor_of(at, &before);
     while next != at {
         around.push(next);
-        next = back(next);
+        next = predecessor_of(next, &before);
     }
     around.push(at);
     around.reverse();
@@ -203,6 +208,10 @@ fn find_cycle(tasks: &[Step], edges: &[Edge], waits: &[u32]) -> WorkflowError {
         all => format!("{} -> ... ({} more) -> {}", names[..SHOWN - 2].join(" -> "), all - SHOWN + 1, names[all - 1]),
     };
     WorkflowError::Cycle { first: around[0] as usize, around: text }
+}
+
+fn predecessor_of(at: u32, before: &[Option<u32>]) -> u32 {
+    before[at as usize].expect("a task that waits has one before it that waits")
 }
 
 /// Most names of a cycle in a message.

@@ -288,8 +288,7 @@ impl<M: Message, R> Hub<M, R> {
             return Some(Track::Ahead);
         }
         // Nothing overtakes a message of a source, as it may cause something earlier.
-        let is_first = |next: &Stamp| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead);
-        main.filter(is_first).map(|_| Track::Main)
+        main.filter(|next| *next < self.safe() && ahead.is_none_or(|ahead| *next <= ahead)).map(|_| Track::Main)
     }
 
     /// Messages of sources strictly before this may be handled here.
@@ -310,8 +309,9 @@ impl<M: Message, R> Hub<M, R> {
 
     /// True if the hub waits for sources only.
     fn waits_for_sources(&self) -> bool {
-        let is_open = || !self.sources_safe().is_never() || self.place.next_in(Track::Ahead).is_some();
-        self.has_sources && !self.catching_up && is_open()
+        self.has_sources
+            && !self.catching_up
+            && (!self.sources_safe().is_never() || self.place.next_in(Track::Ahead).is_some())
     }
 
     /// Processes a frame of a leaf.
@@ -468,19 +468,22 @@ impl<M: Message, R> Hub<M, R> {
     }
 
     pub fn leaf_statuses(&self) -> Vec<LeafStatus> {
-        let status = |(leaf, peer): (usize, &LeafState<M>)| LeafStatus {
-            floor: peer.view(),
-            granted: peer.granted,
-            unanswered: peer.unacked.len(),
-            last_down: peer.last_down,
-            last_up: peer.last_up,
-            blocks: peer.awaits_records() || self.holds_up(leaf),
-            asked: peer.awaits_records().then_some((peer.done, peer.asked)),
-            finished: peer.finished,
-            messages_down: peer.messages_down,
-            messages_up: peer.messages_up,
-        };
-        self.leaves.iter().enumerate().map(status).collect()
+        self.leaves
+            .iter()
+            .enumerate()
+            .map(|(leaf, peer)| LeafStatus {
+                floor: peer.view(),
+                granted: peer.granted,
+                unanswered: peer.unacked.len(),
+                last_down: peer.last_down,
+                last_up: peer.last_up,
+                blocks: peer.awaits_records() || self.holds_up(leaf),
+                asked: peer.awaits_records().then_some((peer.done, peer.asked)),
+                finished: peer.finished,
+                messages_down: peer.messages_down,
+                messages_up: peer.messages_up,
+            })
+            .collect()
     }
 
     /// True if only the leaves' last frames are missing.

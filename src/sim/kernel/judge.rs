@@ -42,8 +42,9 @@ pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, l
                 Action::Send { to, sent: leaves, message } => {
                     let name = message.name();
                     assert!(leaves >= excuse, "{name} leaves {actor} at {leaves}, promised not before {excuse}");
-                    let link = |one: usize| if to.index() == actor { Span::ZERO } else { latencies[one] };
-                    let at = leaves.after(link(actor) + link(to.index()));
+                    let at = leaves.after(
+                        link_latency(actor, actor, latencies, to) + link_latency(to.index(), actor, latencies, to),
+                    );
                     let key = Key { at, to: to.index(), from: actor, number: sent[actor] };
                     (key, Due { excuse: message.reaction().earliest(at), cause: Cause::Message(message) })
                 }
@@ -60,6 +61,10 @@ pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, l
         log.extend(out.records.into_iter().map(|record| Entry { stamp: now, actor: ActorId(actor as u32), record }));
     }
     log
+}
+
+fn link_latency(one: usize, actor: usize, latencies: &[Span], to: ActorId) -> Span {
+    if to.index() == actor { Span::ZERO } else { latencies[one] }
 }
 
 /// Total order of all events.

@@ -53,23 +53,25 @@ impl<R> LogMerger<R> {
         let mut settled = Vec::with_capacity(counts.iter().sum());
         let logs = self.logs.iter_mut().zip(counts);
         let mut logs: Vec<_> = logs.map(|(log, count)| log.drain(..count).peekable()).collect();
-        let place = |entry: &Entry<R>| (entry.stamp, entry.actor);
         let heads = logs.iter_mut().enumerate();
         let mut heads: BinaryHeap<_> =
-            heads.filter_map(|(log, entries)| Some(Reverse((place(entries.peek()?), log)))).collect();
+            heads.filter_map(|(log, entries)| Some(Reverse((log_place(entries.peek()?), log)))).collect();
         while let Some(Reverse((_, log))) = heads.pop() {
             // The hub has two logs of its actors, the first of which comes first.
             let next = heads.peek().map(|Reverse(next)| *next);
-            let comes_first = |entry: &Entry<R>| next.is_none_or(|next| (place(entry), log) < next);
-            while let Some(entry) = logs[log].next_if(comes_first) {
+            while let Some(entry) = logs[log].next_if(|entry| next.is_none_or(|next| (log_place(entry), log) < next)) {
                 settled.push(entry);
             }
-            heads.extend(logs[log].peek().map(|entry| Reverse((place(entry), log))));
+            heads.extend(logs[log].peek().map(|entry| Reverse((log_place(entry), log))));
         }
         drop(logs);
         self.waiting -= settled.len();
         settled
     }
+}
+
+fn log_place<R>(entry: &Entry<R>) -> (Stamp, ActorId) {
+    (entry.stamp, entry.actor)
 }
 
 /// Fingerprint of an ordered log: 128 bits of XXH3 over its encoded entries.

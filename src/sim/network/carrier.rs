@@ -148,16 +148,15 @@ impl<T> Carrier<T> {
     /// Advances to `now` and returns the notes of all flows that have ended by then, by end.
     pub fn arrived(&mut self, now: Time, out: &mut Outbox<Message, Record>) -> Vec<T> {
         let notes = &mut self.notes;
-        let take = |notes: &mut Vec<Option<(EdgeId, T)>>, load: usize| notes[load].take().expect("a flow ends once").1;
         match &mut self.flows {
             Whereabouts::Here(flows) => {
                 flows.advance(now);
                 flows.tell(notes, out);
-                flows.ended.drain(..).map(|flow| take(notes, flow.index())).collect()
+                flows.ended.drain(..).map(|flow| take_note(notes, flow.index())).collect()
             }
             Whereabouts::There { free, landed, .. } => {
                 free.extend_from_slice(landed);
-                landed.drain(..).map(|load| take(notes, load as usize)).collect()
+                landed.drain(..).map(|load| take_note(notes, load as usize)).collect()
             }
         }
     }
@@ -184,12 +183,15 @@ impl<T> Carrier<T> {
     }
 }
 
+fn take_note<T>(notes: &mut [Option<(EdgeId, T)>], load: usize) -> T {
+    notes[load].take().expect("a flow ends once").1
+}
+
 impl Local {
     fn start(&mut self, now: Time, paths: &Paths, ends: (u32, u32), bytes: u64) -> (FlowId, Time) {
         let transfers = &mut self.transfers;
         let route = self.routes.entry(ends);
-        let way = || paths.route(ends.0 as usize, ends.1 as usize);
-        let route = *route.or_insert_with(|| transfers.flows().route(&way()));
+        let route = *route.or_insert_with(|| transfers.flows().route(&paths.route(ends.0 as usize, ends.1 as usize)));
         match &mut self.faults {
             None => (transfers.start(now, route, bytes), time_after(now, transfers.flows().latency(route))),
             Some(faults) => faults.start(now, route, ends, bytes, transfers),
@@ -240,13 +242,18 @@ impl Local {
 
 /// Logs the effects of link failures.
 fn log_notices<T>(notices: Vec<Notice>, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
-    let edge = |flow: FlowId| notes[flow.index()].as_ref().expect("what is told of is under way").0;
     for notice in notices {
         out.log(match notice {
             Notice::Turned { cable, is_up: false, since } => Record::LinkDown { link: cable, since },
             Notice::Turned { cable, is_up: true, since } => Record::LinkUp { link: cable, since },
-            Notice::Stalled { flow, left } => Record::Stalled { edge: edge(flow), left },
-            Notice::Continued { flow, left, via, active } => Record::Continued { edge: edge(flow), left, via, active },
+            Notice::Stalled { flow, left } => Record::Stalled { edge: flow_edge(flow, notes), left },
+            Notice::Continued { flow, left, via, active } => {
+                Record::Continued { edge: flow_edge(flow, notes), left, via, active }
+            }
         });
     }
+}
+
+fn flow_edge<T>(flow: FlowId, notes: &[Option<(EdgeId, T)>]) -> EdgeId {
+    notes[flow.index()].as_ref().expect("what is told of is under way").0
 }

@@ -17,11 +17,7 @@ pub fn flow_rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
 
     let mut rates = vec![None; routes.len()];
     loop {
-        let level = |(left, users): &(f64, Vec<usize>)| {
-            let open = users.iter().filter(|user| rates[**user].is_none()).count();
-            (open > 0).then(|| left / open as f64)
-        };
-        let levels = pipes.iter().enumerate().filter_map(|(pipe, state)| Some((level(state)?, pipe)));
+        let levels = pipes.iter().enumerate().filter_map(|(pipe, state)| Some((open_level(state, &rates)?, pipe)));
         let Some((level, pipe)) = levels.min_by(|a, b| a.0.total_cmp(&b.0)) else { break };
         for flow in pipes[pipe].1.clone() {
             if rates[flow].is_none() {
@@ -37,24 +33,29 @@ pub fn flow_rates(links: &[Link], routes: &[&[usize]]) -> Vec<f64> {
     rates.into_iter().map(|rate| rate.unwrap_or(f64::INFINITY)).collect()
 }
 
+fn open_level((left, users): &(f64, Vec<usize>), rates: &[Option<f64>]) -> Option<f64> {
+    let open = users.iter().filter(|user| rates[**user].is_none()).count();
+    (open > 0).then(|| left / open as f64)
+}
+
 /// End of each flow, from its release, its links and its volume.
 pub fn flow_ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
-    let active_at =
-        |flow: &(f64, Vec<usize>, f64)| flow.0 + flow.1.iter().map(|link| links[*link].latency).sum::<f64>();
     let mut left: Vec<f64> = flows.iter().map(|flow| flow.2).collect();
     let mut ends = vec![None; flows.len()];
     let mut now = 0.0;
     while ends.iter().any(Option::is_none) {
         for flow in 0..flows.len() {
-            if ends[flow].is_none() && active_at(&flows[flow]) <= now && left[flow] <= 1e-9 * flows[flow].2 {
+            if ends[flow].is_none() && activation_time(&flows[flow], links) <= now && left[flow] <= 1e-9 * flows[flow].2
+            {
                 ends[flow] = Some(now);
             }
         }
-        let active: Vec<usize> =
-            (0..flows.len()).filter(|flow| ends[*flow].is_none() && active_at(&flows[*flow]) <= now).collect();
+        let active: Vec<usize> = (0..flows.len())
+            .filter(|flow| ends[*flow].is_none() && activation_time(&flows[*flow], links) <= now)
+            .collect();
         let routes: Vec<&[usize]> = active.iter().map(|flow| &flows[*flow].1[..]).collect();
         let rates = flow_rates(links, &routes);
-        let waiting = flows.iter().map(active_at).filter(|at| *at > now);
+        let waiting = flows.iter().map(|flow| activation_time(flow, links)).filter(|at| *at > now);
         let ending = active.iter().zip(&rates).map(|(flow, rate)| now + left[*flow] / rate);
         let Some(next) = waiting.chain(ending).reduce(f64::min) else { continue };
         for (flow, rate) in active.into_iter().zip(rates) {
@@ -63,6 +64,10 @@ pub fn flow_ends(links: &[Link], flows: &[(f64, Vec<usize>, f64)]) -> Vec<f64> {
         now = next;
     }
     ends.into_iter().map(|end| end.expect("all have ended")).collect()
+}
+
+fn activation_time(flow: &(f64, Vec<usize>, f64), links: &[Link]) -> f64 {
+    flow.0 + flow.1.iter().map(|link| links[*link].latency).sum::<f64>()
 }
 
 /// A flow between two sites.
@@ -91,11 +96,6 @@ pub fn ends_among_outages(
     way: impl Fn((usize, usize), &[bool]) -> Option<Vec<usize>>,
     rule: Interrupted,
 ) -> Vec<f64> {
-    let latency = |way: &[usize]| way.iter().map(|link| links[*link].latency).sum::<f64>();
-    let down_at = |time: f64| -> Vec<bool> {
-        outages.iter().map(|all| all.iter().any(|one| one.0 <= time && time < one.1)).collect()
-    };
-    let is_cut = |way: &[usize], down: &[bool]| way.iter().any(|link| down[*link]);
     let whole = vec![false; links.len()];
     let own: Vec<Vec<usize>> = sent.iter().map(|flow| way(flow.ends, &whole).unwrap()).collect();
     let mut ways = own.clone();
@@ -103,36 +103,36 @@ pub fn ends_among_outages(
     let mut stages: Vec<Option<FlowState>> = vec![None; sent.len()];
     let mut now = 0.0;
     loop {
-        let down = down_at(now);
+        let down = links_down_at(now, outages);
         for flow in 0..sent.len() {
             if stages[flow] == Some(FlowState::Active) && left[flow] <= 1e-9 * sent[flow].volume {
                 stages[flow] = Some(FlowState::Over(now));
             }
             if stages[flow].is_none() && sent[flow].release <= now {
-                if rule == Interrupted::Reroute && is_cut(&own[flow], &down) {
+                if rule == Interrupted::Reroute && is_way_cut(&own[flow], &down) {
                     ways[flow] = way(sent[flow].ends, &down).unwrap_or(own[flow].clone());
                 }
-                stages[flow] = Some(FlowState::Waiting(now + latency(&ways[flow])));
+                stages[flow] = Some(FlowState::Waiting(now + way_latency(&ways[flow], links)));
             }
             if matches!(stages[flow], Some(FlowState::Waiting(active)) if active <= now) {
                 stages[flow] = Some(FlowState::Active);
             }
-            let cut = is_cut(&ways[flow], &down);
+            let cut = is_way_cut(&ways[flow], &down);
             match stages[flow] {
                 Some(FlowState::Active) if cut => stages[flow] = Some(FlowState::Stopped),
                 Some(FlowState::Stopped) if !cut && rule == Interrupted::Restart => {
                     left[flow] = sent[flow].volume;
-                    stages[flow] = Some(FlowState::Waiting(now + latency(&ways[flow])));
+                    stages[flow] = Some(FlowState::Waiting(now + way_latency(&ways[flow], links)));
                 }
                 Some(FlowState::Stopped) if !cut && rule == Interrupted::Wait => stages[flow] = Some(FlowState::Active),
                 _ => {}
             }
             if rule == Interrupted::Reroute && stages[flow] == Some(FlowState::Stopped) {
                 let other =
-                    if is_cut(&own[flow], &down) { way(sent[flow].ends, &down) } else { Some(own[flow].clone()) };
+                    if is_way_cut(&own[flow], &down) { way(sent[flow].ends, &down) } else { Some(own[flow].clone()) };
                 if let Some(other) = other {
                     let stays = ways[flow] == other;
-                    let active = if stays { now } else { now + latency(&other) };
+                    let active = if stays { now } else { now + way_latency(&other, links) };
                     stages[flow] = Some(FlowState::Waiting(active));
                     ways[flow] = other;
                 }
@@ -162,9 +162,23 @@ pub fn ends_among_outages(
         }
         now = next;
     }
-    let end = |stage: Option<FlowState>| match stage {
-        Some(FlowState::Over(end)) => end,
-        _ => unreachable!("all are over"),
-    };
-    stages.into_iter().map(end).collect()
+    stages
+        .into_iter()
+        .map(|stage| match stage {
+            Some(FlowState::Over(end)) => end,
+            _ => unreachable!("all are over"),
+        })
+        .collect()
+}
+
+fn way_latency(way: &[usize], links: &[Link]) -> f64 {
+    way.iter().map(|link| links[*link].latency).sum::<f64>()
+}
+
+fn links_down_at(time: f64, outages: &[Vec<(f64, f64)>]) -> Vec<bool> {
+    outages.iter().map(|all| all.iter().any(|one| one.0 <= time && time < one.1)).collect()
+}
+
+fn is_way_cut(way: &[usize], down: &[bool]) -> bool {
+    way.iter().any(|link| down[*link])
 }

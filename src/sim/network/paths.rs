@@ -51,9 +51,12 @@ impl Paths {
         if self.ways == Ways::ByRouter {
             return Paths::by_router(sites.iter().map(|site| self.links[*site]).collect());
         }
-        let way = |from: usize, to: usize| self.route(from, to).to_vec();
-        let routes = sites.iter().map(|&from| sites.iter().map(|&to| way(from, to)).collect()).collect();
+        let routes = sites.iter().map(|&from| sites.iter().map(|&to| self.route_vec(from, to)).collect()).collect();
         Paths::new(self.links.clone(), routes)
+    }
+
+    fn route_vec(&self, from: usize, to: usize) -> Vec<LinkId> {
+        self.route(from, to).to_vec()
     }
 
     pub fn sites(&self) -> usize {

@@ -34,14 +34,12 @@ impl Rehearsal {
     pub fn play(&mut self, hub: &mut Hub<Message, Record>, item: Item<'_>) -> Result<(), RehearsalError> {
         self.items += 1;
         let number = self.items;
-        let other = |what| RehearsalError::Other { item: number, what };
-        let behind = || other("did not send a message that it sent before");
         match item {
-            Item::Head(_) => Err(other("found a second header in the journal")),
+            Item::Head(_) => Err(other_course("found a second header in the journal", number)),
             Item::Down { leaf, frame } => match self.sent.pop_front() {
                 Some((to, sent)) if to == leaf && sent == frame => Ok(()),
-                Some(_) => Err(other("sent a different message than before")),
-                None => Err(behind()),
+                Some(_) => Err(other_course("sent a different message than before", number)),
+                None => Err(other_course("did not send a message that it sent before", number)),
             },
             Item::Turn { after, turn } => {
                 self.run(hub, after)?;
@@ -63,7 +61,7 @@ impl Rehearsal {
                 let up =
                     codec::decode_frame(frame).map_err(|error| RehearsalError::Unreadable { item: number, error })?;
                 if leaf >= hub.leaves() {
-                    return Err(other("has fewer processes than before"));
+                    return Err(other_course("has fewer processes than before", number));
                 }
                 hub.receive(leaf, up).map_err(|breach| RehearsalError::Breach { item: number, breach })
             }
@@ -92,6 +90,10 @@ impl Rehearsal {
         }
         Ok(())
     }
+}
+
+fn other_course(what: &'static str, number: u64) -> RehearsalError {
+    RehearsalError::Other { item: number, what }
 }
 
 /// Appends the frames of a message to a leaf, which is split if it is too long.

@@ -31,8 +31,9 @@ pub struct SourceText {
 impl SourceText {
     /// Line that contains an offset, counted from 1.
     fn line(&self, at: usize) -> usize {
-        let begins = || [0].into_iter().chain(self.text.match_indices('\n').map(|(end, _)| end + 1)).collect();
-        self.lines.get_or_init(begins).partition_point(|begin| *begin <= at)
+        self.lines
+            .get_or_init(|| [0].into_iter().chain(self.text.match_indices('\n').map(|(end, _)| end + 1)).collect())
+            .partition_point(|begin| *begin <= at)
     }
 }
 

@@ -376,8 +376,9 @@ impl<'a> Field<'a> {
 
     /// The variant of an enum with this word.
     pub fn word<T: Copy>(&self, all: &[(&'static str, T, &'static str)]) -> Option<T> {
-        let find = |text: &str| all.iter().find(|(word, ..)| is_word(word, text)).map(|(_, variant, _)| *variant);
-        self.choice("", all.iter().map(|(word, ..)| *word), find)
+        self.choice("", all.iter().map(|(word, ..)| *word), |text| {
+            all.iter().find(|(word, ..)| is_word(word, text)).map(|(_, variant, _)| *variant)
+        })
     }
 
     /// The one of these names that equals the value.
@@ -410,11 +411,16 @@ impl<'a> Field<'a> {
     /// The values of a table by their keys, in the order of the file; None if this is not a table.
     pub fn members<'s>(&'s self) -> Option<Vec<(&'a str, Field<'s>)>> {
         let Value::Table(table) = &self.node.value else { return None };
-        let member = |keyed: &'a Keyed| {
-            let path = self.path.key(&keyed.key);
-            (keyed.key.as_str(), Field { node: &keyed.node, path, diagnostics: self.diagnostics })
-        };
-        Some(table.entries.iter().map(member).collect())
+        Some(
+            table
+                .entries
+                .iter()
+                .map(|keyed| {
+                    let path = self.path.key(&keyed.key);
+                    (keyed.key.as_str(), Field { node: &keyed.node, path, diagnostics: self.diagnostics })
+                })
+                .collect(),
+        )
     }
 
     /// True if this is a zero, which needs no unit for some quantities.
@@ -429,8 +435,13 @@ impl<'a> Field<'a> {
 
     pub fn list<'s>(&'s self, expected: impl Display) -> Option<Vec<Field<'s>>> {
         let Value::List(items) = &self.node.value else { return self.wrong(expected) };
-        let field = |(index, node)| Field { node, path: self.path.index(index), diagnostics: self.diagnostics };
-        Some(items.iter().enumerate().map(field).collect())
+        Some(
+            items
+                .iter()
+                .enumerate()
+                .map(|(index, node)| Field { node, path: self.path.index(index), diagnostics: self.diagnostics })
+                .collect(),
+        )
     }
 
     /// The items of a list of exactly two.
@@ -482,8 +493,13 @@ impl<'a> Field<'a> {
 
 /// True if a text may become the name of a certificate, a file or a container.
 pub fn is_name(text: &str) -> bool {
-    let letters = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
-    text.len() <= 63 && text.bytes().next().is_some_and(letters) && text.bytes().all(|c| letters(c) || c == b'-')
+    text.len() <= 63
+        && text.bytes().next().is_some_and(is_name_letter)
+        && text.bytes().all(|c| is_name_letter(c) || c == b'-')
+}
+
+fn is_name_letter(c: u8) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 /// `a, b or c`; a long list is cut and ends with the number of others.

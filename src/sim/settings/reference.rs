@@ -88,15 +88,16 @@ impl Reference {
 
 /// True of `slr_3` after `slr_2`, if all else is said of both.
 fn is_next_of_series(word: &Word, next: &Word) -> bool {
-    let number = |word: &Word| {
-        let (stem, number) = word.name.rsplit_once('_')?;
-        Some((stem, number.parse::<u32>().ok()?))
-    };
-    let is_next = match (number(word), number(next)) {
+    let is_next = match (split_series_number(word), split_series_number(next)) {
         (Some((stem, number)), Some((next_stem, next))) => stem == next_stem && next == number + 1,
         _ => false,
     };
     is_next && word.about == next.about
+}
+
+fn split_series_number(word: &Word) -> Option<(&str, u32)> {
+    let (stem, number) = word.name.rsplit_once('_')?;
+    Some((stem, number.parse::<u32>().ok()?))
 }
 
 fn table_heading(layout: Layout, above: &str, key: &str) -> String {

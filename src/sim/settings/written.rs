@@ -104,13 +104,15 @@ fn convert_value(value: &DeValue<'_>, location: &impl Fn(std::ops::Range<usize>)
         DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
         DeValue::Boolean(flag) => Value::Boolean(*flag),
         DeValue::Datetime(_) => Value::Date,
-        DeValue::Array(items) => {
-            let node = |item: &toml::Spanned<DeValue<'_>>| WrittenNode {
-                location: location(item.span()),
-                value: convert_value(item.get_ref(), location),
-            };
-            Value::List(items.iter().map(node).collect())
-        }
+        DeValue::Array(items) => Value::List(
+            items
+                .iter()
+                .map(|item| WrittenNode {
+                    location: location(item.span()),
+                    value: convert_value(item.get_ref(), location),
+                })
+                .collect(),
+        ),
         DeValue::Table(table) => Value::Table(convert_table(table, location)),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Grid;
-use crate::grid::{Edge, Job, JobId, Site, Staging};
+use crate::grid::{Edge, Job, JobId, Staging, Task};
 use crate::kernel::ActorId;
 use crate::protocol::codec::MESSAGE_MAX;
 use crate::protocol::{Message, Submit};
@@ -140,8 +140,7 @@ impl Grid<'_> {
     pub fn check_tellable(&self, job: &Job) -> Result<(), DistributeError> {
         for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
             // There are no more runs of neighbours than gaps between them.
-            let scattered = |cores: u32| cores >= wish.cores && cores - wish.cores > CORES_SCATTERED;
-            if let Some((_, site)) = self.sites.iter().find(|(_, site)| scattered(site.cores)) {
+            if let Some((_, site)) = self.sites.iter().find(|(_, site)| is_scattered(site.cores, wish)) {
                 let error = PlacementError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
                 return Err(DistributeError::Job { job: job.id, error });
             }
@@ -163,16 +162,20 @@ impl Grid<'_> {
     }
 }
 
+fn is_scattered(cores: u32, wish: &Task) -> bool {
+    cores >= wish.cores && cores - wish.cores > CORES_SCATTERED
+}
+
 impl Grid<'_> {
     /// Checks that each task with run times by site fits one of these.
     pub fn check_placeable_by_times(&self, job: &Job) -> Result<(), PlacementError> {
         for (task, wish) in job.tasks.iter().enumerate() {
             let Some(row) = job.times_of(task) else { continue };
-            let fits = |(id, site): &(ActorId, &Site)| {
+            let fits_somewhere = self.sites.iter().any(|(id, site)| {
                 let may_run = row.iter().any(|time| time.site == *id);
                 may_run && site.kind == wish.kind && site.cores >= wish.cores
-            };
-            if !self.sites.iter().any(fits) {
+            });
+            if !fits_somewhere {
                 return Err(PlacementError::UnplaceableByTimes { task, cores: wish.cores });
             }
         }

@@ -29,8 +29,12 @@ impl Failing<'_> {
     /// Failures of a site, by its number; `None` if it never fails.
     pub fn site(&self, site: usize) -> Option<Fails> {
         let outages = Outages::of_site(site, self.failures, self.seed)?;
-        let its = |failure: &&Failure| matches!(failure.what, FailureTarget::Nodes { site: at, .. } if at == site);
-        let failures = self.failures.iter().filter(its).cloned().collect();
+        let failures = self
+            .failures
+            .iter()
+            .filter(|failure| matches!(failure.what, FailureTarget::Nodes { site: at, .. } if at == site))
+            .cloned()
+            .collect();
         Some(Fails { outages, failures, recovery: self.recovery.clone() })
     }
 

@@ -353,15 +353,17 @@ impl Grid<'_> {
 
     /// Sites that may react to any message at once, as their queues may then start older jobs, which may be short.
     pub fn prompt_sites(&self) -> BTreeSet<ActorId> {
-        let starts_older =
-            |site: &Site| queue::find_policy(&site.scheduler).is_some_and(|row| row.starts_older(site.order));
-        self.sites.iter().filter(|(_, site)| starts_older(site)).map(|(id, _)| *id).collect()
+        self.sites.iter().filter(|(_, site)| starts_older_jobs(site)).map(|(id, _)| *id).collect()
     }
 
     /// The stager for the data of its jobs, where there are links.
     pub fn stager(&self) -> Option<Stager> {
         self.is_linked.then(|| Stager::new((self.whole_network)(), self.site_ids.to_vec()))
     }
+}
+
+fn starts_older_jobs(site: &Site) -> bool {
+    queue::find_policy(&site.scheduler).is_some_and(|row| row.starts_older(site.order))
 }
 
 /// The actors that may give work to a site.

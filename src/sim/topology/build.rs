@@ -10,7 +10,7 @@ use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{PlannedUser, Plans};
-use crate::roles::{self, Followers, Planner, Resubmit, SplitPlanner, StreamedJobs, User};
+use crate::roles::{self, Followers, Planner, Resubmit, Script, SplitPlanner, StreamedJobs, User};
 use crate::settings::format_counted;
 use crate::settings::units::SPAN_MAX;
 use crate::systems::{
@@ -170,9 +170,9 @@ pub fn contract_of_leaves(topology: &Topology, roster: &Roster) -> Contract {
 /// The users, if all that is decided at the hub depends on them alone.
 fn contract_sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
     let topology = assembly.topology;
-    let is_script = |user: &grid::User| user.behaviour == Behaviour::Script;
     let [system] = topology.systems.as_slice() else { return Vec::new() };
-    let decides_alone = roster.at_hub().len() == 1 && topology.users.iter().all(is_script);
+    let decides_alone =
+        roster.at_hub().len() == 1 && topology.users.iter().all(|user| user.behaviour == Behaviour::Script);
     if !decides_alone || !system.decides_by_users(&assembly.grid(0), &topology.workloads) {
         return Vec::new();
     }
@@ -182,15 +182,18 @@ fn contract_sources(assembly: &Assembly<'_>, roster: &Roster) -> Vec<bool> {
 /// The service whose messages a site answers as these foretell, by actor.
 fn settled_services(assembly: &Assembly<'_>, roster: &Roster) -> Vec<Option<ActorId>> {
     let topology = assembly.topology;
-    let service = |role: &Role| {
-        let Role::Site(index) = *role else { return None };
-        let site = &topology.sites[index];
-        let [system] = site.systems.as_slice() else { return None };
-        let is_settled =
-            topology.systems[*system].has_settled_answers(site) && topology.failing().site(index).is_none();
-        assembly.services[*system].filter(|_| is_settled)
-    };
-    roster.roles.iter().map(service).collect()
+    roster
+        .roles
+        .iter()
+        .map(|role| {
+            let Role::Site(index) = *role else { return None };
+            let site = &topology.sites[index];
+            let [system] = site.systems.as_slice() else { return None };
+            let is_settled =
+                topology.systems[*system].has_settled_answers(site) && topology.failing().site(index).is_none();
+            assembly.services[*system].filter(|_| is_settled)
+        })
+        .collect()
 }
 
 /// Builds the actors with these ids, in that order. Workloads are generated only if one of the actors needs them.
@@ -204,17 +207,22 @@ pub fn check_jobs(topology: &Topology) -> Result<Vec<String>, BuildError> {
     let roster = Roster::of_topology(topology);
     let assembly = Assembly::of_topology(topology, &roster);
     let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-    let told = |(workload, distributed): (usize, &Distributed)| {
-        let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
-        let jobs = format_counted((*jobs).into(), "job");
-        let will = if *misfits == 1 { "it is" } else { "they are" };
-        first.map(|first| {
+    Ok(assembly
+        .distribute(&grids)?
+        .1
+        .iter()
+        .enumerate()
+        .filter_map(|(workload, distributed)| {
+            let Distributed { jobs, misfits: Misfits { jobs: misfits, first } } = distributed;
+            let jobs = format_counted((*jobs).into(), "job");
+            let will = if *misfits == 1 { "it is" } else { "they are" };
+            first.map(|first| {
             format!(
                 "workload.{workload}: of {jobs}, {misfits} can run at no site, from job {first} on; {will} turned away"
             )
         })
-    };
-    Ok(assembly.distribute(&grids)?.1.iter().enumerate().filter_map(told).collect())
+        })
+        .collect())
 }
 
 /// Owner of a job.
@@ -233,8 +241,7 @@ pub fn job_owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildEr
     let users = roster.all().into_iter().filter(|id| matches!(roster.roles[id.index()], Role::User(_)));
     let mut owners = BTreeMap::new();
     for (user, Submissions { timed, streamed, followers, negotiated }) in users.zip(assembly.distribute(&grids)?.0) {
-        let owned = |job: &NegotiatedJob| Owned { user, after: job.after.map(|(before, _)| before) };
-        owners.extend(negotiated.iter().map(|job| (job.job.id, owned(job))));
+        owners.extend(negotiated.iter().map(|job| (job.job.id, own_job(job, user))));
         for (_, _, message) in timed.into_iter().chain(streamed.into_iter().flatten()) {
             let job = handed_in(&message);
             owners.extend(job.map(|job| (job.id, Owned { user, after: None })));
@@ -245,6 +252,10 @@ pub fn job_owners(topology: &Topology) -> Result<BTreeMap<JobId, Owned>, BuildEr
         }
     }
     Ok(owners)
+}
+
+fn own_job(job: &NegotiatedJob, user: ActorId) -> Owned {
+    Owned { user, after: job.after.map(|(before, _)| before) }
 }
 
 fn handed_in(message: &Message) -> Option<&Job> {
@@ -260,20 +271,22 @@ fn handed_in(message: &Message) -> Option<&Job> {
 pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDeciders) -> Result<Actors, BuildError> {
     let roster = Roster::of_topology(topology);
     let assembly = Assembly::of_topology(topology, &roster);
-    let role = |id: &ActorId| roster.roles[id.index()];
-    let needs_jobs = |id: &ActorId| match role(id) {
+    // Building a grid is O(sites), so each is built once.
+    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
+    let mut submissions = if ids.iter().any(|id| match role_of(id, &roster) {
         // Jobs that fit no site are refused before the run.
         Role::Hub(system) => topology.systems[system].must_place(),
         Role::Site(_) | Role::Exchange => false,
         Role::User(_) => true,
+    }) {
+        assembly.distribute(&grids)?.0
+    } else {
+        Vec::new()
     };
-    // Building a grid is O(sites), so each is built once.
-    let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
-    let mut submissions = if ids.iter().any(needs_jobs) { assembly.distribute(&grids)?.0 } else { Vec::new() };
 
     let mut actor = |id: &ActorId| {
         let decider = deciders.remove(id);
-        let actor: BoxedActor<Message, Record> = match role(id) {
+        let actor: BoxedActor<Message, Record> = match role_of(id, &roster) {
             Role::Hub(index) => {
                 let system = &topology.systems[index];
                 system.build_hub(&grids[index], decider)?
@@ -300,6 +313,10 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
     ids.iter().map(&mut actor).collect()
 }
 
+fn role_of(id: &ActorId, roster: &Roster) -> Role {
+    roster.roles[id.index()]
+}
+
 /// Builds a user. If the user negotiates for some jobs, one side does so and the other submits the rest.
 fn user_of(
     assembly: &Assembly<'_>,
@@ -310,12 +327,11 @@ fn user_of(
 ) -> Result<User, ActorError> {
     let Submissions { timed, streamed, followers, .. } = submissions;
     let has_rest = !(timed.is_empty() && streamed.is_empty() && followers.is_empty());
-    let script = |timed, streamed, followers| roles::Script::from_messages(timed).later(streamed).then(followers);
     let rest = || -> Result<Box<dyn Planner>, ActorError> {
         Ok(match user.behaviour {
-            Behaviour::Script => Box::new(script(timed, streamed, followers)),
+            Behaviour::Script => Box::new(build_script(timed, streamed, followers)),
             Behaviour::Resubmit { patience, most } => {
-                Box::new(Resubmit::new(script(timed, streamed, followers), patience, most))
+                Box::new(Resubmit::new(build_script(timed, streamed, followers), patience, most))
             }
             Behaviour::External => {
                 Box::new(build_planned_user(assembly.topology, decider, timed, streamed, followers, &assembly.sites)?)
@@ -332,6 +348,14 @@ fn user_of(
     })
 }
 
+fn build_script(
+    timed: Vec<(Time, ActorId, Message)>,
+    streamed: Vec<StreamedJobs>,
+    followers: Vec<Followers>,
+) -> Script {
+    roles::Script::from_messages(timed).later(streamed).then(followers)
+}
+
 /// A user whose queued jobs an external program plans.
 fn build_planned_user(
     topology: &Topology,
@@ -345,8 +369,8 @@ fn build_planned_user(
     let decider = *decider.ok_or(ActorError::NoDecider)?;
     let mut jobs = Vec::new();
     let mut rest = Vec::new();
-    let is_for_queues = |jobs: &StreamedJobs| matches!(jobs.peek(), Some((_, Message::Enqueue(_))));
-    let (queued, streamed): (Vec<StreamedJobs>, Vec<StreamedJobs>) = streamed.into_iter().partition(is_for_queues);
+    let (queued, streamed): (Vec<StreamedJobs>, Vec<StreamedJobs>) =
+        streamed.into_iter().partition(|jobs| matches!(jobs.peek(), Some((_, Message::Enqueue(_)))));
     for (time, to, message) in timed.into_iter().chain(queued.into_iter().flatten()) {
         match message {
             Message::Enqueue(enqueue) => jobs.push((time, to, enqueue)),
@@ -367,16 +391,18 @@ fn build_planned_user(
 
 /// Sites from which a user's external planner may choose: those of systems that have such planners.
 pub fn for_planners(topology: &Topology) -> impl Iterator<Item = usize> {
-    let has_them = |system: &usize| topology.systems[*system].system_row().traits.has_planners;
-    (0..topology.sites.len()).filter(move |site| topology.sites[*site].systems.iter().any(has_them))
+    (0..topology.sites.len()).filter(move |site| {
+        topology.sites[*site].systems.iter().any(|system| topology.systems[*system].system_row().traits.has_planners)
+    })
 }
 
 /// The system that runs a site: of several that use the site, the one that shares it.
 fn host_of<'a>(topology: &'a Topology, site: &Site) -> &'a Service {
     let used = || site.systems.iter().map(|system| &topology.systems[*system]);
     let host = systems::find_host(used().map(|system| system.system_row()));
-    let is_host = |system: &&Service| host.is_none_or(|host| host.key == system.system_row().key);
-    used().find(is_host).expect("every site is used by some system")
+    used()
+        .find(|system| host.is_none_or(|host| host.key == system.system_row().key))
+        .expect("every site is used by some system")
 }
 
 /// Input of a system for plans without a run.
@@ -401,14 +427,7 @@ pub fn with_planning_context<T>(
     let roster = Roster::of_topology(topology);
     let assembly = Assembly::of_topology(topology, &roster);
     let own = topology.systems.iter().position(|system| system.system_row().key == row.key);
-    let uses = |site: &Site| own.is_none_or(|own| site.systems.contains(&own));
-    let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses(&topology.sites[*site])).collect();
-    let network = || {
-        // No messages are sent, so the id of the exchange does not matter.
-        let numbers = || (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect());
-        let shared = topology.cables.is_some().then(numbers);
-        Network { paths: network_paths(topology).among(&its), faults: None, shared }
-    };
+    let its: Vec<usize> = (0..topology.sites.len()).filter(|site| uses_system(&topology.sites[*site], own)).collect();
     let load = match own {
         Some(_) if with_load => {
             let grids: Vec<Grid<'_>> = (0..topology.systems.len()).map(|system| assembly.grid(system)).collect();
@@ -422,8 +441,21 @@ pub fn with_planning_context<T>(
         links = its.iter().map(|site| std::mem::take(&mut links[*site])).collect();
     }
     let service = own.map_or_else(row.usual, |own| topology.systems[own].clone());
-    let grid = assembly.grid_of(None, uses, Box::new(network));
+    let grid = assembly.grid_of(
+        None,
+        |site| uses_system(site, own),
+        Box::new(|| {
+            // No messages are sent, so the id of the exchange does not matter.
+            let shared =
+                topology.cables.is_some().then(|| (ActorId(u32::MAX), its.iter().map(|site| *site as u32).collect()));
+            Network { paths: network_paths(topology).among(&its), faults: None, shared }
+        }),
+    );
     Ok(look(&PlanningContext { service, grid, links, load }))
+}
+
+fn uses_system(site: &Site, own: Option<usize>) -> bool {
+    own.is_none_or(|own| site.systems.contains(&own))
 }
 
 /// Size of a distributed workload.
@@ -464,8 +496,9 @@ impl<'a> Assembly<'a> {
 
     fn grid(&self, system: usize) -> Grid<'_> {
         let sites = &self.topology.sites;
-        let uses = move |site: &usize| sites[*site].systems.contains(&system);
-        let network = Box::new(move || self.network((0..sites.len()).filter(uses).collect()));
+        let network = Box::new(move || {
+            self.network((0..sites.len()).filter(move |site| sites[*site].systems.contains(&system)).collect())
+        });
         self.grid_of(self.services[system], |site| site.systems.contains(&system), network)
     }
 
@@ -527,6 +560,9 @@ impl<'a> Assembly<'a> {
 /// Volume that the slowest link carries within the longest span.
 pub fn data_limit(topology: &Topology) -> DataLimit {
     let links = topology.cables.iter().flat_map(|cables| &cables.links);
-    let bytes = |bits: u64| u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000;
-    DataLimit::new(links.map(|link| bytes(link.capacity)).min().unwrap_or(u128::MAX))
+    DataLimit::new(links.map(|link| bytes_of_capacity(link.capacity)).min().unwrap_or(u128::MAX))
+}
+
+fn bytes_of_capacity(bits: u64) -> u128 {
+    u128::from(bits) * u128::from(SPAN_MAX.micros()) / 8_000_000
 }

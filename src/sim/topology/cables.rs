@@ -184,16 +184,12 @@ impl Cables {
 
     /// Names of the links of [`Cables::paths`].
     pub fn link_names(&self, sites: &[Site]) -> Vec<String> {
-        let name = |end| match end {
-            End::Site(site) => sites[site].name.as_str(),
-            End::Switch(switch) => self.switches[switch].as_str(),
-        };
         let mut names = Vec::new();
         for Cable { name: link, duplex, between, .. } in &self.links {
             match between {
                 Some([a, b]) if *duplex == Duplex::Full => {
-                    names.push(format!("{link} {} → {}", name(*a), name(*b)));
-                    names.push(format!("{link} {} → {}", name(*b), name(*a)));
+                    names.push(format!("{link} {} → {}", self.end_name(*a, sites), self.end_name(*b, sites)));
+                    names.push(format!("{link} {} → {}", self.end_name(*b, sites), self.end_name(*a, sites)));
                 }
                 _ => names.push(link.clone()),
             }
@@ -201,14 +197,23 @@ impl Cables {
         names
     }
 
+    fn end_name<'n>(&'n self, end: End, sites: &'n [Site]) -> &'n str {
+        match end {
+            End::Site(site) => sites[site].name.as_str(),
+            End::Switch(switch) => self.switches[switch].as_str(),
+        }
+    }
+
     /// Number of each cable's first link; the reverse link of a full-duplex cable has the next number.
     fn numbers(&self) -> Vec<u32> {
-        let number = |next: &mut u32, cable: &Cable| {
-            let number = *next;
-            *next += cable.directions();
-            Some(number)
-        };
-        self.links.iter().scan(0, number).collect()
+        self.links
+            .iter()
+            .scan(0, |next, cable| {
+                let number = *next;
+                *next += cable.directions();
+                Some(number)
+            })
+            .collect()
     }
 
     fn directed(&self) -> Vec<Link> {
@@ -272,13 +277,18 @@ pub fn network_paths(topology: &Topology) -> Paths {
     if let Some(cables) = &topology.cables {
         return cables.paths(&topology.sites).expect("a topology whose sites cannot reach each other is refused");
     }
-    let line = |site: &Site| Link {
-        capacity: f64::INFINITY,
-        latency: site.latency.micros() as f64,
-        efficiency: Efficiency::None,
-        mode: Mode::PerFlow,
-    };
-    Paths::by_router(topology.sites.iter().map(line).collect())
+    Paths::by_router(
+        topology
+            .sites
+            .iter()
+            .map(|site| Link {
+                capacity: f64::INFINITY,
+                latency: site.latency.micros() as f64,
+                efficiency: Efficiency::None,
+                mode: Mode::PerFlow,
+            })
+            .collect(),
+    )
 }
 
 /// Failures of the links that data between these sites may cross; None if no link fails.
@@ -305,16 +315,22 @@ pub fn has_way_around(topology: &Topology) -> bool {
     let map = cables.map(sites);
     let of = cables.by_link();
     topology.failing_links().into_iter().any(|link| {
-        let is_reached = |from: usize, to: usize| map.reaches(from, to, |other| of[other.index()].0 as usize != link);
         match cables.links[link].between {
-            Some([a, b]) => is_reached(a.place(sites), b.place(sites)),
+            Some([a, b]) => is_reached_without(a.place(sites), b.place(sites), link, &map, &of),
             // It is crossed only by routes that name it.
             None => {
                 let mut routes = cables.routes.iter();
-                routes.any(|way| way.links.iter().any(|(one, _)| *one == link) && is_reached(way.from, way.to))
+                routes.any(|way| {
+                    way.links.iter().any(|(one, _)| *one == link)
+                        && is_reached_without(way.from, way.to, link, &map, &of)
+                })
             }
         }
     })
+}
+
+fn is_reached_without(from: usize, to: usize, link: usize, map: &AdjacencyMap, of: &[CableId]) -> bool {
+    map.reaches(from, to, |other| of[other.index()].0 as usize != link)
 }
 
 /// Names of the links of [`network_paths`].

@@ -41,10 +41,9 @@ pub struct NoOverride(String);
 
 impl Override {
     pub fn parse(text: &str) -> Result<Override, NoOverride> {
-        let no_override = || NoOverride(text.escape_debug().to_string());
-        let (path, _) = text.split_once('=').ok_or_else(no_override)?;
+        let (path, _) = text.split_once('=').ok_or_else(|| no_override(text))?;
         if path.split('.').any(|step| step.trim() != step || step.is_empty()) || path.split('.').count() > STEPS_MAX {
-            return Err(no_override());
+            return Err(no_override(text));
         }
         Ok(Override { text: text.to_owned(), equals: path.len(), written: None })
     }
@@ -76,6 +75,10 @@ impl Override {
         let setting = Override::parse(&format!("{path}={text}"))?;
         Ok(Override { written: Some(WrittenSetting { file: origin.clone(), steps, value }), ..setting })
     }
+}
+
+fn no_override(text: &str) -> NoOverride {
+    NoOverride(text.escape_debug().to_string())
 }
 
 /// The longest valid path is `workload.0.job.0.worth.points.0.0`.
@@ -153,8 +156,9 @@ pub(super) fn note_vain(root: &Table, overrides: &[Override], diagnostics: &Diag
         let mut steps = text[..*equals].split('.');
         let (Some("defaults"), Some(section), Some(key)) = (steps.next(), steps.next(), steps.next()) else { continue };
         let Some(WrittenNode { value: Value::List(members), .. }) = root.get(section) else { continue };
-        let has = |member: &WrittenNode| matches!(&member.value, Value::Table(member) if member.get(key).is_some());
-        if !members.is_empty() && members.iter().all(has) {
+        let all_have_it =
+            members.iter().all(|member| matches!(&member.value, Value::Table(member) if member.get(key).is_some()));
+        if !members.is_empty() && all_have_it {
             diagnostics.note(format!("{FLAG}{text} changes nothing: every {section} has its own `{key}`"));
         }
     }
@@ -238,8 +242,11 @@ fn paths_elsewhere(root: &Table, step: &str) -> Option<Vec<String>> {
 fn absence_reason(root: &Table, step: &str) -> Option<Alternatives> {
     // The list of all keys is long and constant.
     static LISTS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-        let is_list = |listed: &Listed| matches!(listed.what, What::Table(Layout::Sections(_), _));
-        super::topology_keys().into_iter().filter(is_list).map(|listed| listed.key.name).collect()
+        super::topology_keys()
+            .into_iter()
+            .filter(|listed| matches!(listed.what, What::Table(Layout::Sections(_), _)))
+            .map(|listed| listed.key.name)
+            .collect()
     });
     if let Some(name) = LISTS.iter().find(|name| **name == step) {
         return Some(Alternatives::Absent(name, Vec::new()));
@@ -260,14 +267,13 @@ fn put_in_table(
     stage: TableState,
 ) -> Result<(), (usize, Alternatives)> {
     let (step, location) = &setting.path[at];
-    let keyed = |node| Keyed { key: step.clone(), key_location: *location, node };
     if at + 1 == setting.path.len() {
         if at == 0
             && let Some(paths) = paths_elsewhere(table, step)
         {
             return Err((at, Alternatives::Elsewhere(paths)));
         }
-        table.set(keyed(setting.value.clone()));
+        table.set(keyed_node(setting.value.clone(), location, step));
         return Ok(());
     }
     if table.get(step).is_none() {
@@ -277,9 +283,17 @@ fn put_in_table(
         if let Some(absent) = absence_reason(table, step).filter(|_| at == 0) {
             return Err((at, absent));
         }
-        table.set(keyed(WrittenNode { location: *location, value: Value::Table(Table::default()) }));
+        table.set(keyed_node(
+            WrittenNode { location: *location, value: Value::Table(Table::default()) },
+            location,
+            step,
+        ));
     }
     put_in_node(table.get_mut(step).expect("it is there or was just made"), setting, at + 1, stage)
+}
+
+fn keyed_node(node: WrittenNode, location: &Location, step: &str) -> Keyed {
+    Keyed { key: step.to_owned(), key_location: *location, node }
 }
 
 fn put_in_node(
@@ -306,8 +320,7 @@ fn put_in_node(
 
 fn pick_item(items: &[WrittenNode], step: &str, by_index: bool) -> Option<usize> {
     let named = items.iter().position(|item| item_name(item) == Some(step));
-    let indexed = || step.parse().ok().filter(|index| by_index && *index < items.len());
-    named.or_else(indexed)
+    named.or_else(|| step.parse().ok().filter(|index| by_index && *index < items.len()))
 }
 
 fn known_items(items: &[WrittenNode]) -> Alternatives {

@@ -113,10 +113,15 @@ fn merge_outages(mut written: OutagesByComponent, from: u64) -> OutageTrace {
         }
         traced.extend(open.map(|outage| (*component, outage)));
     }
-    let time = |micros: u64| Time::from_micros(micros - from);
     let traced = traced.into_iter();
-    let outages = traced.map(|(component, (down, up))| Traced { down: time(down), up: time(up), component }).collect();
+    let outages = traced
+        .map(|(component, (down, up))| Traced { down: time_since(down, from), up: time_since(up, from), component })
+        .collect();
     OutageTrace { outages, merged, first_merged }
+}
+
+fn time_since(micros: u64, from: u64) -> Time {
+    Time::from_micros(micros - from)
 }
 
 impl OutageTrace {
@@ -136,14 +141,17 @@ impl OutageTrace {
 impl Columns {
     /// Columns of a heading of the archive's form; None if it is none.
     fn from_heading(fields: &[&str]) -> Option<Columns> {
-        let place = |name: &str| fields.iter().position(|field| *field == name);
         Some(Columns {
-            component: place("component_id").or_else(|| place("node_id"))?,
-            event: Some(place("event_type")?),
-            down: place("event_start_time")?,
-            up: place("event_stop_time")?,
+            component: place_of_column("component_id", fields).or_else(|| place_of_column("node_id", fields))?,
+            event: Some(place_of_column("event_type", fields)?),
+            down: place_of_column("event_start_time", fields)?,
+            up: place_of_column("event_stop_time", fields)?,
         })
     }
+}
+
+fn place_of_column(name: &str, fields: &[&str]) -> Option<usize> {
+    fields.iter().position(|field| *field == name)
 }
 
 #[cfg(test)]

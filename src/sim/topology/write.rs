@@ -2,9 +2,9 @@
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::Topology;
 use super::tables::sites::{self, Described};
 use super::tables::{TopologyKeys, cables, failures, names, site_names, users, walk_systems, workload};
-use super::{Site, Topology};
 use crate::protocol::handshake::TopologyHash;
 use crate::settings::{Context, NameIndex, TomlPage, Walk};
 use crate::systems::SystemRow;
@@ -71,11 +71,14 @@ impl Topology {
         let rows: Vec<&SystemRow> = self.systems.iter().map(|system| system.system_row()).collect();
         let names = names::TakenNames::default();
         let known = sites::SiteScope { systems: &rows, names: &names, some_kind: true, defaults: false };
-        let described = |site: &Site| {
-            let kind = self.kinds[usize::from(site.kind.0)].clone();
-            Described { site: site.clone(), kind, says_memory: true }
-        };
-        let mut sites = self.sites.iter().map(described).collect();
+        let mut sites = self
+            .sites
+            .iter()
+            .map(|site| {
+                let kind = self.kinds[usize::from(site.kind.0)].clone();
+                Described { site: site.clone(), kind, says_memory: true }
+            })
+            .collect();
         sites::walk_sites(&mut sites, &Described::with_defaults(), &known, w);
     }
 }

@@ -71,16 +71,19 @@ impl JobSource for Cybershake {
 
     fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
         let workflow = cybershake_workflow();
-        let job = |(number, arrive)| Job {
-            id: JobId(0),
-            arrive,
-            first_task: 0,
-            tasks: self.train.tasks(number, &workflow, self.kind),
-            edges: workflow.edges.clone(),
-            worth: None,
-            times: None,
-        };
-        Ok(self.train.arrivals().map(job).collect())
+        Ok(self
+            .train
+            .arrivals()
+            .map(|(number, arrive)| Job {
+                id: JobId(0),
+                arrive,
+                first_task: 0,
+                tasks: self.train.tasks(number, &workflow, self.kind),
+                edges: workflow.edges.clone(),
+                worth: None,
+                times: None,
+            })
+            .collect())
     }
 
     fn describe_jobs(&self) -> (&'static str, String) {

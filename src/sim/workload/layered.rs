@@ -146,13 +146,15 @@ impl JobSource for Generator {
     }
 
     fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
-        let job = |(number, arrive)| {
-            let workflow = self.workflow(number)?;
-            let tasks = self.train.tasks(number, &workflow, self.kind);
-            let edges = workflow.edges;
-            Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
-        };
-        self.train.arrivals().map(job).collect()
+        self.train
+            .arrivals()
+            .map(|(number, arrive)| {
+                let workflow = self.workflow(number)?;
+                let tasks = self.train.tasks(number, &workflow, self.kind);
+                let edges = workflow.edges;
+                Ok(Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None })
+            })
+            .collect()
     }
 
     fn describe_jobs(&self) -> (&'static str, String) {
@@ -218,8 +220,7 @@ impl Generator {
         let layered = self.shape.draw(&mut stream);
         let (shortest, longest) = self.costs.runtime;
         let mut time = || stream.int(shortest.micros(), longest.micros());
-        let step = |task: u32, work| Step { name: task.to_string(), work: Span::from_micros(work), cores: 1 };
-        let steps = (1..=layered.tasks()).map(|task| step(task, time())).collect();
+        let steps = (1..=layered.tasks()).map(|task| layered_step(task, time())).collect();
         let mut edges = Vec::with_capacity(layered.edges.len());
         for &(from, to) in &layered.edges {
             let data = self.costs.data(time()).ok_or(WorkflowError::TooMuchData)?;
@@ -227,6 +228,10 @@ impl Generator {
         }
         Workflow::new(format!("layered-{}-{}", self.seed, number), steps, edges)
     }
+}
+
+fn layered_step(task: u32, work: u64) -> Step {
+    Step { name: task.to_string(), work: Span::from_micros(work), cores: 1 }
 }
 
 impl Costs {

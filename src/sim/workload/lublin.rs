@@ -369,12 +369,17 @@ fn hour_weights((shape, scale): (f64, f64)) -> [f64; BUCKETS] {
     let mut weights = [0.0; BUCKETS];
     for step in 0..BUCKETS {
         let middle = (FIRST_BUCKET + 1 + step) as f64;
-        let cdf = |x: f64| math::gamma_cdf(shape, x / scale);
         // Half hours without any arrivals would stop the clock.
-        weights[(FIRST_BUCKET + step) % BUCKETS] = (cdf(middle + 0.5) - cdf(middle - 0.5)).max(LEAST_WEIGHT);
+        weights[(FIRST_BUCKET + step) % BUCKETS] = (scaled_gamma_cdf(middle + 0.5, scale, shape)
+            - scaled_gamma_cdf(middle - 0.5, scale, shape))
+        .max(LEAST_WEIGHT);
     }
     let mean = weights.iter().sum::<f64>() / BUCKETS as f64;
     weights.map(|weight| weight / mean)
+}
+
+fn scaled_gamma_cdf(x: f64, scale: f64, shape: f64) -> f64 {
+    math::gamma_cdf(shape, x / scale)
 }
 
 enum Uniform {

@@ -64,28 +64,33 @@ impl Malleability {
             }
         }
         let all = shapes.clone();
-        let is_beaten = |by: &JobShape, shape: &JobShape| by.nodes < shape.nodes && by.duration <= shape.duration;
         shapes.retain(|shape| *shape == own || !all.iter().any(|by| is_beaten(by, shape)));
         if shapes.len() > 1 { shapes } else { Vec::new() }
     }
 
     fn shape(&self, own: &JobShape, nodes: u32) -> JobShape {
         // The time on n nodes is in proportion to (s n + 1 - s) / n.
-        let weight = |nodes: u32| {
-            let serial = u128::from(self.serial_millionths);
-            let million = u128::from(MILLION);
-            serial * u128::from(nodes) + (million - serial)
-        };
-        let over = weight(nodes) * u128::from(own.nodes);
-        let under = weight(own.nodes) * u128::from(nodes);
-        let scaled = |span: Span| {
-            // What exceeds 128 bits is too long for any deadline.
-            let seconds = u128::from(span.micros()).saturating_mul(over).div_ceil(under * u128::from(SECOND));
-            Span::from_micros(u64::try_from(seconds.saturating_mul(SECOND.into())).unwrap_or(u64::MAX))
-        };
-        let duration = scaled(own.duration);
-        JobShape { nodes, duration, runtime: scaled(own.runtime).min(duration) }
+        let over = self.serial_weight(nodes) * u128::from(own.nodes);
+        let under = self.serial_weight(own.nodes) * u128::from(nodes);
+        let duration = scale_span(own.duration, over, under);
+        JobShape { nodes, duration, runtime: scale_span(own.runtime, over, under).min(duration) }
     }
+
+    fn serial_weight(&self, nodes: u32) -> u128 {
+        let serial = u128::from(self.serial_millionths);
+        let million = u128::from(MILLION);
+        serial * u128::from(nodes) + (million - serial)
+    }
+}
+
+fn is_beaten(by: &JobShape, shape: &JobShape) -> bool {
+    by.nodes < shape.nodes && by.duration <= shape.duration
+}
+
+fn scale_span(span: Span, over: u128, under: u128) -> Span {
+    // What exceeds 128 bits is too long for any deadline.
+    let seconds = u128::from(span.micros()).saturating_mul(over).div_ceil(under * u128::from(SECOND));
+    Span::from_micros(u64::try_from(seconds.saturating_mul(SECOND.into())).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -243,12 +243,13 @@ impl Generator {
     /// Draws all jobs, numbered from zero, in order of arrival.
     pub fn generate(&self, platform: &Platform, tick: Span) -> Result<Vec<Job>, WorkloadError> {
         let mut next = (0, 0);
-        let mut number = |job: &mut Job| {
-            (job.id, job.first_task) = (JobId(next.0), next.1);
-            next = (next.0 + 1, next.1 + job.tasks.len() as u32);
-            Ok::<_, WorkloadError>(())
-        };
-        Ok(self.draw_ahead(usize::MAX, platform, tick, &mut number)?.0)
+        Ok(self
+            .draw_ahead(usize::MAX, platform, tick, &mut |job| {
+                (job.id, job.first_task) = (JobId(next.0), next.1);
+                next = (next.0 + 1, next.1 + job.tasks.len() as u32);
+                Ok::<_, WorkloadError>(())
+            })?
+            .0)
     }
 
     /// Draws all jobs in order of arrival, and returns the first ones; the rest can be drawn again one by one. Each is
@@ -365,15 +366,21 @@ impl Generator {
         if let Some(homeless) = offer.kinds.iter().map(|(kind, _)| *kind).find(|kind| platform.cores(*kind) == 0) {
             return Err(WorkloadError::NoCores(homeless));
         }
-        let work = |kind| offer.kinds.iter().find(|(other, _)| *other == kind).map_or(0.0, |(_, work)| *work);
         Ok(match self.load_basis {
             LoadBasis::Total => offer.all / (platform.total() as f64 * self.load),
             LoadBasis::Bottleneck => {
-                let share = |kind| work(kind) / platform.cores(kind).max(1) as f64;
-                self.kinds.map(share).into_iter().fold(0.0, f64::max) / self.load
+                self.kinds
+                    .map(|kind| work_of_kind(kind, offer) / platform.cores(kind).max(1) as f64)
+                    .into_iter()
+                    .fold(0.0, f64::max)
+                    / self.load
             }
         })
     }
+}
+
+fn work_of_kind(kind: Kind, offer: &OfferedWork) -> f64 {
+    offer.kinds.iter().find(|(other, _)| *other == kind).map_or(0.0, |(_, work)| *work)
 }
 
 /// Work of jobs in core ticks: total, and by kind in the order of their first appearance.
@@ -446,15 +453,18 @@ impl DrawnTask {
 impl DrawnJob {
     fn at(self, arrive: f64, tick: Span) -> Option<Job> {
         let max = self.tasks.iter().map(DrawnTask::work).sum();
-        let task = |task: &DrawnTask| {
-            let runtime = Span::from_micros(task.runtime.checked_mul(tick.micros())?);
-            Some(Task::new(runtime, task.cores, task.kind))
-        };
         Some(Job {
             id: JobId(0),
             arrive: arrival_time(arrive, tick)?,
             first_task: 0,
-            tasks: self.tasks.iter().map(task).collect::<Option<_>>()?,
+            tasks: self
+                .tasks
+                .iter()
+                .map(|task| {
+                    let runtime = Span::from_micros(task.runtime.checked_mul(tick.micros())?);
+                    Some(Task::new(runtime, task.cores, task.kind))
+                })
+                .collect::<Option<_>>()?,
             edges: self.edges,
             worth: Some(Worth { max, curve: self.curve }),
             times: None,

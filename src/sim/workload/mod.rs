@@ -226,12 +226,11 @@ impl Source {
         mut look: impl FnMut(&Job) -> Result<(), E>,
     ) -> Result<(Vec<Job>, Option<market::Rest>), E> {
         if let Source::Market(generator) = self {
-            let mut take = |job: &mut Job| {
+            return generator.draw_ahead(AHEAD, platform, tick, &mut |job| {
                 (job.id, job.first_task) = next.give(job.tasks.len()).ok_or(WorkloadError::TooMany)?;
                 job.check().map_err(|error| WorkloadError::Job { job: job.id, error })?;
                 look(job)
-            };
-            return generator.draw_ahead(AHEAD, platform, tick, &mut take);
+            });
         }
         let jobs = self.jobs(platform, tick, next)?;
         jobs.iter().try_for_each(look)?;

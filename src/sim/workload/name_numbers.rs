@@ -34,10 +34,10 @@ impl NameNumbers {
     pub fn lines(&self, title: &str) -> Vec<String> {
         let mut names: Vec<(u32, &Vec<u8>)> = self.numbers.iter().map(|(name, number)| (*number, name)).collect();
         names.sort_unstable();
-        let line = |(number, name): (u32, &Vec<u8>)| {
-            format!("{title}: {number} {}", make_printable(&String::from_utf8_lossy(name)))
-        };
-        names.into_iter().map(line).collect()
+        names
+            .into_iter()
+            .map(|(number, name)| format!("{title}: {number} {}", make_printable(&String::from_utf8_lossy(name))))
+            .collect()
     }
 
     /// All names, in order of their numbers.

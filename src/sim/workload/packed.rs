@@ -213,27 +213,36 @@ const MILLION: u64 = 1_000_000;
 const LENGTH: usize = 1;
 
 fn job_fields(job: &Rigid) -> [Option<u64>; FIELDS] {
-    let span = |span: Option<Span>| span.map(Span::micros);
-    let number = |number: Option<u32>| number.map(u64::from);
-    let memory = |memory: Option<Kilobytes>| memory.map(Kilobytes::millionths);
     [
-        span(job.runtime),
-        number(job.requested),
-        span(job.requested_time),
-        number(job.queue),
-        number(job.status),
-        number(job.user),
-        span(job.wait),
-        number(job.allocated),
-        number(job.group),
-        number(job.executable),
-        number(job.partition),
-        span(job.cpu_time),
-        memory(job.memory_used),
-        memory(job.memory_requested),
+        span_field(job.runtime),
+        number_field(job.requested),
+        span_field(job.requested_time),
+        number_field(job.queue),
+        number_field(job.status),
+        number_field(job.user),
+        span_field(job.wait),
+        number_field(job.allocated),
+        number_field(job.group),
+        number_field(job.executable),
+        number_field(job.partition),
+        span_field(job.cpu_time),
+        memory_field(job.memory_used),
+        memory_field(job.memory_requested),
         job.preceding,
-        span(job.think),
+        span_field(job.think),
     ]
+}
+
+fn span_field(span: Option<Span>) -> Option<u64> {
+    span.map(Span::micros)
+}
+
+fn number_field(number: Option<u32>) -> Option<u64> {
+    number.map(u64::from)
+}
+
+fn memory_field(memory: Option<Kilobytes>) -> Option<u64> {
+    memory.map(Kilobytes::millionths)
 }
 
 fn write_job(bytes: &mut Vec<u8>, last: Base, job: &Rigid) {
@@ -308,28 +317,25 @@ impl PackedReader<'_> {
             preceding,
             think,
         ] = fields;
-        let span = |span: Option<u64>| span.map(Span::from_micros);
-        let small = |number: Option<u64>| number.map(|number| number as u32);
-        let memory = |memory: Option<u64>| memory.map(Kilobytes::from_millionths);
         Rigid {
             number,
             submit: Time::from_micros(submit),
-            wait: span(wait),
-            runtime: span(runtime),
-            allocated: small(allocated),
-            cpu_time: span(cpu_time),
-            memory_used: memory(memory_used),
-            requested: small(requested),
-            requested_time: span(requested_time),
-            memory_requested: memory(memory_requested),
-            status: small(status),
-            user: small(user),
-            group: small(group),
-            executable: small(executable),
-            queue: small(queue),
-            partition: small(partition),
+            wait: read_span(wait),
+            runtime: read_span(runtime),
+            allocated: read_small(allocated),
+            cpu_time: read_span(cpu_time),
+            memory_used: read_memory(memory_used),
+            requested: read_small(requested),
+            requested_time: read_span(requested_time),
+            memory_requested: read_memory(memory_requested),
+            status: read_small(status),
+            user: read_small(user),
+            group: read_small(group),
+            executable: read_small(executable),
+            queue: read_small(queue),
+            partition: read_small(partition),
             preceding,
-            think: span(think),
+            think: read_span(think),
             profile,
             request,
         }
@@ -349,6 +355,18 @@ impl PackedReader<'_> {
             shift += 7;
         }
     }
+}
+
+fn read_span(span: Option<u64>) -> Option<Span> {
+    span.map(Span::from_micros)
+}
+
+fn read_small(number: Option<u64>) -> Option<u32> {
+    number.map(|number| number as u32)
+}
+
+fn read_memory(memory: Option<u64>) -> Option<Kilobytes> {
+    memory.map(Kilobytes::from_millionths)
 }
 
 /// Appends a number, seven bits per byte, the low ones first; all bytes but the last have their top bit set.

@@ -115,13 +115,16 @@ impl JobSource for Generator {
     }
 
     fn create_jobs(&self, _: &Platform, _: Span) -> Result<Vec<Job>, WorkloadError> {
-        let job = |(number, arrive)| {
-            let workflow = self.workflow(number);
-            let tasks = self.train.tasks(number, &workflow, self.kind);
-            let edges = workflow.edges;
-            Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
-        };
-        Ok(self.train.arrivals().map(job).collect())
+        Ok(self
+            .train
+            .arrivals()
+            .map(|(number, arrive)| {
+                let workflow = self.workflow(number);
+                let tasks = self.train.tasks(number, &workflow, self.kind);
+                let edges = workflow.edges;
+                Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth: None, times: None }
+            })
+            .collect())
     }
 
     fn describe_jobs(&self) -> (&'static str, String) {

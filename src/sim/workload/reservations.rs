@@ -267,12 +267,8 @@ impl ListedRequest {
         }
         w.set(key("ready", "the earliest start").usual("the arrival"), ready, Moment);
         let has_shapes = w.written_fields().is_some_and(|fields| fields.has("shapes")) || !shapes.is_empty();
-        let rigid = |key: Key| {
-            let why = format!("leave {} out: shapes states it", key.name);
-            key.only_if(!has_shapes, why)
-        };
         let duration_key = key("duration", "").need("the time for which the nodes are needed, or shapes");
-        w.set(rigid(duration_key), duration, SPAN);
+        w.set(key_of_rigid(duration_key, has_shapes), duration, SPAN);
         let about = "the shapes of a malleable request, from 2 to 16, in place of `duration`, `nodes` and `runtime`";
         let several = key("shapes", about).usual("one shape").expects("a list of shapes").each("a table of a shape");
         w.rows(several, Layout::Lines, shapes, usual_shape, walk_shape);
@@ -297,22 +293,30 @@ impl ListedRequest {
         let slack = "no slack: `ready` plus `duration`, or plus the longest one of the shapes";
         w.set(key("deadline", "the latest end").usual(slack), deadline, Moment);
         let nodes_key = key("nodes", "").need("the number of nodes needed, or shapes");
-        w.set(rigid(nodes_key), nodes, 0..=CORES_MAX);
+        w.set(key_of_rigid(nodes_key, has_shapes), nodes, 0..=CORES_MAX);
         let longest = *duration;
         let arrive = *arrive;
         let within =
             POSITIVE_SPAN.with_condition("a time within the requested duration", |time: &Span| *time <= longest);
         let really = key("runtime", "the real run time of the job").usual("`duration`");
-        w.set(rigid(really), runtime, Unless(within, Span::ZERO));
+        w.set(key_of_rigid(really, has_shapes), runtime, Unless(within, Span::ZERO));
         let later = Moment.with_condition("a time that is not before the arrival", |time: &Time| *time >= arrive);
         w.set(key("cancel", "the time at which its user cancels it"), cancel, Maybe(later));
     }
 }
 
+fn key_of_rigid(key: Key, has_shapes: bool) -> Key {
+    let why = format!("leave {} out: shapes states it", key.name);
+    key.only_if(!has_shapes, why)
+}
+
 /// The first shape that occurs again, and its next place.
 fn repeated_shape(shapes: &[JobShape]) -> Option<(usize, usize)> {
-    let next = |first: usize| (first + 1..shapes.len()).find(|other| shapes[*other] == shapes[first]);
-    (0..shapes.len()).find_map(|first| Some((first, next(first)?)))
+    (0..shapes.len()).find_map(|first| Some((first, next_equal_shape(first, shapes)?)))
+}
+
+fn next_equal_shape(first: usize, shapes: &[JobShape]) -> Option<usize> {
+    (first + 1..shapes.len()).find(|other| shapes[*other] == shapes[first])
 }
 
 fn usual_shape() -> JobShape {
@@ -353,14 +357,16 @@ impl RequestGenerator {
     pub fn listed(&self) -> Vec<ListedRequest> {
         let mut random = SplitMix64::new(mix_bits(self.seed ^ USE_STREAM));
         let least = self.used_millionths as f64 / 1e6;
-        let mut ask = |request: Request| {
-            let used = least + random.unit() * (1.0 - least);
-            let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
-            let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
-            let shapes = self.malleability.shapes(&request, runtime, self.nodes);
-            ListedRequest { request, runtime, cancel: None, volumes: self.data.each, shapes }
-        };
-        self.requests().into_iter().map(&mut ask).collect()
+        self.requests()
+            .into_iter()
+            .map(|request| {
+                let used = least + random.unit() * (1.0 - least);
+                let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
+                let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
+                let shapes = self.malleability.shapes(&request, runtime, self.nodes);
+                ListedRequest { request, runtime, cancel: None, volumes: self.data.each, shapes }
+            })
+            .collect()
     }
 
     /// Requests in order of arrival.

@@ -231,8 +231,7 @@ pub(super) const SHORTEST: Span = Span::from_secs(1);
 impl Rigid {
     /// Number of nodes: the requested one, or else the allocated one.
     pub fn nodes(&self) -> Result<u32, Unrunnable> {
-        let known = |nodes: Option<u32>| nodes.filter(|&nodes| nodes > 0);
-        known(self.requested).or(known(self.allocated)).ok_or(Unrunnable::NoProcessors)
+        known_nodes(self.requested).or(known_nodes(self.allocated)).ok_or(Unrunnable::NoProcessors)
     }
 
     /// Run time if it is not killed.
@@ -251,10 +250,13 @@ impl Rigid {
     }
 }
 
+fn known_nodes(nodes: Option<u32>) -> Option<u32> {
+    nodes.filter(|&nodes| nodes > 0)
+}
+
 impl Faults {
     /// Notes that are not faults.
     pub fn note(&self) -> Option<String> {
-        let count = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", format_counted(count, "job")));
         let renumbered = "jobs are numbered by position, because not every id has a number of its own";
         let extra = (!self.extra.is_none()).then(|| {
             let Extra { lines, most } = self.extra;
@@ -267,8 +269,8 @@ impl Faults {
             extra,
             self.renumbered.then(|| renumbered.to_owned()),
             (self.steps > 0).then(|| format!("{} of jobs left out", format_counted(self.steps, "step"))),
-            count(self.lengthened, "without run time counted as running for 1 s"),
-            count(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
+            count_fault(self.lengthened, "without run time counted as running for 1 s"),
+            count_fault(self.unasked, "requesting no time taken to request `overestimate` times their run time"),
         ];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         (!notes.is_empty()).then(|| notes.join("; "))
@@ -313,6 +315,10 @@ impl Faults {
     }
 }
 
+fn count_fault(count: u64, what: &str) -> Option<String> {
+    (count > 0).then(|| format!("{} {what}", format_counted(count, "job")))
+}
+
 /// Counts and the first few faults; `{:#}` lists all that are kept.
 impl fmt::Display for Faults {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -348,17 +354,22 @@ pub fn faults_by_kind(faults: &[Fault], most: usize) -> (Vec<String>, u64) {
     }
     kinds.truncate(most);
     let listed = kinds.iter().map(|(_, places)| places.len() as u64).sum();
-    let line = |(what, places): &(&str, Vec<&str>)| {
-        // `job 3` and `job 7` are `jobs 3, 7`.
-        let word = places[0].split_once(' ').map_or("", |(word, _)| word);
-        let numbers: Option<Vec<&str>> =
-            places.iter().map(|place| place.strip_prefix(word)?.strip_prefix(' ')).collect();
-        match numbers.filter(|numbers| numbers.len() > 1) {
-            Some(numbers) => format!("{word}s {}: {what}", numbers.join(", ")),
-            None => format!("{}: {what}", places.join(", ")),
-        }
-    };
-    (kinds.iter().map(line).collect(), listed)
+    (
+        kinds
+            .iter()
+            .map(|(what, places)| {
+                // `job 3` and `job 7` are `jobs 3, 7`.
+                let word = places[0].split_once(' ').map_or("", |(word, _)| word);
+                let numbers: Option<Vec<&str>> =
+                    places.iter().map(|place| place.strip_prefix(word)?.strip_prefix(' ')).collect();
+                match numbers.filter(|numbers| numbers.len() > 1) {
+                    Some(numbers) => format!("{word}s {}: {what}", numbers.join(", ")),
+                    None => format!("{}: {what}", places.join(", ")),
+                }
+            })
+            .collect(),
+        listed,
+    )
 }
 
 /// Largest number of a job in the Standard Workload Format.

@@ -169,12 +169,16 @@ impl ListedJob {
     }
 
     fn walk_tasks(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
-        let named = |(at, task): (usize, &Task)| ListedTask {
-            task: *task,
-            name: self.task_names.get(at).cloned().unwrap_or_default(),
-            times: self.times.get(at).cloned().unwrap_or_default(),
-        };
-        let mut written: Vec<ListedTask> = self.tasks.iter().enumerate().map(named).collect();
+        let mut written: Vec<ListedTask> = self
+            .tasks
+            .iter()
+            .enumerate()
+            .map(|(at, task)| ListedTask {
+                task: *task,
+                name: self.task_names.get(at).cloned().unwrap_or_default(),
+                times: self.times.get(at).cloned().unwrap_or_default(),
+            })
+            .collect();
         let tasks = key("tasks", "").need("a list of tasks").expects("a list of tasks");
         let tasks = tasks.each("a task such as { runtime = \"6 min\", cores = 3 }");
         w.rows(tasks, Layout::Lines, &mut written, ListedTask::with_defaults, |task, w| task.walk(w, context));
@@ -256,11 +260,13 @@ impl Form<Vec<Edge>> for Edges {
     }
 
     fn toml_text(&self, edges: &Vec<Edge>) -> Option<String> {
-        let edge = |Edge { from, to, data }: &Edge| match data {
-            0 => format!("[{from}, {to}]"),
-            data => format!("[{from}, {to}, {data}]"),
-        };
-        let edges: Vec<String> = edges.iter().map(edge).collect();
+        let edges: Vec<String> = edges
+            .iter()
+            .map(|Edge { from, to, data }| match data {
+                0 => format!("[{from}, {to}]"),
+                data => format!("[{from}, {to}, {data}]"),
+            })
+            .collect();
         (!edges.is_empty()).then(|| format!("[{}]", edges.join(", ")))
     }
 
@@ -340,9 +346,10 @@ fn find_cycle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
     }
 
     // Every waiting task waits for another waiting one: following predecessors leads into a cycle.
-    let stuck = |task: &u32| waits_for[*task as usize] > 0;
     let mut back: BTreeMap<u32, u32> = BTreeMap::new();
-    for edge in edges.iter().filter(|edge| stuck(&edge.from) && stuck(&edge.to)) {
+    for edge in
+        edges.iter().filter(|edge| waits_for_others(&edge.from, &waits_for) && waits_for_others(&edge.to, &waits_for))
+    {
         back.entry(edge.to).or_insert(edge.from);
     }
     let mut at = *back.keys().next()?;
@@ -357,6 +364,10 @@ fn find_cycle(tasks: usize, edges: &[Edge]) -> Option<Vec<u32>> {
         }
         way.push(at);
     }
+}
+
+fn waits_for_others(task: &u32, waits_for: &[u32]) -> bool {
+    waits_for[*task as usize] > 0
 }
 
 /// Written form of a worth.
@@ -446,21 +457,28 @@ const POINTS: &str = "a list of points, such as [[3.0, 0.8]]";
 
 impl Form<Vec<Option<(f64, f64)>>> for Points {
     fn read_value(&self, field: &Field<'_>) -> Option<Vec<Option<(f64, f64)>>> {
-        let point = |field: &Field<'_>| {
-            let [slr, value] = field.pair("an SLR and the share of the value there, such as [3.0, 0.8]")?;
-            FINITE.read_value(&slr).zip(FINITE.read_value(&value))
-        };
         let list = field.list(POINTS)?;
         if list.len() > POINTS_MAX {
             field.complain(format!("expected at most {POINTS_MAX} points, found {}", list.len()));
             return None;
         }
-        Some(list.iter().map(point).collect())
+        Some(
+            list.iter()
+                .map(|field| {
+                    let [slr, value] = field.pair("an SLR and the share of the value there, such as [3.0, 0.8]")?;
+                    FINITE.read_value(&slr).zip(FINITE.read_value(&value))
+                })
+                .collect(),
+        )
     }
 
     fn toml_text(&self, points: &Vec<Option<(f64, f64)>>) -> Option<String> {
-        let point = |(slr, value): (f64, f64)| toml::Value::from(vec![slr, value]);
-        Some(toml::Value::Array(points.iter().flatten().copied().map(point).collect()).to_string())
+        Some(
+            toml::Value::Array(
+                points.iter().flatten().copied().map(|(slr, value)| toml::Value::from(vec![slr, value])).collect(),
+            )
+            .to_string(),
+        )
     }
 
     fn value_shape(&self) -> Shape {
@@ -477,8 +495,9 @@ impl Form<Vec<Option<(f64, f64)>>> for Points {
 impl ListedJob {
     fn job(&self, platform: &Platform) -> Job {
         let ListedJob { arrive, tasks, edges, worth, times, .. } = self.clone();
-        let time = |(site, runtime): (usize, Span)| SiteTime { site: platform.sites[site], runtime };
-        let rows = times.into_iter().map(|row| row.into_iter().map(time).collect());
+        let rows = times.into_iter().map(|row| {
+            row.into_iter().map(|(site, runtime)| SiteTime { site: platform.sites[site], runtime }).collect()
+        });
         let times = SiteTimes::new(rows.collect());
         Job { id: JobId(0), arrive, first_task: 0, tasks, edges, worth, times }
     }

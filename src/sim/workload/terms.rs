@@ -47,20 +47,19 @@ impl JobTerms {
 
     pub fn walk(&mut self, w: &mut dyn Walk, context: &Context<'_>) {
         context.walk_seed(&mut self.seed, w);
-        let rising = |(least, most): &(f64, f64)| least <= most;
         let factors = Pair(Number::from(1.0, 1e6, "a number of at least 1"), FACTORS);
         let deadline = key("deadline", "so many times what it asks for may pass from its arrival").means(
             "the deadline of a job after its arrival, as a multiple of the time it requests: the smallest and \
              the largest",
         );
-        w.set(deadline, &mut self.deadline, factors.with_condition("the smaller number first", rising));
+        w.set(deadline, &mut self.deadline, factors.with_condition("the smaller number first", is_rising));
         let full =
             Number::above(0.0, 1.0, "a number between 0 and 1").with_condition("a number below 1", |full| *full < 1.0);
         w.set(key("full", "the share of that time for which it has its full value"), &mut self.full, full);
         let prices = Pair(Number::above(0.0, 1e9, "a number above 0"), FACTORS);
         let value = key("value", "of a core hour that it asks for")
             .means("the value of a requested core hour: the smallest and the largest");
-        w.set(value, &mut self.value, prices.with_condition("the smaller number first", rising));
+        w.set(value, &mut self.value, prices.with_condition("the smaller number first", is_rising));
         let at_least =
             key("at_least", "a job that requests less than this gets the deadline of one that requests this");
         w.set(at_least, &mut self.at_least, POSITIVE_SPAN);
@@ -83,6 +82,10 @@ impl JobTerms {
         let hours = task.walltime.micros() as f64 / 3.6e9;
         DrawnTerms { worth: Worth { max: price * hours * f64::from(task.cores), curve }, within }
     }
+}
+
+fn is_rising((least, most): &(f64, f64)) -> bool {
+    least <= most
 }
 
 #[cfg(test)]

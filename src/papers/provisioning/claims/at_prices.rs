@@ -19,11 +19,8 @@ pub const MAKESPAN: Claim<Results> = Claim {
     ),
     compare: |judge| {
         for name in site_names() {
-            let both = |judge: &Judge<'_, Results>, figure, alpha| {
-                ["provisioned", "best effort"].map(|what| judge.mean(figure, &format!("{name} {what}"), alpha))
-            };
             for alpha in ALPHAS {
-                let [provisioned, queued] = both(judge, "52 makespan", alpha);
+                let [provisioned, queued] = provisioned_and_not(judge, "52 makespan", alpha, name);
                 judge.expect_below(&provisioned, &queued);
                 let [provisioned, queued] = ["provisioned", "best effort"]
                     .map(|what| judge.deviation_number("52 makespan", &format!("{name} {what}"), alpha));
@@ -32,7 +29,7 @@ pub const MAKESPAN: Claim<Results> = Claim {
                 });
             }
             judge.expect_at_most(&judge.mean("52 fees", name, 1.0), &exact_number(0.0), 0.0);
-            let [provisioned, queued] = both(judge, "52 cost", 1.0);
+            let [provisioned, queued] = provisioned_and_not(judge, "52 cost", 1.0, name);
             judge.expect_at_most(&provisioned.distance(&queued), &exact_number(1e-6), 0.0);
         }
         for alpha in &ALPHAS[..5] {
@@ -248,4 +245,8 @@ fn on_several_sites(judge: &mut Judge<'_, Results>) {
         );
     }
     judge.compare_generally(|judge| judge.ratio_falls("56 cost", "", &SITES));
+}
+
+fn provisioned_and_not(judge: &Judge<'_, Results>, figure: &'static str, alpha: f64, name: &str) -> [Number; 2] {
+    ["provisioned", "best effort"].map(|what| judge.mean(figure, &format!("{name} {what}"), alpha))
 }

@@ -217,13 +217,14 @@ pub const CYBERSHAKE: Claim<Results> = Claim {
          the deviation. A plan that takes an inner slot pays for all of it, however large.",
     ),
     compare: |judge| {
-        let saved = |judge: &Judge<'_, Results>, load| {
-            let ratio = judge.ratio_number("18 makespan", "", load).value;
-            Number::new(format!("part of the makespan saved at {load} %"), ratio.map(|ratio| 1.0 - ratio))
-        };
         let best_effort = judge.mean("18 makespan", "best effort", 63.0);
         let cost = judge.mean("18 cost", "best effort", 63.0);
-        let numbers = [(best_effort, 132.4), (cost, 14_572.3), (saved(judge, 63.0), 0.23), (saved(judge, 88.0), 0.5)];
+        let numbers = [
+            (best_effort, 132.4),
+            (cost, 14_572.3),
+            (saved_makespan(judge, 63.0), 0.23),
+            (saved_makespan(judge, 88.0), 0.5),
+        ];
         judge.show_numbers(&numbers);
         for load in load_percents(Site::Ctc) {
             let [provisioned, queued] =
@@ -286,4 +287,9 @@ fn several_sites(judge: &mut Judge<'_, Results>) {
         judge.expect_below(&judge.ratio_number("19 makespan", "", sites), &exact_number(1.0));
         judge.expect_below(&exact_number(1.0), &judge.ratio_number("19 cost", "", sites));
     }
+}
+
+fn saved_makespan(judge: &Judge<'_, Results>, load: f64) -> Number {
+    let ratio = judge.ratio_number("18 makespan", "", load).value;
+    Number::new(format!("part of the makespan saved at {load} %"), ratio.map(|ratio| 1.0 - ratio))
 }

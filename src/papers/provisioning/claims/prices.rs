@@ -33,10 +33,16 @@ pub const WAITS: Claim<Results> = Claim {
     note: None,
     compare: |judge| {
         for name in site_names() {
-            let wait = |judge: &Judge<'_, Results>, who: &str, alpha| judge.mean("24", &format!("{name} {who}"), alpha);
-            judge.expect_below(&wait(judge, "reserved", 0.0), &wait(judge, "queued", 0.0).times(0.5));
+            judge.expect_below(
+                &mean_wait(judge, "reserved", 0.0, name),
+                &mean_wait(judge, "queued", 0.0, name).times(0.5),
+            );
             judge.with_bound("\"about equal\" is read as a factor of 1.3", |judge| {
-                judge.within_factor(&wait(judge, "reserved", 1.0), &wait(judge, "queued", 1.0), 1.3);
+                judge.within_factor(
+                    &mean_wait(judge, "reserved", 1.0, name),
+                    &mean_wait(judge, "queued", 1.0, name),
+                    1.3,
+                );
             });
         }
     },
@@ -183,3 +189,7 @@ pub const ESTIMATES: Claim<Results> = Claim {
     },
     weaker: None,
 };
+
+fn mean_wait(judge: &Judge<'_, Results>, who: &str, alpha: f64, name: &str) -> Number {
+    judge.mean("24", &format!("{name} {who}"), alpha)
+}

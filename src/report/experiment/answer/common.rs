@@ -151,15 +151,15 @@ pub(super) fn mean_of_clusters(sums: &[ClusterSum]) -> Option<Estimate> {
 fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)> {
     let (&first, rest) = runs.split_first()?;
     let by_log = runs.iter().all(|run| has_unique_numbers(run));
-    let key = |job: &JobOutcome| if by_log { job.log } else { (0, job.run) };
     let tables: Vec<BTreeMap<JobKey, &JobOutcome>> =
-        rest.iter().map(|run| run.jobs.iter().map(|job| (key(job), job)).collect()).collect();
+        rest.iter().map(|run| run.jobs.iter().map(|job| (match_key(job, by_log), job)).collect()).collect();
     let mut common = Vec::new();
     let mut matched = 0u64;
     let mut unlike = 0u64;
     let mut others = 0u64;
     for job in &first.jobs {
-        let found: Vec<&JobOutcome> = tables.iter().filter_map(|table| table.get(&key(job)).copied()).collect();
+        let found: Vec<&JobOutcome> =
+            tables.iter().filter_map(|table| table.get(&match_key(job, by_log)).copied()).collect();
         let is_everywhere = found.len() == rest.len();
         matched += u64::from(is_everywhere);
         unlike += u64::from(is_everywhere && found.iter().any(|other| !is_like(job, other)));
@@ -177,6 +177,10 @@ fn match_jobs<'a>(runs: &[&'a RunOutcomes]) -> Option<(Vec<CommonJob<'a>>, u64)>
     common.sort_by_key(|job| (job.outcomes[0].submitted, job.outcomes[0].run));
     let same_jobs = matched > 0 && unlike * 2 <= matched;
     same_jobs.then_some((common, others))
+}
+
+fn match_key(job: &JobOutcome, by_log: bool) -> (u32, u64) {
+    if by_log { job.log } else { (0, job.run) }
 }
 
 /// False if it is certainly another job.

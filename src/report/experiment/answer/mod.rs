@@ -100,11 +100,13 @@ impl Contest<'_> {
     /// Number of a metric in each repetition.
     fn metric_numbers(&self, contender: usize, metric: &str) -> Vec<Option<f64>> {
         let place = metrics::all_metrics().position(|other| other.name == metric);
-        let number = |runs: &Vec<Option<ContestRun<'_>>>| {
-            let number = *runs[contender].as_ref()?.metrics.get(place?)?;
-            number.filter(|number| number.is_finite())
-        };
-        self.repetitions.iter().map(number).collect()
+        self.repetitions
+            .iter()
+            .map(|runs| {
+                let number = *runs[contender].as_ref()?.metrics.get(place?)?;
+                number.filter(|number| number.is_finite())
+            })
+            .collect()
     }
 
     /// Number of repetitions in words: `12 windows`.
@@ -120,26 +122,30 @@ impl Contest<'_> {
     fn choose_metric(&self, by: Option<&str>) -> Result<Metric, NoAnswer> {
         let Some(name) = by else {
             let usual = USUAL.into_iter().find(|name| self.has_metric(name)).and_then(metrics::find_metric);
-            let directed = |metric: &Metric| metric.better != Better::Neither && self.has_metric(metric.name);
-            return usual.or_else(|| metrics::all_metrics().find(directed)).ok_or(NoAnswer::Nothing);
+            return usual
+                .or_else(|| {
+                    metrics::all_metrics()
+                        .find(|metric| metric.better != Better::Neither && self.has_metric(metric.name))
+                })
+                .ok_or(NoAnswer::Nothing);
         };
         let metric = find_metric(name)?;
         if self.has_metric(name) {
             return Ok(metric);
         }
-        let there = |family: Option<Family>| -> Vec<&'static str> {
-            let is_of = |metric: &Metric| family.is_none_or(|family| metric.family == family);
-            metrics::all_metrics()
-                .filter(|metric| is_of(metric) && self.has_metric(metric.name))
-                .map(|metric| metric.name)
-                .collect()
-        };
-        let family = there(Some(metric.family));
-        let others = match (family.is_empty(), there(None)) {
+        let family = self.metrics_present(Some(metric.family));
+        let others = match (family.is_empty(), self.metrics_present(None)) {
             (false, _) => format!("; of the family {} they have {}", metric.family.word(), family.join(", ")),
             (true, all) => format!(" and none of the family {}; they have {}", metric.family.word(), all.join(", ")),
         };
         Err(NoAnswer::Absent(name.to_owned(), others))
+    }
+
+    fn metrics_present(&self, family: Option<Family>) -> Vec<&'static str> {
+        metrics::all_metrics()
+            .filter(|metric| family.is_none_or(|family| metric.family == family) && self.has_metric(metric.name))
+            .map(|metric| metric.name)
+            .collect()
     }
 
     /// Outcomes of all runs, by repetition; None if some are not kept, or a contender lacks a run.
@@ -262,9 +268,11 @@ pub fn make_answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, No
     let sums = work::work_of(contest);
     let work_differs = sums.as_deref().is_some_and(work::work_differs);
     let common = common.as_ref();
-    let scores_of = |metric: Metric| Scores::of(contest, metric, common, work_differs);
-    let scores = scores_of(by);
-    let families: Vec<Scores<'_, '_>> = family_metrics(contest, by).into_iter().map(scores_of).collect();
+    let scores = Scores::of(contest, by, common, work_differs);
+    let families: Vec<Scores<'_, '_>> = family_metrics(contest, by)
+        .into_iter()
+        .map(|metric| Scores::of(contest, metric, common, work_differs))
+        .collect();
     let mut remarks = Vec::new();
     remarks.extend(price_in_words(&scores, &families));
     remarks.extend(basis_in_words(&scores, &families));
@@ -290,22 +298,24 @@ pub fn make_answer(contest: &Contest<'_>, by: Option<&str>) -> Result<Answer, No
 
 /// One metric of each family besides that of the question: its first with a direction that most contenders have.
 fn family_metrics(contest: &Contest<'_>, by: Metric) -> Vec<Metric> {
-    let having = |metric: &Metric| {
-        let has = |contender: &usize| contest.metric_numbers(*contender, metric.name).iter().any(Option::is_some);
-        (0..contest.names.len()).filter(has).count()
-    };
     let mut chosen = Vec::new();
     for (_, family, _) in Family::ALL.iter().filter(|(_, family, _)| *family != by.family) {
         let of_family =
             metrics::all_metrics().filter(|metric| metric.family == *family && metric.better != Better::Neither);
         let most = of_family.fold(None::<(usize, Metric)>, |best, metric| {
-            let number = having(&metric);
+            let number = count_having(&metric, contest);
             if number > best.map_or(0, |(most, _)| most) { Some((number, metric)) } else { best }
         });
         // What is the same in all runs is no price.
         chosen.extend(most.map(|(_, metric)| metric).filter(|metric| !is_constant(contest, metric)));
     }
     chosen
+}
+
+fn count_having(metric: &Metric, contest: &Contest<'_>) -> usize {
+    (0..contest.names.len())
+        .filter(|contender| contest.metric_numbers(*contender, metric.name).iter().any(Option::is_some))
+        .count()
 }
 
 fn is_constant(contest: &Contest<'_>, metric: &Metric) -> bool {

@@ -86,8 +86,8 @@ impl PanelLayout {
     /// Contenders are the entrants, or else the values of the axis with most values: of those that are no lists of
     /// numbers, or else of any.
     fn of(experiment: &Experiment) -> PanelLayout {
-        let axes = || experiment.axes.iter().enumerate();
-        let (repetitions, others): (Vec<_>, Vec<_>) = axes().partition(|(_, axis)| axis.is_repetition());
+        let (repetitions, others): (Vec<_>, Vec<_>) =
+            experiment.axes.iter().enumerate().partition(|(_, axis)| axis.is_repetition());
         let several = others.iter().filter(|(_, axis)| axis.values.len() > 1).rev();
         let chosen = several.max_by_key(|(_, axis)| {
             let is_entrant = axis.key == ENTRANT;
@@ -115,13 +115,12 @@ impl PanelLayout {
 
     /// Panel, repetition and contender of a row; None if a value is on no axis.
     fn place(&self, experiment: &Experiment, row: &RunRow) -> Option<(Vec<usize>, Vec<usize>, usize)> {
-        let index = |axis: &usize| {
-            let value = &row.values[*axis];
-            experiment.axes[*axis].values.iter().position(|other| other == value)
-        };
-        let all = |axes: &[usize]| axes.iter().map(index).collect::<Option<Vec<usize>>>();
-        let contender = self.contender.map_or(Some(0), |axis| index(&axis))?;
-        Some((all(&self.panels)?, all(&self.repetitions)?, contender))
+        let contender = self.contender.map_or(Some(0), |axis| value_index(&axis, experiment, row))?;
+        Some((
+            value_indices(&self.panels, experiment, row)?,
+            value_indices(&self.repetitions, experiment, row)?,
+            contender,
+        ))
     }
 
     fn settings(&self, experiment: &Experiment, panel: &[usize]) -> String {
@@ -131,6 +130,15 @@ impl PanelLayout {
         });
         settings.collect::<Vec<_>>().join(", ")
     }
+}
+
+fn value_indices(axes: &[usize], experiment: &Experiment, row: &RunRow) -> Option<Vec<usize>> {
+    axes.iter().map(|axis| value_index(axis, experiment, row)).collect::<Option<Vec<usize>>>()
+}
+
+fn value_index(axis: &usize, experiment: &Experiment, row: &RunRow) -> Option<usize> {
+    let value = &row.values[*axis];
+    experiment.axes[*axis].values.iter().position(|other| other == value)
 }
 
 impl Answers {

@@ -148,36 +148,40 @@ impl NamedTable {
 
     /// The table for a terminal of 100 columns; columns that do not fit continue below.
     pub fn text(&self) -> String {
-        let signed = |column: usize| -> Vec<String> {
-            let cells = self.rows.iter().map(move |row| row[column].signed_text());
-            let head = &self.heads[column];
-            let head = if head.is_label { head.text.clone() } else { format!("{} ", head.text) };
-            std::iter::once(head).chain(cells).collect()
-        };
-        let columns: Vec<Vec<String>> = (0..self.heads.len()).map(signed).collect();
-        let width = |column: usize| columns[column].iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let columns: Vec<Vec<String>> = (0..self.heads.len())
+            .map(|column: usize| -> Vec<String> {
+                let cells = self.rows.iter().map(move |row| row[column].signed_text());
+                let head = &self.heads[column];
+                let head = if head.is_label { head.text.clone() } else { format!("{} ", head.text) };
+                std::iter::once(head).chain(cells).collect()
+            })
+            .collect();
         let is_label = |column: &usize| self.heads[*column].is_label;
         let labels: Vec<usize> = (0..columns.len()).filter(is_label).collect();
         let mut rest: Vec<usize> = (0..columns.len()).filter(|column| !is_label(column)).collect();
-        let room: usize = WIDTH.saturating_sub(labels.iter().map(|column| width(*column) + GAP.len()).sum());
+        let room: usize =
+            WIDTH.saturating_sub(labels.iter().map(|column| column_width(*column, &columns) + GAP.len()).sum());
         let mut text = String::new();
         loop {
             let mut used = 0;
-            let fits = |column: &&usize| {
-                used += width(**column) + GAP.len();
-                used <= room
-            };
-            let count = rest.iter().take_while(fits).count().max(1).min(rest.len());
+            let count = rest
+                .iter()
+                .take_while(|column| {
+                    used += column_width(**column, &columns) + GAP.len();
+                    used <= room
+                })
+                .count()
+                .max(1)
+                .min(rest.len());
             let block: Vec<usize> = labels.iter().copied().chain(rest.drain(..count)).collect();
-            let line = |row: usize| {
+            text.extend((0..=self.rows.len()).map(|row| {
                 let cells = block.iter().map(|column| {
                     let cell = &columns[*column][row];
-                    let width = width(*column);
+                    let width = column_width(*column, &columns);
                     if is_label(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
                 });
                 format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
-            };
-            text.extend((0..=self.rows.len()).map(line));
+            }));
             if rest.is_empty() {
                 break;
             }
@@ -189,13 +193,17 @@ impl NamedTable {
     }
 
     pub fn html(&self) -> Html {
-        let head = |head: &TableHead| if head.is_label { head.text.clone() } else { format!("#{}", head.text) };
-        let heads: Vec<String> = self.heads.iter().map(head).collect();
-        let cell = |(head, cell): (&TableHead, &TableCell)| match head.is_label {
-            true => html!("<span class=\"whole\">{}</span>", cell.html()),
-            false => cell.html(),
-        };
-        let rows = self.rows.iter().map(|row| self.heads.iter().zip(row).map(cell).collect::<Vec<Html>>());
+        let heads: Vec<String> = self.heads.iter().map(head_text).collect();
+        let rows = self.rows.iter().map(|row| {
+            self.heads
+                .iter()
+                .zip(row)
+                .map(|(head, cell)| match head.is_label {
+                    true => html!("<span class=\"whole\">{}</span>", cell.html()),
+                    false => cell.html(),
+                })
+                .collect::<Vec<Html>>()
+        });
         let mut html = crate::html::table_html(&heads, rows);
         let legend = [
             (Mark::Best, "Bold: best, or not significantly different from the best."),
@@ -220,4 +228,12 @@ impl NamedTable {
             "notes": self.notes,
         })
     }
+}
+
+fn column_width(column: usize, columns: &[Vec<String>]) -> usize {
+    columns[column].iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
+}
+
+fn head_text(head: &TableHead) -> String {
+    if head.is_label { head.text.clone() } else { format!("#{}", head.text) }
 }

@@ -113,14 +113,19 @@ fn difference_in_words(contest: &Contest<'_>, sums: &[WorkSums], common: Option<
         ("unfinished", |sum| sum.jobs.unfinished),
         ("not submitted", |sum| sum.not_submitted),
     ];
-    let one = |(name, sum): (&String, &WorkSums)| {
-        let others =
-            causes.iter().map(|(words, of)| (words, sum.share_of_all(of(sum)))).filter(|(_, share)| *share > 0.0);
-        let others: Vec<String> = others.map(|(words, share)| format!("{} {words}", format_percent(share))).collect();
-        let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
-        format!("{} of the jobs finished under {name}{others}", format_percent(sum.finished_share()))
-    };
-    let all: Vec<String> = contest.names.iter().zip(sums).map(one).collect();
+    let all: Vec<String> = contest
+        .names
+        .iter()
+        .zip(sums)
+        .map(|(name, sum)| {
+            let others =
+                causes.iter().map(|(words, of)| (words, sum.share_of_all(of(sum)))).filter(|(_, share)| *share > 0.0);
+            let others: Vec<String> =
+                others.map(|(words, share)| format!("{} {words}", format_percent(share))).collect();
+            let others = if others.is_empty() { String::new() } else { format!(" ({})", others.join(", ")) };
+            format!("{} of the jobs finished under {name}{others}", format_percent(sum.finished_share()))
+        })
+        .collect();
     let advice = match common {
         Some(common) => format!(
             "Means over each run's own jobs are therefore means over different jobs; those over the {} jobs that ended in \
@@ -146,11 +151,13 @@ pub(super) fn work_table(contest: &Contest<'_>, sums: &[WorkSums], common: Optio
         ("in warm-up", |sum| sum.warm_up),
         ("in cool-down", |sum| sum.cool_down),
     ];
-    let is_shown = |(name, of): &&WorkColumn| {
-        matches!(*name, "submitted" | "finished" | "killed" | "refused" | "unfinished")
-            || sums.iter().any(|sum| of(sum) > 0)
-    };
-    let shown: Vec<_> = columns.iter().filter(is_shown).collect();
+    let shown: Vec<_> = columns
+        .iter()
+        .filter(|(name, of)| {
+            matches!(*name, "submitted" | "finished" | "killed" | "refused" | "unfinished")
+                || sums.iter().any(|sum| of(sum) > 0)
+        })
+        .collect();
     let mut heads = vec![TableHead::label(contest.one)];
     heads.extend(shown.iter().map(|(name, _)| TableHead::number(*name)));
     let mut rows: Vec<Vec<TableCell>> = Vec::new();

@@ -43,8 +43,11 @@ impl<'e> Cells<'e> {
 
     /// Adds the numbers of a run with these values of the axes. O(axes * their values).
     pub fn add(&mut self, values: &[&str], numbers: &[Option<f64>]) {
-        let place = |((_, all), value): (&(&str, &[String]), &&str)| all.iter().position(|one| one == value);
-        let Some(places) = self.axes.iter().zip(values).map(place).collect() else { return };
+        let Some(places) =
+            self.axes.iter().zip(values).map(|((_, all), value)| all.iter().position(|one| one == value)).collect()
+        else {
+            return;
+        };
         let of = self.samples.entry(places).or_insert_with(|| vec![Vec::new(); self.metrics.len()]);
         of.iter_mut().zip(numbers).for_each(|(of, number)| of.push(*number));
     }
@@ -78,10 +81,10 @@ impl<'e> Cells<'e> {
             if points.len() * values.len() > POINTS_MAX {
                 return Err(format!("these are more than {POINTS_MAX} combinations of values"));
             }
-            let bind = |point: &Point, value: usize| {
-                Point(point.0.iter().cloned().chain([Bound { name: name.clone(), axis, value, last }]).collect())
-            };
-            points = points.iter().flat_map(|point| values.iter().map(|value| bind(point, *value))).collect();
+            points = points
+                .iter()
+                .flat_map(|point| values.iter().map(|value| bind_value(point, *value, axis, last, &name)))
+                .collect();
         }
         Ok(points)
     }
@@ -218,8 +221,8 @@ impl<'e> Cells<'e> {
         if let Some(axis) = self.axis(text) {
             return Ok((axis, (0..self.axes[axis].1.len()).collect()));
         }
-        let find = |values: &[String]| values.iter().position(|value| is_equal(value, text));
-        let found = self.axes.iter().enumerate().filter_map(|(axis, (_, values))| Some((axis, find(values)?)));
+        let found =
+            self.axes.iter().enumerate().filter_map(|(axis, (_, values))| Some((axis, find_value(values, text)?)));
         match found.collect::<Vec<_>>()[..] {
             [(axis, value)] => Ok((axis, vec![value])),
             [] => {
@@ -259,8 +262,9 @@ impl<'e> Cells<'e> {
                 return Err(format!("{axis} has no value '{value}'{meant}; {rule}"));
             }
         }
-        let admits = |value: &usize| choice.conditions.iter().all(|condition| condition.admits_value(&all[*value]));
-        let values: Vec<usize> = (0..all.len()).filter(admits).collect();
+        let values: Vec<usize> = (0..all.len())
+            .filter(|value| choice.conditions.iter().all(|condition| condition.admits_value(&all[*value])))
+            .collect();
         if values.is_empty() {
             return Err(format!("no value of {} meets these conditions", choice.axis));
         }
@@ -281,6 +285,14 @@ impl<'e> Cells<'e> {
         let is_shared = self.axes.iter().filter(|(other, _)| last(other) == last(key)).count() > 1;
         if is_shared { key } else { last(key) }
     }
+}
+
+fn bind_value(point: &Point, value: usize, axis: Option<usize>, last: usize, name: &str) -> Point {
+    Point(point.0.iter().cloned().chain([Bound { name: name.to_owned(), axis, value, last }]).collect())
+}
+
+fn find_value(values: &[String], text: &str) -> Option<usize> {
+    values.iter().position(|value| is_equal(value, text))
 }
 
 impl Point {

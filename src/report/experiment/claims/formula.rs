@@ -329,8 +329,7 @@ impl<'t> Parser<'t> {
                 term => Term::Combined(Operator::Times, Box::new(Term::Number(-1.0)), Box::new(term)),
             });
         }
-        let is_of = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '.';
-        let mut length = self.rest.find(|letter| !is_of(letter)).unwrap_or(self.rest.len());
+        let mut length = self.rest.find(|letter| !is_word_letter(letter)).unwrap_or(self.rest.len());
         if self.rest.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
             // The exponent of a number may have a sign.
             let signed = self.rest[..length].ends_with(['e', 'E']) && self.rest[length..].starts_with(['-', '+']);
@@ -430,6 +429,10 @@ impl<'t> Parser<'t> {
         }
         Ok(words)
     }
+}
+
+fn is_word_letter(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '.'
 }
 
 #[cfg(test)]

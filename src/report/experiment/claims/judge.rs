@@ -177,21 +177,27 @@ impl Number {
         let at = decisive_sample(apart.value?, &apart.pulls)?;
         let count = apart.pulls.len();
         // To first order, a mean without a sample is lower by its pull over the number of the other samples.
-        let without =
-            |side: &Number| Some(side.value? - side.pulls.get(at).copied().unwrap_or(0.0) / (count - 1) as f64);
         let name = apart.names.get(at).cloned().unwrap_or_else(|| format!("sample {}", at + 1));
-        Some(Outlier { name, count, without: [without(self)?, without(other)?] })
+        Some(Outlier { name, count, without: [value_without(self, at, count)?, value_without(other, at, count)?] })
     }
 
     /// Half width of the confidence interval of the difference; paired samples are compared pair by pair. None if it is
     /// unknown.
     pub fn half_interval(&self, other: &Number) -> Option<f64> {
         let apart = self.combine_with(other, |a, b| a - b, -1.0);
-        let known = |one: &Number| one.pulls.len() != 1;
         let paired = half_interval(&apart.pulls);
         let is_known = apart.pulls.len() > 1 || apart.unpaired > 0.0;
-        (is_known && known(self) && known(other)).then(|| paired.unwrap_or(0.0).hypot(apart.unpaired.sqrt()))
+        (is_known && has_known_spread(self) && has_known_spread(other))
+            .then(|| paired.unwrap_or(0.0).hypot(apart.unpaired.sqrt()))
     }
+}
+
+fn value_without(side: &Number, at: usize, count: usize) -> Option<f64> {
+    Some(side.value? - side.pulls.get(at).copied().unwrap_or(0.0) / (count - 1) as f64)
+}
+
+fn has_known_spread(one: &Number) -> bool {
+    one.pulls.len() != 1
 }
 
 /// A name as an operand: in parentheses if it is made of several.
@@ -312,15 +318,8 @@ impl<'r, R> Judge<'r, R> {
     }
 
     pub fn compare_numbers(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {
-        let shown = |number: &Number| match number.value {
-            // A bound that was computed has more digits than say anything.
-            Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.name_or_value(),
-            Some(value) if number.name.is_empty() => value.to_string(),
-            Some(value) => format!("{} = {value:.4}", number.name),
-            None => number.name.clone(),
-        };
         let sign = if strict { "<" } else { "<=" };
-        let text = format!("{} {sign} {}", shown(low), shown(high));
+        let text = format!("{} {sign} {}", number_in_words(low), number_in_words(high));
         let Some((left, right)) = low.value.zip(high.value) else { return self.missing.push(text) };
         self.comparisons.push(Comparison {
             text,
@@ -333,5 +332,15 @@ impl<'r, R> Judge<'r, R> {
             is_vacuous: [low, high].iter().all(|side| side.value == Some(0.0) && side.constant().is_none()),
             outlier: low.decisive_outlier(high),
         });
+    }
+}
+
+fn number_in_words(number: &Number) -> String {
+    match number.value {
+        // A bound that was computed has more digits than say anything.
+        Some(value) if number.name.is_empty() && value.abs() >= 1e-3 => number.name_or_value(),
+        Some(value) if number.name.is_empty() => value.to_string(),
+        Some(value) => format!("{} = {value:.4}", number.name),
+        None => number.name.clone(),
     }
 }

@@ -239,10 +239,9 @@ impl Finding {
     /// True if a comparison that names `named` falls the wrong way, by chance or not. Such a comparison must exist,
     /// even if its numbers are missing.
     pub fn fails_named(&self, named: &str) -> bool {
-        let names = |text: &String| text.contains(named);
         let mut all = self.comparisons.iter().map(|comparison| &comparison.text).chain(&self.missing);
-        assert!(all.any(names), "no comparison names {named}");
-        self.comparisons.iter().any(|comparison| names(&comparison.text) && comparison.falls_the_wrong_way())
+        assert!(all.any(|text| names_it(text, named)), "no comparison names {named}");
+        self.comparisons.iter().any(|comparison| names_it(&comparison.text, named) && comparison.falls_the_wrong_way())
     }
 
     /// Reasons for bounds, and for tolerances that are needed, each once.
@@ -262,6 +261,10 @@ impl Finding {
         }
         reasons
     }
+}
+
+fn names_it(text: &str, named: &str) -> bool {
+    text.contains(named)
 }
 
 #[cfg(test)]

@@ -97,8 +97,10 @@ pub(super) fn verdict_of(comparisons: &[Comparison]) -> Option<Verdict> {
 /// the deviations that the samples cause in the margin.
 pub(super) fn decisive_sample(margin: f64, pulls: &[f64]) -> Option<usize> {
     let squares: f64 = pulls.iter().map(|pull| pull * pull).sum();
-    let is_outlier = |pull: &f64| pull * pull > OUTLIER_SHARE * squares;
-    let at = pulls.iter().position(is_outlier).filter(|_| pulls.len() >= OUTLIER_AMONG_MIN)?;
+    let at = pulls
+        .iter()
+        .position(|pull| pull * pull > OUTLIER_SHARE * squares)
+        .filter(|_| pulls.len() >= OUTLIER_AMONG_MIN)?;
     let without = margin - pulls[at] / (pulls.len() - 1) as f64;
     ((margin < 0.0) != (without < 0.0)).then_some(at)
 }

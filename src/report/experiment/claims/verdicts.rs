@@ -18,12 +18,12 @@ pub fn judge_experiment(experiment: &Experiment, rows: &[RunRow]) -> Option<Find
     let columns: Vec<usize> =
         (0..experiment.axes.len()).filter(|axis| !experiment.axes[*axis].is_repetition()).collect();
     let idle = idle_seeds(experiment, rows);
-    let is_first = |row: &&RunRow| {
+    let mut cells = experiment.cells();
+    let firsts = rows.iter().filter(|row| {
         let mut axes = experiment.axes.iter().zip(&row.values);
         axes.all(|(axis, value)| !idle.contains(&axis.key.as_str()) || axis.values.first() == Some(value))
-    };
-    let mut cells = experiment.cells();
-    for row in rows.iter().filter(is_first) {
+    });
+    for row in firsts {
         let values: Vec<&str> = columns.iter().map(|column| row.values[*column].as_str()).collect();
         cells.add(&values, &row.metrics);
     }

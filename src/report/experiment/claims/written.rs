@@ -192,22 +192,23 @@ impl Part {
     }
 
     fn judge(&self, judge: &mut Judge<'_, Cells<'_>>) {
-        let compare = |judge: &mut Judge<'_, Cells<'_>>| {
-            // Errors were reported when the file was read.
-            let points = judge.results.list_points(&self.each_meanings()).unwrap_or_default();
-            for formula in &self.compare {
-                judge.separate_part(|judge| compare_at(judge, &formula.meaning, &points, self.slack));
-            }
-        };
         let before = (judge.comparisons.len(), judge.missing.len());
         match self.ours.clone() {
-            None => compare(judge),
-            Some(why) if self.slack > 0.0 => judge.with_slack(why, compare),
-            Some(why) => judge.with_bound(why, compare),
+            None => self.compare_all(judge),
+            Some(why) if self.slack > 0.0 => judge.with_slack(why, |judge| self.compare_all(judge)),
+            Some(why) => judge.with_bound(why, |judge| self.compare_all(judge)),
         }
         // A comparison that does not depend on a name of `each` counts once.
         keep_first(&mut judge.comparisons, before.0, |one| &one.text);
         keep_first(&mut judge.missing, before.1, |text| text);
+    }
+
+    fn compare_all(&self, judge: &mut Judge<'_, Cells<'_>>) {
+        // Errors were reported when the file was read.
+        let points = judge.results.list_points(&self.each_meanings()).unwrap_or_default();
+        for formula in &self.compare {
+            judge.separate_part(|judge| compare_at(judge, &formula.meaning, &points, self.slack));
+        }
     }
 
     /// True if nothing of it is written.
@@ -258,15 +259,23 @@ impl WrittenClaim {
             judge.add_remark(one_line(remark));
         }
         let finding = judge.into_finding(weaker);
-        let words = |source: &Source| {
-            let place = source.place.as_deref().unwrap_or_default();
-            let sense = source.sense.as_ref().map(|sense| one_line(&quoted_source(place, sense, false)));
-            source.quote.as_ref().map(|quote| one_line(&quoted_source(place, quote, true))).into_iter().chain(sense)
-        };
         JudgedClaim {
             number,
             text: one_line(&self.text),
-            says: self.says.iter().flat_map(words).collect(),
+            says: self
+                .says
+                .iter()
+                .flat_map(|source| {
+                    let place = source.place.as_deref().unwrap_or_default();
+                    let sense = source.sense.as_ref().map(|sense| one_line(&quoted_source(place, sense, false)));
+                    source
+                        .quote
+                        .as_ref()
+                        .map(|quote| one_line(&quoted_source(place, quote, true)))
+                        .into_iter()
+                        .chain(sense)
+                })
+                .collect(),
             weaker: self.weaker.as_ref().map(|weaker| one_line(&weaker.text)),
             note: self.note.as_ref().filter(|_| finding.verdict.needs_a_note()).map(|note| one_line(note)),
             finding,

@@ -38,28 +38,24 @@ struct Turnarounds {
 pub(super) fn divide_jobs(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Division> {
     let pairs: Vec<(&JobLine, &JobLine)> =
         pairs.iter().copied().filter(|(first, here)| first.counts && here.counts).collect();
-    let is_whole = |(first, here): &(&JobLine, &JobLine)| !first.was_killed && !here.was_killed;
-    let whole: Vec<_> = pairs.iter().copied().filter(is_whole).collect();
-    let by_user = |first: &JobLine, _: &JobLine| Some((0, first.user.clone()));
-    let by_cores = |first: &JobLine, _: &JobLine| first.cores.map(cores_class);
-    let by_run_time =
-        |first: &JobLine, _: &JobLine| Some(run_time_class((first.ended? - first.started?) as f64 / SECOND));
-    let by_end = |first: &JobLine, here: &JobLine| {
-        let label = match (first.was_killed, here.was_killed) {
-            (false, false) => "finished in both".to_owned(),
-            (true, false) => format!("killed in {} only", run_letter(0)),
-            (false, true) => format!("killed in {} only", run_letter(run)),
-            (true, true) => "killed in both".to_owned(),
-        };
-        Some((u64::from(first.was_killed) + 2 * u64::from(here.was_killed), label))
-    };
-    let mut users = Division::group_jobs("user", &whole, by_user);
+    let whole: Vec<_> = pairs.iter().copied().filter(|(first, here)| !first.was_killed && !here.was_killed).collect();
+    let mut users = Division::group_jobs("user", &whole, |first, _| Some((0, first.user.clone())));
     users.groups.sort_by_key(|group| std::cmp::Reverse(group.jobs));
     let divisions = [
         users,
-        Division::group_jobs("cores", &whole, by_cores),
-        Division::group_jobs("run time in A", &whole, by_run_time),
-        Division::group_jobs("end", &pairs, by_end),
+        Division::group_jobs("cores", &whole, |first, _| first.cores.map(cores_class)),
+        Division::group_jobs("run time in A", &whole, |first, _| {
+            Some(run_time_class((first.ended? - first.started?) as f64 / SECOND))
+        }),
+        Division::group_jobs("end", &pairs, |first, here| {
+            let label = match (first.was_killed, here.was_killed) {
+                (false, false) => "finished in both".to_owned(),
+                (true, false) => format!("killed in {} only", run_letter(0)),
+                (false, true) => format!("killed in {} only", run_letter(run)),
+                (true, true) => "killed in both".to_owned(),
+            };
+            Some((u64::from(first.was_killed) + 2 * u64::from(here.was_killed), label))
+        }),
     ];
     divisions.into_iter().filter(|division| division.groups.len() > 1).collect()
 }
@@ -85,16 +81,21 @@ impl Division {
 
 impl Group {
     fn of(label: String, all: &[Turnarounds]) -> Group {
-        let count = |is: fn(&Turnarounds) -> bool| all.iter().filter(|one| is(one)).count() as u64;
-        let mean =
-            |of: fn(&Turnarounds) -> i64| all.iter().map(|one| of(one) as f64 / SECOND).sum::<f64>() / all.len() as f64;
         Group {
             label,
             jobs: all.len() as u64,
-            better: count(|one| one.here < one.first),
-            worse: count(|one| one.here > one.first),
-            first: mean(|one| one.first),
-            here: mean(|one| one.here),
+            better: count_matching(|one| one.here < one.first, all),
+            worse: count_matching(|one| one.here > one.first, all),
+            first: mean_seconds(|one| one.first, all),
+            here: mean_seconds(|one| one.here, all),
         }
     }
+}
+
+fn count_matching(is: fn(&Turnarounds) -> bool, all: &[Turnarounds]) -> u64 {
+    all.iter().filter(|one| is(one)).count() as u64
+}
+
+fn mean_seconds(of: fn(&Turnarounds) -> i64, all: &[Turnarounds]) -> f64 {
+    all.iter().map(|one| of(one) as f64 / SECOND).sum::<f64>() / all.len() as f64
 }

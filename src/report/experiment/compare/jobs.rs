@@ -74,25 +74,21 @@ pub struct JobLine {
 impl JobReader {
     /// A reader of rows below this heading; an error names the missing column.
     pub fn new(heading: &[String]) -> Result<JobReader, String> {
-        let column = |name: &str| {
-            let place = heading.iter().position(|column| column == name);
-            place.ok_or_else(|| format!("it has no column `{name}`"))
-        };
         Ok(JobReader {
-            number: column("job_id")?,
-            workload: column("workload_name")?,
-            run_number: column("job")?,
-            user: column("user")?,
-            name: column("name")?,
-            submitted: column("submission_time")?,
-            cores: column("requested_number_of_resources")?,
-            walltime: column("requested_time")?,
-            state: column("final_state")?,
-            started: column("starting_time")?,
-            ended: column("finish_time")?,
-            value: column("value")?,
-            worth: column("value_max")?,
-            counted: column("counted").ok(),
+            number: find_column("job_id", heading)?,
+            workload: find_column("workload_name", heading)?,
+            run_number: find_column("job", heading)?,
+            user: find_column("user", heading)?,
+            name: find_column("name", heading)?,
+            submitted: find_column("submission_time", heading)?,
+            cores: find_column("requested_number_of_resources", heading)?,
+            walltime: find_column("requested_time", heading)?,
+            state: find_column("final_state", heading)?,
+            started: find_column("starting_time", heading)?,
+            ended: find_column("finish_time", heading)?,
+            value: find_column("value", heading)?,
+            worth: find_column("value_max", heading)?,
+            counted: find_column("counted", heading).ok(),
             width: heading.len(),
             table: JobTable::default(),
         })
@@ -103,33 +99,30 @@ impl JobReader {
         if row.len() != self.width {
             return Err(format!("expected {} cells, but there are {}", self.width, row.len()));
         }
-        let whole =
-            |column: usize, what: &str| row[column].parse::<u64>().map_err(|_| wrong_number(what, &row[column]));
-        let maybe = |column: usize| Some(row[column].as_str()).filter(|cell| !cell.is_empty());
-        let time = |column: usize, what: &str| {
-            maybe(column).map(|cell| parse_micros(cell).ok_or_else(|| wrong_number(what, cell))).transpose()
-        };
         let suffix = row[self.workload].strip_prefix(topology).and_then(|rest| rest.strip_prefix('.'));
         let workload = suffix.and_then(|number| number.parse().ok()).unwrap_or(1);
-        let submitted = time(self.submitted, "submission_time")?;
-        let value =
-            maybe(self.value).map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell))).transpose()?;
+        let submitted = parse_time(self.submitted, "submission_time", row)?;
+        let value = nonempty_cell(self.value, row)
+            .map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell)))
+            .transpose()?;
         self.table.jobs.push(JobLine {
-            log: (workload, whole(self.number, "job_id")?),
-            run: whole(self.run_number, "job")?,
+            log: (workload, parse_whole(self.number, "job_id", row)?),
+            run: parse_whole(self.run_number, "job", row)?,
             user: row[self.user].clone(),
             name: row[self.name].clone(),
             logged: (None, None),
             submitted: submitted.ok_or_else(|| wrong_number("submission_time", ""))?,
-            cores: maybe(self.cores).map(|_| whole(self.cores, "requested_number_of_resources")).transpose()?,
-            walltime: time(self.walltime, "requested_time")?,
+            cores: nonempty_cell(self.cores, row)
+                .map(|_| parse_whole(self.cores, "requested_number_of_resources", row))
+                .transpose()?,
+            walltime: parse_time(self.walltime, "requested_time", row)?,
             worth: row[self.worth].clone(),
             end: end_of(&row[self.state]),
             counts: self.counted.is_none_or(|column| row[column] != "0"),
             has_ended: matches!(row[self.state].as_str(), "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
             was_killed: row[self.state] == "COMPLETED_WALLTIME_REACHED",
-            started: time(self.started, "starting_time")?,
-            ended: time(self.ended, "finish_time")?,
+            started: parse_time(self.started, "starting_time", row)?,
+            ended: parse_time(self.ended, "finish_time", row)?,
             value: value.filter(|value| value.is_finite()),
         });
         Ok(())
@@ -142,6 +135,23 @@ impl JobReader {
             found => Err(format!("it has {found} jobs, but the summary counts {expected}")),
         }
     }
+}
+
+fn parse_whole(column: usize, what: &str, row: &[String]) -> Result<u64, String> {
+    row[column].parse::<u64>().map_err(|_| wrong_number(what, &row[column]))
+}
+
+fn parse_time(column: usize, what: &str, row: &[String]) -> Result<Option<i64>, String> {
+    nonempty_cell(column, row).map(|cell| parse_micros(cell).ok_or_else(|| wrong_number(what, cell))).transpose()
+}
+
+fn find_column(name: &str, heading: &[String]) -> Result<usize, String> {
+    let place = heading.iter().position(|column| column == name);
+    place.ok_or_else(|| format!("it has no column `{name}`"))
+}
+
+fn nonempty_cell(column: usize, row: &[String]) -> Option<&str> {
+    Some(row[column].as_str()).filter(|cell| !cell.is_empty())
 }
 
 /// End of a job by its `final_state`.
@@ -186,28 +196,29 @@ impl JobTable {
         let mut users: Vec<String> = self.jobs.iter().map(|job| job.user.clone()).collect();
         users.sort_unstable();
         users.dedup();
-        let micros = |time: i64| time.max(0) as u64;
-        let outcome = |job: &JobLine| JobOutcome {
-            log: job.log,
-            run: job.run,
-            user: users.binary_search(&job.user).unwrap_or_default() as u32,
-            logged: job.logged,
-            cores: job.cores.and_then(|cores| u32::try_from(cores).ok()),
-            submitted: micros(job.submitted),
-            started: job.started.map(micros),
-            ended: job.ended.filter(|_| job.has_ended).map(micros),
-            end: job.end,
-            counts: job.counts,
-        };
-        let jobs = self.jobs.iter().map(outcome).collect();
+        let jobs = self
+            .jobs
+            .iter()
+            .map(|job| JobOutcome {
+                log: job.log,
+                run: job.run,
+                user: users.binary_search(&job.user).unwrap_or_default() as u32,
+                logged: job.logged,
+                cores: job.cores.and_then(|cores| u32::try_from(cores).ok()),
+                submitted: clamp_micros(job.submitted),
+                started: job.started.map(clamp_micros),
+                ended: job.ended.filter(|_| job.has_ended).map(clamp_micros),
+                end: job.end,
+                counts: job.counts,
+            })
+            .collect();
         RunOutcomes { users, time_of_day, jobs }
     }
 
     /// Sets the users and groups of a log, by the numbers of its jobs; none if numbers occur twice.
     pub fn take_log(&mut self, logged: &BTreeMap<u64, (Option<u32>, Option<u32>)>) {
         if !self.has_repeated_numbers() && self.jobs.iter().all(|job| job.log.0 <= 1) {
-            let of_job = |job: &JobLine| logged.get(&job.log.1).copied();
-            self.jobs.iter_mut().for_each(|job| job.logged = of_job(job).unwrap_or_default());
+            self.jobs.iter_mut().for_each(|job| job.logged = logged.get(&job.log.1).copied().unwrap_or_default());
         }
     }
 
@@ -224,6 +235,10 @@ impl JobTable {
         numbers.sort_unstable();
         numbers.windows(2).any(|pair| pair[0] == pair[1])
     }
+}
+
+fn clamp_micros(time: i64) -> u64 {
+    time.max(0) as u64
 }
 
 /// The numbers by which jobs are matched.
@@ -330,18 +345,21 @@ impl Matching {
         }
         let several = pairs.iter().any(|(job, _)| job.log.0 > 1);
         let count = |of: &dyn Fn(&(&JobLine, &JobLine)) -> bool| pairs.iter().filter(|pair| of(pair)).count() as u64;
-        let wait = |job: &JobLine| Some(job.started? - job.submitted);
-        let counted = || pairs.iter().filter(|(a, b)| a.counts && b.counts);
+        let counted: Vec<(&JobLine, &JobLine)> = pairs.iter().copied().filter(|(a, b)| a.counts && b.counts).collect();
         let times = |of: &dyn Fn(&JobLine) -> Option<i64>| -> Vec<f64> {
-            let both = counted().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND));
-            both.collect()
+            counted.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND)).collect()
         };
         let mut sorted = times(&JobLine::turnaround_micros);
         sorted.sort_unstable_by(f64::total_cmp);
-        let values = counted().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
+        let values = counted.iter().filter_map(|(a, b)| Some(b.value? - a.value?)).collect();
         let quantities = [
             Changes::of("turnaround", "from submission to end", Better::Less, sorted.clone()),
-            Changes::of("wait", "from submission to first start", Better::Less, times(&wait)),
+            Changes::of(
+                "wait",
+                "from submission to first start",
+                Better::Less,
+                times(&|job: &JobLine| Some(job.started? - job.submitted)),
+            ),
             Changes::of("value", "value obtained", Better::More, values),
         ];
         JobChanges {
@@ -366,21 +384,22 @@ fn largest_changes(pairs: &[(&JobLine, &JobLine)], several: bool) -> Vec<Change>
     let mut changed: Vec<(i64, i64, &JobLine)> = both.filter(|(a, b, _)| a != b).collect();
     changed.sort_unstable_by_key(|(a, b, job)| (std::cmp::Reverse((b - a).abs()), job.log, job.run));
     changed.truncate(LARGEST);
-    let change = |(first, here, job): (i64, i64, &JobLine)| {
-        let number = match several {
-            true => format!("{} of workload {}", job.log.1, job.log.0),
-            false => job.log.1.to_string(),
-        };
-        Change {
-            label: if job.name.is_empty() { number } else { format!("{number} ({})", job.name) },
-            user: job.user.clone(),
-            submitted: job.submitted as f64 / SECOND,
-            cores: job.cores,
-            first: first as f64 / SECOND,
-            here: here as f64 / SECOND,
-        }
+    changed.into_iter().map(|one| job_change(one, several)).collect()
+}
+
+fn job_change((first, here, job): (i64, i64, &JobLine), several: bool) -> Change {
+    let number = match several {
+        true => format!("{} of workload {}", job.log.1, job.log.0),
+        false => job.log.1.to_string(),
     };
-    changed.into_iter().map(change).collect()
+    Change {
+        label: if job.name.is_empty() { number } else { format!("{number} ({})", job.name) },
+        user: job.user.clone(),
+        submitted: job.submitted as f64 / SECOND,
+        cores: job.cores,
+        first: first as f64 / SECOND,
+        here: here as f64 / SECOND,
+    }
 }
 
 impl Changes {
@@ -388,17 +407,20 @@ impl Changes {
     fn of(name: &'static str, about: &'static str, better: Better, mut differences: Vec<f64>) -> Option<Changes> {
         differences.sort_unstable_by(f64::total_cmp);
         let count = differences.len();
-        let at = |percent: u64| differences[((count as u64 * percent).div_ceil(100) as usize).saturating_sub(1)];
-        let number = |of: &dyn Fn(f64) -> bool| differences.iter().filter(|difference| of(**difference)).count() as u64;
         (count > 0).then(|| Changes {
             name,
             about,
             is_time: better == Better::Less,
-            better: number(&|difference| better.is_better(difference, 0.0)),
-            worse: number(&|difference| better.is_better(0.0, difference)),
-            same: number(&|difference| difference == 0.0),
+            better: count_differences(&|difference| better.is_better(difference, 0.0), &differences),
+            worse: count_differences(&|difference| better.is_better(0.0, difference), &differences),
+            same: count_differences(&|difference| difference == 0.0, &differences),
             mean: differences.iter().sum::<f64>() / count as f64,
-            quantiles: QUANTILES.map(at),
+            quantiles: QUANTILES
+                .map(|percent| differences[((count as u64 * percent).div_ceil(100) as usize).saturating_sub(1)]),
         })
     }
+}
+
+fn count_differences(of: &dyn Fn(f64) -> bool, differences: &[f64]) -> u64 {
+    differences.iter().filter(|difference| of(**difference)).count() as u64
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::groups::{Division, Group};
+use super::groups::Division;
 use super::jobs::{Change, Changes, JobChanges, QUANTILES};
 use super::text::ratio_digits;
 use super::{Comparison, LogComparison, MetricRow, Side, run_letter};
@@ -61,13 +61,16 @@ impl Comparison {
             let course = side.course.as_ref()?;
             Some(json!({ "result": run_letter(run), "busy": course.busy, "waiting": course.waiting }))
         });
-        let seconds = |time: hansa_sim::time::Time| time.micros() as f64 / 1e6;
         json!({
-            "from": seconds(self.window.from),
-            "to": seconds(self.window.to),
+            "from": time_seconds(self.window.from),
+            "to": time_seconds(self.window.to),
             "results": courses.collect::<Vec<_>>(),
         })
     }
+}
+
+fn time_seconds(time: hansa_sim::time::Time) -> f64 {
+    time.micros() as f64 / 1e6
 }
 
 fn result_json(run: usize, side: &Side) -> Value {
@@ -131,7 +134,7 @@ fn quantity_json(all: &Changes) -> Value {
 }
 
 fn division_json(division: &Division) -> Value {
-    let group = |group: &Group| {
+    json!({ "by": division.name, "groups": division.groups.iter().map(|group| {
         json!({
             "name": group.label,
             "jobs": group.jobs,
@@ -140,8 +143,7 @@ fn division_json(division: &Division) -> Value {
             "first": group.first,
             "other": group.here,
         })
-    };
-    json!({ "by": division.name, "groups": division.groups.iter().map(group).collect::<Vec<_>>() })
+    }).collect::<Vec<_>>() })
 }
 
 fn change_json(change: &Change) -> Value {

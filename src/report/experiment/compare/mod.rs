@@ -148,8 +148,8 @@ pub fn make_comparison(sides: Vec<Side>, window: Window, by: Option<&str>) -> Re
     let mut rows = Vec::new();
     let mut absent = Vec::new();
     for metric in metrics::all_metrics() {
-        let of = |side: &Side| metric.of(&side.summary.results).filter(|value| value.is_finite());
-        let values: Vec<Option<f64>> = sides.iter().map(of).collect();
+        let values: Vec<Option<f64>> =
+            sides.iter().map(|side| metric.of(&side.summary.results).filter(|value| value.is_finite())).collect();
         match values.iter().any(Option::is_some) {
             true => rows.push(MetricRow { metric, values }),
             false => absent.push(metric.name),
@@ -200,7 +200,6 @@ impl Side {
 /// Sentences on results that cannot be compared without reserve.
 fn comparison_notes(sides: &[Side], changes: &[JobChanges], matching: &Matching) -> Vec<String> {
     let mut notes = Vec::new();
-    let named = |run: usize| format!("{} ({})", run_letter(run), sides[run].name);
     let first = &sides[0].manifest;
     let mut inputs: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (run, side) in sides.iter().enumerate().skip(1) {
@@ -210,7 +209,7 @@ fn comparison_notes(sides: &[Side], changes: &[JobChanges], matching: &Matching)
         if side.manifest.version != first.version {
             let version = &side.manifest.version;
             let other = &first.version;
-            notes.push(format!("{} was made by Hansa {version}, A by Hansa {other}", named(run)));
+            notes.push(format!("{} was made by Hansa {version}, A by Hansa {other}", named_run(run, sides)));
         }
     }
     for (path, runs) in inputs {
@@ -218,20 +217,23 @@ fn comparison_notes(sides: &[Side], changes: &[JobChanges], matching: &Matching)
     }
     for (run, side) in sides.iter().enumerate() {
         if let Status::Partial(why) = &side.manifest.status {
-            notes.push(format!("{} is partial, so its numbers would be different at the end: {why}", named(run)));
+            notes.push(format!(
+                "{} is partial, so its numbers would be different at the end: {why}",
+                named_run(run, sides)
+            ));
         }
         if !side.changed.is_empty() {
             let have = if side.changed.len() == 1 { "has" } else { "have" };
             let files = all_of(&side.changed);
             notes.push(format!(
                 "{files} of {} {have} been changed since the run, so its numbers may not be those of the run",
-                named(run)
+                named_run(run, sides)
             ));
         }
         if side.course.is_none() && side.summary.results.jobs.submitted > 0 {
             notes.push(format!(
                 "{} is not in the picture over time: its topology is not valid for this version",
-                named(run)
+                named_run(run, sides)
             ));
         }
     }
@@ -262,6 +264,10 @@ fn comparison_notes(sides: &[Side], changes: &[JobChanges], matching: &Matching)
     notes
 }
 
+fn named_run(run: usize, sides: &[Side]) -> String {
+    format!("{} ({})", run_letter(run), sides[run].name)
+}
+
 /// Names in a sentence: B, C and D.
 fn all_of(names: &[String]) -> String {
     match names.split_last() {
@@ -290,9 +296,8 @@ impl Comparison {
 
     /// Sentence on a result with the same events as the first one.
     fn same_events(&self, run: usize) -> String {
-        let changed = |run: usize| !self.sides[run].changed.is_empty();
         let letter = run_letter(run);
-        match (changed(0), changed(run)) {
+        match (self.has_changed(0), self.has_changed(run)) {
             (false, false) => format!("{letter} is the same run as A: no event differs."),
             (true, false) => format!("No event of {letter} differs from A, but files of A have been changed since."),
             (false, true) => {
@@ -300,6 +305,10 @@ impl Comparison {
             }
             (true, true) => format!("No event of {letter} differs from A, but files of both have been changed since."),
         }
+    }
+
+    fn has_changed(&self, run: usize) -> bool {
+        !self.sides[run].changed.is_empty()
     }
 
     /// Sentence on a result against the first one.
@@ -335,16 +344,23 @@ impl Comparison {
     fn families_in_words(&self, run: usize) -> String {
         let mut names: BTreeMap<Verdict, Vec<&str>> = BTreeMap::new();
         for (word, family, _) in Family::ALL {
-            let has_both = |row: &&MetricRow| row.values[0].is_some() && row.values[run].is_some();
-            let of_family = |row: &&MetricRow| row.metric.family == *family && row.metric.better != Better::Neither;
-            if let Some(row) = self.metrics.iter().filter(of_family).find(has_both) {
+            let first = self
+                .metrics
+                .iter()
+                .filter(|row| row.metric.family == *family && row.metric.better != Better::Neither)
+                .find(|row| row.values[0].is_some() && row.values[run].is_some());
+            if let Some(row) = first {
                 names.entry(row.run_verdict(run)).or_default().push(word);
             }
         }
-        let list = |verdict: Verdict| names.get(&verdict).map(|words| words.join(", "));
-        let parts = [(list(Verdict::Better), "better in"), (list(Verdict::Worse), "worse in")];
+        let parts =
+            [(list_words(Verdict::Better, &names), "better in"), (list_words(Verdict::Worse, &names), "worse in")];
         let parts: Vec<String> =
             parts.into_iter().filter_map(|(names, words)| Some(format!("{words} {}", names?))).collect();
         if parts.is_empty() { "equal in all families of metrics".to_owned() } else { parts.join("; ") }
     }
+}
+
+fn list_words(verdict: Verdict, names: &BTreeMap<Verdict, Vec<&str>>) -> Option<String> {
+    names.get(&verdict).map(|words| words.join(", "))
 }

@@ -39,10 +39,14 @@ fn find_differing(path: String, values: &[Option<&Value>], found: &mut Vec<Setti
     keys.dedup();
     for key in keys {
         let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
-        let of = |table: &Vec<(String, &'_ Value)>| table.iter().position(|(name, _)| name == key);
-        let values: Vec<Option<&Value>> = tables.iter().map(|table| of(table).map(|at| table[at].1)).collect();
+        let values: Vec<Option<&Value>> =
+            tables.iter().map(|table| place_of_key(table, key).map(|at| table[at].1)).collect();
         find_differing(path, &values, found);
     }
+}
+
+fn place_of_key(table: &[(String, &'_ Value)], key: &str) -> Option<usize> {
+    table.iter().position(|(name, _)| name == key)
 }
 
 /// Entries of a table, or of an array of tables by their names, or else their positions. None for other values.
@@ -50,8 +54,8 @@ fn named_entries(value: &Value) -> Option<Vec<(String, &Value)>> {
     match value {
         Value::Table(table) => Some(table.iter().map(|(key, value)| (key.clone(), value)).collect()),
         Value::Array(array) if !array.is_empty() && array.iter().all(Value::is_table) => {
-            let name = |value: &Value| value.get("name").and_then(Value::as_str).map(str::to_owned);
-            let named: Option<Vec<String>> = array.iter().map(name).collect();
+            let named: Option<Vec<String>> =
+                array.iter().map(|value| value.get("name").and_then(Value::as_str).map(str::to_owned)).collect();
             let names = named.unwrap_or_else(|| (0..array.len()).map(|place| place.to_string()).collect());
             Some(names.into_iter().zip(array).collect())
         }

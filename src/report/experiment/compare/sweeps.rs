@@ -72,13 +72,14 @@ impl Sweep {
 
     /// The runs, with values in the order of `keys`; an error names a row that is none.
     fn list_runs<'s>(&'s self, keys: &[&str]) -> Result<Vec<Run<'s>>, String> {
-        let column = |name: &str| self.heading.iter().position(|column| column == name);
-        let digest = column("digest").ok_or("it has no column `digest`")?;
-        let places: Vec<usize> = keys.iter().filter_map(|key| column(key)).collect();
+        let digest = self.column_of("digest").ok_or("it has no column `digest`")?;
+        let places: Vec<usize> = keys.iter().filter_map(|key| self.column_of(key)).collect();
         let read = |(number, row): (usize, &'s Vec<String>)| -> Result<Run<'s>, String> {
-            let damaged = |what: String| format!("row {}, {what}", number + 2);
             if row.len() != self.heading.len() {
-                return Err(damaged(format!("expected {} cells, but there are {}", self.heading.len(), row.len())));
+                return Err(damaged_row(
+                    format!("expected {} cells, but there are {}", self.heading.len(), row.len()),
+                    number,
+                ));
             }
             let mut numbers = BTreeMap::new();
             let cells = self
@@ -87,14 +88,26 @@ impl Sweep {
                 .zip(row)
                 .filter(|(name, cell)| !cell.is_empty() && metrics::find_metric(name).is_some());
             for (name, cell) in cells {
-                let wrong = |_| damaged(format!("column `{name}`: expected a number, found `{cell}`"));
-                numbers.insert(name.as_str(), cell.parse().map_err(wrong)?);
+                numbers.insert(
+                    name.as_str(),
+                    cell.parse().map_err(|_| {
+                        damaged_row(format!("column `{name}`: expected a number, found `{cell}`"), number)
+                    })?,
+                );
             }
             let values = places.iter().map(|place| row[*place].as_str()).collect();
             Ok(Run { values, metrics: numbers, digest: &row[digest] })
         };
         self.rows.iter().enumerate().map(read).collect()
     }
+
+    fn column_of(&self, name: &str) -> Option<usize> {
+        self.heading.iter().position(|column| column == name)
+    }
+}
+
+fn damaged_row(what: String, number: usize) -> String {
+    format!("row {}, {what}", number + 2)
 }
 
 /// Compares sweeps; an error in words if their keys differ, a table is damaged, or no run is in common.
@@ -107,20 +120,18 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
         theirs.sort_unstable();
         ours.sort_unstable();
         if ours != theirs {
-            let list = |keys: &[&str]| if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") };
             return Err(format!(
                 "{} varies {}, but {} varies {}: expected sweeps over the same keys",
                 first.name,
-                list(&ours),
+                list_keys(&ours),
                 sweep.name,
-                list(&theirs)
+                list_keys(&theirs)
             ));
         }
     }
-    let damaged = |sweep: &Sweep, what| format!("{}/runs.csv is damaged: {what}", sweep.name);
     let runs: Vec<Vec<Run<'_>>> = sweeps
         .iter()
-        .map(|sweep| sweep.list_runs(&keys).map_err(|what| damaged(sweep, what)))
+        .map(|sweep| sweep.list_runs(&keys).map_err(|what| damaged_sweep(sweep, what)))
         .collect::<Result<_, _>>()?;
     let by_values: Vec<BTreeMap<&[&str], &Run<'_>>> =
         runs.iter().map(|runs| runs.iter().map(|run| (&run.values[..], run)).collect()).collect();
@@ -148,54 +159,81 @@ pub fn compare_sweeps(sweeps: &[Sweep]) -> Result<Sweeps, String> {
         }
     }
 
-    let varies = |key: &&str| {
-        *key == ENTRANT
-            || !(is_repetition(key) || sweeps.iter().any(|sweep| sweep.repeats.iter().any(|repeat| repeat == key)))
-    };
-    let places: Vec<usize> = (0..keys.len()).filter(|place| varies(&keys[*place])).collect();
-    let setting = |run: &Run<'_>| places.iter().map(|place| run.values[*place].to_owned()).collect::<Vec<String>>();
+    let places: Vec<usize> = (0..keys.len()).filter(|place| varies_in(&keys[*place], sweeps)).collect();
     let mut settings: Vec<Vec<String>> = Vec::new();
     for run in &runs[0] {
-        if !settings.contains(&setting(run)) {
-            settings.push(setting(run));
+        if !settings.contains(&run_setting(run, &places)) {
+            settings.push(run_setting(run, &places));
         }
     }
     let cell = |metric: &str, values: &Vec<String>, other: usize| {
         // Runs of equal digests are one run: a seed that changes nothing adds no evidence.
         let mut seen = BTreeSet::new();
-        let pairs = runs[0].iter().filter(|run| setting(run) == *values).filter_map(|run| {
+        let pairs = runs[0].iter().filter(|run| run_setting(run, &places) == *values).filter_map(|run| {
             let there = by_values[other].get(&run.values[..])?;
             let pair = (*run.metrics.get(metric)?, *there.metrics.get(metric)?);
             seen.insert((run.digest, there.digest)).then_some(pair)
         });
         let pairs: Vec<(f64, f64)> = pairs.collect();
-        let mean = |of: fn(&(f64, f64)) -> f64| Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>());
         Some(Cell {
-            first: mean(|pair| pair.0)?.mean,
-            other: mean(|pair| pair.1)?.mean,
-            difference: mean(|pair| pair.1 - pair.0)?,
+            first: mean_of_pairs(|pair| pair.0, &pairs)?.mean,
+            other: mean_of_pairs(|pair| pair.1, &pairs)?.mean,
+            difference: mean_of_pairs(|pair| pair.1 - pair.0, &pairs)?,
         })
     };
-    let compared = |metric: Metric| {
-        let row = |values: &Vec<String>| {
-            let cells = (1..sweeps.len()).map(|other| cell(metric.name, values, other)).collect();
-            (values.clone(), cells)
-        };
-        Compared { metric, settings: settings.iter().map(row).collect() }
+    let compared = |metric: Metric| Compared {
+        metric,
+        settings: settings
+            .iter()
+            .map(|values| {
+                let cells = (1..sweeps.len()).map(|other| cell(metric.name, values, other)).collect();
+                (values.clone(), cells)
+            })
+            .collect(),
     };
-    let is_known = |compared: &Compared| compared.settings.iter().any(|(_, cells)| cells.iter().any(Option::is_some));
     Ok(Sweeps {
         sides: sweeps.iter().map(|one| (one.name.clone(), one.experiment.clone(), one.rows.len())).collect(),
         notes,
         keys: places.iter().map(|place| keys[*place].to_owned()).collect(),
-        metrics: metrics::all_metrics().map(compared).filter(is_known).collect(),
+        metrics: metrics::all_metrics()
+            .map(compared)
+            .filter(|compared| compared.settings.iter().any(|(_, cells)| cells.iter().any(Option::is_some)))
+            .collect(),
     })
+}
+
+fn list_keys(keys: &[&str]) -> String {
+    if keys.is_empty() { "nothing".to_owned() } else { keys.join(", ") }
+}
+
+fn damaged_sweep(sweep: &Sweep, what: String) -> String {
+    format!("{}/runs.csv is damaged: {what}", sweep.name)
+}
+
+fn varies_in(key: &&str, sweeps: &[Sweep]) -> bool {
+    *key == ENTRANT
+        || !(is_repetition(key) || sweeps.iter().any(|sweep| sweep.repeats.iter().any(|repeat| repeat == key)))
+}
+
+fn run_setting(run: &Run<'_>, places: &[usize]) -> Vec<String> {
+    places.iter().map(|place| run.values[*place].to_owned()).collect::<Vec<String>>()
+}
+
+fn mean_of_pairs(of: fn(&(f64, f64)) -> f64, pairs: &[(f64, f64)]) -> Option<Estimate> {
+    Estimate::of(&pairs.iter().map(of).collect::<Vec<_>>())
 }
 
 impl Cell {
     /// True if the difference is larger than its confidence interval.
     fn is_significant(&self) -> bool {
         self.difference.within.is_some_and(|within| self.difference.mean.abs() > within)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "first": self.first, "other": self.other, "difference": self.difference.mean,
+            "within": self.difference.within, "ratio": self.value_ratio(), "runs": self.difference.count,
+        })
     }
 
     fn value_ratio(&self) -> Option<f64> {
@@ -268,11 +306,13 @@ impl Compared {
     }
 
     fn summary(&self, sides: usize) -> String {
-        let one = |other: usize| {
-            let [better, worse, neither] = self.count_verdicts(other).map(format_count);
-            format!("{} better in {better}, worse in {worse}, neither in {neither}", run_letter(other))
-        };
-        (1..sides).map(one).collect::<Vec<_>>().join("; ")
+        (1..sides)
+            .map(|other| {
+                let [better, worse, neither] = self.count_verdicts(other).map(format_count);
+                format!("{} better in {better}, worse in {worse}, neither in {neither}", run_letter(other))
+            })
+            .collect::<Vec<_>>()
+            .join("; ")
     }
 }
 
@@ -316,17 +356,10 @@ impl Sweeps {
         let sides = self.sides.iter().enumerate().map(|(place, (name, experiment, runs))| {
             json!({ "result": run_letter(place), "folder": name, "experiment": experiment, "runs": runs })
         });
-        let cell = |cell: &Option<Cell>| {
-            cell.map(|cell| {
-                json!({
-                    "first": cell.first, "other": cell.other, "difference": cell.difference.mean,
-                    "within": cell.difference.within, "ratio": cell.value_ratio(), "runs": cell.difference.count,
-                })
-            })
-        };
         let metrics = self.metrics.iter().map(|compared| {
             let settings = compared.settings.iter().map(|(values, cells)| {
-                json!({ "values": values, "differences": cells.iter().map(cell).collect::<Vec<_>>() })
+                let differences: Vec<_> = cells.iter().map(|cell| cell.as_ref().map(Cell::json)).collect();
+                json!({ "values": values, "differences": differences })
             });
             json!({
                 "name": compared.metric.name,
@@ -346,10 +379,7 @@ impl Sweeps {
     pub fn page(&self) -> String {
         let sides = self.sides.len();
         let mut body = html!("<header><p class=\"kicker\">A comparison of Hansa</p><h1>Sweeps side by side</h1>\n");
-        let row = |(place, (name, experiment, runs)): (usize, &(String, String, usize))| {
-            cells![run_letter(place), html!("<code>{name}</code>", name), experiment, format_count(*runs as u64)]
-        };
-        let rows = self.sides.iter().enumerate().map(row);
+        let rows = self.sides.iter().enumerate().map(sweep_row);
         body += html::table_html(&["Sweep", "Folder", "Experiment", "#Runs"], rows);
         body += self.notes.iter().map(|note| html!("<p>{note}.</p>\n", note)).collect();
         body += html!("</header>\n<section><h2>At a glance</h2>\n");
@@ -366,15 +396,21 @@ impl Sweeps {
             let Metric { name, about, better, unit, .. } = compared.metric;
             let heads = compared.column_heads(&self.keys, sides);
             let keys = self.keys.len().max(1);
-            let head = |(place, head): (usize, String)| match head.as_str() {
-                "" => "\u{a0}".to_owned(),
-                _ if place < keys => head,
-                _ => format!("#{}", head.replace('-', "−")),
-            };
-            let heads: Vec<String> = heads.into_iter().enumerate().map(head).collect();
+            let heads: Vec<String> = heads
+                .into_iter()
+                .enumerate()
+                .map(|(place, head)| match head.as_str() {
+                    "" => "\u{a0}".to_owned(),
+                    _ if place < keys => head,
+                    _ => format!("#{}", head.replace('-', "−")),
+                })
+                .collect();
             let rows = compared.rows().into_iter().map(|row| {
-                let cell = |(place, cell): (usize, String)| if place < keys { cell } else { shown_quantity(&cell) };
-                row.into_iter().enumerate().map(cell).map(Html::from).collect()
+                row.into_iter()
+                    .enumerate()
+                    .map(|(place, cell)| if place < keys { cell } else { shown_quantity(&cell) })
+                    .map(Html::from)
+                    .collect()
             });
             let title = axis_name(name, unit);
             let about = capitalize_first(about);
@@ -388,4 +424,8 @@ impl Sweeps {
         body += html!("<footer>Made from runs.csv of these folders.</footer>");
         html::document_html("Sweeps side by side: a comparison of Hansa", body)
     }
+}
+
+fn sweep_row((place, (name, experiment, runs)): (usize, &(String, String, usize))) -> Vec<Html> {
+    cells![run_letter(place), html!("<code>{name}</code>", name), experiment, format_count(*runs as u64)]
 }

@@ -83,16 +83,19 @@ impl Change {
 impl Group {
     /// Cells of a row: label, jobs, shares of better and worse, both means, their difference.
     pub(super) fn cells(&self) -> [String; 7] {
-        let share = |number: u64| format_percent(number as f64 / self.jobs as f64);
         [
             self.label.clone(),
             format_count(self.jobs),
-            share(self.better),
-            share(self.worse),
+            self.job_share(self.better),
+            self.job_share(self.worse),
             format_span(self.first),
             format_span(self.here),
             signed_span(self.here - self.first),
         ]
+    }
+
+    fn job_share(&self, number: u64) -> String {
+        format_percent(number as f64 / self.jobs as f64)
     }
 }
 
@@ -150,16 +153,21 @@ impl Comparison {
         if self.settings.is_empty() {
             return writeln!(f, "\nNo setting differs.");
         }
-        let cut = |text: &str| match text.chars().count() > VALUE_MAX {
-            true => text.chars().take(VALUE_MAX - 1).chain(['…']).collect(),
-            false => text.to_owned(),
-        };
-        let row = |Setting { key, values }: &Setting| {
-            let values = values.iter().map(|value| value.as_deref().map_or(NONE.to_owned(), cut));
-            std::iter::once(key.clone()).chain(values).collect()
-        };
         let heads = std::iter::once("Setting that differs".to_owned()).chain(self.run_letters()).collect();
-        let rows: Vec<Vec<String>> = self.settings.iter().take(SETTINGS_MAX).map(row).collect();
+        let rows: Vec<Vec<String>> = self
+            .settings
+            .iter()
+            .take(SETTINGS_MAX)
+            .map(|Setting { key, values }| {
+                let values = values.iter().map(|value| {
+                    value.as_deref().map_or(NONE.to_owned(), |text| match text.chars().count() > VALUE_MAX {
+                        true => text.chars().take(VALUE_MAX - 1).chain(['…']).collect(),
+                        false => text.to_owned(),
+                    })
+                });
+                std::iter::once(key.clone()).chain(values).collect()
+            })
+            .collect();
         write!(f, "\n{}", aligned_table(&heads, &rows, usize::MAX))?;
         match self.settings.len().saturating_sub(SETTINGS_MAX) {
             0 => Ok(()),
@@ -174,15 +182,12 @@ impl Comparison {
             let letter = run_letter(*run);
             heads.extend([letter.clone(), format!("{letter} - A"), format!("{letter} / A")]);
         }
-        let starred = |row: &MetricRow, run: usize| {
-            format!("{}{}", row.value_text(run), if row.is_best(run) { "*" } else { " " })
-        };
         let rows = self.metrics.iter().filter(|row| !row.is_constant() && !is_of_a_tenth(row.metric.name));
         let rows: Vec<Vec<String>> = rows
             .map(|row| {
-                let mut cells = vec![row.label(), starred(row, 0)];
+                let mut cells = vec![row.label(), starred_text(row, 0)];
                 for run in others {
-                    cells.extend([starred(row, *run), row.difference_text(*run), row.ratio_text(*run, ratios)]);
+                    cells.extend([starred_text(row, *run), row.difference_text(*run), row.ratio_text(*run, ratios)]);
                 }
                 cells
             })
@@ -196,10 +201,7 @@ impl Comparison {
     /// Names of metrics that are not in the table.
     fn write_constants(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let constant = self.metrics.iter().filter(|row| row.is_constant() && !is_of_a_tenth(row.metric.name));
-        let unit = |row: &MetricRow| Some(row.metric.unit.name()).filter(|_| row.metric.unit != Unit::Share);
-        let text =
-            |row: &MetricRow| format!("{} {} {}", row.metric.name, row.value_text(0), unit(row).unwrap_or_default());
-        let constant: Vec<String> = constant.map(|row| text(row).trim_end().to_owned()).collect();
+        let constant: Vec<String> = constant.map(|row| constant_text(row).trim_end().to_owned()).collect();
         if !constant.is_empty() {
             writeln!(f, "\n{}", wrap_lines(&format!("The same in all: {}.", constant.join("; "))))?;
         }
@@ -221,22 +223,28 @@ impl Comparison {
             return Ok(());
         }
         let heads = ["", "better", "worse", "same", "mean change"].map(str::to_owned).to_vec();
-        let row = |all: &Changes| {
-            let share = |number: u64| {
-                format!("{} ({})", format_count(number), format_percent(number as f64 / all.count() as f64))
-            };
-            let name = format!("{}, {}", all.name, all.about);
-            vec![name, share(all.better), share(all.worse), share(all.same), all.show_difference(all.mean)]
-        };
-        write!(f, "{}", aligned_table(&heads, &quantities.iter().map(row).collect::<Vec<_>>(), 1))?;
+        let rows: Vec<Vec<String>> = quantities
+            .iter()
+            .map(|all| {
+                let share = |number: u64| {
+                    format!("{} ({})", format_count(number), format_percent(number as f64 / all.count() as f64))
+                };
+                let name = format!("{}, {}", all.name, all.about);
+                vec![name, share(all.better), share(all.worse), share(all.same), all.show_difference(all.mean)]
+            })
+            .collect();
+        write!(f, "{}", aligned_table(&heads, &rows, 1))?;
         let heads = std::iter::once(format!("Quantiles of {letter} - A"))
             .chain(QUANTILES[SHOWN].iter().map(|at| quantile_name(*at)))
             .collect();
-        let row = |all: &Changes| {
-            let quantiles = all.quantiles[SHOWN].iter().map(|difference| all.show_difference(*difference));
-            std::iter::once(all.name.to_owned()).chain(quantiles).collect::<Vec<String>>()
-        };
-        write!(f, "\n{}", aligned_table(&heads, &quantities.iter().map(row).collect::<Vec<_>>(), 1))?;
+        let rows: Vec<Vec<String>> = quantities
+            .iter()
+            .map(|all| {
+                let quantiles = all.quantiles[SHOWN].iter().map(|difference| all.show_difference(*difference));
+                std::iter::once(all.name.to_owned()).chain(quantiles).collect()
+            })
+            .collect();
+        write!(f, "\n{}", aligned_table(&heads, &rows, 1))?;
         self.division_tables(f, changes)?;
         if largest.is_empty() {
             return Ok(());
@@ -268,18 +276,38 @@ impl Comparison {
                 LogComparison::Reference | LogComparison::Same => {}
                 LogComparison::Live => writeln!(f, "\nNo event of {letter} is compared: a run was live.")?,
                 LogComparison::Differs(difference) => {
-                    let words = |event: &Option<String>| event.clone().unwrap_or_else(|| "(the log ends)".to_owned());
                     let line = format_count(difference.line);
                     let what = &difference.what;
                     let head =
                         format!("First event of {letter} that differs from A: line {line} of events.jsonl ({what})");
                     writeln!(f, "\n{}", wrap_lines(&head))?;
-                    writeln!(f, "  A  {}\n  {letter}  {}", words(&difference.a), words(&difference.b))?;
+                    writeln!(
+                        f,
+                        "  A  {}\n  {letter}  {}",
+                        event_in_words(&difference.a),
+                        event_in_words(&difference.b)
+                    )?;
                 }
             }
         }
         Ok(())
     }
+}
+
+fn constant_text(row: &MetricRow) -> String {
+    format!("{} {} {}", row.metric.name, row.value_text(0), shown_unit(row).unwrap_or_default())
+}
+
+fn starred_text(row: &MetricRow, run: usize) -> String {
+    format!("{}{}", row.value_text(run), if row.is_best(run) { "*" } else { " " })
+}
+
+fn shown_unit(row: &MetricRow) -> Option<&str> {
+    Some(row.metric.unit.name()).filter(|_| row.metric.unit != Unit::Share)
+}
+
+fn event_in_words(event: &Option<String>) -> String {
+    event.clone().unwrap_or_else(|| "(the log ends)".to_owned())
 }
 
 /// Name of a quantile.
@@ -295,8 +323,9 @@ pub(super) fn quantile_name(percent: u64) -> String {
 /// Rows below heads; columns are as wide as their widest cell. The first `left` columns are set to the left, all others
 /// to the right.
 pub(super) fn aligned_table(heads: &Vec<String>, rows: &[Vec<String>], left: usize) -> String {
-    let width = |column: usize| rows.iter().chain([heads]).map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let widths: Vec<usize> = (0..heads.len())
+        .map(|column| rows.iter().chain([heads]).map(|row| row[column].chars().count()).max().unwrap_or(0))
+        .collect();
     let mut text = String::new();
     for row in [heads].into_iter().chain(rows) {
         let mut line = String::new();

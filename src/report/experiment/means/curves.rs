@@ -44,7 +44,6 @@ pub(super) fn draw_curves(about: &str, name: &str, across: &Across<'_>, range: &
     let settings = axis_of_settings(across.numbers);
     let inner = PlotArea { left: AREA.left + INSET, right: AREA.right - INSET, ..AREA };
     let x = |value: usize| inner.x(settings.share(across.numbers[value]));
-    let y = |number: f64| AREA.y(range.axis.share(number));
     let mut order: Vec<usize> = (0..across.numbers.len()).collect();
     order.sort_by(|one, other| across.numbers[*one].total_cmp(&across.numbers[*other]));
     // For crosshairs.
@@ -75,7 +74,9 @@ pub(super) fn draw_curves(about: &str, name: &str, across: &Across<'_>, range: &
     let apart = f64::min(APART, APART_IN_ALL / curves.len().max(1) as f64);
     for (number, curve) in curves.iter().enumerate() {
         let aside = apart * (number as f64 - (curves.len() - 1) as f64 / 2.0);
-        svg += draw_curve(curve, across, &order, range, &|value| x(value) + aside, &y);
+        svg += draw_curve(curve, across, &order, range, &|value| x(value) + aside, &|number: f64| {
+            AREA.y(range.axis.share(number))
+        });
     }
     fitted_svg((WIDTH, HEIGHT), &AREA, attributes, Html::default(), svg)
 }
@@ -83,14 +84,16 @@ pub(super) fn draw_curves(about: &str, name: &str, across: &Across<'_>, range: &
 /// Values as they were written, as far as there is room.
 fn written_ticks(across: &Across<'_>, order: &[usize], settings: &Axis, x: &dyn Fn(usize) -> f64) -> Vec<Tick> {
     let mut free = f64::NEG_INFINITY;
-    let tick = |&value: &usize| {
-        let label = shorten_text(&across.values[value], LABEL_MAX);
-        let half = label.chars().count() as f64 * LETTER / 2.0;
-        let fits = x(value) - half >= free;
-        free = if fits { x(value) + half + LETTER } else { free };
-        (settings.share(across.numbers[value]), if fits { label } else { String::new() })
-    };
-    order.iter().map(tick).collect()
+    order
+        .iter()
+        .map(|&value| {
+            let label = shorten_text(&across.values[value], LABEL_MAX);
+            let half = label.chars().count() as f64 * LETTER / 2.0;
+            let fits = x(value) - half >= free;
+            free = if fits { x(value) + half + LETTER } else { free };
+            (settings.share(across.numbers[value]), if fits { label } else { String::new() })
+        })
+        .collect()
 }
 
 fn draw_curve(

@@ -74,21 +74,22 @@ pub fn compute_means(experiment: &Experiment, rows: &[RunRow]) -> Means {
 impl Means {
     /// The combinations, each as indices of its values on their axes, with their numbers.
     fn combinations(&self) -> impl Iterator<Item = (Vec<usize>, &[Option<Estimate>])> {
-        let picks = |mut rest: usize| {
-            let mut picks: Vec<usize> = self
-                .axes
-                .iter()
-                .rev()
-                .map(|axis| {
-                    let pick = rest % axis.values.len();
-                    rest /= axis.values.len();
-                    pick
-                })
-                .collect();
-            picks.reverse();
-            picks
-        };
-        self.cells.iter().enumerate().map(move |(place, cells)| (picks(place), &cells[..]))
+        self.cells.iter().enumerate().map(move |(place, cells)| (self.nth_combination(place), &cells[..]))
+    }
+
+    fn nth_combination(&self, mut rest: usize) -> Vec<usize> {
+        let mut picks: Vec<usize> = self
+            .axes
+            .iter()
+            .rev()
+            .map(|axis| {
+                let pick = rest % axis.values.len();
+                rest /= axis.values.len();
+                pick
+            })
+            .collect();
+        picks.reverse();
+        picks
     }
 
     /// Sentence about runs that repeat another run; None if all are distinct.
@@ -118,13 +119,16 @@ pub fn means_csv(means: &Means) -> String {
     let mut text = join_cells(keys.chain(["metric", "runs", "mean", "within"]));
     for (picks, cells) in means.combinations() {
         for (metric, cell) in means.metrics.iter().zip(cells) {
-            let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
             let count = cell.map_or(0, |estimate| estimate.count).to_string();
-            let mean = exact(cell.map(|it| it.mean));
-            let within = exact(cell.and_then(|it| it.within));
+            let mean = exact_number(cell.map(|it| it.mean));
+            let within = exact_number(cell.and_then(|it| it.within));
             let values = means.axes.iter().zip(&picks).map(|(axis, pick)| axis.values[*pick].as_str());
             text.push_str(&join_cells(values.chain([metric.name, &count, &mean, &within])));
         }
     }
     text
+}
+
+fn exact_number(number: Option<f64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
 }

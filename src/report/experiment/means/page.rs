@@ -156,13 +156,15 @@ fn metric_title(what: &Metric) -> String {
 
 /// All numbers, if only seeds vary.
 fn seeds_only_section(means: &Means, metrics: &[usize]) -> Html {
-    let row = |metric: &usize| {
-        let what = &means.metrics[*metric];
-        let number = means.cell_mean(&[], *metric).map_or(NONE.to_owned(), |estimate| mean_text(&estimate));
-        let about = format!("{}{}", what.about, better_words(what.better));
-        cells![html!("<code>{}</code>", what.name), number, about]
-    };
-    table_html(&["Metric", "#Mean", "Description"], metrics.iter().map(row))
+    table_html(
+        &["Metric", "#Mean", "Description"],
+        metrics.iter().map(|metric| {
+            let what = &means.metrics[*metric];
+            let number = means.cell_mean(&[], *metric).map_or(NONE.to_owned(), |estimate| mean_text(&estimate));
+            let about = format!("{}{}", what.about, better_words(what.better));
+            cells![html!("<code>{}</code>", what.name), number, about]
+        }),
+    )
 }
 
 /// Description of the combinations.
@@ -222,20 +224,24 @@ impl<'m> Layout<'m> {
     /// are of the axis with most values among the others, unless they are too many to be told apart.
     fn of(means: &'m Means, metrics: usize) -> Layout<'m> {
         let sizes = || means.axes.iter().map(|axis| axis.values.len()).enumerate().rev();
-        let numeric = |place: usize| distinct_numbers(&means.axes[place].values);
         let across = sizes()
-            .filter(|(place, size)| *size > 1 && numeric(*place).is_some())
+            .filter(|(place, size)| *size > 1 && axis_numbers(*place, means).is_some())
             .max_by_key(|(_, size)| *size)
             .or_else(|| sizes().max_by_key(|(_, size)| *size))
             .map_or(0, |(place, _)| place);
-        let numbers = Some(across).filter(|place| means.axes[*place].values.len() > 1).and_then(numeric);
+        let numbers = Some(across)
+            .filter(|place| means.axes[*place].values.len() > 1)
+            .and_then(|place| axis_numbers(place, means));
         let most = if numbers.is_some() { LINES_MAX } else { DOTS_MAX };
         let lines = sizes()
             .filter(|(place, size)| *place != across && (2..=most).contains(size))
             .max_by_key(|(_, size)| *size)
             .map(|(place, _)| place);
-        let is_first = |picks: &Vec<usize>| picks[across] == 0 && lines.is_none_or(|lines| picks[lines] == 0);
-        let panels: Vec<Vec<usize>> = means.combinations().map(|(picks, _)| picks).filter(is_first).collect();
+        let panels: Vec<Vec<usize>> = means
+            .combinations()
+            .map(|(picks, _)| picks)
+            .filter(|picks| picks[across] == 0 && lines.is_none_or(|lines| picks[lines] == 0))
+            .collect();
         let metrics = metrics.max(1);
         let marks = means.cells.len() / panels.len() * metrics;
         let room = panels.len().min(PICTURES_MAX / metrics).min(MARKS_MAX / marks).max(1);
@@ -263,8 +269,9 @@ impl<'m> Layout<'m> {
     /// Numbers of a panel, line by line.
     fn cells(&self, panel: &[usize], metric: usize) -> Vec<Vec<Option<Estimate>>> {
         let across = 0..self.across_axis().values.len();
-        let line = |line| across.clone().map(|across| self.panel_number(panel, across, line, metric)).collect();
-        (0..self.lines_axis().map_or(1, |lines| lines.values.len())).map(line).collect()
+        (0..self.lines_axis().map_or(1, |lines| lines.values.len()))
+            .map(|line| across.clone().map(|across| self.panel_number(panel, across, line, metric)).collect())
+            .collect()
     }
 
     /// Section of a metric.
@@ -284,10 +291,12 @@ impl<'m> Layout<'m> {
         // All charts have one scale, so that they can be compared.
         let cells: Vec<Vec<Vec<Option<Estimate>>>> =
             self.panels.iter().take(self.room).map(|panel| self.cells(panel, metric)).collect();
-        let known = |panel: &Vec<Vec<Option<Estimate>>>| -> Vec<Estimate> {
-            panel.iter().flatten().copied().flatten().collect()
-        };
-        let estimates: Vec<Vec<Estimate>> = cells.iter().map(known).collect();
+        let estimates: Vec<Vec<Estimate>> = cells
+            .iter()
+            .map(|panel: &Vec<Vec<Option<Estimate>>>| -> Vec<Estimate> {
+                panel.iter().flatten().copied().flatten().collect()
+            })
+            .collect();
         let of_panels: Vec<Vec<f64>> =
             estimates.iter().map(|panel| panel.iter().map(|estimate| estimate.mean).collect()).collect();
         let range = Range::of(estimates.iter().flatten().copied(), what.unit, Scale::of(&of_panels));
@@ -315,16 +324,23 @@ impl<'m> Layout<'m> {
         let lines = self.lines_axis();
         let about = what.about;
         let axis = axis_name(what.name, what.unit);
-        let name = |line: usize| lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]));
         if let Some(numbers) = &self.numbers {
             let across = Across { key: &across.key, values: &across.values, numbers, has_dots: !self.is_dense };
-            let curve =
-                |(line, points): (usize, &Vec<_>)| Curve { style: line, name: name(line), points: points.clone() };
-            return draw_curves(about, &axis, &across, range, &cells.iter().enumerate().map(curve).collect::<Vec<_>>());
+            return draw_curves(
+                about,
+                &axis,
+                &across,
+                range,
+                &cells
+                    .iter()
+                    .enumerate()
+                    .map(|(line, points)| Curve { style: line, name: line_prefix(line, lines), points: points.clone() })
+                    .collect::<Vec<_>>(),
+            );
         }
         let dot = |value: usize, line: usize| {
             let estimate = cells[line][value]?;
-            let told = format!("{}{}: {}", name(line), across.values[value], mean_text(&estimate));
+            let told = format!("{}{}: {}", line_prefix(line, lines), across.values[value], mean_text(&estimate));
             Some(Dot { estimate, colour: line, is_filled: true, told })
         };
         let rows: Vec<dots::DotRow> = across
@@ -375,11 +391,24 @@ impl<'m> Layout<'m> {
         };
         let columns: Vec<String> = [across.key.clone()].into_iter().chain(heads).collect();
         let digits = Digits::for_numbers(cells.iter().flatten().flatten().map(|estimate| estimate.mean));
-        let number = |cell: &Option<Estimate>| cell.map_or(NONE.into(), |estimate| mean_html(&estimate, digits, false));
-        let row = |(value, name): (usize, &String)| {
-            [name.into()].into_iter().chain(cells.iter().map(|line| number(&line[value]))).collect()
-        };
-        let numbers = table_html(&columns, across.values.iter().enumerate().map(row));
+        let numbers = table_html(
+            &columns,
+            across.values.iter().enumerate().map(|(value, name)| {
+                [name.into()].into_iter().chain(cells.iter().map(|line| number_cell(&line[value], digits))).collect()
+            }),
+        );
         html!("<details><summary>Numbers</summary>\n{numbers}</details>\n", numbers)
     }
+}
+
+fn axis_numbers(place: usize, means: &Means) -> Option<Vec<f64>> {
+    distinct_numbers(&means.axes[place].values)
+}
+
+fn line_prefix(line: usize, lines: Option<&Varying>) -> String {
+    lines.map_or(String::new(), |axis| format!("{}, ", axis.values[line]))
+}
+
+fn number_cell(cell: &Option<Estimate>, digits: Digits) -> Html {
+    cell.map_or(NONE.into(), |estimate| mean_html(&estimate, digits, false))
 }

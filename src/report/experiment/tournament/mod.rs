@@ -12,7 +12,6 @@ mod text;
 use std::collections::BTreeMap;
 
 use super::file::{ENTRANT, Entrant, Experiment};
-use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct_rows};
 use super::rows::RunRow;
 use super::statistics::Estimate;
@@ -92,40 +91,58 @@ impl Standings {
     /// One metric of each family, the first with a direction that most entrants have; and further ones for entrants
     /// that have none of these in a family, so that each kind of system has its own.
     pub fn of_families(&self) -> Standings {
-        let has = |metric: usize, entrant: usize| {
-            self.panels.iter().any(|panel| panel.rows[entrant][metric].estimate.is_some())
-        };
         let mut chosen: Vec<usize> = Vec::new();
         for (_, family, _) in Family::ALL {
-            let of_family = |metric: &usize| {
-                self.metrics[*metric].family == *family && self.metrics[*metric].better != Better::Neither
-            };
             let mut lacking: Vec<usize> = (0..self.entrants.len()).collect();
-            let mut metrics: Vec<usize> = (0..self.metrics.len()).filter(of_family).collect();
-            loop {
-                let served = |metric: &usize| lacking.iter().filter(|entrant| has(*metric, **entrant)).count();
-                let Some(best) = metrics.iter().copied().rev().max_by_key(served).filter(|best| served(best) > 0)
-                else {
-                    break;
-                };
-                lacking.retain(|entrant| !has(best, *entrant));
+            let mut metrics: Vec<usize> = (0..self.metrics.len())
+                .filter(|metric| {
+                    self.metrics[*metric].family == *family && self.metrics[*metric].better != Better::Neither
+                })
+                .collect();
+            while let Some(best) = self.most_served(&metrics, &lacking) {
+                lacking.retain(|entrant| !self.has_metric(best, *entrant));
                 metrics.retain(|metric| *metric != best);
                 chosen.push(best);
             }
         }
         chosen.sort_unstable();
-        let panel = |panel: &Panel| Panel {
-            settings: panel.settings.clone(),
-            rows: panel.rows.iter().map(|row| chosen.iter().map(|metric| row[*metric].clone()).collect()).collect(),
-        };
-        let is_other =
-            |metric: &usize| !chosen.contains(metric) && (0..self.entrants.len()).any(|entrant| has(*metric, entrant));
         Standings {
             metrics: chosen.iter().map(|metric| self.metrics[*metric].clone()).collect(),
-            panels: self.panels.iter().map(panel).collect(),
-            others: (0..self.metrics.len()).filter(is_other).map(|metric| self.metrics[metric].name).collect(),
+            panels: self
+                .panels
+                .iter()
+                .map(|panel| Panel {
+                    settings: panel.settings.clone(),
+                    rows: panel
+                        .rows
+                        .iter()
+                        .map(|row| chosen.iter().map(|metric| row[*metric].clone()).collect())
+                        .collect(),
+                })
+                .collect(),
+            others: (0..self.metrics.len())
+                .filter(|metric| {
+                    !chosen.contains(metric)
+                        && (0..self.entrants.len()).any(|entrant| self.has_metric(*metric, entrant))
+                })
+                .map(|metric| self.metrics[metric].name)
+                .collect(),
             ..self.clone()
         }
+    }
+
+    /// The first of these metrics that most of these entrants have. None if none has any.
+    fn most_served(&self, metrics: &[usize], entrants: &[usize]) -> Option<usize> {
+        let best = metrics.iter().copied().rev().max_by_key(|metric| self.count_served(*metric, entrants))?;
+        (self.count_served(best, entrants) > 0).then_some(best)
+    }
+
+    fn count_served(&self, metric: usize, entrants: &[usize]) -> usize {
+        entrants.iter().filter(|entrant| self.has_metric(metric, **entrant)).count()
+    }
+
+    fn has_metric(&self, metric: usize, entrant: usize) -> bool {
+        self.panels.iter().any(|panel| panel.rows[entrant][metric].estimate.is_some())
     }
 }
 
@@ -154,14 +171,17 @@ pub fn make_standings(
 ) -> Result<Standings, NoStandings> {
     let against = reference_index(experiment, against)?;
     let Experiment { name, about, entrants, .. } = experiment.clone();
-    let column = |metric: &Metric| Column {
-        name: metric.name,
-        about: metric.about,
-        unit: metric.unit,
-        better: metric.better,
-        family: metric.family,
-    };
-    let metrics: Vec<Column> = experiment.metrics.iter().map(column).collect();
+    let metrics: Vec<Column> = experiment
+        .metrics
+        .iter()
+        .map(|metric| Column {
+            name: metric.name,
+            about: metric.about,
+            unit: metric.unit,
+            better: metric.better,
+            family: metric.family,
+        })
+        .collect();
     let Distinct { rows: kept, repeated } = distinct_rows(experiment, rows);
     let runs = in_order(experiment, &kept);
     let alike = runs.chunk_by(|one, next| one.settings == next.settings);
@@ -190,19 +210,21 @@ struct Run<'r> {
 fn in_order<'r>(experiment: &Experiment, rows: &[&'r RunRow]) -> Vec<Run<'r>> {
     let places: Vec<BTreeMap<&str, usize>> =
         experiment.axes.iter().map(|axis| axis.values.iter().map(String::as_str).zip(0..).collect()).collect();
-    let run = |row: &&'r RunRow| {
-        let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
-        for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
-            let place = *places.get(value.as_str())?;
-            match axis.key.as_str() {
-                ENTRANT => run.entrant = place,
-                _ if axis.is_repetition() => run.seeds.push(place),
-                _ => run.settings.push(place),
+    let mut runs: Vec<Run<'_>> = rows
+        .iter()
+        .filter_map(|row| {
+            let mut run = Run { settings: Vec::new(), seeds: Vec::new(), entrant: 0, row };
+            for ((axis, places), value) in experiment.axes.iter().zip(&places).zip(&row.values) {
+                let place = *places.get(value.as_str())?;
+                match axis.key.as_str() {
+                    ENTRANT => run.entrant = place,
+                    _ if axis.is_repetition() => run.seeds.push(place),
+                    _ => run.settings.push(place),
+                }
             }
-        }
-        Some(run)
-    };
-    let mut runs: Vec<Run<'_>> = rows.iter().filter_map(run).collect();
+            Some(run)
+        })
+        .collect();
     runs.sort_by(|one, other| (&one.settings, &one.seeds).cmp(&(&other.settings, &other.seeds)));
     runs
 }
@@ -227,8 +249,8 @@ fn panel_rows(runs: &[Run<'_>], entrants: usize, metrics: &[Column], against: us
     let mut rows = vec![vec![Cell::default(); metrics.len()]; entrants];
     for (metric, column) in metrics.iter().enumerate() {
         // An entrant's numbers, one per seed.
-        let its = |entrant: usize| by_seed.iter().map(|rows| rows[entrant]?.metrics[metric]).collect();
-        let numbers: Vec<Vec<Option<f64>>> = (0..entrants).map(its).collect();
+        let numbers: Vec<Vec<Option<f64>>> =
+            (0..entrants).map(|entrant| by_seed.iter().map(|rows| rows[entrant]?.metrics[metric]).collect()).collect();
         let means: Vec<Option<Estimate>> =
             numbers.iter().map(|numbers| estimate_known(numbers.iter().copied())).collect();
         let best = if runs.len() > entrants { best_entrant(&means, column.better) } else { None };

@@ -3,7 +3,7 @@
 use super::super::figures::wrap_lines;
 use super::super::range::NONE;
 use super::super::rows::join_cells;
-use super::{Cell, Panel, Standings};
+use super::{Panel, Standings};
 use hansa_sim::numerals::format_counted;
 
 /// Columns of a terminal.
@@ -24,12 +24,15 @@ pub fn entrants_table(standings: &Standings) -> String {
         let mut columns: Vec<Shown> = shown.into_iter().map(|metric| Shown::of(standings, panel, metric)).collect();
         while !columns.is_empty() {
             let mut room = WIDTH.saturating_sub(label);
-            let fits = |column: &&Shown| {
-                let fits = column.width + GAP.len() <= room;
-                room = room.saturating_sub(column.width + GAP.len());
-                fits
-            };
-            let count = columns.iter().take_while(fits).count().max(1);
+            let count = columns
+                .iter()
+                .take_while(|column| {
+                    let fits = column.width + GAP.len() <= room;
+                    room = room.saturating_sub(column.width + GAP.len());
+                    fits
+                })
+                .count()
+                .max(1);
             let block: Vec<Shown> = columns.drain(..count).collect();
             for (place, name) in [""].iter().chain(&names).enumerate() {
                 let cells = block.iter().map(|column| format!("{GAP}{}", column.cell_text(place)));
@@ -64,12 +67,14 @@ struct Shown {
 impl Shown {
     fn of(standings: &Standings, panel: &Panel, metric: usize) -> Shown {
         let digits = panel.mean_digits(metric);
-        let shown = |row: &Vec<Cell>| match &row[metric].estimate {
-            Some(estimate) => (digits.show_number(estimate.mean), row[metric].is_best),
-            None => (NONE.to_owned(), false),
-        };
         let name = (standings.metrics[metric].name.to_owned(), false);
-        let cells: Vec<(String, bool)> = [name].into_iter().chain(panel.rows.iter().map(shown)).collect();
+        let cells: Vec<(String, bool)> = [name]
+            .into_iter()
+            .chain(panel.rows.iter().map(|row| match &row[metric].estimate {
+                Some(estimate) => (digits.show_number(estimate.mean), row[metric].is_best),
+                None => (NONE.to_owned(), false),
+            }))
+            .collect();
         let width = cells.iter().map(|(cell, _)| cell.chars().count()).max().unwrap_or(0) + 1;
         Shown { cells, width }
     }
@@ -96,13 +101,12 @@ pub fn standings_csv(standings: &Standings) -> String {
     for panel in &standings.panels {
         for (entrant, row) in standings.entrants.iter().zip(&panel.rows) {
             for (metric, cell) in standings.metrics.iter().zip(row) {
-                let exact = |number: Option<f64>| number.map_or(String::new(), |number| number.to_string());
                 let count = cell.estimate.map_or(0, |estimate| estimate.count).to_string();
                 let mean = cell.estimate.map(|it| it.mean);
                 let within = cell.estimate.and_then(|it| it.within);
                 let by = cell.difference.map(|it| it.mean);
                 let by_within = cell.difference.and_then(|it| it.within);
-                let numbers = [exact(mean), exact(within), exact(by), exact(by_within)];
+                let numbers = [exact_number(mean), exact_number(within), exact_number(by), exact_number(by_within)];
                 let best = if cell.is_best { "1" } else { "0" };
                 let fixed = panel.settings.iter().map(|(_, value)| value.as_str());
                 let told = [entrant.name.as_str(), metric.name, &count].into_iter();
@@ -111,4 +115,8 @@ pub fn standings_csv(standings: &Standings) -> String {
         }
     }
     text
+}
+
+fn exact_number(number: Option<f64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
 }

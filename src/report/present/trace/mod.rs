@@ -190,11 +190,8 @@ impl Tally {
         // The number in the log of events.
         let id = task.job.job.id.0;
         let job = self.job_in_trace(task.job.job.id);
-        let called = |name: Option<&str>| {
-            name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
-        };
-        let name = called(self.job_name(task.job.job.id));
-        let task_name = called(self.job_names.task(task.job.job.id, index));
+        let name = name_suffix(self.job_name(task.job.job.id));
+        let task_name = name_suffix(self.job_names.task(task.job.job.id, index));
         let user = json(&self.names.of_actor(task.job.user));
         let cut = if task.row.end.is_none() { r#","running":"when the log ended""# } else { "" };
         let shared = if is_shared { format!(r#","yield":{share}"#) } else { String::new() };
@@ -229,6 +226,10 @@ impl Tally {
             TaskOf { job, index, row, number }
         })
     }
+}
+
+fn name_suffix(name: Option<&str>) -> String {
+    name.map_or(String::new(), |name| json(&format!(" {name}")).trim_matches('"').to_owned())
 }
 
 /// Tasks assigned to sites at each moment, and the numbers of those that started.

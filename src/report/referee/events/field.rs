@@ -222,10 +222,13 @@ impl Field for EdgeId {
         at.parsed("an edge as \"job.task-task\"", |text| {
             let (job, tasks) = text.split_once('.')?;
             let (from, to) = tasks.split_once('-')?;
-            let end = |text: &str| if text == "home" { Some(EdgeId::HOME) } else { text.parse().ok() };
-            Some(EdgeId { job: JobId(job.parse().ok()?), from: end(from)?, to: end(to)? })
+            Some(EdgeId { job: JobId(job.parse().ok()?), from: read_end(from)?, to: read_end(to)? })
         })
     }
+}
+
+fn read_end(text: &str) -> Option<u32> {
+    if text == "home" { Some(EdgeId::HOME) } else { text.parse().ok() }
 }
 
 /// Under a key each.
@@ -267,8 +270,9 @@ impl Field for Invalid {
 
     fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
         at.key(key)?;
-        let named = |word: &str| Invalid::ALL.into_iter().find(|invalid| word == invalid.name());
-        at.parsed("what is wrong with a request", named)
+        at.parsed("what is wrong with a request", |word| {
+            Invalid::ALL.into_iter().find(|invalid| word == invalid.name())
+        })
     }
 }
 

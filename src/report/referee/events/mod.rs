@@ -135,15 +135,19 @@ impl EventWriter {
 
 impl EventReader {
     pub fn new(names: &Names) -> EventReader {
-        let index = |names: &[String]| BTreeMap::from_iter(quote_names(names).into_iter().zip(0..));
-        EventReader { actors: index(&names.actors), kinds: index(&names.kinds), links: index(&names.links) }
+        EventReader {
+            actors: index_names(&names.actors),
+            kinds: index_names(&names.kinds),
+            links: index_names(&names.links),
+        }
     }
 
     /// Reads one line with its newline.
     pub(crate) fn read_line(&self, line: &[u8]) -> Result<Entry<Record>, Unreadable> {
-        let cut_off =
-            || Unreadable { column: line.len() + 1, expected: "the end of the line: the file is truncated".to_owned() };
-        self.read_entry(line.strip_suffix(b"\n").ok_or_else(cut_off)?)
+        self.read_entry(line.strip_suffix(b"\n").ok_or_else(|| Unreadable {
+            column: line.len() + 1,
+            expected: "the end of the line: the file is truncated".to_owned(),
+        })?)
     }
 
     /// Reads one line, without its newline.
@@ -213,6 +217,10 @@ impl EventReader {
     pub(crate) fn read_actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.name(&self.actors, ActorId, "the name of an actor")
     }
+}
+
+fn index_names(names: &[String]) -> BTreeMap<String, u32> {
+    BTreeMap::from_iter(quote_names(names).into_iter().zip(0..))
 }
 
 fn read_worth(at: &mut Cursor<'_>) -> Result<Worth, Unreadable> {

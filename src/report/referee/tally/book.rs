@@ -189,16 +189,12 @@ impl JobBook {
         let (job, system) = (&row.job, &self.systems[row.system as usize]);
         let graph = Graph::new(job.tasks.len(), &job.edges);
         let ranks = ranks(job, &graph, system);
-        let next = |task: &usize| {
-            let apart = |next: usize| match job.tasks[next].kind == job.tasks[*task].kind {
-                true => Span::ZERO,
-                false => system.delay(job, *task, next),
-            };
-            let successors = graph.successors(*task).iter().map(|next| *next as usize);
-            successors.max_by_key(|next| (ranks[*next] + apart(*next), Reverse(*next)))
-        };
         let first = (0..ranks.len()).max_by_key(|task| (ranks[*task], Reverse(*task)));
-        std::iter::successors(first, next).collect()
+        std::iter::successors(first, |task| {
+            let successors = graph.successors(*task).iter().map(|next| *next as usize);
+            successors.max_by_key(|next| (ranks[*next] + delay_between(*next, job, system, task), Reverse(*next)))
+        })
+        .collect()
     }
 
     /// True if it only waits for nodes, as do all jobs of some subjects, and those of users that negotiate, unless they
@@ -265,19 +261,21 @@ impl JobBook {
 
     /// The numbers of the sites that any of these systems uses.
     pub(crate) fn sites_of(&self, systems: &[u32]) -> Vec<usize> {
-        let uses = |site: &SiteFacts| site.systems.iter().any(|system| systems.contains(&(*system as u32)));
-        (0..self.sites.len()).filter(|site| uses(&self.sites[*site])).collect()
+        (0..self.sites.len()).filter(|site| uses_any(&self.sites[*site], systems)).collect()
     }
 
     /// Share of its nodes' processors that a job can use: less than all where others may use the rest.
     pub(crate) fn part_of_nodes(&self, row: &JobRow) -> f64 {
         let Some(needs) = row.needs else { return 1.0 };
-        let shares = |site: usize| self.sites[site].is_shared;
         let is_shared = match row.tasks.iter().find_map(|task| task.site) {
-            Some(site) => shares(site as usize),
-            None => self.sites_of(&[row.system]).into_iter().all(shares),
+            Some(site) => self.shares_nodes(site as usize),
+            None => self.sites_of(&[row.system]).into_iter().all(|site| self.shares_nodes(site)),
         };
         if is_shared { needs.cpu } else { 1.0 }
+    }
+
+    fn shares_nodes(&self, site: usize) -> bool {
+        self.sites[site].is_shared
     }
 
     /// True if there are systems besides those whose jobs only wait for nodes.
@@ -341,9 +339,9 @@ impl JobBook {
         let rows = self.jobs.values().filter(move |row| row.standing() != Standing::Refused && which(row));
         rows.flat_map(move |row| {
             let given_up = row.given_up().unwrap_or(self.last);
-            let until = move |task: &TaskRow| task.start.unwrap_or(given_up);
             let tasks = row.ready_times().into_iter().zip(&row.tasks).zip(&row.job.tasks);
-            let stretches = tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, until(held))));
+            let stretches =
+                tasks.filter_map(move |((from, held), task)| Some((task.kind, from?, waits_until(held, given_up))));
             stretches.filter(|(_, from, to)| from < to)
         })
     }
@@ -398,6 +396,21 @@ impl JobBook {
     pub fn task_row(&self, task: TaskId) -> Option<&TaskRow> {
         self.jobs.get(&task.job)?.tasks.get(task.index as usize)
     }
+}
+
+fn delay_between(next: usize, job: &Job, system: &Reckoning, task: &usize) -> Span {
+    match job.tasks[next].kind == job.tasks[*task].kind {
+        true => Span::ZERO,
+        false => system.delay(job, *task, next),
+    }
+}
+
+fn uses_any(site: &SiteFacts, systems: &[u32]) -> bool {
+    site.systems.iter().any(|system| systems.contains(&(*system as u32)))
+}
+
+fn waits_until(task: &TaskRow, given_up: Time) -> Time {
+    task.start.unwrap_or(given_up)
 }
 
 /// Every job of a tally, by number.

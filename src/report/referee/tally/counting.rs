@@ -149,9 +149,10 @@ impl JobBook {
     }
 
     pub fn removed(&mut self, by: Reporter, job: &JobId) -> CountResult {
-        let is_at_site = |task: &TaskRow| task.site.is_some() && task.end.is_none() && !task.is_lost();
         let by_user = self.tells_of_own_jobs(by.actor);
-        if self.told_of(by, *job)?.tasks.iter().any(is_at_site) && by_user {
+        if self.told_of(by, *job)?.tasks.iter().any(|task| task.site.is_some() && task.end.is_none() && !task.is_lost())
+            && by_user
+        {
             return Err(Inconsistent::Busy(*job));
         }
         self.told_of(by, *job)?.fate = Fate::Removed { at: by.now };
@@ -224,8 +225,7 @@ impl JobBook {
 
     fn admit(&mut self, job: &Arc<Job>, user: ActorId, service: ActorId, fate: Fate) -> CountResult {
         let tasks = job.tasks.len();
-        let leads_on = |edge: &Edge| edge.from < edge.to && (edge.to as usize) < tasks;
-        if !job.edges.iter().all(leads_on) || !job.edges.is_sorted() {
+        if !job.edges.iter().all(|edge| edge.from < edge.to && (edge.to as usize) < tasks) || !job.edges.is_sorted() {
             return Err(Inconsistent::Edge(job.id));
         }
         if self.over.as_ref().is_some_and(|over| over.holds(job.id)) {
@@ -304,8 +304,7 @@ impl JobBook {
         }
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
-        let of_user = |row: &&JobRow| self.users_tell_of(row.system);
-        match self.told_by_users.and_then(|_| self.jobs.get(&task.job)).filter(of_user) {
+        match self.told_by_users.and_then(|_| self.jobs.get(&task.job)).filter(|row| self.users_tell_of(row.system)) {
             Some(row) => self.dealt.entry((row.user, site)).or_default().1 += 1,
             None => self.ends[site as usize] += 1,
         }

@@ -27,8 +27,11 @@ pub struct DownTime {
 impl OutagesByPlace {
     pub fn of(topology: &Topology) -> OutagesByPlace {
         let failing = topology.failing();
-        let link = |link: usize| Some((CableId(link as u32), failing.link(link)?));
-        let links = topology.failing_links().into_iter().filter_map(link).collect();
+        let links = topology
+            .failing_links()
+            .into_iter()
+            .filter_map(|link| Some((CableId(link as u32), failing.link(link)?)))
+            .collect();
         let sites = topology.sites.iter().enumerate().map(|(number, site)| (failing.site(number), site.cores));
         OutagesByPlace { sites: sites.collect(), links }
     }

@@ -29,12 +29,11 @@ pub struct TimedFlow<'a> {
 impl JobBook {
     /// Modelled times of all flows that have ended, in order of release.
     pub fn timed(&self) -> impl Iterator<Item = TimedFlow<'_>> {
-        let name = |site: u32| self.sites[site as usize].name.as_str();
         self.transfers.rows.iter().filter_map(move |row| {
             Some(TimedFlow {
                 edge: row.edge,
-                from: name(row.from),
-                to: name(row.to),
+                from: self.site_name(row.from),
+                to: self.site_name(row.to),
                 bytes: row.bytes,
                 released: row.released.micros() as f64 / 1e6,
                 seconds: row.duration_seconds()?,
@@ -44,11 +43,21 @@ impl JobBook {
 
     /// All flows that have ended.
     pub fn flows(&self) -> impl Iterator<Item = FinishedFlow<'_>> {
-        let name = |site: u32| self.sites[site as usize].name.as_str();
         self.transfers.rows.iter().filter_map(move |row| {
             let FlowRow { edge, from, to, bytes, active, ended, .. } = *row;
-            Some(FinishedFlow { edge, from: name(from), to: name(to), bytes, active, ended: ended? })
+            Some(FinishedFlow {
+                edge,
+                from: self.site_name(from),
+                to: self.site_name(to),
+                bytes,
+                active,
+                ended: ended?,
+            })
         })
+    }
+
+    fn site_name(&self, site: u32) -> &str {
+        self.sites[site as usize].name.as_str()
     }
 
     /// The rows of the table that are known so far; each is returned once, and all others at the end.

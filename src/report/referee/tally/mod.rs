@@ -17,7 +17,7 @@ use std::ops::Deref;
 
 pub use self::book::JobBook;
 pub(crate) use self::counting::{CountResult, Reporter};
-pub(crate) use self::flows::{FinishedFlow, TimedFlow};
+pub(crate) use self::flows::FinishedFlow;
 pub use self::inconsistent::{Inconsistent, RecordError};
 pub(crate) use self::row::{AnsweredRow, Fate, JobRow, ShapesRow, Standing, TaskRow};
 pub(crate) use self::site::{SiteFacts, Used};

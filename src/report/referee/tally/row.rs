@@ -256,12 +256,13 @@ impl JobRow {
     /// True if nothing more can happen to it. A task that was assigned to a site before the job was given up continues
     /// to its end, but one that was taken back in time never starts.
     pub(super) fn is_over(&self) -> bool {
-        let is_over =
-            |task: &TaskRow| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_gone();
         match self.fate {
             Fate::Open => false,
             Fate::Cancelled { .. } => self.tasks.iter().all(|task| task.end.is_some() || task.start.is_none()),
-            _ => self.tasks.iter().all(is_over),
+            _ => self
+                .tasks
+                .iter()
+                .all(|task| task.end.is_some() || (task.start.is_none() && task.assigned.is_none()) || task.is_gone()),
         }
     }
 
@@ -299,9 +300,7 @@ impl JobRow {
     pub fn work_done(&self, index: usize, now: Time, sites: &[SiteFacts]) -> u128 {
         let cores = self.job.tasks[index].cores;
         let stints = self.tasks[index].worked_stints(now, self.needs, sites);
-        let work =
-            |(stint, worked): (Stint<'_>, Span)| u128::from(self.cores_in(cores, &stint)) * u128::from(worked.micros());
-        stints.map(work).sum()
+        stints.map(|(stint, worked)| u128::from(self.cores_in(cores, &stint)) * u128::from(worked.micros())).sum()
     }
 
     /// The cores and the time that its one task asked for: of several shapes, those of the first.

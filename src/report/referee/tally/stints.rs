@@ -61,8 +61,7 @@ pub struct Stint<'a> {
 impl Stints {
     /// The stints of a task. Without any, the first has begun at `since`.
     pub fn of(stints: &mut Option<Box<Stints>>, since: Time) -> &mut Stints {
-        let begun = || Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0, sent: Vec::new() };
-        stints.get_or_insert_with(|| Box::new(begun()))
+        stints.get_or_insert_with(|| Box::new(first_stints(since)))
     }
 
     /// Number of closed stints.
@@ -144,6 +143,10 @@ impl Stints {
     }
 }
 
+fn first_stints(since: Time) -> Stints {
+    Stints { over: Vec::new(), since: Some(since), more: Vec::new(), share: 1.0, sent: Vec::new() }
+}
+
 impl<'a> Stint<'a> {
     /// The only stint of a task.
     pub fn only_stint(from: Time, to: Time, nodes: &'a NodeSet) -> Stint<'a> {
@@ -163,11 +166,12 @@ impl<'a> Stint<'a> {
     /// Number of its parallel tasks at places that had fewer before.
     pub fn newly_there(&self, before: &Stint<'_>) -> u32 {
         let mut had = before.node_layers();
-        let come = |nodes: &NodeSet| match had.next() {
-            Some(had) => nodes.len() - nodes.intersection(had).len(),
-            None => nodes.len(),
-        };
-        self.node_layers().map(come).sum()
+        self.node_layers()
+            .map(|nodes| match had.next() {
+                Some(had) => nodes.len() - nodes.intersection(had).len(),
+                None => nodes.len(),
+            })
+            .sum()
     }
 
     /// Its nodes in layers: a node is in as many as it has of the job's parallel tasks.

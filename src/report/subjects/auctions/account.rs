@@ -4,6 +4,7 @@ use super::Auctions;
 use super::tally::AuctionTally;
 use crate::referee::tally::JobRow;
 use crate::results::account::Account;
+use crate::subjects::auctions::tally::AuctionSums;
 use crate::{Summary, Tally};
 use hansa_sim::protocol::LossReason;
 use hansa_sim::time::Time;
@@ -17,14 +18,17 @@ impl Account for AuctionAccount<'_> {
 
     fn close(&mut self, summary: &mut Summary) {
         let sums = self.0.state::<AuctionTally>().sums;
-        let lost = |reason: LossReason| sums.lost[reason as usize];
         summary.put_part(&Auctions {
             auctions: sums.auctions,
             bids: sums.bids(),
             won: sums.won,
-            no_room: lost(LossReason::NoRoom),
-            no_data: lost(LossReason::NoData),
-            behind: lost(LossReason::Behind),
+            no_room: lost_by(LossReason::NoRoom, sums),
+            no_data: lost_by(LossReason::NoData, sums),
+            behind: lost_by(LossReason::Behind, sums),
         });
     }
+}
+
+fn lost_by(reason: LossReason, sums: AuctionSums) -> u64 {
+    sums.lost[reason as usize]
 }

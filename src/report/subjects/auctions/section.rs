@@ -8,8 +8,7 @@ use crate::present::page::Page;
 use crate::present::page::html::{
     format_count, format_counted, moment_text, table_html, unbroken_micros, unbroken_number,
 };
-use hansa_sim::grid::Task;
-use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
+use hansa_sim::protocol::{BidOutcome, LossReason, TaskBid};
 use hansa_sim::systems::BidUnit;
 use hansa_sim::time::Time;
 
@@ -66,23 +65,26 @@ fn kind_name(tally: &Tally, kind: u16) -> String {
 }
 
 pub(super) fn offers_table(tally: &Tally, shown: &ShownAuction) -> Html {
-    let row = |offer: &CoreOffer| {
-        let site = tally.site_of.get(&offer.site).map(|site| &tally.sites[*site as usize]);
-        let won = shown.bids.iter().filter(|(bid, _)| bid.outcome == BidOutcome::Won(offer.site));
-        let (tasks, cores) = won.fold((0, 0), |(tasks, cores), (_, task)| (tasks + 1, cores + u64::from(task.cores)));
-        cells![
-            tally.names.of_actor(offer.site),
-            site.map(|site| kind_name(tally, site.kind.0)),
-            format_count(offer.cores.into()),
-            format_count(tasks),
-            format_count(u64::from(offer.cores) - cores),
-        ]
-    };
-    table_html(&["Site", "Kind", "#Free cores", "#Tasks won", "#Cores left"], shown.offers.iter().map(row))
+    table_html(
+        &["Site", "Kind", "#Free cores", "#Tasks won", "#Cores left"],
+        shown.offers.iter().map(|offer| {
+            let site = tally.site_of.get(&offer.site).map(|site| &tally.sites[*site as usize]);
+            let won = shown.bids.iter().filter(|(bid, _)| bid.outcome == BidOutcome::Won(offer.site));
+            let (tasks, cores) =
+                won.fold((0, 0), |(tasks, cores), (_, task)| (tasks + 1, cores + u64::from(task.cores)));
+            cells![
+                tally.names.of_actor(offer.site),
+                site.map(|site| kind_name(tally, site.kind.0)),
+                format_count(offer.cores.into()),
+                format_count(tasks),
+                format_count(u64::from(offer.cores) - cores),
+            ]
+        }),
+    )
 }
 
 pub(super) fn bids_table(market: &RecordedMarket, tally: &Tally, shown: &ShownAuction) -> Html {
-    let row = |((bid, task), place): (&(TaskBid, Task), u64)| {
+    let rows = shown.bids.iter().zip(1..).map(|((bid, task), place)| {
         let index = bid.task.index as usize;
         let job = tally.jobs.get(&bid.task.job);
         cells![
@@ -94,8 +96,7 @@ pub(super) fn bids_table(market: &RecordedMarket, tally: &Tally, shown: &ShownAu
             format_count(task.cores.into()),
             outcome_words(tally, bid),
         ]
-    };
-    let rows = shown.bids.iter().zip(1..).map(row);
+    });
     table_html(&["#Place", "Task", "User", "#Bid", "Kind", "#Cores", "Outcome"], rows)
 }
 

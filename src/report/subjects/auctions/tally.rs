@@ -118,10 +118,9 @@ impl AuctionTally {
         let Some(mut rows) = self.rows.take() else { return };
         let kinds: Vec<String> = book.names.kinds.iter().map(|kind| field(kind)).collect();
         let sites: Vec<String> = book.sites.iter().map(|site| field(&site.name)).collect();
-        let kind = |kind: usize| kinds.get(kind).map_or("", String::as_str);
         for offer in offers {
             let site = book.site_of[&offer.site] as usize;
-            let (kind, site) = (kind(book.sites[site].kind.0.into()), &sites[site]);
+            let (kind, site) = (kind_name(book.sites[site].kind.0.into(), &kinds), &sites[site]);
             BidRow { auction, time, kind, site, cores: offer.cores }.put_offer(&mut rows);
         }
         for ((bid, task), place) in bids.iter().zip(tasks).zip(1..) {
@@ -129,11 +128,15 @@ impl AuctionTally {
                 BidOutcome::Won(site) => &sites[book.site_of[&site] as usize],
                 BidOutcome::Lost(_) => "",
             };
-            let row = BidRow { auction, time, kind: kind(task.kind.0.into()), site, cores: task.cores };
+            let row = BidRow { auction, time, kind: kind_name(task.kind.0.into(), &kinds), site, cores: task.cores };
             row.put_bid(bid, place, &mut rows);
         }
         self.rows = Some(rows);
     }
+}
+
+fn kind_name(kind: usize, kinds: &[String]) -> &str {
+    kinds.get(kind).map_or("", String::as_str)
 }
 
 /// Checks that a site has the cores that it offers.

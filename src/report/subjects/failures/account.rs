@@ -156,15 +156,18 @@ impl Account for FailureAccount<'_> {
         self.all.network = self.failing_links();
         let &mut FailureAccount { work, lost, checkpoints, unfinished, .. } = self;
         let useful = work - lost - checkpoints - unfinished;
-        let seconds = |micros: u128| micros as f64 / 1e6;
         let all = &mut self.all;
-        (all.work, all.work_useful) = (seconds(work), seconds(useful));
-        (all.work_lost, all.work_checkpoints) = (seconds(lost), seconds(checkpoints));
-        all.work_unfinished = seconds(unfinished);
+        (all.work, all.work_useful) = (micros_as_seconds(work), micros_as_seconds(useful));
+        (all.work_lost, all.work_checkpoints) = (micros_as_seconds(lost), micros_as_seconds(checkpoints));
+        all.work_unfinished = micros_as_seconds(unfinished);
         all.availability = share_of(up, there);
         all.goodput = share_of(useful, up);
         all.efficiency = share_of(useful, work);
         all.mean_recovery = (all.restarts > 0).then(|| self.recovering.micros() as f64 / 1e6 / all.restarts as f64);
         summary.put_part(all);
     }
+}
+
+fn micros_as_seconds(micros: u128) -> f64 {
+    micros as f64 / 1e6
 }

@@ -139,7 +139,6 @@ impl SummaryPart for Failures {
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     let Some(failures) = summary.read_part::<Failures>() else { return Vec::new() };
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), html::unbroken_percent);
     let recovery = failures
         .mean_recovery
         .map_or(String::new(), |mean| format!(", running again {} later", html::unbroken_span(mean)));
@@ -148,7 +147,7 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
         let FailingLinks { link_failures, flows_held_up, reroutes, .. } = network;
         cards.push((
             "Links available",
-            share(network.availability),
+            unbroken_share(network.availability),
             format!("of the time of those that fail; {}", format_counted(*link_failures, "link failure")),
         ));
         cards.push((
@@ -168,10 +167,10 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     cards.extend([
         (
             "Availability",
-            share(failures.availability),
+            unbroken_share(failures.availability),
             format!("of node time; {}", format_counted(failures.node_failures, "node failure")),
         ),
-        ("Goodput", share(failures.goodput), "of the time that nodes were up became results".to_owned()),
+        ("Goodput", unbroken_share(failures.goodput), "of the time that nodes were up became results".to_owned()),
         (
             "Tasks lost",
             format_count(failures.tasks_lost),
@@ -181,10 +180,12 @@ pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
     cards
 }
 
+fn unbroken_share(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), html::unbroken_percent)
+}
+
 pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let Some(failures) = summary.read_part::<Failures>() else { return Vec::new() };
-    let hours = |work: f64| format_number(work / 3600.0);
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), format_percent);
     let Failures { work_lost, work_checkpoints, tasks_lost, restarts, given_up, node_failures, .. } = failures;
     let recovery = failures.mean_recovery.map_or(String::new(), |mean| format!(" after {}", format_span(mean)));
     let mut lines = Vec::new();
@@ -195,7 +196,7 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             format!(
                 "{}, up for {} of their time",
                 format_counted(*link_failures, "failure"),
-                share(network.availability)
+                share_text(network.availability)
             ),
         ));
         let (held_up, again) = (format_span(network.held_up), format_volume(network.bytes_again as f64));
@@ -217,8 +218,8 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             format!(
                 "{}; nodes were up {} of the time, goodput {} of that",
                 format_counted(node_failures, "node failure"),
-                share(failures.availability),
-                share(failures.goodput)
+                share_text(failures.availability),
+                share_text(failures.goodput)
             ),
         ),
         (
@@ -234,12 +235,20 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
             "work",
             format!(
                 "{} of what ran became results; {} node h lost, {} in {}",
-                share(failures.efficiency),
-                hours(work_lost),
-                hours(work_checkpoints),
+                share_text(failures.efficiency),
+                hours_text(work_lost),
+                hours_text(work_checkpoints),
                 format_counted(failures.checkpoints, "checkpoint")
             ),
         ),
     ]);
     lines
+}
+
+fn hours_text(work: f64) -> String {
+    format_number(work / 3600.0)
+}
+
+fn share_text(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), format_percent)
 }

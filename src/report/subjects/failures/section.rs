@@ -14,18 +14,17 @@ pub fn failures_section(page: &Page<'_>) -> Html {
 }
 
 fn of_links(network: &FailingLinks) -> Html {
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), unbroken_percent);
     let links = table_html(
         &["Link", "#Failures", "#Down", "#Availability"],
         network.links.iter().map(|link| {
-            cells![&link.name, format_count(link.failures), unbroken_span(link.down), share(link.availability)]
+            cells![&link.name, format_count(link.failures), unbroken_span(link.down), share_text(link.availability)]
         }),
     );
     html!(
         "<p>The links that fail were up for {} of their time between the first submission and the last end. {} were \
          held up, {} times and for {} in all, until they used links again. {} times one went over other links, and {} \
          were sent again.</p>\n{links}",
-        share(network.availability),
+        share_text(network.availability),
         format_counted(network.flows_held_up, "flow"),
         format_count(network.times_held_up),
         unbroken_span(network.held_up),
@@ -36,7 +35,6 @@ fn of_links(network: &FailingLinks) -> Html {
 }
 
 fn of_nodes(failures: &Failures) -> Html {
-    let share = |share: Option<f64>| share.map_or("–".to_owned(), unbroken_percent);
     let down = Digits::for_numbers(failures.sites.iter().map(|site| site.down / 3600.0));
     let columns = ["Site", "#Nodes", "#Node failures", "#Down, node h", "#Availability", "#Tasks lost"];
     let sites = table_html(
@@ -47,12 +45,11 @@ fn of_nodes(failures: &Failures) -> Html {
                 format_count(site.nodes),
                 format_count(site.node_failures),
                 down.show_number(site.down / 3600.0),
-                share(site.availability),
+                share_text(site.availability),
                 format_count(site.tasks_lost),
             ]
         }),
     );
-    let of = |part: f64| if failures.work > 0.0 { unbroken_percent(part / failures.work) } else { "–".to_owned() };
     let parts = [
         ("Became results", failures.work_useful),
         ("Lost, and done again or given up", failures.work_lost),
@@ -62,7 +59,9 @@ fn of_nodes(failures: &Failures) -> Html {
     let digits = Digits::for_numbers(parts.iter().map(|(_, work)| work / 3600.0));
     let work = table_html(
         &["Work", "#Node h", "#Share"],
-        parts.iter().map(|(what, work)| cells![*what, digits.show_number(*work / 3600.0), of(*work)]),
+        parts
+            .iter()
+            .map(|(what, work)| cells![*what, digits.show_number(*work / 3600.0), part_of_work(*work, failures)]),
     );
     let recovery =
         failures.mean_recovery.map(|mean| format!(" On average, a lost task ran again after {}.", unbroken_span(mean)));
@@ -70,11 +69,19 @@ fn of_nodes(failures: &Failures) -> Html {
         "<p>Nodes were up for {} of their time between the first submission and the last end, and {} of that time \
          became results. {} tasks were lost, {} were started again, and {} jobs were given \
          up.{recovery}</p>\n{sites}{work}",
-        share(failures.availability),
-        share(failures.goodput),
+        share_text(failures.availability),
+        share_text(failures.goodput),
         format_count(failures.tasks_lost),
         format_count(failures.restarts),
         format_count(failures.given_up),
         [recovery, sites, work]
     )
+}
+
+fn share_text(share: Option<f64>) -> String {
+    share.map_or("–".to_owned(), unbroken_percent)
+}
+
+fn part_of_work(part: f64, failures: &Failures) -> String {
+    if failures.work > 0.0 { unbroken_percent(part / failures.work) } else { "–".to_owned() }
 }

@@ -1,6 +1,6 @@
 //! The meaning of the records of failures: of nodes, with the tasks that they stop, and of links.
 
-use crate::referee::tally::{CountResult, Inconsistent, JobBook, Reporter, Stint, StintEnd, SubjectTally};
+use crate::referee::tally::{CountResult, Inconsistent, JobBook, Reporter, StintEnd, SubjectTally};
 use hansa_sim::grid::{CableId, EdgeId, NodeSet, TaskId};
 use hansa_sim::protocol::Record;
 use hansa_sim::time::{Span, Time};
@@ -32,11 +32,12 @@ impl FailureTally {
         let needs = book.needs_of(task.job);
         let sites = &book.sites;
         let row = book.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
-        let since_loss = |worked, (stint, more): (Stint<'_>, Span)| match stint.is_lost() {
-            true => Span::ZERO,
-            false => worked + more,
-        };
-        let worked = row.map_or(Span::ZERO, |row| row.worked_stints(by.now, needs, sites).fold(Span::ZERO, since_loss));
+        let worked = row.map_or(Span::ZERO, |row| {
+            row.worked_stints(by.now, needs, sites).fold(Span::ZERO, |worked, (stint, more)| match stint.is_lost() {
+                true => Span::ZERO,
+                false => worked + more,
+            })
+        });
         let saved = sites[site as usize].dedicated_time(needs, *saved, 1.0);
         let cores = book.cores_of(*task);
         book.leave(by, task, StintEnd::Lost)?;

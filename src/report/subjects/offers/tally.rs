@@ -48,12 +48,15 @@ impl SubjectTally for OfferTally {
     }
 
     fn watch(&mut self, book: &JobBook, by: Reporter, record: &Record) {
-        let site_of = |actor: ActorId| book.site_of.get(&actor).copied();
         match record {
-            Record::Assigned { site, .. } => site_of(*site).into_iter().for_each(|site| self.assigned(site, by.now)),
-            Record::Started { cores, .. } => site_of(by.actor).into_iter().for_each(|site| self.started(site, cores)),
+            Record::Assigned { site, .. } => {
+                site_of_actor(*site, book).into_iter().for_each(|site| self.assigned(site, by.now))
+            }
+            Record::Started { cores, .. } => {
+                site_of_actor(by.actor, book).into_iter().for_each(|site| self.started(site, cores))
+            }
             Record::Finished { task } | Record::Killed { task } | Record::Lost { task, .. } => {
-                if let Some((site, row)) = site_of(by.actor).zip(book.task_row(*task)) {
+                if let Some((site, row)) = site_of_actor(by.actor, book).zip(book.task_row(*task)) {
                     self.left(site, &row.cores);
                 }
             }
@@ -62,11 +65,19 @@ impl SubjectTally for OfferTally {
     }
 }
 
+fn site_of_actor(actor: ActorId, book: &JobBook) -> Option<u32> {
+    book.site_of.get(&actor).copied()
+}
+
 impl OfferTally {
     pub fn new(sites: &[SiteFacts]) -> OfferTally {
-        let offers =
-            |site: &SiteFacts| site.offers_every.map(|_| OfferBook { latency: site.latency, ..OfferBook::default() });
-        OfferTally { sites: sites.iter().map(offers).collect(), sums: OfferSums::default() }
+        OfferTally {
+            sites: sites
+                .iter()
+                .map(|site| site.offers_every.map(|_| OfferBook { latency: site.latency, ..OfferBook::default() }))
+                .collect(),
+            sums: OfferSums::default(),
+        }
     }
 
     fn site(&mut self, site: u32) -> Option<&mut OfferBook> {
@@ -116,12 +127,15 @@ impl OfferTally {
         let down = book.down[site as usize].len();
         let offer = SiteOffer { idle: *idle, waiting: *waiting, received: *received };
         let is_seen = book.witness.as_ref().is_none_or(|witness| witness.has_offered(by.actor, offer, by.now));
-        let is_true = |offers: &&mut OfferBook| {
-            let cores = u64::from(*idle) + u64::from(offers.busy) + u64::from(down);
-            let counts = if *waiting == 0 { *received == offers.starts } else { *received > offers.starts };
-            cores == u64::from(facts.cores) && counts
-        };
-        let Some(offers) = self.site(site).filter(is_true).filter(|_| is_seen) else {
+        let Some(offers) = self
+            .site(site)
+            .filter(|offers| {
+                let cores = u64::from(*idle) + u64::from(offers.busy) + u64::from(down);
+                let counts = if *waiting == 0 { *received == offers.starts } else { *received > offers.starts };
+                cores == u64::from(facts.cores) && counts
+            })
+            .filter(|_| is_seen)
+        else {
             return Err(Inconsistent::FalseOffer(facts.name.clone()));
         };
         offers.on_way.push_back(by.now);

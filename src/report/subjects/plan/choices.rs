@@ -7,23 +7,26 @@ use crate::axes::{Axis, PlotArea};
 use crate::markup::{Html, html};
 use crate::palette::{GROUND, INK, ON_LIGHT, SOFT};
 use hansa_sim::settings::{format_counted, make_printable};
-use hansa_sim::systems::plans::{Choice, Choices, PlacedTask, PlanningSite};
+use hansa_sim::systems::plans::{Choice, Choices};
 
 /// The plans first, the chosen one marked; then its tasks.
 pub(super) fn choices_table(of: &Choices) -> String {
     let mut text = format!("{}\n", make_printable(&plans_headline(of)));
-    let site = |site: &PlanningSite| {
-        let name = &site.name;
-        let cores = site.cores;
-        let slots = site.slots;
-        let busy = match (site.running, site.waiting) {
-            (0, 0) => "idle".to_owned(),
-            (running, waiting) => format!("{running} run, {waiting} wait"),
-        };
-        let processors = format_counted(cores.into(), "processor");
-        format!("{name} ({processors}, {busy}, {} advertised)", format_counted(slots as u64, "slot"))
-    };
-    let sites: Vec<String> = of.sites.iter().map(site).collect();
+    let sites: Vec<String> = of
+        .sites
+        .iter()
+        .map(|site| {
+            let name = &site.name;
+            let cores = site.cores;
+            let slots = site.slots;
+            let busy = match (site.running, site.waiting) {
+                (0, 0) => "idle".to_owned(),
+                (running, waiting) => format!("{running} run, {waiting} wait"),
+            };
+            let processors = format_counted(cores.into(), "processor");
+            format!("{name} ({processors}, {busy}, {} advertised)", format_counted(slots as u64, "slot"))
+        })
+        .collect();
     let _ = writeln!(text, "{} s after the start: {}", format_number(of.at), sites.join("; "));
     let _ = writeln!(
         text,
@@ -35,20 +38,27 @@ pub(super) fn choices_table(of: &Choices) -> String {
         let _ = writeln!(text, "{limits}");
     }
 
-    let row = |(place, plan): (usize, &Choice)| {
-        let star = if place == of.chosen { "*" } else { "" };
-        let beaten = if plan.dominated { "dominated by another plan" } else { "" };
-        let numbers = [format_number(plan.cost), format_number(plan.makespan), plan.bookings.to_string()];
-        [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = of.plans.iter().enumerate().map(row).collect();
+    let rows: Vec<Vec<String>> = of
+        .plans
+        .iter()
+        .enumerate()
+        .map(|(place, plan)| {
+            let star = if place == of.chosen { "*" } else { "" };
+            let beaten = if plan.dominated { "dominated by another plan" } else { "" };
+            let numbers = [format_number(plan.cost), format_number(plan.makespan), plan.bookings.to_string()];
+            [star.to_owned(), beaten.to_owned()].into_iter().chain(numbers).collect::<Vec<_>>()
+        })
+        .collect();
     text.push_str(&aligned_columns(&["plan", "", "cost (processor-s)", "makespan (s)", "bookings"], &rows, 2..5));
 
-    let row = |task: &PlacedTask| {
-        let numbers = [task.cores.to_string(), format_number(task.start), format_number(task.end)];
-        [make_printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
-    };
-    let rows: Vec<Vec<String>> = of.tasks.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = of
+        .tasks
+        .iter()
+        .map(|task| {
+            let numbers = [task.cores.to_string(), format_number(task.start), format_number(task.end)];
+            [make_printable(&task.task), task.site.clone()].into_iter().chain(numbers).collect::<Vec<_>>()
+        })
+        .collect();
     text.push_str(&aligned_columns(&["task", "site", "processors", "starts (s)", "ends (s)"], &rows, 2..5));
     text
 }
@@ -83,7 +93,6 @@ const AREA: PlotArea = PlotArea { left: 92.0, right: WIDTH - 28.0, top: 64.0, bo
 pub(super) fn scatter_picture(of: &Choices) -> Html {
     let times = padded_axis(of.plans.iter().map(|plan| plan.makespan));
     let costs = padded_axis(of.plans.iter().map(|plan| plan.cost).chain([of.work]));
-    let at = |plan: &Choice| (AREA.x(times.share(plan.makespan)), AREA.y(costs.share(plan.cost)));
     let title = plans_headline(of);
     let mut below = format!(
         "ringed: the plan that alpha {} selects; dashed: the processor-seconds of the tasks themselves",
@@ -107,12 +116,20 @@ pub(super) fn scatter_picture(of: &Choices) -> Html {
         AREA.right,
         SOFT
     );
-    svg += html!("<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n", ON_LIGHT[4], front_path(of, &at));
+    svg += html!(
+        "<path fill=\"none\" stroke=\"{}\" d=\"{}\"/>\n",
+        ON_LIGHT[4],
+        front_path(of, &|plan| place_of_choice(plan, costs, times))
+    );
     for (place, plan) in of.plans.iter().enumerate() {
-        put_plan(&mut svg, plan, place == of.chosen, at(plan));
+        put_plan(&mut svg, plan, place == of.chosen, place_of_choice(plan, costs, times));
     }
     svg += html!("</svg>\n");
     svg
+}
+
+fn place_of_choice(plan: &Choice, costs: Axis, times: Axis) -> (f64, f64) {
+    (AREA.x(times.share(plan.makespan)), AREA.y(costs.share(plan.cost)))
 }
 
 /// The best plans, from each straight up and across to the next: there is nothing between two, so an earlier end costs

@@ -73,27 +73,38 @@ fn of_schedule(plan: &Schedule) -> String {
 fn task_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TaskRow> = plan.tasks.iter().collect();
     order.sort_by(|a, b| a.start.total_cmp(&b.start).then(a.site.cmp(&b.site)).then(a.cores.cmp(&b.cores)));
-    let row = |task: &TaskRow| {
-        let cores: Vec<String> = task.cores.iter().map(u32::to_string).collect();
-        let times = [task.planned_start, task.planned_end, task.start, task.end].map(format_number);
-        [make_printable(&task.name), plan.sites[task.site].name.clone(), cores.join(" ")]
-            .into_iter()
-            .chain(times)
-            .collect()
-    };
-    order.into_iter().map(row).collect()
+    order
+        .into_iter()
+        .map(|task| {
+            let cores: Vec<String> = task.cores.iter().map(u32::to_string).collect();
+            let times = [task.planned_start, task.planned_end, task.start, task.end].map(format_number);
+            [make_printable(&task.name), plan.sites[task.site].name.clone(), cores.join(" ")]
+                .into_iter()
+                .chain(times)
+                .collect()
+        })
+        .collect()
 }
 
 fn transfer_rows(plan: &Schedule) -> Vec<Vec<String>> {
     let mut order: Vec<&TransferRow> = plan.transfers.iter().collect();
     order.sort_by(|a, b| a.release.total_cmp(&b.release).then((a.from, a.to).cmp(&(b.from, b.to))));
-    let row = |transfer: &TransferRow| {
-        let name = |task: usize| make_printable(&plan.tasks[task].name);
-        let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();
-        let numbers = [transfer.volume, transfer.release, transfer.end].map(format_number);
-        [name(transfer.from), name(transfer.to)].into_iter().chain(numbers).chain([links.join(", ")]).collect()
-    };
-    order.into_iter().map(row).collect()
+    order
+        .into_iter()
+        .map(|transfer| {
+            let links: Vec<&str> = transfer.links.iter().map(|link| plan.links[*link as usize].as_str()).collect();
+            let numbers = [transfer.volume, transfer.release, transfer.end].map(format_number);
+            [task_name(transfer.from, plan), task_name(transfer.to, plan)]
+                .into_iter()
+                .chain(numbers)
+                .chain([links.join(", ")])
+                .collect()
+        })
+        .collect()
+}
+
+fn task_name(task: usize, plan: &Schedule) -> String {
+    make_printable(&plan.tasks[task].name)
 }
 
 /// At most six decimals, and none that are zero.
@@ -106,11 +117,7 @@ fn format_number(number: f64) -> String {
 /// the left, and those behind the numbers whole, however long they are.
 fn aligned_columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) -> String {
     let rows = &align_decimals(rows, &numbers);
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.chain([heads[column].chars().count()]).max().unwrap_or(0).min(WIDEST)
-    };
-    let widths: Vec<usize> = (0..heads.len()).map(width).collect();
+    let widths: Vec<usize> = (0..heads.len()).map(|column| column_width(column, heads, rows)).collect();
     let line = |cells: &mut dyn Iterator<Item = &str>| {
         let cells = cells.zip(&widths).enumerate().map(|(column, (cell, &width))| match column {
             _ if numbers.contains(&column) => format!("{:>width$}", shorten_text(cell, width)),
@@ -126,18 +133,35 @@ fn aligned_columns(heads: &[&str], rows: &[Vec<String>], numbers: Range<usize>) 
     text
 }
 
+fn column_width(column: usize, heads: &[&str], rows: &[Vec<String>]) -> usize {
+    let cells = rows.iter().map(|row| row[column].chars().count());
+    cells.chain([heads[column].chars().count()]).max().unwrap_or(0).min(WIDEST)
+}
+
 fn align_decimals(rows: &[Vec<String>], numbers: &Range<usize>) -> Vec<Vec<String>> {
-    let decimals = |cell: &str| cell.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-    let most = |column: usize| rows.iter().map(|row| decimals(&row[column])).max().unwrap_or(0);
-    let most: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(most).collect();
-    let cell = |(column, cell): (usize, &String)| match most[column] {
-        most if !numbers.contains(&column) || most == 0 => cell.clone(),
-        most => {
-            let point = if cell.contains('.') { "" } else { "." };
-            format!("{cell}{point}{}", "0".repeat(most - decimals(cell)))
-        }
-    };
-    rows.iter().map(|row| row.iter().enumerate().map(cell).collect()).collect()
+    let most: Vec<usize> = (0..rows.first().map_or(0, Vec::len)).map(|column| most_decimals(column, rows)).collect();
+    rows.iter()
+        .map(|row| {
+            row.iter()
+                .enumerate()
+                .map(|(column, cell)| match most[column] {
+                    most if !numbers.contains(&column) || most == 0 => cell.clone(),
+                    most => {
+                        let point = if cell.contains('.') { "" } else { "." };
+                        format!("{cell}{point}{}", "0".repeat(most - count_decimals(cell)))
+                    }
+                })
+                .collect()
+        })
+        .collect()
+}
+
+fn most_decimals(column: usize, rows: &[Vec<String>]) -> usize {
+    rows.iter().map(|row| count_decimals(&row[column])).max().unwrap_or(0)
+}
+
+fn count_decimals(cell: &str) -> usize {
+    cell.split_once('.').map_or(0, |(_, fraction)| fraction.len())
 }
 
 const WIDEST: usize = 40;

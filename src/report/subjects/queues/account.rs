@@ -55,9 +55,8 @@ fn usable_nodes(row: &JobRow) -> u64 {
 
 impl<'a> Queueing<'a> {
     pub fn new(tally: &'a Tally, queues: &'a Queues, tables: bool) -> Queueing<'a> {
-        let cores = |site: &usize| u64::from(tally.sites[*site].cores);
         let all = Schedule {
-            nb_computing_machines: queues.sites(tally).iter().map(cores).sum(),
+            nb_computing_machines: queues.sites(tally).iter().map(|site| u64::from(tally.sites[*site].cores)).sum(),
             logs: queues.logs.clone(),
             nb_resubmissions: queues.systems.iter().map(|system| tally.times_withdrawn(*system)).sum(),
             ..Schedule::default()

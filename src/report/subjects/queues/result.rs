@@ -73,15 +73,23 @@ fn are_told_apart(jobs: &Packed) -> bool {
 
 /// Several workloads may use the same numbers; then they are replaced by the run's own, from 1.
 fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
-    let workload = |id: JobId| tally.workload(id);
-    let anew = |id: JobId| u64::from(id.0) + 1;
     let numbered = || ids.iter().copied().zip(jobs);
-    let names = BTreeMap::from_iter(numbered().map(|(id, job)| ((workload(id), job.number), anew(id))));
-    let told = |(id, job): (JobId, Rigid)| {
-        let preceding = job.preceding.and_then(|before| names.get(&(workload(id), before)).copied());
-        Rigid { number: anew(id), preceding, ..job }
-    };
-    numbered().map(told).collect()
+    let names =
+        BTreeMap::from_iter(numbered().map(|(id, job)| ((workload_of(id, tally), job.number), number_anew(id))));
+    numbered()
+        .map(|(id, job)| {
+            let preceding = job.preceding.and_then(|before| names.get(&(workload_of(id, tally), before)).copied());
+            Rigid { number: number_anew(id), preceding, ..job }
+        })
+        .collect()
+}
+
+fn workload_of(id: JobId, tally: &Tally) -> Option<usize> {
+    tally.workload(id)
+}
+
+fn number_anew(id: JobId) -> u64 {
+    u64::from(id.0) + 1
 }
 
 /// The job as in its log, with its results in this run.

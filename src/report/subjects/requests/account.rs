@@ -194,11 +194,10 @@ fn slowdown(row: &JobRow, answered: &AnsweredRow, end: Time) -> f64 {
 /// End of the last booking, if there is one; checkpoints take time as well.
 pub fn until(tally: &Tally, row: &JobRow, answered: &AnsweredRow) -> Option<Time> {
     let ReserveAnswer::Accepted { site, start, .. } = answered.answer else { return None };
-    let booked = || {
+    answered.until.or_else(|| {
         let (site, Request { duration, nodes, .. }) = (tally.site_index(site)?, request(row, answered)?);
         Some(start + tally.failing.stretched_work(site, tally.sites[site].speed.time(duration), nodes))
-    };
-    answered.until.or_else(booked)
+    })
 }
 
 /// Node seconds left of the last booking.

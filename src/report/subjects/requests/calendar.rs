@@ -5,6 +5,7 @@ use crate::Tally;
 use crate::markup::{Html, html};
 use crate::present::page::chart::{Figure, LEFT, Levels, RIGHT, TOP, WIDTH, Window};
 use crate::present::page::html::{format_coord, format_counted, unbroken_percent};
+use crate::referee::tally::SiteFacts;
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 
@@ -124,11 +125,8 @@ fn calendar_sheet(
         reserved.add(booking.start, booking.end, f64::from(booking.nodes));
         kept.add(booking.start, booking.freed, f64::from(booking.nodes));
     }
-    let share = |levels: Vec<f64>| -> Vec<f64> {
-        levels.into_iter().map(|level| (level / f64::from(facts.cores)).clamp(0.0, 1.0)).collect()
-    };
-    let reserved = share(reserved.part_means());
-    let kept = share(kept.part_means());
+    let reserved = level_shares(reserved.part_means(), facts);
+    let kept = level_shares(kept.part_means(), facts);
 
     let width = (WIDTH - LEFT - RIGHT) / ruling.cells as f64;
     let mut body = calendar_headings(&ruling, first, rows, width) + html!("<g class=\"sheet\">");
@@ -157,6 +155,10 @@ fn calendar_sheet(
         body,
     };
     figure.html()
+}
+
+fn level_shares(levels: Vec<f64>, facts: &SiteFacts) -> Vec<f64> {
+    levels.into_iter().map(|level| (level / f64::from(facts.cores)).clamp(0.0, 1.0)).collect()
 }
 
 /// Headings of the columns and rows.

@@ -96,8 +96,7 @@ pub struct ByShape {
 
 impl ByShape {
     pub fn add(&mut self, row: &ShapesRow) {
-        let nodes = |shape: usize| row.shapes.get(shape).map(|shape| shape.nodes);
-        let requests = match nodes(row.chosen as usize).cmp(&nodes(0)) {
+        let requests = match nodes_of_shape(row.chosen as usize, row).cmp(&nodes_of_shape(0, row)) {
             _ if row.chosen == 0 => &mut self.first,
             Ordering::Less => &mut self.fewer_nodes,
             Ordering::Greater => &mut self.more_nodes,
@@ -121,6 +120,10 @@ impl ByShape {
     }
 }
 
+fn nodes_of_shape(shape: usize, row: &ShapesRow) -> Option<u32> {
+    row.shapes.get(shape).map(|shape| shape.nodes)
+}
+
 impl SummaryPart for Reservations {
     const NAME: &'static str = "reservations";
 }
@@ -139,8 +142,12 @@ impl Reservations {
 }
 
 pub fn cards(summary: &Summary) -> Vec<(&'static str, String, String)> {
-    let asked = |all: &Reservations| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0;
-    let Some(all) = summary.read_part::<Reservations>().filter(asked) else { return Vec::new() };
+    let Some(all) = summary
+        .read_part::<Reservations>()
+        .filter(|all| all.accepted + all.declined + all.invalid + all.cancelled + all.unanswered > 0)
+    else {
+        return Vec::new();
+    };
     let share = all.acceptance.map_or("–".to_owned(), html::unbroken_percent);
     let (accepted, valid) = (format_count(all.accepted), format_count(all.accepted + all.declined));
     let mean = all.slowdown.map_or("–".to_owned(), |mean| format!("{mean:.3}"));

@@ -68,12 +68,22 @@ fn refusals_table(reasons: &BTreeMap<String, u64>, submitted: u64) -> Html {
     if reasons.is_empty() {
         return html!("<p>No request was refused.</p>\n");
     }
-    let share = |requests: u64| requests as f64 / submitted.max(1) as f64;
     let rows = reasons.iter().map(|(why, requests)| {
-        cells![why, format_count(*requests), share_bar(share(*requests), &unbroken_percent(share(*requests)))]
+        cells![
+            why,
+            format_count(*requests),
+            share_bar(
+                share_of_submitted(*requests, submitted),
+                &unbroken_percent(share_of_submitted(*requests, submitted))
+            )
+        ]
     });
     let columns = ["Answer", "#Requests", "Share of all requests"];
     html!("<h3>Why requests were refused</h3>\n{}", table_html(&columns, rows))
+}
+
+fn share_of_submitted(requests: u64, submitted: u64) -> f64 {
+    requests as f64 / submitted.max(1) as f64
 }
 
 fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: u64) -> Html {
@@ -81,28 +91,29 @@ fn by_site(tally: &Tally, here: &[usize], sites: &[AcceptedRequests], accepted: 
         return Html::default();
     }
     let digits = Digits::for_numbers(here.iter().map(|&site| sites[site].node_seconds / 3600.0));
-    let row = |(name, booked): (String, &AcceptedRequests)| {
+    let named = here.iter().map(|&site| (tally.sites[site].name.clone(), &sites[site]));
+    let rows = named.take(ROWS_MAX).map(|(name, booked)| {
         let share = booked.requests as f64 / accepted as f64;
         let wait =
             if booked.requests == 0 { "–".to_owned() } else { unbroken_span(booked.wait / booked.requests as f64) };
         let hours = digits.show_number(booked.node_seconds / 3600.0);
         cells![name, format_count(booked.requests), hours, wait, share_bar(share, &unbroken_percent(share))]
-    };
-    let named = here.iter().map(|&site| (tally.sites[site].name.clone(), &sites[site]));
-    let rows = named.take(ROWS_MAX).map(row);
+    });
     let columns = ["Site", "#Accepted", "#Node hours booked", "#Mean wait", "Share of all accepted"];
     html!("<h3>Accepted requests, by site</h3>\n{}{}", table_html(&columns, rows), more_note(here.len(), "site"))
 }
 
 fn by_shape(requests: &ByShape) -> Html {
-    let row = |(what, accepted): (&str, u64)| {
-        let share = accepted as f64 / requests.all().max(1) as f64;
-        cells![what, format_count(accepted), share_bar(share, &unbroken_percent(share))]
-    };
     let columns = ["Booked", "#Accepted", "Share of accepted malleable requests"];
     html!(
         "<h3>Accepted malleable requests, by shape</h3>\n{}",
-        table_html(&columns, requests.each().into_iter().map(row))
+        table_html(
+            &columns,
+            requests.each().into_iter().map(|(what, accepted)| {
+                let share = accepted as f64 / requests.all().max(1) as f64;
+                cells![what, format_count(accepted), share_bar(share, &unbroken_percent(share))]
+            })
+        )
     )
 }
 
@@ -110,7 +121,7 @@ fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> Html {
     if users.len() < 2 {
         return Html::default();
     }
-    let row = |(user, answers): (&usize, &UserAnswers)| {
+    let rows = users.iter().take(ROWS_MAX).map(|(user, answers)| {
         let UserAnswers { accepted, declined, invalid } = *answers;
         let valid = accepted + declined;
         let share = accepted as f64 / valid.max(1) as f64;
@@ -122,8 +133,7 @@ fn by_user(tally: &Tally, users: &BTreeMap<usize, UserAnswers>) -> Html {
             format_count(invalid),
             if valid == 0 { "–".into() } else { share_bar(share, &unbroken_percent(share)) },
         ]
-    };
-    let rows = users.iter().take(ROWS_MAX).map(row);
+    });
     let columns = ["User", "#Requests", "#Accepted", "#Declined", "#Invalid", "Accepted, of valid ones"];
     html!("<h3>Requests, by user</h3>\n{}{}", table_html(&columns, rows), more_note(users.len(), "user"))
 }

@@ -74,20 +74,22 @@ impl<'a> Accounting<'a> {
     fn sites(&self) -> Vec<SiteShared> {
         let its = self.tally.sites_of(&self.sites.systems);
         let threads = thread::available_parallelism().map_or(1, usize::from);
-        let one_after_the_other =
-            |part: &[usize]| part.iter().map(|site| self.site(*site, &self.sums[*site])).collect::<Vec<_>>();
         thread::scope(|scope| {
             let parts = its.chunks(its.len().div_ceil(threads).max(1));
             // There may be no more threads.
             let started: Vec<_> = parts
-                .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || one_after_the_other(part))))
+                .map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || self.sites_in_order(part))))
                 .collect();
             let done = started.into_iter().flat_map(|(part, thread)| match thread {
                 Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                Err(_) => one_after_the_other(part),
+                Err(_) => self.sites_in_order(part),
             });
             done.collect()
         })
+    }
+
+    fn sites_in_order(&self, part: &[usize]) -> Vec<SiteShared> {
+        part.iter().map(|site| self.site(*site, &self.sums[*site])).collect::<Vec<_>>()
     }
 
     fn site(&self, site: usize, sum: &SiteSums) -> SiteShared {
@@ -96,7 +98,6 @@ impl<'a> Accounting<'a> {
         let first = sum.ended.iter().map(|ended| ended.0.submit).min();
         let last = sum.ended.iter().map(|ended| ended.1).max();
         let seconds = first.zip(last).map(|(first, last)| last.since(first).micros() as f64 / 1e6);
-        let rate = |of: f64| seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds);
         let a_job = |of: f64| (jobs > 0).then(|| of / jobs as f64);
         let usage = (jobs > 0).then(|| measure_underutilisation(facts.cores, sum.ended.iter().copied()).normalised());
         let few = Some(&sum.counted).filter(|jobs| (1..=BOUND_MAX).contains(&jobs.len()));
@@ -119,14 +120,14 @@ impl<'a> Accounting<'a> {
             underutilisation: usage,
             preemptions,
             migrations,
-            preemptions_per_hour: rate(paused).map(|rate| rate * 3600.0),
-            migrations_per_hour: rate(moved).map(|rate| rate * 3600.0),
+            preemptions_per_hour: rate_per_second(paused, seconds).map(|rate| rate * 3600.0),
+            migrations_per_hour: rate_per_second(moved, seconds).map(|rate| rate * 3600.0),
             preemptions_per_job: a_job(paused),
             migrations_per_job: a_job(moved),
             paused_gb,
             migrated_gb,
-            paused_gb_per_second: rate(paused_gb),
-            migrated_gb_per_second: rate(migrated_gb),
+            paused_gb_per_second: rate_per_second(paused_gb, seconds),
+            migrated_gb_per_second: rate_per_second(migrated_gb, seconds),
         }
     }
 
@@ -157,6 +158,10 @@ impl<'a> Accounting<'a> {
         line.number(moves.preemptions).number(moves.migrations);
         line.float(gigabytes(|moves| moves.paused)).float(gigabytes(|moves| moves.migrated)).end();
     }
+}
+
+fn rate_per_second(of: f64, seconds: Option<f64>) -> Option<f64> {
+    seconds.filter(|seconds| *seconds > 0.0).map(|seconds| of / seconds)
 }
 
 impl Account for Accounting<'_> {

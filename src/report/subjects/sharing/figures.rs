@@ -109,30 +109,30 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     /// Pauses and moves of each job from which on they are worth a remark.
     const MANY: f64 = 20.0;
     let Some(sharing) = summary.read_part::<Sharing>() else { return Vec::new() };
-    let line = |site: &SiteShared| {
-        let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
-        let bound = match site.bound {
-            Some((_, bound)) => format!(" (bound {bound:.2})"),
-            None => " (bound not sought: too many jobs, or too many at once)".to_owned(),
-        };
-        let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
-        let moves = match site.shared {
-            true => format!(
-                "; {}, {}",
-                format_counted(site.preemptions, "preemption"),
-                format_counted(site.migrations, "migration")
-            ),
-            false => String::new(),
-        };
-        Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))
-    };
-    let swaps = |site: &SiteShared| {
+    sharing.sites.iter().filter_map(site_line).chain(sharing.sites.iter().filter_map(|site| {
         let each = site.preemptions_per_job.unwrap_or_default() + site.migrations_per_job.unwrap_or_default();
         let text = format!(
             "{}: {each:.0} pauses and moves a job; longer periods or grace (`/period=`, `/minvt=`) have fewer, where the algorithm has them",
             site.name
         );
         (site.shared && each >= MANY).then_some(("stretch", text))
+    })).collect()
+}
+
+fn site_line(site: &SiteShared) -> Option<(&'static str, String)> {
+    let (mean, max) = site.mean_stretch.zip(site.max_stretch)?;
+    let bound = match site.bound {
+        Some((_, bound)) => format!(" (bound {bound:.2})"),
+        None => " (bound not sought: too many jobs, or too many at once)".to_owned(),
     };
-    sharing.sites.iter().filter_map(line).chain(sharing.sites.iter().filter_map(swaps)).collect()
+    let missed = site.underutilisation.map_or(String::new(), |missed| format!("; underutilisation {missed:.3}"));
+    let moves = match site.shared {
+        true => format!(
+            "; {}, {}",
+            format_counted(site.preemptions, "preemption"),
+            format_counted(site.migrations, "migration")
+        ),
+        false => String::new(),
+    };
+    Some(("stretch", format!("{}: mean {mean:.2}, at most {max:.2}{bound}{missed}{moves}", site.name)))
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::fared::SharedJob;
-use super::{Sharing, SharingSites, SiteShared};
+use super::{Sharing, SharingSites};
 use crate::Tally;
 use crate::axes::Axis;
 use crate::markup::{Html, cells, html};
@@ -44,34 +44,8 @@ pub fn sharing_section(known: &SharingSites, page: &Page<'_>) -> Html {
 }
 
 fn side_by_side(sharing: &Sharing) -> Html {
-    let or_none = |value: Option<f64>, show: fn(f64) -> String| value.map_or("–".to_owned(), show);
-    let two = |value: f64| format!("{value:.2}");
-    let row = |site: &SiteShared| {
-        cells![
-            &site.name,
-            html!("<code>{}</code>", &site.scheduler),
-            format_count(site.jobs),
-            or_none(site.mean_stretch, two),
-            or_none(site.max_stretch, two),
-            or_none(site.bound.map(|bound| bound.1), two),
-            or_none(site.underutilisation, |missed| format!("{missed:.3}")),
-        ]
-    };
     let columns = ["Site", "Scheduler", "#Jobs that ended", "#Mean stretch", "#Largest", "#Bound", "#Underutilisation"];
     let volumes = Digits::for_numbers(sharing.sites.iter().flat_map(|site| [site.paused_gb, site.migrated_gb]));
-    let moves = |site: &SiteShared| {
-        cells![
-            &site.name,
-            format_count(site.preemptions),
-            or_none(site.preemptions_per_hour, two),
-            or_none(site.preemptions_per_job, two),
-            volumes.show_number(site.paused_gb),
-            format_count(site.migrations),
-            or_none(site.migrations_per_hour, two),
-            or_none(site.migrations_per_job, two),
-            volumes.show_number(site.migrated_gb),
-        ]
-    };
     let moves_columns =
         ["Site", "#Pauses", "#An hour", "#A job", "#GB paused", "#Moves", "#An hour", "#A job", "#GB moved"];
     let rest = match sharing.sites.len().saturating_sub(SITES_MAX) {
@@ -86,8 +60,46 @@ fn side_by_side(sharing: &Sharing) -> Html {
                 a share of what they did.</p>\n"
     );
     let sites = || sharing.sites.iter().take(SITES_MAX);
-    let moved = table_html(&moves_columns, sites().filter(|site| site.shared).map(moves));
-    table_html(&columns, sites().map(row)) + rest + note + moved
+    let moved = table_html(
+        &moves_columns,
+        sites().filter(|site| site.shared).map(|site| {
+            cells![
+                &site.name,
+                format_count(site.preemptions),
+                text_or_none(site.preemptions_per_hour, two_decimals),
+                text_or_none(site.preemptions_per_job, two_decimals),
+                volumes.show_number(site.paused_gb),
+                format_count(site.migrations),
+                text_or_none(site.migrations_per_hour, two_decimals),
+                text_or_none(site.migrations_per_job, two_decimals),
+                volumes.show_number(site.migrated_gb),
+            ]
+        }),
+    );
+    table_html(
+        &columns,
+        sites().map(|site| {
+            cells![
+                &site.name,
+                html!("<code>{}</code>", &site.scheduler),
+                format_count(site.jobs),
+                text_or_none(site.mean_stretch, two_decimals),
+                text_or_none(site.max_stretch, two_decimals),
+                text_or_none(site.bound.map(|bound| bound.1), two_decimals),
+                text_or_none(site.underutilisation, |missed| format!("{missed:.3}")),
+            ]
+        }),
+    ) + rest
+        + note
+        + moved
+}
+
+fn two_decimals(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn text_or_none(value: Option<f64>, show: fn(f64) -> String) -> String {
+    value.map_or("–".to_owned(), show)
 }
 
 /// Mean yield of the jobs on nodes.
@@ -107,7 +119,6 @@ fn yields_chart(page: &Page<'_>, shared: &[usize]) -> Html {
     for (group, (given, there)) in given.iter().zip(&there).enumerate() {
         let given = given.part_means();
         let there = there.part_means();
-        let x = |part: usize| x_across(part as f64 / PARTS as f64);
         let mut path = String::new();
         let mut is_drawn = false;
         for part in 0..PARTS {
@@ -116,8 +127,8 @@ fn yields_chart(page: &Page<'_>, shared: &[usize]) -> Html {
                 continue;
             }
             let y = format_coord(scale.y(given[part] / there[part]));
-            let begin = if is_drawn { format!("V{y}") } else { format!("M{} {y}", format_coord(x(part))) };
-            let _ = write!(path, "{begin}H{}", format_coord(x(part + 1)));
+            let begin = if is_drawn { format!("V{y}") } else { format!("M{} {y}", format_coord(place_of_part(part))) };
+            let _ = write!(path, "{begin}H{}", format_coord(place_of_part(part + 1)));
             is_drawn = true;
         }
         let yields = given.iter().zip(&there).map(|(given, there)| match *there <= 1e-9 {
@@ -142,6 +153,10 @@ fn yields_chart(page: &Page<'_>, shared: &[usize]) -> Html {
     .html()
 }
 
+fn place_of_part(part: usize) -> f64 {
+    x_across(part as f64 / PARTS as f64)
+}
+
 /// Stints of each job at these sites, with its share.
 fn job_stints<'a>(
     tally: &'a Tally,
@@ -150,19 +165,22 @@ fn job_stints<'a>(
     let tasks = tally.jobs.values().flat_map(|row| row.tasks.first());
     tasks.flat_map(move |task| {
         let group = task.site.and_then(|site| sites.iter().position(|other| *other == site as usize));
-        let of =
-            move |group: usize| task.stints(tally.last).map(move |stint| (group, (stint.from, stint.to, stint.share)));
-        group.into_iter().flat_map(of)
+        group.into_iter().flat_map(move |group| {
+            task.stints(tally.last).map(move |stint| (group, (stint.from, stint.to, stint.share)))
+        })
     })
 }
 
 fn sites_legend(tally: &Tally, sites: &[usize]) -> Vec<(String, String)> {
     let groups = sites.len().min(COLOURS);
-    let name = |at: usize| match at + 1 == groups && sites.len() > groups {
+    (0..groups).map(|at| (format!("f{at}"), site_label(at, groups, sites, tally))).collect()
+}
+
+fn site_label(at: usize, groups: usize, sites: &[usize], tally: &Tally) -> String {
+    match at + 1 == groups && sites.len() > groups {
         true => format!("{} other sites", sites.len() - groups + 1),
         false => shorten_text(&tally.sites[sites[at]].name, 40),
-    };
-    (0..groups).map(|at| (format!("f{at}"), name(at))).collect()
+    }
 }
 
 /// Dots that are drawn, before most are left out.

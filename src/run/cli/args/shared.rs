@@ -47,8 +47,12 @@ impl OverrideArgs {
             )));
         }
         let seed = self.seed.iter().map(|seed| format!("seed={seed}"));
-        let parse = |text: String| Override::parse(&text).map_err(|error| Failure::Input(error.to_string()));
-        self.set.iter().cloned().chain(seed).map(parse).collect()
+        self.set
+            .iter()
+            .cloned()
+            .chain(seed)
+            .map(|text| Override::parse(&text).map_err(|error| Failure::Input(error.to_string())))
+            .collect()
     }
 }
 

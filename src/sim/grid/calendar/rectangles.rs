@@ -93,9 +93,12 @@ fn visit_rectangles<S: Set>(
 fn candidate_starts<S: Set>(tree: &Tree<S>, wish: &RectangleQuery) -> Vec<Time> {
     let mut starts = vec![wish.from, wish.latest];
     tree.starts(wish.from, wish.latest, &mut |start| starts.push(start));
-    let back = |end: Time| Time::from_micros(end.micros() - wish.span.micros());
-    tree.starts(wish.from + wish.span, wish.latest + wish.span, &mut |start| starts.push(back(start)));
+    tree.starts(wish.from + wish.span, wish.latest + wish.span, &mut |start| starts.push(latest_start(start, wish)));
     starts.sort_unstable();
     starts.dedup();
     starts
+}
+
+fn latest_start(end: Time, wish: &RectangleQuery) -> Time {
+    Time::from_micros(end.micros() - wish.span.micros())
 }

@@ -74,11 +74,7 @@ enum Source {
 impl Outages {
     /// Outages of a site; `None` if its nodes never fail.
     pub fn of_site(site: usize, failures: &[Failure], seed: u64) -> Option<Outages> {
-        let its = |what: &FailureTarget| match what {
-            FailureTarget::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
-            FailureTarget::Link(_) => None,
-        };
-        Outages::from_failures(failures, its, seed)
+        Outages::from_failures(failures, |what| nodes_at_site(what, site), seed)
     }
 
     /// Outages of a link; `None` if it never fails.
@@ -130,9 +126,11 @@ impl Outages {
             {
                 self.due.pop();
                 let nodes = self.streams[number].nodes_of_next();
-                let is_new = |node: &u32| !touched.contains(&NodeSet::from_run(*node, *node));
-                let known: Vec<u32> =
-                    nodes.each().filter(is_new).filter(|node| self.depth.contains_key(node)).collect();
+                let known: Vec<u32> = nodes
+                    .each()
+                    .filter(|node| !touched.contains(&NodeSet::from_run(*node, *node)))
+                    .filter(|node| self.depth.contains_key(node))
+                    .collect();
                 known.iter().for_each(|node| before.insert(&NodeSet::from_run(*node, *node)));
                 touched.unite(&nodes);
                 self.turn(number, at, &nodes);
@@ -210,6 +208,13 @@ impl Outages {
         let alone = nodes.each().filter_map(|node| self.of_node.get(&node)).flatten();
         let streams = alone.chain(&self.wide).filter(|number| self.streams[**number].nodes.meets(nodes));
         streams.filter_map(|number| self.streams[*number].first_on(nodes, from, until)).min()
+    }
+}
+
+fn nodes_at_site(what: &FailureTarget, site: usize) -> Option<NodeSet> {
+    match what {
+        FailureTarget::Nodes { site: at, nodes } => (*at == site).then(|| nodes.clone()),
+        FailureTarget::Link(_) => None,
     }
 }
 

@@ -35,7 +35,6 @@ pub struct MappingRefusal {
 
 impl Need {
     pub fn new(tasks: u32, cpu: f64, memory: f64) -> Result<Need, BadNeed> {
-        let is_part = |need: f64| 0.0 < need && need <= 1.0;
         match (tasks, is_part(cpu), is_part(memory)) {
             (0, _, _) => Err(BadNeed::NoTask),
             (_, false, _) => Err(BadNeed::Cpu(cpu)),
@@ -59,6 +58,10 @@ impl Need {
         let needed = u64::from(self.tasks).div_ceil(count_slots(1.0, self.memory));
         if needed <= nodes.into() { Ok(()) } else { Err(MappingRefusal { tasks: self.tasks, needed, nodes }) }
     }
+}
+
+fn is_part(need: f64) -> bool {
+    0.0 < need && need <= 1.0
 }
 
 /// True if a task with this memory fits into the free part of a node.

@@ -127,8 +127,7 @@ impl FreeList {
         let mut next = 0;
         loop {
             // Nearly all are too short.
-            let lasts = |slot: &FreeSlot| slot.end >= slot.start.max(earliest) + span || slot.start >= limit;
-            let place = next + list[next..].iter().position(lasts)?;
+            let place = next + list[next..].iter().position(|slot| lasts_long_enough(slot, earliest, limit, span))?;
             let slot = list[place];
             let start = slot.start.max(earliest);
             let end = start + span;
@@ -183,10 +182,13 @@ impl FreeList {
 
     /// Takes a part out of the first rectangle that contains it and satisfies `will_do`. True if there is one.
     pub fn carve(&mut self, part: &Part, will_do: impl Fn(&FreeSlot) -> bool) -> bool {
-        let holds = |free: &FreeSlot| {
-            free.procs >= part.procs && free.start <= part.start && free.end >= part.end() && will_do(free)
-        };
-        self.list.iter().position(holds).map(|place| self.carve_at(place, part)).is_some()
+        self.list
+            .iter()
+            .position(|free| {
+                free.procs >= part.procs && free.start <= part.start && free.end >= part.end() && will_do(free)
+            })
+            .map(|place| self.carve_at(place, part))
+            .is_some()
     }
 
     fn carve_at(&mut self, place: usize, part: &Part) {
@@ -299,4 +301,8 @@ impl FreeList {
         before.iter().filter(|free| free.end > now).for_each(|free| self.add(*free));
         self.list.get(..begun) != Some(&before[..])
     }
+}
+
+fn lasts_long_enough(slot: &FreeSlot, earliest: Time, limit: Time, span: Span) -> bool {
+    slot.end >= slot.start.max(earliest) + span || slot.start >= limit
 }

@@ -62,18 +62,20 @@ impl Tariff {
 
     /// Exact cost of a part, in thousandths of a processor-microsecond.
     pub fn weight(&self, part: &Part) -> u128 {
-        let micros = |span: Span| u128::from(span.micros());
-        let of = |span: u128, rate: Rate| span * u128::from(rate.0);
         let days = part.span.micros() / DAY.micros();
         let mut weight = match days {
             0 => 0,
             _ => {
                 u128::from(days)
-                    * self.pieces(of_day(part.start), DAY).map(|(span, rate)| of(micros(span), rate)).sum::<u128>()
+                    * self
+                        .pieces(of_day(part.start), DAY)
+                        .map(|(span, rate)| weigh_span(wide_micros(span), rate))
+                        .sum::<u128>()
             }
         };
         let rest = Span::from_micros(part.span.micros() % DAY.micros());
-        weight += self.pieces(of_day(part.start), rest).map(|(span, rate)| of(micros(span), rate)).sum::<u128>();
+        weight +=
+            self.pieces(of_day(part.start), rest).map(|(span, rate)| weigh_span(wide_micros(span), rate)).sum::<u128>();
         weight * u128::from(part.procs)
     }
 
@@ -89,8 +91,7 @@ impl Tariff {
 
     /// The times at which the price falls, in the day after a time.
     pub fn falls(&self, after: Time) -> impl Iterator<Item = Time> {
-        let before = |time: &Time| Time::from_micros(time.micros() - 1);
-        self.changes(after).filter(move |time| self.at(*time) < self.at(before(time)))
+        self.changes(after).filter(move |time| self.at(*time) < self.at(moment_before(time)))
     }
 
     /// The pieces of a span of at most a day that begins at a time of day, each at one price.
@@ -109,6 +110,18 @@ impl Tariff {
             Some((piece, rate))
         })
     }
+}
+
+fn weigh_span(span: u128, rate: Rate) -> u128 {
+    span * u128::from(rate.0)
+}
+
+fn wide_micros(span: Span) -> u128 {
+    u128::from(span.micros())
+}
+
+fn moment_before(time: &Time) -> Time {
+    Time::from_micros(time.micros() - 1)
 }
 
 fn of_day(time: Time) -> Span {

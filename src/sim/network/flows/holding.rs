@@ -15,8 +15,7 @@ impl<T: FlowTime> Flows<T> {
         let over: Vec<u32> = match self.described[link.index()].mode {
             Mode::Shared => self.links[link.index()].bundles.iter().map(|(bundle, _)| *bundle).collect(),
             Mode::PerFlow => {
-                let crosses = |bundle: &u32| self.ways[*bundle as usize].contains(&link);
-                (0..self.bundles.len() as u32).filter(crosses).collect()
+                (0..self.bundles.len() as u32).filter(|bundle| self.ways[*bundle as usize].contains(&link)).collect()
             }
         };
         over.into_iter().for_each(|bundle| self.hold(bundle));

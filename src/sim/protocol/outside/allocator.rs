@@ -94,28 +94,40 @@ struct CandidateLine<'a> {
 impl<'a> AllocatorQuestion<'a> {
     /// A query in the form of the conversation, with the names of the system's sites.
     pub fn new(query: &AllocationQuery, sites: &'a [String]) -> AllocatorQuestion<'a> {
-        let at = |time: Time| to_seconds(time.micros());
-        let lasts = |span: Span| to_seconds(span.micros());
-        let candidate = |one: &CandidateStart| CandidateLine {
-            site: &sites[one.site],
-            shape: one.shape,
-            start: at(one.start),
-            end: at(one.end),
-            free: one.free.to_string(),
-            width: one.free.len(),
-            free_from: at(one.free_from),
-            free_until: (one.free_until != Time::NEVER).then(|| at(one.free_until)),
-        };
-        let shape = |shape: &JobShape| ShapeLine { nodes: shape.nodes, duration: lasts(shape.duration) };
         AllocatorQuestion {
             job: query.job,
-            submitted: at(query.submitted),
-            ready: at(query.ready),
-            deadline: at(query.deadline),
-            shapes: query.shapes.iter().map(shape).collect(),
-            candidates: query.candidates.iter().map(candidate).collect(),
+            submitted: time_seconds(query.submitted),
+            ready: time_seconds(query.ready),
+            deadline: time_seconds(query.deadline),
+            shapes: query
+                .shapes
+                .iter()
+                .map(|shape| ShapeLine { nodes: shape.nodes, duration: span_seconds(shape.duration) })
+                .collect(),
+            candidates: query
+                .candidates
+                .iter()
+                .map(|one| CandidateLine {
+                    site: &sites[one.site],
+                    shape: one.shape,
+                    start: time_seconds(one.start),
+                    end: time_seconds(one.end),
+                    free: one.free.to_string(),
+                    width: one.free.len(),
+                    free_from: time_seconds(one.free_from),
+                    free_until: (one.free_until != Time::NEVER).then(|| time_seconds(one.free_until)),
+                })
+                .collect(),
         }
     }
+}
+
+fn time_seconds(time: Time) -> f64 {
+    to_seconds(time.micros())
+}
+
+fn span_seconds(span: Span) -> f64 {
+    to_seconds(span.micros())
 }
 
 #[derive(Debug, Deserialize)]

@@ -16,7 +16,9 @@ const WORKLOAD: &str = "w0";
 
 /// The platform, before any event.
 pub fn begin_message(site: &str, nodes: u32) -> Value {
-    let machine = |id: u32| json!({ "id": id, "name": format!("{site}-{id}"), "state": "idle", "properties": {} });
+    let machines: Vec<Value> = (0..nodes)
+        .map(|id| json!({ "id": id, "name": format!("{site}-{id}"), "state": "idle", "properties": {} }))
+        .collect();
     json_message(
         Time::ZERO,
         vec![json_event(
@@ -36,7 +38,7 @@ pub fn begin_message(site: &str, nodes: u32) -> Value {
                     "profile-reuse-enabled": false,
                     "forward-unknown-events": false,
                 },
-                "compute_resources": (0..nodes).map(machine).collect::<Vec<_>>(),
+                "compute_resources": machines,
                 "storage_resources": [],
                 "workloads": { WORKLOAD: "hansa" },
                 "profiles": { WORKLOAD: {} },
@@ -215,16 +217,19 @@ fn parse_resources(text: &str) -> Option<NodeSet> {
     let mut set = NodeSet::default();
     for interval in text.split(' ').filter(|interval| !interval.is_empty()) {
         // `parse` alone would take a sign.
-        let number = |text: &str| text.parse::<u32>().ok().filter(|_| text.bytes().all(|c| c.is_ascii_digit()));
         let (first, last) = interval.split_once('-').unwrap_or((interval, interval));
-        let first = number(first)?;
-        let last = number(last)?;
+        let first = parse_plain_number(first)?;
+        let last = parse_plain_number(last)?;
         if first > last || last == u32::MAX {
             return None;
         }
         set.unite(&NodeSet::from_run(first, last));
     }
     Some(set)
+}
+
+fn parse_plain_number(text: &str) -> Option<u32> {
+    text.parse::<u32>().ok().filter(|_| text.bytes().all(|c| c.is_ascii_digit()))
 }
 
 fn has_value(data: &Value, key: &str) -> bool {

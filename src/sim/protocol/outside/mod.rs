@@ -172,6 +172,9 @@ fn parse_nodes(text: &str) -> Result<NodeSet, String> {
 
 /// The beginning of a program's output that can be shown.
 pub fn shorten_output(said: &str) -> String {
-    let shown = |letter: char| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() };
-    said.trim_end().chars().take(200).map(shown).collect()
+    said.trim_end()
+        .chars()
+        .take(200)
+        .map(|letter| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() })
+        .collect()
 }

@@ -54,16 +54,20 @@ enum UserEventLine<'a> {
 
 impl<'a> PlannerQuestion<'a> {
     pub fn new(heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
-        let line = |heard: &'a UserEvent| match heard {
-            UserEvent::Due { job, nodes, walltime, site } => {
-                let walltime = to_seconds(walltime.micros());
-                UserEventLine::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
-            }
-            &UserEvent::Over { job } => UserEventLine::Over { job },
-            &UserEvent::Recalled { job, in_time } => UserEventLine::Recalled { job, in_time },
-            UserEvent::Called => UserEventLine::Called,
-        };
-        PlannerQuestion { events: heard.iter().map(line).collect() }
+        PlannerQuestion {
+            events: heard
+                .iter()
+                .map(|heard| match heard {
+                    UserEvent::Due { job, nodes, walltime, site } => {
+                        let walltime = to_seconds(walltime.micros());
+                        UserEventLine::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
+                    }
+                    &UserEvent::Over { job } => UserEventLine::Over { job },
+                    &UserEvent::Recalled { job, in_time } => UserEventLine::Recalled { job, in_time },
+                    UserEvent::Called => UserEventLine::Called,
+                })
+                .collect(),
+        }
     }
 }
 
@@ -102,13 +106,15 @@ enum UserOrderLine {
 impl PlannerAnswer {
     /// The requested actions, or an error if the answer is invalid.
     pub fn advice(self) -> Result<Vec<UserAction>, String> {
-        let plan = |order| {
-            Ok(match order {
-                UserOrderLine::Submit { job, site } => UserAction::Submit { job, site },
-                UserOrderLine::Recall { job } => UserAction::Recall { job },
-                UserOrderLine::Call { t } => UserAction::Call { at: call_time(t)? },
+        self.orders
+            .into_iter()
+            .map(|order| {
+                Ok(match order {
+                    UserOrderLine::Submit { job, site } => UserAction::Submit { job, site },
+                    UserOrderLine::Recall { job } => UserAction::Recall { job },
+                    UserOrderLine::Call { t } => UserAction::Call { at: call_time(t)? },
+                })
             })
-        };
-        self.orders.into_iter().map(plan).collect()
+            .collect()
     }
 }

@@ -130,8 +130,11 @@ impl Managed {
             return None;
         }
         self.waiting.remove(&job);
-        let submitted = |(_, happened): &(Time, SiteEvent)| matches!(happened, SiteEvent::Submitted { job: its, .. } if *its == job);
-        match self.happened.iter().position(submitted) {
+        let submitted = self
+            .happened
+            .iter()
+            .position(|(_, happened)| matches!(happened, SiteEvent::Submitted { job: its, .. } if *its == job));
+        match submitted {
             // The program has not learned of the job yet.
             Some(place) => drop(self.happened.remove(place)),
             None => self.happened.push((now, SiteEvent::Recalled { job })),

@@ -120,9 +120,10 @@ impl PlannedUser {
         while let Some(first) = self.due.first_entry().filter(|first| *first.key() <= now) {
             for (to, enqueue) in first.remove() {
                 let task = enqueue.job.tasks[0];
-                let name = |site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone()));
                 let job = enqueue.job.id;
-                let site = enqueue.site.and_then(name);
+                let site = enqueue
+                    .site
+                    .and_then(|site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone())));
                 self.heard.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
                 self.held.insert(job, HeldJob { to, enqueue, is_known: false });
             }

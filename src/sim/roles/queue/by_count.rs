@@ -50,8 +50,8 @@ struct Shadow {
 
 impl ByCount {
     fn fits(&self, now: Time, ask: &Ask) -> bool {
-        let room = |counts: &Counts| counts.most(now, now + ask.walltime) + ask.nodes <= self.nodes;
-        ask.nodes <= self.free && self.counts.as_ref().is_none_or(room)
+        ask.nodes <= self.free
+            && self.counts.as_ref().is_none_or(|counts| counts.most(now, now + ask.walltime) + ask.nodes <= self.nodes)
     }
 }
 

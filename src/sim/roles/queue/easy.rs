@@ -135,9 +135,10 @@ impl<S: NodePool> Easy<S> {
 
     /// Sorts the queue, if ranks have changed while jobs waited. O(queue) if they have not.
     fn sort(&mut self, now: Time) {
-        let compare = |a: &Waiting, b: &Waiting| self.ranking.compare(now, a, b);
-        if self.ranking.drifts() && !self.queue.make_contiguous().is_sorted_by(|a, b| compare(a, b).is_le()) {
-            self.queue.make_contiguous().sort_unstable_by(compare);
+        if self.ranking.drifts()
+            && !self.queue.make_contiguous().is_sorted_by(|a, b| self.ranking.compare(now, a, b).is_le())
+        {
+            self.queue.make_contiguous().sort_unstable_by(|a, b| self.ranking.compare(now, a, b));
             self.look_anew();
         }
     }

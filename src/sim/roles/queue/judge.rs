@@ -122,9 +122,8 @@ fn node_numbers(reserved: &Reserved) -> Vec<u32> {
 }
 
 fn to_held(reserved: &Reserved) -> Held {
-    let seconds = |micros: u64| micros / 1_000_000;
-    let from = seconds(reserved.from.micros());
-    let until = seconds(reserved.until.micros());
+    let from = whole_seconds(reserved.from.micros());
+    let until = whole_seconds(reserved.until.micros());
     Held { job: usize::MAX, from, until, nodes: node_numbers(reserved) }
 }
 
@@ -135,13 +134,12 @@ fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 
     normalise_slots(list);
     for at in 0..list.len() {
         let start = list[at].0.max(earliest);
-        let lasts = |slot: &(u64, u64, u32)| slot.1 >= start.saturating_add(span);
-        if !lasts(&list[at]) {
+        if !lasts_until(&list[at], span, start) {
             continue;
         }
         let mut need = nodes;
         let mut taken = Vec::new();
-        for other in (0..=at).rev().filter(|other| lasts(&list[*other])) {
+        for other in (0..=at).rev().filter(|other| lasts_until(&list[*other], span, start)) {
             let take = list[other].2.min(need);
             taken.push((list[other], take));
             need -= take;
@@ -164,6 +162,10 @@ fn place_in_list(list: &mut Slots, nodes: u32, span: u64, earliest: u64) -> u64 
     unreachable!("every job starts at some time")
 }
 
+fn lasts_until(slot: &(u64, u64, u32), span: u64, start: u64) -> bool {
+    slot.1 >= start.saturating_add(span)
+}
+
 fn normalise_slots(list: &mut Slots) {
     list.sort_unstable();
     let mut sums: Slots = Vec::new();
@@ -178,13 +180,11 @@ fn normalise_slots(list: &mut Slots) {
 
 pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let Story { nodes, order, ref reserved, ref jobs, ref changes } = *story;
-    let seconds = |micros: u64| micros / 1_000_000;
     let mut rectangles: Vec<Held> = reserved.iter().map(to_held).collect();
     // Index of each booked rectangle, with its change.
     let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
-    let walltime = |job: usize| seconds(jobs[job].walltime.micros());
-    let submit = |job: usize| seconds(jobs[job].submit.micros());
+    let walltime = |job: usize| whole_seconds(jobs[job].walltime.micros());
     let sort = |queue: &mut Vec<Held>, now: u64| {
         queue.sort_by(|a, b| {
             let a = a.job;
@@ -194,7 +194,8 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
                 QueueOrder::Shortest => walltime(a).cmp(&walltime(b)),
                 QueueOrder::Largest => jobs[b].nodes.cmp(&jobs[a].nodes),
                 QueueOrder::MostStretched => {
-                    let stretch = |job: usize, over: usize| (now - submit(job) + walltime(job)) * walltime(over);
+                    let stretch =
+                        |job: usize, over: usize| (now - submit_seconds(job, jobs) + walltime(job)) * walltime(over);
                     stretch(b, a).cmp(&stretch(a, b))
                 }
             };
@@ -213,12 +214,12 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let last_change = changes.last().map_or(0, |change| change.0);
     while starts.iter().flatten().count() + withdrawn < fit.len() || now <= last_change {
         let over = |held: &Held| {
-            let runs = seconds(jobs[held.job].runtime.micros());
+            let runs = whole_seconds(jobs[held.job].runtime.micros());
             held.from + runs.min(walltime(held.job)) <= now
         };
         // Drifting ranks are compared whenever the policy runs: at every end, arrival or change.
         let mut is_instant = running.iter().any(over);
-        is_instant |= jobs.iter().any(|job| seconds(job.submit.micros()) == now);
+        is_instant |= jobs.iter().any(|job| whole_seconds(job.submit.micros()) == now);
         is_instant |= changes.iter().any(|change| change.0 == now);
         // A booking that was released before its start is no longer an event.
         let mut there = rectangles.iter().filter(|held| held.from < held.until);
@@ -280,11 +281,11 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
             match change {
                 SiteChange::Book(wanted) | SiteChange::Close(wanted) => {
                     let wanted = to_held(wanted);
-                    let apart = |other: &Held| {
-                        let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
-                        !overlap || !other.nodes.iter().any(|node| wanted.nodes.contains(node))
-                    };
-                    let mut fits = wanted.from >= now && rectangles.iter().all(apart);
+                    let mut fits = wanted.from >= now
+                        && rectangles.iter().all(|other| {
+                            let overlap = other.from.max(wanted.from) < other.until.min(wanted.until);
+                            !overlap || !other.nodes.iter().any(|node| wanted.nodes.contains(node))
+                        });
                     table([&rectangles[..], &running].concat(), &mut |table| fits &= table.has(&wanted));
                     if !fits {
                         continue;
@@ -344,7 +345,7 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
                 }
             }
         }
-        for &job in fit.iter().filter(|&&job| seconds(jobs[job].submit.micros()) == now) {
+        for &job in fit.iter().filter(|&&job| whole_seconds(jobs[job].submit.micros()) == now) {
             freshen(&mut queue, &rectangles, &running, &mut stale);
             let held = match rule {
                 Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit => Held { job, from: 0, until: 0, nodes: Vec::new() },
@@ -419,10 +420,21 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
         now += 1;
         assert!(now < 100_000, "every job starts at some time");
     }
-    let as_booked = |held: &Held| JudgedBooking { from: held.from, until: held.until, nodes: held.nodes.clone() };
     JudgeVerdict {
         starts,
-        booked: booked.iter().map(|(change, place)| (*change, as_booked(&rectangles[*place]))).collect(),
+        booked: booked.iter().map(|(change, place)| (*change, judged_booking(&rectangles[*place]))).collect(),
         counting,
     }
+}
+
+fn submit_seconds(job: usize, jobs: &[Rigid]) -> u64 {
+    whole_seconds(jobs[job].submit.micros())
+}
+
+fn whole_seconds(micros: u64) -> u64 {
+    micros / 1_000_000
+}
+
+fn judged_booking(held: &Held) -> JudgedBooking {
+    JudgedBooking { from: held.from, until: held.until, nodes: held.nodes.clone() }
 }

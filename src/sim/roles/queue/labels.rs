@@ -31,8 +31,7 @@ impl Labels {
     }
 
     pub fn book(&mut self, booking: &Reserved) {
-        let key = |booking: &Reserved| (booking.from, booking.until);
-        let place = self.coming.partition_point(|other| key(other) <= key(booking));
+        let place = self.coming.partition_point(|other| booking_key(other) <= booking_key(booking));
         self.coming.insert(place, booking.clone());
     }
 
@@ -114,4 +113,8 @@ impl Labels {
         let aside = self.aside.iter().map(|booking| booking.until);
         aside.chain(self.coming.first().map(|booking| booking.from)).min()
     }
+}
+
+fn booking_key(booking: &Reserved) -> (Time, Time) {
+    (booking.from, booking.until)
 }

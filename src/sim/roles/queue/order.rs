@@ -80,7 +80,13 @@ impl Ranking {
 
 /// Compares (wait + walltime) / walltime exactly: stretches are ordered as wait / walltime is, so as cross products.
 fn compare_stretch(now: Time, a: &Waiting, b: &Waiting) -> Ordering {
-    let wait = |job: &Waiting| u128::from((now - job.since).micros());
-    let walltime = |job: &Waiting| u128::from(job.ask.walltime.micros());
-    (wait(a) * walltime(b)).cmp(&(wait(b) * walltime(a)))
+    (wait_micros(a, now) * walltime_micros(b)).cmp(&(wait_micros(b, now) * walltime_micros(a)))
+}
+
+fn wait_micros(job: &Waiting, now: Time) -> u128 {
+    u128::from((now - job.since).micros())
+}
+
+fn walltime_micros(job: &Waiting) -> u128 {
+    u128::from(job.ask.walltime.micros())
 }

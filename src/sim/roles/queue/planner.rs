@@ -308,19 +308,21 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
 
     /// Unless a job arrives or ends early, every job starts at its place.
     fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
-        let places = |planner: &QueuePlanner<P>| {
-            planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect()
-        };
-        let is_in_way =
-            |extra: &Reserved| !self.places.plan().is_room_free(extra.from.max(now), extra.until, &P::room_of(extra));
-        if !self.stale && !extra.is_some_and(is_in_way) {
-            return places(self);
+        if !self.stale {
+            let plan = self.places.plan();
+            if extra.is_none_or(|extra| plan.is_room_free(extra.from.max(now), extra.until, &P::room_of(extra))) {
+                return queue_starts(self);
+            }
         }
         let mut future = self.clone();
         if let Some(extra) = extra {
             future.add_booking(now, extra);
         }
         future.freshen(now);
-        places(&future)
+        queue_starts(&future)
     }
+}
+
+fn queue_starts<P: NodePlan>(planner: &QueuePlanner<P>) -> Vec<(TaskId, Time)> {
+    planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect()
 }

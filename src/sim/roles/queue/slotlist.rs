@@ -174,13 +174,16 @@ impl Policy for SlotList {
     }
 
     fn planned_starts(&self, now: Time, extra: Option<&Reserved>) -> Vec<(TaskId, Time)> {
-        let places = |list: &SlotList| list.queue.iter().map(|(waiting, start)| (waiting.ask.job, *start)).collect();
         if !self.stale && extra.is_none() {
-            return places(self);
+            return list_starts(self);
         }
         let mut future = self.clone();
         extra.iter().for_each(|extra| future.add_booking(now, extra));
         future.freshen(now);
-        places(&future)
+        list_starts(&future)
     }
+}
+
+fn list_starts(list: &SlotList) -> Vec<(TaskId, Time)> {
+    list.queue.iter().map(|(waiting, start)| (waiting.ask.job, *start)).collect()
 }

@@ -135,11 +135,12 @@ impl Bookings {
 
     /// Tasks past their starts for which there is room now.
     pub fn can_start(&self, now: Time, has_room: impl Fn(TaskId, &Reserved) -> bool) -> Vec<TaskId> {
-        let can_start = |task: &TaskId| {
-            let held = &self.all[task].held;
-            now < held.until && has_room(*task, held)
-        };
-        self.due(now).filter(can_start).collect()
+        self.due(now)
+            .filter(|task| {
+                let held = &self.all[task].held;
+                now < held.until && has_room(*task, held)
+            })
+            .collect()
     }
 
     /// Starts one of them; `loss` is the treatment of a loss by number of nodes.

@@ -242,8 +242,12 @@ impl Site {
     }
 
     fn drop_coming(&mut self, task: TaskId, sender: ActorId) {
-        let waits = |running: &Running| running.sender == sender && matches!(running.state, TaskState::Coming(_));
-        if let Some(slot) = self.tasks.find(task).filter(|slot| self.tasks.get(*slot).is_some_and(waits)) {
+        let Some(slot) = self.tasks.find(task) else { return };
+        let is_coming = self
+            .tasks
+            .get(slot)
+            .is_some_and(|running| running.sender == sender && matches!(running.state, TaskState::Coming(_)));
+        if is_coming {
             let dropped = self.tasks.remove(slot);
             self.reckoned -= usize::from(dropped.ending == Ending::Reckoned);
         }

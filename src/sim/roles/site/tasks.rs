@@ -91,10 +91,9 @@ impl Tasks {
 
     /// Slots of the tasks on some of these nodes, in the order in which they would end.
     pub(super) fn on(&self, nodes: &NodeSet) -> Vec<usize> {
-        let is_there = |running: &Running| running.nodes().is_some_and(|its| its.meets(nodes));
         let slots = self.slots.iter().enumerate().filter_map(|(slot, running)| Some((slot, running.as_ref()?)));
         let mut there: Vec<_> =
-            slots.filter(|(_, one)| is_there(one)).map(|(slot, one)| (one.rank, one.task, slot)).collect();
+            slots.filter(|(_, one)| runs_on(one, nodes)).map(|(slot, one)| (one.rank, one.task, slot)).collect();
         there.sort_unstable();
         there.into_iter().map(|(.., slot)| slot).collect()
     }
@@ -227,6 +226,10 @@ impl Tasks {
         }
         running.share = share;
     }
+}
+
+fn runs_on(running: &Running, nodes: &NodeSet) -> bool {
+    running.nodes().is_some_and(|its| its.meets(nodes))
 }
 
 impl Running {

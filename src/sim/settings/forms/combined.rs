@@ -67,8 +67,8 @@ impl<T, F: Form<T>> Form<Vec<T>> for List<F> {
 
 /// Form of a program with its arguments; `expected` has an example.
 pub fn command_form(expected: &'static str) -> impl Form<Vec<String>> {
-    let is_whole = |command: &Vec<String>| command.first().is_some_and(|program| !program.is_empty());
-    List(Text("a text"), expected).with_condition(expected, is_whole)
+    List(Text("a text"), expected)
+        .with_condition(expected, |command| command.first().is_some_and(|program| !program.is_empty()))
 }
 
 /// A list of exactly two; `1` is the expectation for errors.

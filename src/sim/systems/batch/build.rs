@@ -75,20 +75,24 @@ impl System for Batch {
     /// Ends and refusals only lead to records of the dispatcher, unless a policy counts the work of a site, a lost or
     /// staged job has to be placed again or brought back, or a user waits for the end.
     fn decides_by_users(&self, grid: &Grid<'_>, workloads: &[Workload]) -> bool {
-        let has_one_site = |workload: &Workload| match &workload.source {
-            Source::Rigid(rigids) => rigids.site.is_some(),
-            _ => false,
-        };
-        let has_followers = |workload: &Workload| match &workload.source {
-            Source::Rigid(rigids) => rigids.has_followers(),
-            _ => false,
-        };
         let counts_work = match self.dispatch {
             Dispatch::First | Dispatch::RoundRobin => false,
-            Dispatch::LeastWork => grid.sites.len() > 1 && !workloads.iter().all(has_one_site),
+            Dispatch::LeastWork => {
+                grid.sites.len() > 1
+                    && !workloads.iter().all(|workload| match &workload.source {
+                        Source::Rigid(rigids) => rigids.site.is_some(),
+                        _ => false,
+                    })
+            }
         };
         let may_fail = grid.sites.iter().any(|(id, _)| grid.fails(*id).is_some());
-        !counts_work && !may_fail && !grid.is_linked && !workloads.iter().any(has_followers)
+        !counts_work
+            && !may_fail
+            && !grid.is_linked
+            && !workloads.iter().any(|workload| match &workload.source {
+                Source::Rigid(rigids) => rigids.has_followers(),
+                _ => false,
+            })
     }
 
     fn build_site(
@@ -108,10 +112,11 @@ impl System for Batch {
                 None => desk,
             }) as Box<dyn Manager>)
         };
-        let unknown = || ActorError::unknown("policy for a queue", &site.scheduler);
         let manager = match desk() {
             Some(desk) => desk,
-            None => (managers::find_kind(&site.scheduler).ok_or_else(unknown)?.build)(site, fails.as_ref(), decider)?,
+            None => (managers::find_kind(&site.scheduler)
+                .ok_or_else(|| ActorError::unknown("policy for a queue", &site.scheduler))?
+                .build)(site, fails.as_ref(), decider)?,
         };
         let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
         Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
@@ -182,12 +187,15 @@ fn distribute_rigid(
 
 /// The sites as the dispatcher knows them at the start of a run.
 fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
-    let takes = |site: &Site| match managers::find_kind(&site.scheduler).map(|kind| kind.runs) {
+    grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, kind_of_jobs(site)).of_kind(site.kind))
+}
+
+fn kind_of_jobs(site: &Site) -> Takes {
+    match managers::find_kind(&site.scheduler).map(|kind| kind.runs) {
         None => Takes::Queued,
         Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
         Some(Runs::Outside(_)) => Takes::Entrusted,
-    };
-    grid.sites.iter().map(move |(id, site)| KnownSite::new(*id, site.cores, takes(site)).of_kind(site.kind))
+    }
 }
 
 /// True if the dispatcher finds a place for the job, at the site that `allowed` names, if it names one.

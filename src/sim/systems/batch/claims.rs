@@ -36,8 +36,8 @@ struct NodeClaim {
 impl NodeClaims {
     /// Claims with the site's reservations, which the policy knows already.
     pub fn new(nodes: u32, counts: bool, reserved: &[Reserved]) -> NodeClaims {
-        let claim = |held: &Reserved| NodeClaim { task: None, held: held.clone(), from: held.from };
-        let standing = reserved.iter().map(claim).collect();
+        let standing =
+            reserved.iter().map(|held| NodeClaim { task: None, held: held.clone(), from: held.from }).collect();
         NodeClaims { nodes, counts, standing, down: Vec::new(), entered: reserved.to_vec() }
     }
 
@@ -67,8 +67,9 @@ impl NodeClaims {
         if !self.down.is_empty() || self.keep_waiting(now) {
             return self.settle(now, running, policy);
         }
-        let is_its = |entered: &Reserved| entered.until == held.until && entered.nodes == held.nodes;
-        if let Some(place) = self.entered.iter().position(is_its) {
+        if let Some(place) =
+            self.entered.iter().position(|entered| entered.until == held.until && entered.nodes == held.nodes)
+        {
             policy.release_booking(now, &self.entered.remove(place));
         }
     }
@@ -110,15 +111,15 @@ impl NodeClaims {
             self.make_room(now, running);
         }
         let wanted = self.wanted(now);
-        let is_same = |one: &Reserved, other: &Reserved| {
-            one.until == other.until && one.from.max(now) == other.from.max(now) && one.nodes == other.nodes
-        };
-        let stays = |entered: &mut Reserved| wanted.iter().any(|wanted| is_same(entered, wanted));
-        for entered in self.entered.extract_if(.., |entered| !stays(entered)) {
+        for entered in
+            self.entered.extract_if(.., |entered| !wanted.iter().any(|wanted| claims_same_rest(entered, wanted, now)))
+        {
             policy.release_booking(now, &entered);
         }
-        let is_new = |wanted: &Reserved| !self.entered.iter().any(|entered| is_same(entered, wanted));
-        let new: Vec<Reserved> = wanted.into_iter().filter(is_new).collect();
+        let new: Vec<Reserved> = wanted
+            .into_iter()
+            .filter(|wanted| !self.entered.iter().any(|entered| claims_same_rest(entered, wanted, now)))
+            .collect();
         if !new.is_empty() {
             policy.close_nodes(now, &new);
         }
@@ -132,8 +133,11 @@ impl NodeClaims {
             fitting.map(|claim| Reserved { from: claim.from, ..claim.held.clone() }).collect();
         let claimed = wanted.len();
         for Expected { back, nodes } in &self.down {
-            let meets = |claim: &&Reserved| claim.from < *back && claim.nodes.meets(nodes);
-            let there: Vec<Reserved> = wanted[..claimed].iter().filter(meets).cloned().collect();
+            let there: Vec<Reserved> = wanted[..claimed]
+                .iter()
+                .filter(|claim| claim.from < *back && claim.nodes.meets(nodes))
+                .cloned()
+                .collect();
             wanted.extend(times_outside(now, *back, nodes, &there));
         }
         wanted
@@ -154,6 +158,10 @@ impl NodeClaims {
             room.take(claim);
         }
     }
+}
+
+fn claims_same_rest(one: &Reserved, other: &Reserved, now: Time) -> bool {
+    one.until == other.until && one.from.max(now) == other.from.max(now) && one.nodes == other.nodes
 }
 
 impl NodeClaim {

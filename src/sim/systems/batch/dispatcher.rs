@@ -103,9 +103,10 @@ impl Dispatcher {
     fn enqueue(&mut self, now: Time, user: ActorId, enqueue: Enqueue, out: &mut Out) {
         let Enqueue { job, site, kind, think, needs, staging } = enqueue;
         let allowed = Allowed { site, kind };
-        let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
         // No honest user submits anything else.
-        if job.tasks.len() != 1 || !staging.as_ref().is_none_or(can_bring) {
+        if job.tasks.len() != 1
+            || !staging.as_ref().is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging)))
+        {
             return;
         }
         let chosen = match self.live.contains_key(&job.id) {
@@ -177,23 +178,26 @@ impl Dispatcher {
         let task = job.tasks[0];
         makes_sense(&task, needs)?;
         let up: Option<Vec<u32>> = self.may_fail.then(|| self.places.iter_mut().map(|place| place.up(now)).collect());
-        let needed = |place: &KnownSite| place.needed(task.cores, needs.unwrap_or(Needs::NODE));
         let could = |place: &KnownSite| place.could_take(task.cores, needs) && allowed.at(place);
-        let is_up = |number: usize| up.as_ref().is_none_or(|up| up[number] >= needed(&self.places[number]));
-        let any_up = self.may_fail && (0..self.places.len()).any(|number| could(&self.places[number]) && is_up(number));
-        let fits = |number: usize| could(&self.places[number]) && (!any_up || is_up(number));
+        // The sites that could take the job and have enough nodes up, unless there are none.
+        let mut are_up: Option<Vec<bool>> = up.map(|up| {
+            let needed = self.places.iter().map(|place| place.needed(task.cores, needs.unwrap_or(Needs::NODE)));
+            up.iter().zip(needed).map(|(up, needed)| *up >= needed).collect()
+        });
+        are_up.take_if(|are_up| !self.places.iter().zip(&*are_up).any(|(place, is_up)| could(place) && *is_up));
+        let fits = |number: usize| could(&self.places[number]) && are_up.as_ref().is_none_or(|are_up| are_up[number]);
         let before = self.returned.get(&job.id).map(|(place, _)| *place);
-        let is_elsewhere = |number: usize| before.is_none_or(|before| before != number);
-        let chosen = self.next_of(&|number| fits(number) && is_elsewhere(number));
+        let chosen = self.next_of(&|number| fits(number) && before.is_none_or(|before| before != number));
         let chosen = chosen.or_else(|| before.and_then(|_| self.next_of(&fits)));
 
-        let why_not = |place: &KnownSite| place.why_not(task.cores, needs.unwrap_or(Needs::NODE));
         // If there are several reasons, the one of the site that comes closest is given.
         let whys = [Invalid::TooManyNodes, Invalid::TooMuchMemory, Invalid::TooMuchCpu];
-        let rank = |why: &Invalid| whys.iter().position(|one| one == why);
         let chosen = chosen.ok_or_else(|| {
             let eligible = self.places.iter().filter(|place| allowed.at(place));
-            eligible.map(why_not).max_by_key(rank).unwrap_or(Invalid::TooManyNodes)
+            eligible
+                .map(|place| place.why_not(task.cores, needs.unwrap_or(Needs::NODE)))
+                .max_by_key(|why| whys.iter().position(|one| one == why))
+                .unwrap_or(Invalid::TooManyNodes)
         })?;
         if self.dispatch == Dispatch::RoundRobin {
             self.turn = (chosen + 1) % self.places.len();
@@ -243,9 +247,8 @@ impl Dispatcher {
 
     /// Asks the site of a job, on request of the job's user, to return the job if it still waits.
     fn recall(&mut self, from: ActorId, recall: Recall, out: &mut Out) {
-        let can_be_back =
-            |live: &&mut DispatchedJob| live.user == from && !matches!(live.phase, DispatchPhase::Returning);
-        match self.live.get_mut(&recall.task.job).filter(can_be_back) {
+        let live = self.live.get_mut(&recall.task.job);
+        match live.filter(|live| live.user == from && !matches!(live.phase, DispatchPhase::Returning)) {
             Some(live) => {
                 live.is_recalled = true;
                 // A transfer is not stopped: the request is answered when the input has arrived.
@@ -261,8 +264,11 @@ impl Dispatcher {
     fn recalled(&mut self, now: Time, from: ActorId, recalled: Recalled, out: &mut Out) {
         let job = recalled.task.job;
         // An answer without a request changes nothing.
-        let asked = |live: &&mut DispatchedJob| live.is_recalled && live.is_given_to(from, now, &self.places);
-        let Some(live) = self.live.get_mut(&job).filter(asked) else { return };
+        let Some(live) =
+            self.live.get_mut(&job).filter(|live| live.is_recalled && live.is_given_to(from, now, &self.places))
+        else {
+            return;
+        };
         if recalled.in_time {
             return self.give_back(job, recalled.losses, out);
         }
@@ -295,8 +301,9 @@ impl Dispatcher {
     /// Handles the loss of a job to a failed node if its site leaves the restart to the dispatcher.
     fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let id = lost.task.job;
-        let has_it = |live: &&mut DispatchedJob| live.is_given_to(from, now, &self.places);
-        let Some(live) = self.live.get_mut(&id).filter(has_it) else { return };
+        let Some(live) = self.live.get_mut(&id).filter(|live| live.is_given_to(from, now, &self.places)) else {
+            return;
+        };
         live.losses = live.losses.saturating_add(1);
         let stays = live.staging.as_ref().is_some_and(Staging::has_input);
         let before = live.place;
@@ -342,8 +349,9 @@ impl Dispatcher {
 
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
-        let has_it = |live: &&mut DispatchedJob| live.is_given_to(from, now, &self.places);
-        let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
+        let Some(live) = self.live.get_mut(&job).filter(|live| live.is_given_to(from, now, &self.places)) else {
+            return;
+        };
         let place = live.place;
         let work = live.work;
         // The answer of the site to a recall that crosses this message arrives when the job is gone, and is ignored.

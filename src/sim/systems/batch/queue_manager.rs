@@ -133,8 +133,7 @@ impl QueueManager {
     }
 
     fn has_room(&self, now: Time, wanted: &Reserved) -> bool {
-        let leave = |remedy: &QueueFailureHandling| remedy.claims().leave(wanted);
-        self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(leave)
+        self.policy.has_room(now, wanted) && self.remedy.as_ref().is_none_or(|remedy| remedy.claims().leave(wanted))
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
@@ -192,15 +191,14 @@ impl QueueManager {
     fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
         let claims = remedy.claims();
-        let has_room = |task, held: &Reserved| claims.has_room_from(task) <= now && claims.are_up(&held.nodes);
-        let starting = self.booked.can_start(now, has_room);
+        let starting =
+            self.booked.can_start(now, |task, held| claims.has_room_from(task) <= now && claims.are_up(&held.nodes));
         if !starting.is_empty() {
             self.clear_way(now, orders);
         }
         let remedy = self.remedy.as_ref().expect(REMEDY);
         for task in starting {
-            let start = |nodes| remedy.starts_booked(nodes);
-            orders.push(Order::Start(self.booked.start(now, task, start)));
+            orders.push(Order::Start(self.booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
         }
         self.booked.look_ahead(now, |task| remedy.claims().has_room_from(task));
     }

@@ -233,9 +233,13 @@ impl Cluster {
     }
 
     fn remove(&mut self, job: TaskId) -> Option<ClusterJob> {
-        let is_it = |at: &usize| self.live[*at].job == job;
         // An ended job was running, usually.
-        let found = self.running.iter().copied().find(is_it).or_else(|| (0..self.live.len()).find(is_it));
+        let found = self
+            .running
+            .iter()
+            .copied()
+            .find(|at| self.is_job_at(at, job))
+            .or_else(|| (0..self.live.len()).find(|at| self.is_job_at(at, job)));
         let at = found?;
         let live = self.live.remove(at);
         self.idle.remove(at);
@@ -243,6 +247,10 @@ impl Cluster {
         let later = self.running.partition_point(|other| *other < at);
         self.running[later..].iter_mut().for_each(|other| *other -= 1);
         Some(live)
+    }
+
+    fn is_job_at(&self, at: &usize, job: TaskId) -> bool {
+        self.live[*at].job == job
     }
 
     /// A node of the job has failed. It restarts with its saved progress, and keeps its time of submission.
@@ -352,21 +360,12 @@ impl Cluster {
     /// Places all jobs by MCB8; returns the shares if the placement determines them.
     fn place_all(&mut self, now: Time) -> Option<Vec<f64>> {
         let order = self.placeable(now);
-        let is_pinned = |live: &ClusterJob| match self.rules.grace {
-            _ if live.places.is_empty() => false,
-            None => false,
-            // Rounding must not decide about a job that has reached the limit.
-            Some(Grace::VirtualTime(least)) => {
-                live.virtual_time(now, self.rules.virtual_time) < least.micros() as f64 * (1.0 - TOLERANCE)
-            }
-            Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
-        };
         let mut kept = order.clone();
         kept.sort_unstable();
-        let index = |at: &usize| kept.binary_search(at).expect("the same in another order");
-        let order: Vec<usize> = order.iter().map(index).collect();
+        let order: Vec<usize> =
+            order.iter().map(|at| kept.binary_search(at).expect("the same in another order")).collect();
         let up = UpNodes::without_down(self.nodes, &self.down);
-        let pinned = |live: &ClusterJob| is_pinned(live).then(|| up.numbered(&live.places));
+        let pinned = |live: &ClusterJob| self.is_pinned(live, now).then(|| up.numbered(&live.places));
         let pinned: Vec<Option<TaskPlaces>> = kept.iter().map(|at| pinned(&self.live[*at])).collect();
         let jobs: Vec<mcb8::Candidate<'_>> = { kept.iter().zip(&pinned) }
             .map(|(at, pinned)| mcb8::Candidate { need: &self.live[*at].need, pinned: pinned.as_ref() })
@@ -393,13 +392,24 @@ impl Cluster {
         })
     }
 
+    fn is_pinned(&self, live: &ClusterJob, now: Time) -> bool {
+        match self.rules.grace {
+            _ if live.places.is_empty() => false,
+            None => false,
+            // Rounding must not decide about a job that has reached the limit.
+            Some(Grace::VirtualTime(least)) => {
+                live.virtual_time(now, self.rules.virtual_time) < least.micros() as f64 * (1.0 - TOLERANCE)
+            }
+            Some(Grace::FlowTime(least)) => now.since(live.submitted) < least,
+        }
+    }
+
     /// Jobs of highest priority whose total memory fits, descending: MCB8 cannot place more. O(J + K log K) for K of
     /// them, unless far more have equal priority. A job that does not fit while nodes are down does not block others.
     fn placeable(&mut self, now: Time) -> Vec<usize> {
         let mut ranking = std::mem::take(&mut self.ranking);
         let up = self.up();
         // Jobs that can never fit are not accepted.
-        let fits = |live: &ClusterJob| self.down.is_empty() || live.need.check(up).is_ok();
         let mut memory = 0.0;
         let mut order = Vec::new();
         let mut band = PriorityBand::ABOVE_ALL;
@@ -410,7 +420,7 @@ impl Cluster {
             let running = self.running.iter().map(|at| (self.live[*at].priority(now, &self.rules), *at));
             ranking.restart(running.filter(|(priority, _)| band.has(*priority)));
             self.idle.rank(band, now, &Fits::ALL, &mut ranking);
-            for at in ranking.by_ref().filter(|at| fits(&self.live[*at])) {
+            for at in ranking.by_ref().filter(|at| self.down.is_empty() || self.live[*at].need.check(up).is_ok()) {
                 memory += self.live[at].need.total_memory();
                 if memory > mcb8::tolerant_capacity(up) {
                     break 'all;

@@ -125,8 +125,10 @@ impl Idle {
         let all = blocks(&self.submitted).iter().zip(blocks(&self.divisor)).zip(blocks(&self.memory));
         for (block, ((submitted, divisor), memory)) in all.enumerate() {
             // Branch-free, so that several are tested at once.
-            let is_meant = |at: usize| (now - submitted[at] >= least * divisor[at]) & (memory[at] <= fits.memory);
-            if (0..BLOCK).fold(false, |any, at| any | is_meant(at)) {
+            let any_is_meant = (0..BLOCK).fold(false, |any, at| {
+                any | (now - submitted[at] >= least * divisor[at]) & (memory[at] <= fits.memory)
+            });
+            if any_is_meant {
                 look(block * BLOCK..(block + 1) * BLOCK);
             }
         }

@@ -330,8 +330,11 @@ impl SharingManager {
 
 /// Demand of a task on its node; never all of the memory, as another task may need almost none.
 fn task_demand(need: &Need) -> Demand {
-    let share = |part| Share::of(part).expect("needs are shares");
-    Demand { cpu: share(need.cpu), memory: share(need.memory).min(Share::ALL_BUT_ALL) }
+    Demand { cpu: demand_share(need.cpu), memory: demand_share(need.memory).min(Share::ALL_BUT_ALL) }
+}
+
+fn demand_share(part: f64) -> Share {
+    Share::of(part).expect("needs are shares")
 }
 
 impl Manager for SharingManager {

@@ -241,8 +241,12 @@ impl<'a> Packer<'a> {
             fillings.push(Filling { first: node, nodes: same, until: tasks.len() });
             node += same;
         }
-        let order = || self.orders.iter().flatten().map(|wish| wish.job).collect();
-        (self.open == 0).then(|| NodePacking { fillings, tasks, order: order(), kept: self.kept.clone() })
+        (self.open == 0).then(|| NodePacking {
+            fillings,
+            tasks,
+            order: self.orders.iter().flatten().map(|wish| wish.job).collect(),
+            kept: self.kept.clone(),
+        })
     }
 
     /// Room that pinned jobs leave free; None inside if there are none, None outside if they do not fit themselves.

@@ -84,8 +84,11 @@ impl UpNodes {
 
     /// Placement in the new numbers.
     pub fn numbered(&self, places: &TaskPlaces) -> TaskPlaces {
-        let number = |node| self.0.binary_search(node).expect("a job is on nodes that are up") as u32;
-        places.iter().map(|(node, tasks)| (number(node), *tasks)).collect()
+        places.iter().map(|(node, tasks)| (self.number_of_node(node), *tasks)).collect()
+    }
+
+    fn number_of_node(&self, node: &u32) -> u32 {
+        self.0.binary_search(node).expect("a job is on nodes that are up") as u32
     }
 
     /// Placement in the original numbers.

@@ -19,7 +19,7 @@ use super::planning::Policy;
 use super::schedule::TransferTimes;
 use super::workflows::{ActiveWorkflow, WorkflowPhase, Workflows};
 use super::{Clock, Planning, Problem, Replaying, Resource, Timetable, Work, improve_around, plan_into};
-use crate::grid::{Edge, EdgeId, Job, News, Recovery, TaskId};
+use crate::grid::{Edge, EdgeId, Job, JobId, News, Recovery, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Carrier, FlowMoment, FlowTime, Network};
 use crate::protocol::{Ended, Lost, Message, Outcome, Record, Run, Verdict};
@@ -101,17 +101,13 @@ impl Planner {
     }
 
     fn take_in(&mut self, job: Arc<Job>, user: ActorId, now: Time, out: &mut Out) {
-        let refuse = |out: &mut Out| {
-            out.send(user, Message::Outcome(Outcome { job: job.id, verdict: Verdict::Refused }));
-        };
         // The log holds valid jobs only, each with a number of its own.
         if job.check().is_err() || self.jobs.know(job.id) {
-            return refuse(out);
+            return refuse_job(out, job.id, user);
         }
         let work = Work::of_job(&job);
-        let fits = |task: usize| self.sites.iter().any(|site| work.time(task, site).is_some());
-        if let Some(task) = (0..job.tasks.len()).find(|task| !fits(*task)) {
-            refuse(out);
+        if let Some(task) = (0..job.tasks.len()).find(|task| !self.fits_some_site(*task, work)) {
+            refuse_job(out, job.id, user);
             return out.log(Record::Refused { job, user, task: task as u32 });
         }
         out.log(Record::Arrived { job: job.clone(), user });
@@ -126,6 +122,10 @@ impl Planner {
             }
             Policy::Heft | Policy::NetworkHeft => self.plan(number, now, out),
         }
+    }
+
+    fn fits_some_site(&self, task: usize, work: Work<'_>) -> bool {
+        self.sites.iter().any(|site| work.time(task, site).is_some())
     }
 
     /// The workflow of a task that runs at a site. A peer may report tasks that do not run there; such a message is
@@ -280,6 +280,10 @@ impl Planner {
     }
 }
 
+fn refuse_job(out: &mut Out, job: JobId, user: ActorId) {
+    out.send(user, Message::Outcome(Outcome { job, verdict: Verdict::Refused }));
+}
+
 /// Planned execution.
 impl Planner {
     fn plan(&mut self, number: u32, now: Time, out: &mut Out) {
@@ -336,11 +340,12 @@ impl Planner {
         let Some(&PlannerTurn { job, task, .. }) = self.cores[core].turns.last() else { return };
         let state = &self.jobs[job].tasks[task as usize];
         let cores = &state.placed.cores;
-        let free = |core: &u32| {
-            let core = &self.cores[*core as usize];
-            !core.busy && core.turns.last().is_some_and(|turn| (turn.job, turn.task) == (job, task))
-        };
-        if state.missing > 0 || !cores.iter().all(free) {
+        if state.missing > 0
+            || !cores.iter().all(|core| {
+                let core = &self.cores[*core as usize];
+                !core.busy && core.turns.last().is_some_and(|turn| (turn.job, turn.task) == (job, task))
+            })
+        {
             return;
         }
         for core in cores.clone() {

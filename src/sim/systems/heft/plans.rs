@@ -4,7 +4,6 @@ use super::{Clock, Improved, Planning, Policy, Problem, ProblemError, Replaying,
 use crate::grid::{Kind, SiteTime, SiteTimes, Workflow};
 use crate::kernel::ActorId;
 use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
-use crate::time::Span;
 use crate::workload::workflow::{CostTable, WorkflowFile};
 
 /// Kind of all cores: a plan asks for cores of any kind.
@@ -44,10 +43,14 @@ fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Pl
     let names: Vec<&str> = grid.sites.iter().map(|(_, site)| site.name.as_str()).collect();
     let sites = table.sites(&names).map_err(Unplannable)?;
     let (tasks, rows) = table.tasks(&sites, KIND).map_err(Unplannable)?;
-    let capacity = || 1e6 * (grid.network)().paths.mean_capacity().unwrap_or(f64::INFINITY);
-    let edges = table.transfers(grid.is_linked.then(capacity)).map_err(Unplannable)?;
-    let time = |(site, runtime): (usize, Span)| SiteTime { site: grid.sites[site].0, runtime };
-    let times = SiteTimes::new(rows.into_iter().map(|row| row.into_iter().map(time).collect()).collect());
+    let edges = table
+        .transfers(grid.is_linked.then(|| 1e6 * (grid.network)().paths.mean_capacity().unwrap_or(f64::INFINITY)))
+        .map_err(Unplannable)?;
+    let times = SiteTimes::new(
+        rows.into_iter()
+            .map(|row| row.into_iter().map(|(site, runtime)| SiteTime { site: grid.sites[site].0, runtime }).collect())
+            .collect(),
+    );
     let work = Work { tasks: &tasks, edges: &edges, times: times.as_ref() };
     of_work(work, order.name, table.names.iter().map(String::as_str).collect(), rules, order)
 }
@@ -119,26 +122,33 @@ pub fn named_schedule(problem: &Problem, improved: &Improved, known: ProblemName
         start: seconds(start),
         end: seconds(end),
     });
-    let site = |task: u32| improved.schedule.placed[task as usize].site as usize;
     let transfers = problem.edges().zip(&improved.replay.moved).filter_map(|((from, to, volume), moved)| {
         let moved = (*moved)?;
         Some(TransferRow {
             from: from as usize,
             to: to as usize,
             volume,
-            links: problem.paths().route(site(from), site(to)).iter().map(|link| link.0).collect(),
+            links: problem
+                .paths()
+                .route(placed_site(from, improved), placed_site(to, improved))
+                .iter()
+                .map(|link| link.0)
+                .collect(),
             release: seconds(moved.release),
             end: seconds(moved.end),
         })
     });
-    let round = |round: &Round| Round { planned: seconds(round.planned), realistic: seconds(round.realistic) };
     let sites = known.sites.iter().zip(problem.cores());
     plans::Schedule {
         workflow: known.workflow.to_owned(),
         policy: known.policy,
         planned: seconds(improved.schedule.makespan),
         realistic: seconds(improved.replay.makespan),
-        rounds: improved.rounds.iter().map(round).collect(),
+        rounds: improved
+            .rounds
+            .iter()
+            .map(|round| Round { planned: seconds(round.planned), realistic: seconds(round.realistic) })
+            .collect(),
         best: improved.best,
         cycle: improved.cycle,
         sites: sites.map(|(name, &cores)| SiteRow { name: (*name).to_owned(), cores }).collect(),
@@ -147,4 +157,8 @@ pub fn named_schedule(problem: &Problem, improved: &Improved, known: ProblemName
         links: known.links,
         data: known.data,
     }
+}
+
+fn placed_site(task: u32, improved: &Improved) -> usize {
+    improved.schedule.placed[task as usize].site as usize
 }

@@ -180,23 +180,24 @@ impl Problem {
         check_paths(&paths, sites)?;
         let edges = sort_edges(edges, tasks)?;
         let (out_of, into_starts, into) = index_edges(tasks, &edges);
-        let alone = |link: &crate::network::Link| match awareness {
-            Awareness::Capacity => link.capacity,
-            Awareness::Network => link.effective(1),
-        };
         let pairs = || (0..sites * sites).map(|pair| (pair / sites, pair % sites));
         let latency = pairs().map(|(from, to)| if from == to { 0.0 } else { paths.latency(from, to) }).collect();
         let bandwidths: Vec<f64> = pairs()
-            .map(|(from, to)| if from == to { f64::INFINITY } else { paths.bandwidth(from, to, alone) })
+            .map(|(from, to)| {
+                if from == to {
+                    f64::INFINITY
+                } else {
+                    paths.bandwidth(from, to, |link| match awareness {
+                        Awareness::Capacity => link.capacity,
+                        Awareness::Network => link.effective(1),
+                    })
+                }
+            })
             .collect();
-        let mean = |numbers: &mut dyn Iterator<Item = f64>| {
-            let (count, sum) = numbers.fold((0.0, 0.0), |(count, sum), number| (count + 1.0, sum + number));
-            if count > 0.0 { sum / count } else { 0.0 }
-        };
-        let apart = || pairs().filter(|(from, to)| from != to);
         // The means are over capacities; pairs between which data takes no time have none.
-        let bandwidth_mean = mean(&mut bandwidths.iter().copied().filter(|bandwidth| bandwidth.is_finite()));
-        let latency_mean = mean(&mut apart().map(|(from, to)| paths.latency(from, to)));
+        let bandwidth_mean = mean_of(&mut bandwidths.iter().copied().filter(|bandwidth| bandwidth.is_finite()));
+        let latency_mean =
+            mean_of(&mut pairs().filter(|(from, to)| from != to).map(|(from, to)| paths.latency(from, to)));
         Ok(Problem {
             per_unit_mean: if bandwidth_mean > 0.0 { 1.0 / bandwidth_mean } else { 0.0 },
             per_unit: bandwidths.iter().map(|bandwidth| 1.0 / bandwidth).collect(),
@@ -254,6 +255,11 @@ impl Problem {
     pub(super) fn tolerance(&self) -> f64 {
         self.grain * 1e-3
     }
+}
+
+fn mean_of(numbers: &mut dyn Iterator<Item = f64>) -> f64 {
+    let (count, sum) = numbers.fold((0.0, 0.0), |(count, sum), number| (count + 1.0, sum + number));
+    if count > 0.0 { sum / count } else { 0.0 }
 }
 
 fn check_sizes(tasks: usize, sites: usize, run: &[f64], needs: &[u32]) -> Result<(), ProblemError> {

@@ -206,9 +206,8 @@ impl<'p, W: Wires> ReplayState<'p, W> {
 
     fn send(&mut self, edge: u32) {
         let dependency = self.problem.edges[edge as usize];
-        let site = |task: u32| self.schedule.placed[task as usize].site;
-        let from = site(dependency.from);
-        let to = site(dependency.to);
+        let from = self.site_of_task(dependency.from);
+        let to = self.site_of_task(dependency.to);
         if from == to {
             self.provide(dependency.to);
             return;
@@ -226,6 +225,10 @@ impl<'p, W: Wires> ReplayState<'p, W> {
         if self.how.period_rounding == PeriodRounding::WholeSeconds {
             self.under_way.insert(edge, flow);
         }
+    }
+
+    fn site_of_task(&self, task: u32) -> u32 {
+        self.schedule.placed[task as usize].site
     }
 
     fn arrive(&mut self, edge: u32) {

@@ -100,14 +100,15 @@ impl IndexMut<u32> for Workflows {
 impl ActiveWorkflow {
     pub fn new(job: Arc<Job>, user: ActorId, planned_at: Time) -> ActiveWorkflow {
         let graph = Graph::new(job.tasks.len(), &job.edges);
-        let state = |task: usize| WorkflowState {
-            phase: WorkflowPhase::Waiting,
-            placed: HeftPlacement::default(),
-            missing: graph.predecessors(task).len() as u32,
-            losses: 0,
-            saved: Span::ZERO,
-        };
-        let tasks: Vec<WorkflowState> = (0..job.tasks.len()).map(state).collect();
+        let tasks: Vec<WorkflowState> = (0..job.tasks.len())
+            .map(|task| WorkflowState {
+                phase: WorkflowPhase::Waiting,
+                placed: HeftPlacement::default(),
+                missing: graph.predecessors(task).len() as u32,
+                losses: 0,
+                saved: Span::ZERO,
+            })
+            .collect();
         ActiveWorkflow { unfinished: tasks.len(), job, user, planned_at, graph, tasks, under_way: 0, is_removed: false }
     }
 

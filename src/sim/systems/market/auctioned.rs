@@ -94,23 +94,26 @@ impl DataReady {
                 other = other.max(output.away);
             }
         }
-        let there = |own: &[TaskOutput]| {
-            let made = own.iter().map(|output| output.at).max().expect("a maker has made something");
-            let cluster = own[0].cluster;
-            (cluster, made.max(if cluster == last.0 { other } else { last.1 }))
-        };
-        let makers = outputs.chunk_by(|one, next| one.cluster == next.cluster).map(there).collect();
+        let makers = outputs
+            .chunk_by(|one, next| one.cluster == next.cluster)
+            .map(|own| {
+                let made = own.iter().map(|output| output.at).max().expect("a maker has made something");
+                let cluster = own[0].cluster;
+                (cluster, made.max(if cluster == last.0 { other } else { last.1 }))
+            })
+            .collect();
         DataReady { makers, elsewhere: last.1 }
     }
 }
 
 impl AuctionedJob {
     pub fn new(job: Arc<Job>, user: ActorId, graph: Graph, figures: Figures, tick: Span, due: Time) -> AuctionedJob {
-        let state = |task| {
-            let phase = JobPhase::Held(graph.predecessors(task).len() as u32);
-            AuctionedState { phase, everywhere: Time::ZERO, mark: 0 }
-        };
-        let tasks: Vec<AuctionedState> = (0..job.tasks.len()).map(state).collect();
+        let tasks: Vec<AuctionedState> = (0..job.tasks.len())
+            .map(|task| {
+                let phase = JobPhase::Held(graph.predecessors(task).len() as u32);
+                AuctionedState { phase, everywhere: Time::ZERO, mark: 0 }
+            })
+            .collect();
         let unfinished = tasks.len() as u32;
         let deadline = value_end(&job, figures.critical_path, tick);
         AuctionedJob {
@@ -196,8 +199,9 @@ impl AuctionedJob {
         let final_ = worth.curve.final_();
         let path = self.critical_path();
         let rank = self.figures.ranks[task];
-        let hopeless = |age: Span| (rank + age).micros() as f64 / path.micros() as f64 >= final_;
-        let age = first_age(final_ * path.micros() as f64 - rank.micros() as f64, hopeless);
+        let age = first_age(final_ * path.micros() as f64 - rank.micros() as f64, |age| {
+            (rank + age).micros() as f64 / path.micros() as f64 >= final_
+        });
         self.deadline.min(self.job.arrive + age)
     }
 }

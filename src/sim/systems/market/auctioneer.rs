@@ -145,8 +145,9 @@ impl Auctioneer {
         clusters: Vec<Cluster>,
         lane: fn(&dyn BidPolicy) -> Box<dyn Lane>,
     ) -> Auctioneer {
-        let starts = || clusters.iter().map(|_| UnreceivedStarts::default()).collect::<Vec<_>>();
-        let unreceived = market.clears_by_messages().then(starts);
+        let unreceived = market
+            .clears_by_messages()
+            .then(|| clusters.iter().map(|_| UnreceivedStarts::default()).collect::<Vec<_>>());
         let mut clusters = Clusters::new(clusters);
         if unreceived.is_some() {
             clusters.take_all();

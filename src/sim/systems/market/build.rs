@@ -4,6 +4,7 @@ use super::bid::{self, BidPolicy, BidUnit};
 use super::offering::Offering;
 use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Program, Site};
+use crate::kernel::ActorId;
 use crate::roles;
 use crate::settings::Walk;
 use crate::systems::distribute::distribute_submissions;
@@ -80,8 +81,7 @@ impl System for Market {
             EXTERNAL => *decider.and_then(|decider| decider.downcast().ok()).ok_or(ActorError::NoDecider)?,
             _ => self.bids(grid.seed)?,
         };
-        let cluster = |(site, known): &(_, &Site)| Cluster { site: *site, kind: known.kind, cores: known.cores };
-        let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster).collect());
+        let auctioneer = Auctioneer::new(self.clone(), policy, grid.sites.iter().map(cluster_of_site).collect());
         let news = grid.sites.iter().enumerate();
         let news = news.filter_map(|(cluster, (id, site))| {
             // Offers count nodes that are up, so both have the same age.
@@ -104,8 +104,8 @@ impl System for Market {
     }
 
     fn recorded_bids(&self) -> Option<BidUnit> {
-        let unit = || bid::find_bid_policy(self.main_policy().name).map_or(BidUnit::Number, |row| row.unit);
-        self.records_bids().then(unit)
+        self.records_bids()
+            .then(|| bid::find_bid_policy(self.main_policy().name).map_or(BidUnit::Number, |row| row.unit))
     }
 
     fn offer_at_once(&mut self) {
@@ -132,6 +132,10 @@ impl System for Market {
             if weighing { self.check_measurable(job) } else { Ok(()) }
         })
     }
+}
+
+fn cluster_of_site((site, known): &(ActorId, &Site)) -> Cluster {
+    Cluster { site: *site, kind: known.kind, cores: known.cores }
 }
 
 impl Market {

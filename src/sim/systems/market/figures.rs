@@ -36,8 +36,8 @@ impl Figures {
         lone: Option<&LoneTimes>,
         weigh: bool,
     ) -> Result<Figures, Immeasurable> {
-        let delay = |runtime| output_delay(runtime, market.ccr_millionths, market.tick);
-        let delays: Vec<Span> = job.tasks.iter().map(|task| delay(task.runtime)).collect();
+        let delays: Vec<Span> =
+            job.tasks.iter().map(|task| output_delay(task.runtime, market.ccr_millionths, market.tick)).collect();
         let ranks = match lone {
             Some(lone) => forced_ranks(job, graph, |from, to| lone.of_edge(job, from, to)),
             None => forced_ranks(job, graph, |from, _| delays[from]),

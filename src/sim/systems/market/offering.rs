@@ -33,8 +33,8 @@ impl Offering {
 
     /// Counts the starts among these orders as no longer waiting; returns the number of their cores.
     fn count_starts(&mut self, orders: &[Order]) -> u32 {
-        let cores = |order: &Order| if let Order::Start(start) = order { start.on.count() } else { 0 };
-        let started = orders.iter().map(cores).sum();
+        let started =
+            orders.iter().map(|order| if let Order::Start(start) = order { start.on.count() } else { 0 }).sum();
         self.waiting -= started;
         started
     }

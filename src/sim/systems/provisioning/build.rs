@@ -11,7 +11,7 @@ use super::strategy::StrategyRow;
 use super::user_keys::walk_user;
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
-use crate::grid::{Job, Kind, PlanMode, Site, Task, User};
+use crate::grid::{Job, Kind, PlanMode, Site, User};
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, format_counted};
 use crate::systems::{
@@ -85,8 +85,8 @@ impl System for Provisioning {
     }
 
     fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
-        let unknown = || ActorError::unknown("planner", &site.scheduler);
-        let planner = planner::build_planner(&site.scheduler).ok_or_else(unknown)?;
+        let planner =
+            planner::build_planner(&site.scheduler).ok_or_else(|| ActorError::unknown("planner", &site.scheduler))?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
         let front = NegotiatingManager::new(desk).serving(&senders.services);
         let (front, outages) = match fails {
@@ -133,9 +133,13 @@ impl System for Provisioning {
             grid.check_tellable(&job)?;
             let checked = check_job(&job, owner, self, grid).and_then(|()| data.take(&job.edges));
             checked.map_err(|error| DistributeError::Job { job: job.id, error })?;
-            let allowed = |provider: &&Provider| site.is_none_or(|site| site == provider.site);
-            let fits = |task: &Task| providers.iter().filter(allowed).any(|provider| provider.fits(task));
-            if !job.tasks.iter().all(fits) {
+            let all_fit = job.tasks.iter().all(|task| {
+                providers
+                    .iter()
+                    .filter(|provider| site.is_none_or(|site| site == provider.site))
+                    .any(|provider| provider.fits(task))
+            });
+            if !all_fit {
                 misfits.add(job.id);
             }
             submissions[turns[user]].negotiated.push(NegotiatedJob { job: Arc::new(job), site, after });
@@ -192,28 +196,26 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     let mut first = Span::ZERO;
     let mut held = Span::ZERO;
     let legs = &user.approach.legs;
-    let wrong = |text: String| Err(PlacementError::Immeasurable(text));
     let tasks = job.tasks.len();
     let count = legs.len();
     if tasks != count {
         let tasks = format_counted(tasks as u64, "task");
         let legs = format_counted(count as u64, "leg");
-        return wrong(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
+        return immeasurable(format!("it has {tasks}, but its user has {legs}: expected one leg per task"));
     }
     if !job.edges.is_empty() {
-        return wrong("its tasks wait for each other, so they cannot run at the same time".to_owned());
+        return immeasurable("its tasks wait for each other, so they cannot run at the same time".to_owned());
     }
     for (number, (task, leg)) in job.tasks.iter().zip(legs).enumerate() {
         let id = grid.site_ids[*leg];
         let Some((_, site)) = grid.sites.iter().find(|(site, _)| *site == id) else {
-            return wrong(format!("leg {number} is at a site that no [provisioning] uses"));
+            return immeasurable(format!("leg {number} is at a site that no [provisioning] uses"));
         };
         if task.kind != site.kind {
-            let kind = |kind: Kind| grid.kinds.get(usize::from(kind.0)).map_or("", String::as_str);
-            let needs = kind(task.kind);
-            let has = kind(site.kind);
+            let needs = kind_name(task.kind, grid);
+            let has = kind_name(site.kind, grid);
             let name = &site.name;
-            return wrong(format!(
+            return immeasurable(format!(
                 "task {number} needs cores of kind {needs}, but its leg is at {name}, which has {has}"
             ));
         }
@@ -221,14 +223,16 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
             let cores = task.cores;
             let has = site.cores;
             let name = &site.name;
-            return wrong(format!("task {number} needs {cores} cores, but its leg is at {name}, which has {has}"));
+            return immeasurable(format!(
+                "task {number} needs {cores} cores, but its leg is at {name}, which has {has}"
+            ));
         }
         let provider = Provider::from_site(id, site, grid);
         if !provider.fits(task) {
             let asks = provider.time(task.walltime);
             let name = &site.name;
             let most = longest_walltime(site.terms.longest);
-            return wrong(format!(
+            return immeasurable(format!(
                 "task {number} asks for {asks}, but its leg is at {name}, which accepts up to {most}"
             ));
         }
@@ -236,7 +240,7 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
         if latency >= delta {
             let user = &user.name;
             let name = &site.name;
-            return wrong(format!(
+            return immeasurable(format!(
                 "a message between {user} and {name} takes {latency}: expected a larger delta, found {delta}"
             ));
         }
@@ -247,11 +251,19 @@ fn check_legs(job: &Job, user: &User, rules: &Provisioning, grid: &Grid<'_>) -> 
     }
     let least = Span::from_micros((held + delta + delta).micros() - first.micros());
     if lease < least {
-        return wrong(format!(
+        return immeasurable(format!(
             "its sites hold for {}, one after the other, and wait for a commit for up to twice delta: expected a lease of at least {least}, \
              found {lease}",
             user.name
         ));
     }
     Ok(())
+}
+
+fn immeasurable(text: String) -> Result<(), PlacementError> {
+    Err(PlacementError::Immeasurable(text))
+}
+
+fn kind_name<'g>(kind: Kind, grid: &'g Grid<'_>) -> &'g str {
+    grid.kinds.get(usize::from(kind.0)).map_or("", String::as_str)
 }

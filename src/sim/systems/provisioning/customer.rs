@@ -73,8 +73,7 @@ impl Customer {
         mut negotiated: Vec<NegotiatedJob>,
     ) -> Customer {
         let mut followers: BTreeMap<JobId, Vec<(Span, NegotiatedJob)>> = BTreeMap::new();
-        let is_after = |next: &mut NegotiatedJob| next.after.is_some();
-        for next in negotiated.extract_if(.., is_after) {
+        for next in negotiated.extract_if(.., |next| next.after.is_some()) {
             let (before, think) = next.after.expect("it comes after another one");
             followers.entry(before).or_default().push((think, next));
         }
@@ -205,9 +204,12 @@ impl Customer {
         };
         live.is_doomed = false;
         // Rests of bookings whose tasks have ended.
-        let is_in_time = |(provider, end): (usize, Time)| now + self.world.providers[provider].latency < end;
-        let rests: Vec<_> =
-            live.ends.iter().filter(|(its, end)| is_in_time((its.0, **end))).map(|(its, _)| *its).collect();
+        let rests: Vec<_> = live
+            .ends
+            .iter()
+            .filter(|(its, end)| now + self.world.providers[its.0].latency < **end)
+            .map(|(its, _)| *its)
+            .collect();
         self.with(now, job, out, |strategy, deal| {
             let mut unused: Vec<_> = deal.run.unused().into_iter().chain(strategy.spare_booking()).collect();
             let rests = rests.into_iter().filter(|its| !unused.contains(its)).collect::<Vec<_>>();
@@ -379,8 +381,9 @@ impl Customer {
 
     fn recalled(&mut self, now: Time, provider: usize, recalled: Recalled, out: &mut Out) -> Result<(), Fault> {
         let Recalled { task, in_time, losses } = recalled;
-        let is_there = |live: &&mut CustomerJob| live.run.is_at(task.index, provider);
-        let Some(live) = self.live.get_mut(&task.job).filter(is_there) else { return Ok(()) };
+        let Some(live) = self.live.get_mut(&task.job).filter(|live| live.run.is_at(task.index, provider)) else {
+            return Ok(());
+        };
         let before = live.run.losses(task.index);
         let fails = self.world.providers[provider].fails();
         if in_time && (losses < before || losses > before && !fails) {
@@ -469,18 +472,7 @@ impl Planner for Customer {
             return;
         }
         if self.is_down {
-            let is_kept = |message: &Message| {
-                matches!(
-                    message,
-                    Message::Ended(_)
-                        | Message::Landed(_)
-                        | Message::Barred(_)
-                        | Message::Lost(_)
-                        | Message::Revoked(_)
-                        | Message::Recalled(_)
-                )
-            };
-            if is_kept(&message) {
+            if survives_crash(&message) {
                 self.spool.push((from, message));
             }
             return;
@@ -509,4 +501,16 @@ impl Planner for Customer {
         }
         self.books.sent.pass();
     }
+}
+
+fn survives_crash(message: &Message) -> bool {
+    matches!(
+        message,
+        Message::Ended(_)
+            | Message::Landed(_)
+            | Message::Barred(_)
+            | Message::Lost(_)
+            | Message::Revoked(_)
+            | Message::Recalled(_)
+    )
 }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::world::Provider;
-use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, Slot, TaskId};
+use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
 use crate::protocol::{Fault, HoldStep, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
@@ -140,31 +140,32 @@ impl RequestKind {
     pub fn is_granted_by(&self, result: &Result<Vec<Receipt>, Denial>, provider: &Provider) -> Result<(), Fault> {
         let RequestKind::Claim(wanted) = self else { return Err(Fault::Senseless) };
         let Ok(receipts) = result else { return Ok(()) };
-        let is_wanted = |(receipt, (part, fee)): (&Receipt, &(Part, Area))| {
-            receipt.part == *part && receipt.fee == *fee && receipt.rent == provider.tariff.cost(part)
-        };
-        let is_all = receipts.len() == wanted.len() && receipts.iter().zip(wanted).all(is_wanted);
+        let is_all = receipts.len() == wanted.len()
+            && receipts.iter().zip(wanted).all(|(receipt, (part, fee))| {
+                receipt.part == *part && receipt.fee == *fee && receipt.rent == provider.tariff.cost(part)
+            });
         if is_all { Ok(()) } else { Err(Fault::Senseless) }
     }
 }
 
 fn is_advert(advert: &Advert, provider: &Provider) -> bool {
-    let is_slot = |slot: &Slot| {
-        slot.whole().check().is_ok()
-            && slot.procs <= provider.cores
-            && slot.rate == provider.tariff.at(slot.start)
-            && slot.fee == provider.charge
-    };
-    advert.tariff == provider.tariff && advert.slots.iter().all(is_slot)
+    advert.tariff == provider.tariff
+        && advert.slots.iter().all(|slot| {
+            slot.whole().check().is_ok()
+                && slot.procs <= provider.cores
+                && slot.rate == provider.tariff.at(slot.start)
+                && slot.fee == provider.charge
+        })
 }
 
 /// Checks that each start occurs once, in ascending order, at the known prices of the site, and that no fee is below
 /// its charge.
 fn is_quote(quote: &Quote, wanted: (u32, Span), provider: &Provider) -> bool {
     let Quote { procs, span, tariff, offers, .. } = quote;
-    let is_part = |start| Part { procs: *procs, start, span: *span }.check().is_ok();
     (*procs, *span) == wanted
         && *tariff == provider.tariff
         && offers.is_sorted_by(|one, other| one.start < other.start)
-        && offers.iter().all(|offer| is_part(offer.start) && offer.fee >= provider.charge)
+        && offers.iter().all(|offer| {
+            Part { procs: *procs, start: offer.start, span: *span }.check().is_ok() && offer.fee >= provider.charge
+        })
 }

@@ -6,9 +6,7 @@
 
 use std::sync::Arc;
 
-use super::application::{
-    Application, ApplicationPlan, Cost, GreedyPlan, Limits, PriceWish, choose_best, dominates, plan_at_prices,
-};
+use super::application::{Application, Cost, GreedyPlan, Limits, choose_best, dominates, plan_at_prices};
 use super::desk::{Desk, WantedStarts, longest_walltime};
 use super::forecast::History;
 use super::planner;
@@ -61,18 +59,24 @@ fn plan_moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
         return Err(moment.nothing(&adverts));
     }
     let all: Vec<Cost> = front.plans.iter().map(|plan| plan.cost).collect();
-    let within = |limits: Limits| all.iter().copied().filter(|cost| limits.keep(order.at, cost)).collect::<Vec<_>>();
     front.plans.retain(|plan| moment.limits().keep(order.at, &plan.cost));
-    let Some(chosen) = front.choose(order.alpha) else { return Err(moment.beyond(within)) };
-    let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
-    let choice = |plan: &ApplicationPlan| Choice {
-        cost: plan.cost.allocation.seconds(),
-        makespan: to_seconds(plan.cost.makespan),
-        bookings: plan.bookings.len(),
-        dominated: false,
+    let Some(chosen) = front.choose(order.alpha) else {
+        return Err(
+            moment.beyond(|limits| all.iter().copied().filter(|cost| limits.keep(order.at, cost)).collect::<Vec<_>>())
+        );
     };
+    let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
     let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
-    let plans = front.plans.iter().map(choice).collect();
+    let plans = front
+        .plans
+        .iter()
+        .map(|plan| Choice {
+            cost: plan.cost.allocation.seconds(),
+            makespan: to_seconds(plan.cost.makespan),
+            bookings: plan.bookings.len(),
+            dominated: false,
+        })
+        .collect();
     let is_weighted = moment.rules.search == PlanSearch::Weighted;
     let left_out = all.len() - front.plans.len();
     Ok(moment.told((front.evaluated, left_out, is_weighted), plans, at, placed))
@@ -84,46 +88,55 @@ fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
     let within = |limits: Limits| -> Result<Vec<(f64, GreedyPlan<'_>)>, Unplannable> {
-        let bought = |alpha: &f64| moment.buy(*alpha, limits).map(|bought| bought.map(|plan| (*alpha, plan)));
-        alphas.iter().filter_map(|alpha| bought(alpha).transpose()).collect()
+        alphas
+            .iter()
+            .filter_map(|alpha| {
+                let bought = moment.buy(*alpha, limits).transpose()?;
+                Some(bought.map(|plan| (*alpha, plan)))
+            })
+            .collect()
     };
     let limits = moment.limits();
-    let keeps = |plan: &GreedyPlan<'_>| limits.keep(order.at, &plan.cost());
     // Limits change what is bought, so plans that keep both may be found only with fewer of them.
     let looser = [Limits { deadline: Time::NEVER, ..limits }, Limits { budget: Area::MAX, ..limits }, Limits::NONE];
     let mut found = within(limits)?;
     for looser in looser {
         if found.is_empty() {
-            found = within(looser)?.into_iter().filter(|(_, plan)| keeps(plan)).collect();
+            found = within(looser)?.into_iter().filter(|(_, plan)| limits.keep(order.at, &plan.cost())).collect();
         }
     }
     let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = found.into_iter().unzip();
     // With this alpha there may be no plan within the limits, but with others.
-    let by_weights = || {
+    let Some(wanted) = kept.iter().position(|alpha| *alpha == order.alpha).or_else(|| {
         let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
         choose_best(order.alpha, &options)
-    };
-    let Some(wanted) = kept.iter().position(|alpha| *alpha == order.alpha).or_else(by_weights) else {
-        let costs = |limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect();
-        return Err(moment.beyond(costs));
+    }) else {
+        return Err(
+            moment.beyond(|limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect())
+        );
     };
     let wanted = &plans[wanted];
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
     costs.sort_by_key(|(cost, _)| (cost.allocation, cost.makespan));
     costs.dedup();
-    let is_worse = |one: usize| costs.iter().any(|(other, _)| dominates(other, &costs[one].0));
-    let choice = |at: usize| {
-        let (cost, bookings) = costs[at];
-        let makespan = to_seconds(cost.makespan);
-        let cost = cost.allocation.seconds();
-        (costs[at].0, Choice { cost, makespan, bookings, dominated: is_worse(at) })
-    };
-    let told = (0..costs.len()).map(choice).filter(|(cost, told)| !told.dominated || *cost == wanted.cost());
+    let told = costs
+        .iter()
+        .enumerate()
+        .map(|(at, (both, bookings))| {
+            let makespan = to_seconds(both.makespan);
+            let cost = both.allocation.seconds();
+            (*both, Choice { cost, makespan, bookings: *bookings, dominated: is_dominated(at, &costs) })
+        })
+        .filter(|(cost, told)| !told.dominated || *cost == wanted.cost());
     let told = told.collect::<Vec<_>>();
     let at = told.iter().position(|(cost, _)| *cost == wanted.cost()).expect("it is told of in any case");
     let placed = wanted.all().iter().map(|(task, _)| (task.task, task.site, task.start, task.end)).collect();
     let broken = alphas.len() - plans.len();
     Ok(moment.told((alphas.len(), broken, false), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
+}
+
+fn is_dominated(one: usize, costs: &[(Cost, usize)]) -> bool {
+    costs.iter().any(|(other, _)| dominates(other, &costs[one].0))
 }
 
 impl<'a> PlanningMoment<'a> {
@@ -134,8 +147,7 @@ impl<'a> PlanningMoment<'a> {
             return Err(Unplannable(text.to_owned()));
         };
         let world = World::from_grid(order.grid, &rules);
-        let speed = |(_, site): &(_, &Site)| Speed(site.speed_millionths);
-        let speeds: Vec<Speed> = order.grid.sites.iter().map(speed).collect();
+        let speeds: Vec<Speed> = order.grid.sites.iter().map(|(_, site)| Speed(site.speed_millionths)).collect();
         let application = Application::new(workflow, &speeds, |from, to| world.link(from, to));
         let moment = PlanningMoment { order, rules, workflow, application, sites: Vec::new() };
         moment.check()?;
@@ -158,11 +170,11 @@ impl<'a> PlanningMoment<'a> {
                     "{name} needs {cores} processors at once, but no slot can have more than the {most} of {site}"
                 )));
             }
-            let takes = |(place, site): (usize, &Site)| {
+            let fits_somewhere = sites().enumerate().any(|(place, site)| {
                 let runtime = self.application.runtime(task, place);
                 step.cores <= site.cores && runtime <= longest_walltime(site.terms.longest)
-            };
-            if !sites().enumerate().any(takes) {
+            });
+            if !fits_somewhere {
                 return Err(Unplannable(format!(
                     "{name} runs for {}, which is longer than any site that is large enough allows",
                     step.work
@@ -174,14 +186,8 @@ impl<'a> PlanningMoment<'a> {
 
     /// The sites at that moment, if the only jobs are those of one task from users that queue.
     fn run(&self, world: &World) -> Vec<SiteTrial> {
-        let site = |(_, site): &(_, &Site)| {
-            let planner = planner::build_planner(&site.scheduler).or_else(|| planner::build_planner(planner::USUAL));
-            let planner = planner.expect("the usual planner is there");
-            SiteTrial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
-        };
-        let mut sites: Vec<SiteTrial> = self.order.grid.sites.iter().map(site).collect();
-        let queues = |place: usize| self.order.grid.users[place].1.approach.strategy == strategy::USUAL;
-        let crowd = self.order.load.iter().enumerate().filter(|(place, _)| queues(*place));
+        let mut sites: Vec<SiteTrial> = self.order.grid.sites.iter().map(|(_, site)| self.site_trial(site)).collect();
+        let crowd = self.order.load.iter().enumerate().filter(|(place, _)| self.user_queues(*place));
         let mut negotiated: Vec<&NegotiatedJob> = crowd.flat_map(|(_, submissions)| &submissions.negotiated).collect();
         negotiated.retain(|job| job.job.tasks.len() == 1 && job.job.arrive <= self.order.at);
         negotiated.sort_by_key(|job| (job.job.arrive, job.job.id));
@@ -189,11 +195,16 @@ impl<'a> PlanningMoment<'a> {
             let task = &job.tasks[0];
             let pinned = site.and_then(|site| world.provider_of(site));
             sites.iter_mut().for_each(|site| site.advance(job.arrive));
-            let load = |place: usize| {
-                let (waiting, running) = sites[place].desk.jobs();
-                (waiting + running, place)
+            let Some((_, place)) = world
+                .fitting(task, pinned)
+                .map(|place| {
+                    let (waiting, running) = sites[place].desk.jobs();
+                    (waiting + running, place)
+                })
+                .min()
+            else {
+                continue;
             };
-            let Some((_, place)) = world.fitting(task, pinned).map(load).min() else { continue };
             let [runtime, walltime] = [task.runtime, task.walltime].map(|span| world.providers[place].time(span));
             // A job that the site refuses is given up.
             if sites[place].submit(task.cores, walltime, runtime).is_ok() {
@@ -207,6 +218,16 @@ impl<'a> PlanningMoment<'a> {
         sites
     }
 
+    fn site_trial(&self, site: &Site) -> SiteTrial {
+        let planner = planner::build_planner(&site.scheduler).or_else(|| planner::build_planner(planner::USUAL));
+        let planner = planner.expect("the usual planner is there");
+        SiteTrial::new(Desk::new(self.rules.terms(site), planner, Box::new(History::new())), Arc::default())
+    }
+
+    fn user_queues(&self, place: usize) -> bool {
+        self.order.grid.users[place].1.approach.strategy == strategy::USUAL
+    }
+
     fn limits(&self) -> Limits {
         let deadline = self.order.deadline.map_or(Time::NEVER, |deadline| self.order.at + deadline);
         Limits { budget: self.order.budget.unwrap_or(Area::MAX), deadline }
@@ -215,44 +236,35 @@ impl<'a> PlanningMoment<'a> {
     /// The error if no plan keeps the limits; `within` returns the costs of those that keep others.
     fn beyond(&self, within: impl Fn(Limits) -> Vec<Cost>) -> Unplannable {
         let Limits { budget, deadline } = self.limits();
-        let cost = |cost: Area| units::core_time_text(cost.micros());
-        let time = |time: Span| match time.micros() % 1_000_000 {
-            0 => time.to_string(),
-            _ => format!("{} s", to_seconds(time)),
-        };
-        let cheapest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.allocation, plan.makespan)).copied();
-        let earliest = |plans: &[Cost]| plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied();
-        let of_all = |what: &str, plan: Option<Cost>| {
-            let of = |Cost { allocation, makespan }| {
-                format!("the {what} of all costs {} and takes {}", cost(allocation), time(makespan))
-            };
-            plan.map_or_else(|| "none was found without that limit".to_owned(), of)
-        };
         let by_budget = || {
-            let in_time = cheapest(&within(Limits { budget: Area::MAX, deadline }));
-            in_time.map(|plan| format!("the cheapest that takes no longer costs {}", cost(plan.allocation)))
+            let in_time = cheapest_plan(&within(Limits { budget: Area::MAX, deadline }));
+            in_time.map(|plan| format!("the cheapest that takes no longer costs {}", cost_text(plan.allocation)))
         };
         let by_deadline = || {
-            let affordable = earliest(&within(Limits { budget, deadline: Time::NEVER }));
-            affordable.map(|plan| format!("the earliest that costs no more takes {}", time(plan.makespan)))
+            let affordable = earliest_plan(&within(Limits { budget, deadline: Time::NEVER }));
+            affordable.map(|plan| format!("the earliest that costs no more takes {}", time_text(plan.makespan)))
         };
         let all = within(Limits::NONE);
         Unplannable(match (self.order.budget, self.order.deadline) {
             (Some(most), None) => {
-                format!("no plan costs {} or less: {}", cost(most), of_all("cheapest", cheapest(&all)))
+                format!("no plan costs {} or less: {}", cost_text(most), extreme_text("cheapest", cheapest_plan(&all)))
             }
             (None, Some(longest)) => {
-                format!("no plan takes {} or less: {}", time(longest), of_all("earliest", earliest(&all)))
+                format!(
+                    "no plan takes {} or less: {}",
+                    time_text(longest),
+                    extreme_text("earliest", earliest_plan(&all))
+                )
             }
             (most, longest) => {
-                let most = cost(most.unwrap_or_default());
+                let most = cost_text(most.unwrap_or_default());
                 let told = [
-                    by_budget().unwrap_or_else(|| of_all("earliest", earliest(&all))),
-                    by_deadline().unwrap_or_else(|| of_all("cheapest", cheapest(&all))),
+                    by_budget().unwrap_or_else(|| extreme_text("earliest", earliest_plan(&all))),
+                    by_deadline().unwrap_or_else(|| extreme_text("cheapest", cheapest_plan(&all))),
                 ];
                 format!(
                     "no plan both costs {most} or less and takes {} or less: {}",
-                    time(longest.unwrap_or_default()),
+                    time_text(longest.unwrap_or_default()),
                     told.join("; ")
                 )
             }
@@ -264,22 +276,23 @@ impl<'a> PlanningMoment<'a> {
         let now = self.order.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
-        let least = |site: usize, area: Area| {
+        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, |site, area| {
             let terms = self.sites[site].desk.terms();
             area.at(terms.tariff.least()) + terms.charge
-        };
-        let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, least);
+        });
         loop {
             let wishes = buying.wishes(now);
             if wishes.is_empty() {
                 return Ok(Some(buying));
             }
-            let price = |wish: &PriceWish| {
-                let wanted = WantedStarts::From(wish.part.start);
-                let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
-                quote.ok().map(|quote| (wish.site, quote))
-            };
-            let mut quotes: Vec<_> = wishes.iter().filter_map(price).collect();
+            let mut quotes: Vec<_> = wishes
+                .iter()
+                .filter_map(|wish| {
+                    let wanted = WantedStarts::From(wish.part.start);
+                    let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
+                    quote.ok().map(|quote| (wish.site, quote))
+                })
+                .collect();
             if buying.keep_limits(&mut quotes).is_some() {
                 return Ok(None);
             }
@@ -320,26 +333,8 @@ impl<'a> PlanningMoment<'a> {
     ) -> Planned {
         let order = self.order;
         let since = |time: Time| to_seconds(time.since(order.at));
-        let placed_task = |(task, site, start, end): &(u32, u32, Time, Time)| PlacedTask {
-            task: self.workflow.tasks[*task as usize].name.clone(),
-            site: order.grid.sites[*site as usize].1.name.clone(),
-            cores: self.application.procs(*task as usize),
-            start: since(*start),
-            end: since(*end),
-        };
         let mut placed = placed;
         placed.sort_by_key(|(task, site, start, _)| (*start, *site, *task));
-        let market = |((_, site), trial): (&(_, &Site), &SiteTrial)| {
-            let mut desk = trial.desk.clone();
-            let (waiting, running) = desk.jobs();
-            PlanningSite {
-                name: site.name.clone(),
-                cores: site.cores,
-                slots: desk.advertise(order.at).slots.len(),
-                running,
-                waiting,
-            }
-        };
         let work = (0..self.application.tasks()).map(|task| {
             let shortest = (0..self.application.sites()).map(|site| self.application.runtime(task, site)).min();
             f64::from(self.application.procs(task)) * to_seconds(shortest.unwrap_or_default())
@@ -349,7 +344,23 @@ impl<'a> PlanningMoment<'a> {
             policy: order.policy,
             alpha: order.alpha,
             at: to_seconds(order.at.since(Time::ZERO)),
-            sites: order.grid.sites.iter().zip(&self.sites).map(market).collect(),
+            sites: order
+                .grid
+                .sites
+                .iter()
+                .zip(&self.sites)
+                .map(|((_, site), trial)| {
+                    let mut desk = trial.desk.clone();
+                    let (waiting, running) = desk.jobs();
+                    PlanningSite {
+                        name: site.name.clone(),
+                        cores: site.cores,
+                        slots: desk.advertise(order.at).slots.len(),
+                        running,
+                        waiting,
+                    }
+                })
+                .collect(),
             evaluated,
             is_weighted,
             work: work.sum(),
@@ -358,9 +369,46 @@ impl<'a> PlanningMoment<'a> {
             left_out: (order.budget.is_some() || order.deadline.is_some()).then_some(left_out),
             plans,
             chosen,
-            tasks: placed.iter().map(placed_task).collect(),
+            tasks: placed
+                .iter()
+                .map(|(task, site, start, end)| PlacedTask {
+                    task: self.workflow.tasks[*task as usize].name.clone(),
+                    site: order.grid.sites[*site as usize].1.name.clone(),
+                    cores: self.application.procs(*task as usize),
+                    start: since(*start),
+                    end: since(*end),
+                })
+                .collect(),
         })
     }
+}
+
+fn extreme_text(what: &str, plan: Option<Cost>) -> String {
+    plan.map_or_else(
+        || "none was found without that limit".to_owned(),
+        |Cost { allocation, makespan }| {
+            format!("the {what} of all costs {} and takes {}", cost_text(allocation), time_text(makespan))
+        },
+    )
+}
+
+fn cost_text(cost: Area) -> String {
+    units::core_time_text(cost.micros())
+}
+
+fn time_text(time: Span) -> String {
+    match time.micros() % 1_000_000 {
+        0 => time.to_string(),
+        _ => format!("{} s", to_seconds(time)),
+    }
+}
+
+fn cheapest_plan(plans: &[Cost]) -> Option<Cost> {
+    plans.iter().min_by_key(|plan| (plan.allocation, plan.makespan)).copied()
+}
+
+fn earliest_plan(plans: &[Cost]) -> Option<Cost> {
+    plans.iter().min_by_key(|plan| (plan.makespan, plan.allocation)).copied()
 }
 
 fn to_seconds(span: Span) -> f64 {

@@ -73,8 +73,9 @@ pub struct Transfer {
 impl Run {
     pub fn new(job: Arc<Job>) -> Run {
         let graph = Graph::new(job.tasks.len(), &job.edges);
-        let task = |task| TaskRun { before: graph.predecessors(task).len() as u32, ..TaskRun::default() };
-        let tasks = (0..job.tasks.len()).map(task).collect();
+        let tasks = (0..job.tasks.len())
+            .map(|task| TaskRun { before: graph.predecessors(task).len() as u32, ..TaskRun::default() })
+            .collect();
         Run { open: job.tasks.len(), tasks, graph, turns: None, job }
     }
 
@@ -84,8 +85,7 @@ impl Run {
 
     /// Tasks that only wait for a place.
     pub fn ready(&self) -> Vec<u32> {
-        let ready = |task: &TaskRun| task.before == 0 && task.assignment.is_none();
-        self.tasks.iter().zip(0..).filter(|(task, _)| ready(task)).map(|(_, number)| number).collect()
+        self.tasks.iter().zip(0..).filter(|(task, _)| is_ready(task)).map(|(_, number)| number).collect()
     }
 
     pub fn assignment(&self, task: u32) -> Option<&Assignment> {
@@ -94,12 +94,11 @@ impl Run {
 
     /// True if a task waits or runs at a provider.
     pub fn is_at(&self, task: u32, provider: usize) -> bool {
-        let at = |task: &TaskRun| {
+        self.tasks.get(task as usize).is_some_and(|task| {
             task.entered
                 && !task.ended
                 && task.assignment.as_ref().is_some_and(|assignment| assignment.provider == provider)
-        };
-        self.tasks.get(task as usize).is_some_and(at)
+        })
     }
 
     /// Records a start that a provider announces; false if no announcement was due.
@@ -187,8 +186,7 @@ impl Run {
 
     /// Tasks that wait or run at sites.
     pub fn at_sites(&self) -> Vec<u32> {
-        let is_there = |task: &TaskRun| task.entered && !task.ended;
-        self.tasks.iter().zip(0..).filter(|(task, _)| is_there(task)).map(|(_, number)| number).collect()
+        self.tasks.iter().zip(0..).filter(|(task, _)| is_entered(task)).map(|(_, number)| number).collect()
     }
 
     /// Bookings, with their providers, of tasks that have not ended.
@@ -230,4 +228,12 @@ impl Run {
         }
         Some((transfers, freed))
     }
+}
+
+fn is_ready(task: &TaskRun) -> bool {
+    task.before == 0 && task.assignment.is_none()
+}
+
+fn is_entered(task: &TaskRun) -> bool {
+    task.entered && !task.ended
 }

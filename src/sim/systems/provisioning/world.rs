@@ -110,13 +110,15 @@ impl World {
     pub fn application(&self, job: &Job, slack: Span) -> Application {
         let fastest = self.providers.iter().map(|provider| provider.speed_millionths).max().unwrap_or(0).max(1_000_000);
         let spare = |task: &Task| {
-            let spent = |provider: &Provider| provider.lasts(task).micros() - provider.time(task.walltime).micros();
-            let spent = self.providers.iter().map(spent).max().unwrap_or(0);
+            let spent = self.providers.iter().map(|provider| spare_beyond_walltime(provider, task)).max().unwrap_or(0);
             let spare = (u128::from(slack.micros()) + u128::from(spent)) * u128::from(fastest) / 1_000_000;
             Span::from_micros(u64::try_from(spare).unwrap_or(u64::MAX))
         };
-        let step = |task: &Task| Step { name: String::new(), work: task.walltime + spare(task), cores: task.cores };
-        let tasks = job.tasks.iter().map(step).collect();
+        let tasks = job
+            .tasks
+            .iter()
+            .map(|task| Step { name: String::new(), work: task.walltime + spare(task), cores: task.cores })
+            .collect();
         let workflow = Workflow { name: String::new(), tasks, edges: job.edges.clone() };
         let providers: Vec<Speed> = self.providers.iter().map(|provider| Speed(provider.speed_millionths)).collect();
         let application = Application::new(&workflow, &providers, |from, to| self.link(from, to));
@@ -147,6 +149,10 @@ impl World {
     pub fn is_exchange(&self, actor: ActorId) -> bool {
         matches!(self.roads, Roads::Links { exchange, .. } if exchange == actor)
     }
+}
+
+fn spare_beyond_walltime(provider: &Provider, task: &Task) -> u64 {
+    provider.lasts(task).micros() - provider.time(task.walltime).micros()
 }
 
 #[cfg(test)]

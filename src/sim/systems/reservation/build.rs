@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::comparing::FitRule;
 use super::{
-    Allocates, Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, Reservation, fit,
+    Allocates, Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, RectEnd, Reservation,
+    fit,
 };
 use crate::grid::{Program, Request, Reserved, Site, Speed};
 use crate::protocol::{Cancel, Message, Reserve};
@@ -75,22 +76,20 @@ impl System for Reservation {
             }
             name => (fit::find_fit(name).ok_or_else(|| ActorError::unknown("fit policy", name))?, None),
         };
-        let book = |site: &Site| {
-            let mut book = ClusterBook::new(site.cores, fit, self.rect_end);
-            for Reserved { from, until, nodes } in &site.reserved {
-                book.add(*from, *until, nodes).expect("no two of these have a node at the same time");
-            }
-            book
-        };
-        let cluster = |(id, site): &(_, &Site)| Cluster {
-            site: *id,
-            latency: site.latency,
-            speed: Speed(site.speed_millionths),
-            is_shared: site.systems.len() > 1,
-            book: book(site),
-            outages: grid.fails(*id).map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
-        };
-        let clusters = grid.sites.iter().map(cluster).collect();
+        let clusters = grid
+            .sites
+            .iter()
+            .map(|(id, site)| Cluster {
+                site: *id,
+                latency: site.latency,
+                speed: Speed(site.speed_millionths),
+                is_shared: site.systems.len() > 1,
+                book: open_book(site, fit, self.rect_end),
+                outages: grid
+                    .fails(*id)
+                    .map(|fails| OutageView::new(fails, site.cores, site.latency, site.report_every)),
+            })
+            .collect();
         let meta = MetaScheduler::new(clusters, self.choose, grid.stager());
         let meta = meta.with_shape_rule(self.shape).with_prompt_sites(grid.prompt_sites());
         Ok(Box::new(meta.with_allocator(allocator)))
@@ -133,4 +132,13 @@ impl System for Reservation {
         }
         Ok(())
     }
+}
+
+/// The empty book of a cluster, with what is reserved there for other uses.
+fn open_book(site: &Site, fit: &'static fit::Fit, rect_end: RectEnd) -> ClusterBook {
+    let mut book = ClusterBook::new(site.cores, fit, rect_end);
+    for Reserved { from, until, nodes } in &site.reserved {
+        book.add(*from, *until, nodes).expect("no two of these have a node at the same time");
+    }
+    book
 }

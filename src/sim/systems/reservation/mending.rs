@@ -56,8 +56,7 @@ impl MetaScheduler {
     pub(super) fn miss(&mut self, now: Time, out: &mut Out) {
         while let Some((at, job)) = self.overdue.first().copied().filter(|(at, _)| *at <= now) {
             self.overdue.remove(&(at, job));
-            let is_held = |live: &&AcceptedJob| live.phase == AcceptedPhase::Given;
-            let Some(live) = self.live.get(&job).filter(is_held) else { continue };
+            let Some(live) = self.live.get(&job).filter(|live| live.phase == AcceptedPhase::Given) else { continue };
             let Cluster { site, outages: Some(outages), .. } = &self.clusters[live.cluster] else { continue };
             if outages.overdue(live.end) == at {
                 self.recall(*site, job, out);
@@ -101,9 +100,13 @@ impl MetaScheduler {
     /// Handles the loss of a running task.
     pub(super) fn lost(&mut self, now: Time, from: ActorId, lost: Lost, out: &mut Out) {
         let job = lost.task.job;
-        let has_it =
-            |live: &&mut AcceptedJob| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given;
-        let Some(live) = self.live.get_mut(&job).filter(has_it) else { return };
+        let Some(live) = self
+            .live
+            .get_mut(&job)
+            .filter(|live| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given)
+        else {
+            return;
+        };
         let cluster = &self.clusters[live.cluster];
         // A site without failing nodes that reports a loss is not honest.
         let Some(outages) = &cluster.outages else { return };

@@ -157,8 +157,9 @@ impl MetaScheduler {
         let Reserve { job, shapes, staging, .. } = &reserve;
         let id = job.id;
         // No honest user sends such a request.
-        let can_bring = |staging: &Staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging));
-        if !staging.as_ref().is_none_or(can_bring) || !shapes.is_empty() && !JobShape::are_of(shapes, job) {
+        let can_bring =
+            staging.as_ref().is_none_or(|staging| self.stager.as_ref().is_some_and(|stager| stager.knows(staging)));
+        if !can_bring || !shapes.is_empty() && !JobShape::are_of(shapes, job) {
             return;
         }
         if !self.seen.insert(id) {
@@ -329,9 +330,8 @@ impl MetaScheduler {
     fn ended(&mut self, now: Time, from: ActorId, ended: Ended, out: &mut Out) {
         let job = ended.task.job;
         // Other sites cannot report its end.
-        let has_it =
-            |live: &AcceptedJob| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given;
-        if !self.live.get(&job).is_some_and(has_it) {
+        let live = self.live.get(&job);
+        if !live.is_some_and(|live| self.clusters[live.cluster].site == from && live.phase == AcceptedPhase::Given) {
             return;
         }
         let mut live = self.live.remove(&job).expect("it is live");
@@ -360,12 +360,12 @@ impl MetaScheduler {
             moving.is_cancelled = true;
             return;
         }
-        let waits = |live: &AcceptedJob| {
+        let may_cancel = self.live.get(&job).is_some_and(|live| {
             let may_start = now + self.clusters[live.cluster].latency >= live.start;
             live.user == from
                 && (live.phase == AcceptedPhase::Awaited || live.phase == AcceptedPhase::Given && !may_start)
-        };
-        if !self.live.get(&job).is_some_and(waits) {
+        });
+        if !may_cancel {
             return;
         }
         let live = self.live.get_mut(&job).expect("it is live");
@@ -405,9 +405,13 @@ impl MetaScheduler {
         if *asked.get() == 0 {
             asked.remove();
         }
-        let has_it =
-            |live: &&AcceptedJob| self.clusters[live.cluster].site == from && live.phase != AcceptedPhase::Returning;
-        let Some(live) = self.live.get(&job).filter(has_it) else { return };
+        let Some(live) = self
+            .live
+            .get(&job)
+            .filter(|live| self.clusters[live.cluster].site == from && live.phase != AcceptedPhase::Returning)
+        else {
+            return;
+        };
         if !recalled.in_time {
             // An honest site has reported the end by now.
             let outages = self.clusters[live.cluster].outages.as_ref();

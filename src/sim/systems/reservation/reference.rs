@@ -88,19 +88,24 @@ impl AvailRectList {
         deadline: Time,
         rect_end: RectEnd,
     ) -> Rectangle {
-        let meets = |place: usize| self.records[place].1.meets(free);
         let first = self.records.partition_point(|record| record.0 < start);
         // The record that contains `start` cannot meet the nodes that are free then.
-        let blocked = (0..first).rev().find(|&place| meets(place));
+        let blocked = (0..first).rev().find(|&place| self.record_meets(place, free));
         let begin = blocked.and_then(|place| self.records.get(place + 1)).map_or(now, |record| record.0.max(now));
         let until = self.records.iter().position(|record| record.0 >= end).unwrap_or(self.records.len());
-        let until = (until..self.records.len()).find(|&place| meets(place)).map(|place| self.records[place].0);
+        let until = (until..self.records.len())
+            .find(|&place| self.record_meets(place, free))
+            .map(|place| self.records[place].0);
         let until = match rect_end {
             RectEnd::Clip => until.unwrap_or(deadline).min(deadline),
             RectEnd::Inf2tdl => until.unwrap_or(deadline),
             RectEnd::Open => until.unwrap_or(Time::NEVER),
         };
         Rectangle { start, width: free.len(), begin, end: until }
+    }
+
+    fn record_meets(&self, place: usize, free: &NodeSet) -> bool {
+        self.records[place].1.meets(free)
     }
 
     fn busy_at(&self, at: Time) -> NodeSet {

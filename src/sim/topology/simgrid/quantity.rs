@@ -3,18 +3,19 @@
 /// A number and its unit, such as `41.279125MBps`.
 pub fn parse_quantity(text: &str, units: &Units) -> Option<f64> {
     let text = text.trim();
-    let exponent = |at: usize| {
-        let rest = text[at + 1..].trim_start_matches(['+', '-']);
-        rest.starts_with(|letter: char| letter.is_ascii_digit())
-    };
     let end = text.char_indices().find(|&(at, letter)| match letter {
         '0'..='9' | '.' | '-' | '+' => false,
-        'e' | 'E' => !exponent(at),
+        'e' | 'E' => !is_exponent(at, text),
         _ => true,
     });
     let (number, unit) = text.split_at(end.map_or(text.len(), |(at, _)| at));
     let (_, size) = units.iter().find(|(name, _)| *name == unit.trim())?;
     number.parse::<f64>().ok().map(|number| number * size)
+}
+
+fn is_exponent(at: usize, text: &str) -> bool {
+    let rest = text[at + 1..].trim_start_matches(['+', '-']);
+    rest.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 pub type Units = [(&'static str, f64)];

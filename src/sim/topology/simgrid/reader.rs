@@ -165,12 +165,16 @@ impl<'d> PlatformReader<'d, '_> {
 
     /// Link of a name in a route, or one direction of it.
     fn sides(&self, name: &str) -> Option<Sides> {
-        let find = |name: &str| self.platform.by_name.get(name).copied();
         let one_way = |suffix, swap: bool| {
-            let Sides { up, down } = find(name.strip_suffix(suffix)?).filter(|sides| sides.up != sides.down)?;
+            let Sides { up, down } =
+                self.find_sides(name.strip_suffix(suffix)?).filter(|sides| sides.up != sides.down)?;
             Some(if swap { Sides { up: down, down: up } } else { Sides { up, down } })
         };
-        find(name).or_else(|| one_way("_UP", false)).or_else(|| one_way("_DOWN", true))
+        self.find_sides(name).or_else(|| one_way("_UP", false)).or_else(|| one_way("_DOWN", true))
+    }
+
+    fn find_sides(&self, name: &str) -> Option<Sides> {
+        self.platform.by_name.get(name).copied()
     }
 
     fn cluster(&mut self, node: Node<'d, '_>, zone: usize, depth: usize) -> Result<(), Unconvertible> {

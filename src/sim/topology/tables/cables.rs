@@ -82,8 +82,13 @@ pub fn walk_cables(cables: &mut Cables, sites: &[Site], w: &mut dyn Walk) {
     let ends = Ends { names: &ends, sites: sites.len() };
     let taken = TakenLinkNames::default();
     let link = key("link", "").means("a link between sites or switches").by_name();
-    let fresh = || usual_link(*model);
-    w.rows(link, Layout::Sections("link"), links, fresh, |link, w| walk_link(link, *model, &ends, &taken, w));
+    w.rows(
+        link,
+        Layout::Sections("link"),
+        links,
+        || usual_link(*model),
+        |link, w| walk_link(link, *model, &ends, &taken, w),
+    );
 
     let names: NameIndex<'_> = links.iter().map(|link| link.name.as_str()).collect();
     let known = RouteScope { sites, switches, links, names: &names, site_names: &site_names(sites) };
@@ -189,13 +194,18 @@ struct Ends<'a> {
 impl Ends<'_> {
     fn form(&self) -> impl Form<End> + '_ {
         let sites = self.sites;
-        let end = move |number| if number < sites { End::Site(number) } else { End::Switch(number - sites) };
-        let number = move |end: &End| match *end {
-            End::Site(site) => site,
-            End::Switch(switch) => sites + switch,
-        };
-        OneOf { what: "a site or a switch", names: self.names }.map_values(end, number)
+        OneOf { what: "a site or a switch", names: self.names }.map_values(
+            move |number| end_of_number(number, sites),
+            move |end| match *end {
+                End::Site(site) => site,
+                End::Switch(switch) => sites + switch,
+            },
+        )
     }
+}
+
+fn end_of_number(number: usize, sites: usize) -> End {
+    if number < sites { End::Site(number) } else { End::Switch(number - sites) }
 }
 
 /// Names of links, with their locations.
@@ -342,10 +352,6 @@ fn follow_route(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_
     let mut links = Vec::with_capacity(list.len());
     let mut crossed = BTreeMap::new();
     let mut at = Some(End::Site(from));
-    let name = |end| match end {
-        End::Site(site) => known.sites[site].name.as_str(),
-        End::Switch(switch) => known.switches[switch].as_str(),
-    };
     for field in &list {
         let number = OneOf { what: "a link", names: known.names }.read_value(field)?;
         let cable = &known.links[number];
@@ -359,9 +365,9 @@ fn follow_route(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_
                 end == b
             }
             (Some([a, b]), Some(end)) => {
-                let end = name(end);
-                let a = name(a);
-                let b = name(b);
+                let end = end_name(end, known);
+                let a = end_name(a, known);
+                let b = end_name(b, known);
                 field.complain(format!("the route is at {end} here, but this link connects {a} and {b}"));
                 return None;
             }
@@ -386,8 +392,19 @@ fn follow_route(field: &Field<'_>, from: usize, to: usize, known: &RouteScope<'_
         links.push((number, back));
     }
     if let Some(end) = at.filter(|end| *end != End::Site(to)) {
-        field.complain(format!("the route ends at {}, but should lead to {}", name(end), known.sites[to].name));
+        field.complain(format!(
+            "the route ends at {}, but should lead to {}",
+            end_name(end, known),
+            known.sites[to].name
+        ));
         return None;
     }
     Some(links)
+}
+
+fn end_name<'n>(end: End, known: &'n RouteScope<'_>) -> &'n str {
+    match end {
+        End::Site(site) => known.sites[site].name.as_str(),
+        End::Switch(switch) => known.switches[switch].as_str(),
+    }
 }

@@ -73,9 +73,8 @@ pub fn walk_failures(failures: &mut Vec<Failure>, recovery: &mut Recovery, known
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureScope<'_>, w: &mut dyn Walk) {
     // If no failure could be read, all keys are allowed.
     let all = w.walk_purpose() == Purpose::List || failures.is_empty();
-    let is_link = |failure: &Failure| matches!(failure.what, FailureTarget::Link(_));
-    let nodes = all || !failures.iter().all(is_link);
-    let links = all || failures.iter().any(is_link);
+    let nodes = all || !failures.iter().all(is_of_link);
+    let links = all || failures.iter().any(is_of_link);
     let why = "expected a [[failure]] of a `site`: it is about tasks whose nodes fail";
     let killed = key("killed", "the destination of a task whose node fails").only_if(nodes, why);
     w.set(killed, &mut recovery.killed, Killed::ALL);
@@ -96,28 +95,38 @@ fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureS
     w.set(data.only_if(links, why_links), &mut recovery.data, Interrupted::ALL);
     let checkpoint = key("checkpoint", "").means("tasks save their work, and resume from there").usual("none");
     let checkpoint = checkpoint.only_if(nodes, why);
-    let usual = || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO };
-    w.maybe(checkpoint, Layout::Inline, &mut recovery.checkpoint, usual, |checkpoint, w| {
-        let every = key("every", "").need(EVERY).means(
-            "the work between two checkpoints: a time, or `young` for the root of twice the cost times the mean \
+    w.maybe(
+        checkpoint,
+        Layout::Inline,
+        &mut recovery.checkpoint,
+        || Checkpoint { every: Every::Young(MILLION), cost: Span::ZERO },
+        |checkpoint, w| {
+            let every = key("every", "").need(EVERY).means(
+                "the work between two checkpoints: a time, or `young` for the root of twice the cost times the mean \
              time between failures of the task's nodes, or a multiple of that such as `0.5 young`",
-        );
-        w.set(every, &mut checkpoint.every, Interval);
-        let cost = key("cost", "")
-            .means("the time for which a task stands still to save its work")
-            .need("a time, such as \"20 s\"");
-        w.set(cost, &mut checkpoint.cost, SPAN);
-        let Some(fields) = w.written_fields() else { return };
-        let drawn = |failure: &Failure| !is_link(failure) && matches!(failure.pattern, FailurePattern::Drawn(_));
-        let is_drawn = failures.iter().any(drawn);
-        if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
-            if checkpoint.cost.is_zero() && fields.has("cost") {
-                field.complain("expected a time: Young's interval is zero where checkpoints cost nothing");
-            } else if !is_drawn && !failures.is_empty() {
-                field.complain("expected a time: Young's interval needs failures that are drawn, with an `mtbf`");
+            );
+            w.set(every, &mut checkpoint.every, Interval);
+            let cost = key("cost", "")
+                .means("the time for which a task stands still to save its work")
+                .need("a time, such as \"20 s\"");
+            w.set(cost, &mut checkpoint.cost, SPAN);
+            let Some(fields) = w.written_fields() else { return };
+            let is_drawn = failures
+                .iter()
+                .any(|failure| !is_of_link(failure) && matches!(failure.pattern, FailurePattern::Drawn(_)));
+            if let (Every::Young(_), Some(field)) = (checkpoint.every, fields.get("every")) {
+                if checkpoint.cost.is_zero() && fields.has("cost") {
+                    field.complain("expected a time: Young's interval is zero where checkpoints cost nothing");
+                } else if !is_drawn && !failures.is_empty() {
+                    field.complain("expected a time: Young's interval needs failures that are drawn, with an `mtbf`");
+                }
             }
-        }
-    });
+        },
+    );
+}
+
+fn is_of_link(failure: &Failure) -> bool {
+    matches!(failure.what, FailureTarget::Link(_))
 }
 
 const ATTEMPTS_MAX: u32 = 1_000_000;
@@ -135,8 +144,11 @@ impl Form<Every> for Interval {
         }
         if let Some(factor) = text.trim().strip_suffix("young") {
             let factor = if factor.trim().is_empty() { Ok(MILLION) } else { parse_exact(factor.trim(), MILLION) };
-            let fits = |factor: &u64| (1..=1_000 * MILLION).contains(factor);
-            return factor.ok().filter(fits).map(Every::Young).or_else(|| field.wrong(EVERY));
+            return factor
+                .ok()
+                .filter(|factor| (1..=1_000 * MILLION).contains(factor))
+                .map(Every::Young)
+                .or_else(|| field.wrong(EVERY));
         }
         match parse_span(text) {
             Ok(every) if !every.is_zero() => Some(Every::Span(every)),
@@ -258,8 +270,13 @@ impl WrittenFailure {
         let outages = key("outages", "").means("a trace in the topology itself").usual("none");
         let outages = outages.only_if(lists || self.at.is_none() && self.mtbf.is_none(), why);
         let outages = outages.expects(OUTAGES).each(OUTAGES);
-        let none = || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 };
-        w.rows(outages, Layout::Lines, &mut self.outages, none, walk_outage);
+        w.rows(
+            outages,
+            Layout::Lines,
+            &mut self.outages,
+            || Traced { down: Time::ZERO, up: Time::ZERO, component: 0 },
+            walk_outage,
+        );
         let announced = key("announced", "true if planners learn when it will be back");
         let why = "expected a `site` beside it: no system plans around links that are down";
         w.set(announced.only_if(lists || self.link.is_none(), why), &mut self.announced, Flag);
@@ -375,8 +392,10 @@ const OUTAGES: &str = "a list such as [{ component = 3, at = \"1 h\", for = \"10
 /// A component with two outages that overlap; outages are sorted by time.
 fn find_overlap(outages: &[Traced]) -> Option<u32> {
     let mut back: BTreeMap<u32, Time> = BTreeMap::new();
-    let again = |one: &&Traced| back.insert(one.component, one.up).is_some_and(|before| one.down < before);
-    outages.iter().find(again).map(|one| one.component)
+    outages
+        .iter()
+        .find(|one| back.insert(one.component, one.up).is_some_and(|before| one.down < before))
+        .map(|one| one.component)
 }
 
 fn walk_outage(outage: &mut Traced, w: &mut dyn Walk) {

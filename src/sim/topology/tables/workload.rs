@@ -41,8 +41,12 @@ impl<'a> WorkloadScope<'a> {
 
     /// Adds the sites, if they have no errors.
     pub fn with_sites(self, sites: &[Site]) -> WorkloadScope<'a> {
-        let has_site = |system| sites.iter().any(|site| site.systems.contains(&system));
-        WorkloadScope { housed: Some((0..self.systems.len()).map(has_site).collect()), ..self }
+        WorkloadScope {
+            housed: Some(
+                (0..self.systems.len()).map(|system| sites.iter().any(|site| site.systems.contains(&system))).collect(),
+            ),
+            ..self
+        }
     }
 
     /// Allows a grid without workloads.
@@ -70,11 +74,7 @@ impl<'a> WorkloadScope<'a> {
 pub fn read_workloads(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn Walk) -> Vec<(Workload, Location)> {
     let mut written = Vec::new();
     walk_workloads(&mut written, known, w);
-    let workload = |written: WrittenWorkload| {
-        let WrittenWorkload { users, shares, system, source, location, .. } = written;
-        Some((Workload { users, shares, system, source: source? }, location?))
-    };
-    let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(workload).collect();
+    let workloads: Vec<(Workload, Location)> = written.into_iter().filter_map(complete_workload).collect();
 
     let tasks: u64 = workloads.iter().map(|(workload, _)| workload.source.job_source().tasks_in_all()).sum();
     if let Some(field) = root.get("workload").filter(|_| tasks > u64::from(u32::MAX)) {
@@ -83,19 +83,30 @@ pub fn read_workloads(known: &WorkloadScope<'_>, root: &Fields<'_>, w: &mut dyn 
     workloads
 }
 
+fn complete_workload(written: WrittenWorkload) -> Option<(Workload, Location)> {
+    let WrittenWorkload { users, shares, system, source, location, .. } = written;
+    Some((Workload { users, shares, system, source: source? }, location?))
+}
+
 pub fn write_workloads(workloads: &[Workload], known: &WorkloadScope<'_>, w: &mut dyn Walk) {
-    let written = |workload: &Workload| {
-        let Workload { users, shares, system, source } = workload.clone();
-        WrittenWorkload {
-            name: source.job_source().source_name().to_owned(),
-            users,
-            shares,
-            system,
-            source: Some(source),
-            location: None,
-        }
-    };
-    walk_workloads(&mut workloads.iter().map(written).collect(), known, w);
+    walk_workloads(
+        &mut workloads
+            .iter()
+            .map(|workload| {
+                let Workload { users, shares, system, source } = workload.clone();
+                WrittenWorkload {
+                    name: source.job_source().source_name().to_owned(),
+                    users,
+                    shares,
+                    system,
+                    source: Some(source),
+                    location: None,
+                }
+            })
+            .collect(),
+        known,
+        w,
+    );
 }
 
 pub fn walk_workloads(workloads: &mut Vec<WrittenWorkload>, known: &WorkloadScope<'_>, w: &mut dyn Walk) {
@@ -185,9 +196,7 @@ impl WrittenWorkload {
         }
         let name = workload::ALL[chosen].name;
         let takes = |row: &SystemRow| row.takes().any(|source| source == name);
-        let is_at_home = |row: &SystemRow| row.sources.contains(&name);
-        let rows = || known.systems.iter().map(|system| system.system_row());
-        let keys: NameIndex<'_> = rows().map(|row| row.key).collect();
+        let keys: NameIndex<'_> = known.systems.iter().map(|system| system.system_row().key).collect();
         let about = "the system that the jobs go to, by the name of its table";
         let system = key("system", "the system that its jobs go to")
             .means(about)
@@ -203,7 +212,9 @@ impl WrittenWorkload {
             let of = |takes: &dyn Fn(&SystemRow) -> bool| -> Vec<usize> {
                 (0..known.systems.len()).filter(|at| takes(known.systems[*at].system_row())).collect()
             };
-            let taking = Some(of(&is_at_home)).filter(|home| !home.is_empty()).unwrap_or_else(|| of(&takes));
+            let taking = Some(of(&|row: &SystemRow| row.sources.contains(&name)))
+                .filter(|home| !home.is_empty())
+                .unwrap_or_else(|| of(&takes));
             if taking.len() > 1 {
                 let keys = any_of(taking.iter().map(|at| known.systems[*at].system_row().key));
                 fields.missing("system", &format!("which system these jobs go to: {keys}"));

@@ -60,18 +60,17 @@ pub struct Logged {
 
 impl Logged {
     pub fn of_job(job: &Rigid) -> Logged {
-        let seconds = |span: Option<Span>| span.map(|span| span.micros() as f64 / 1e6);
         Logged {
-            wait_time: seconds(job.wait),
-            run_time: seconds(job.runtime.filter(|runtime| runtime.is_zero())),
+            wait_time: span_seconds(job.wait),
+            run_time: span_seconds(job.runtime.filter(|runtime| runtime.is_zero())),
             requested: match job.requested {
                 None => Some(-1),
                 Some(0) => Some(0),
                 Some(_) => None,
             },
-            requested_time: seconds(job.requested_time.filter(|time| time.is_zero())),
+            requested_time: span_seconds(job.requested_time.filter(|time| time.is_zero())),
             allocated: job.allocated,
-            cpu_time: seconds(job.cpu_time),
+            cpu_time: span_seconds(job.cpu_time),
             memory_used: job.memory_used.map(Amount::of_memory),
             memory_requested: job.memory_requested.map(Amount::of_memory),
             status: job.status,
@@ -81,13 +80,12 @@ impl Logged {
             queue: job.queue,
             partition: job.partition,
             preceding: job.preceding,
-            think_time: seconds(job.think),
+            think_time: span_seconds(job.think),
         }
     }
 
     /// The job as its log has it. Batsim's own fields count where they have been changed since.
     pub fn complete(&self, job: Rigid) -> Rigid {
-        let span = |seconds: Option<f64>| seconds_span(&Loose::Number(seconds?));
         let ran_for_none = self.run_time == Some(0.0) && job.runtime == Some(SHORTEST);
         let asked_for_none = self.requested_time == Some(0.0) && job.requested_time.is_none();
         Rigid {
@@ -98,9 +96,9 @@ impl Logged {
                 _ => job.requested,
             },
             requested_time: if asked_for_none { Some(Span::ZERO) } else { job.requested_time },
-            wait: span(self.wait_time),
+            wait: optional_span(self.wait_time),
             allocated: self.allocated,
-            cpu_time: span(self.cpu_time),
+            cpu_time: optional_span(self.cpu_time),
             memory_used: self.memory_used.and_then(Amount::kilobytes),
             memory_requested: self.memory_requested.and_then(Amount::kilobytes),
             status: self.status,
@@ -110,10 +108,18 @@ impl Logged {
             queue: self.queue,
             partition: self.partition,
             preceding: self.preceding,
-            think: span(self.think_time),
+            think: optional_span(self.think_time),
             ..job
         }
     }
+}
+
+fn span_seconds(span: Option<Span>) -> Option<f64> {
+    span.map(|span| span.micros() as f64 / 1e6)
+}
+
+fn optional_span(seconds: Option<f64>) -> Option<Span> {
+    seconds_span(&Loose::Number(seconds?))
 }
 
 /// Kilobytes.

@@ -19,7 +19,7 @@ use self::loose::{Loose, seconds_span};
 use super::rigid::{Collector, NUMBER_MAX, Rigid, Trace};
 use crate::near::nearest_name;
 use crate::settings::make_printable;
-use crate::time::Time;
+use crate::time::{Span, Time};
 use crate::workload::workflow::json_fault;
 
 #[derive(Debug, thiserror::Error)]
@@ -85,11 +85,6 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     if !DELAYS.contains(&kind) {
         return Err(format!("its profile {profile} is of type {kind}, but only delays can be run"));
     }
-    let span = |number: &Loose, what: &str| match number {
-        Loose::Missing => Err(format!("it has no {what}")),
-        number => seconds_span(number)
-            .ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown())),
-    };
     let nodes = match job.res.or(&job.resource_request) {
         Loose::Missing => return Err("it has no res".to_owned()),
         Loose::Whole(nodes) => u32::try_from(*nodes).ok().filter(|&nodes| nodes > 0),
@@ -99,7 +94,7 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
         Loose::Missing => None,
         // Batsim's value for "none".
         number if number.number() == Some(-1.0) => None,
-        number => Some(span(number, "walltime")?),
+        number => Some(read_span(number, "walltime")?),
     };
     let nodes = nodes.ok_or_else(|| {
         let res = job.res.or(&job.resource_request).shown();
@@ -112,13 +107,21 @@ fn read_job(job: &WrittenJob, number: u64, profiles: &BTreeMap<String, Profile>)
     };
     let rigid = Rigid {
         number,
-        submit: Time::ZERO + span(job.subtime.or(&job.submission_time), "subtime")?,
+        submit: Time::ZERO + read_span(job.subtime.or(&job.submission_time), "subtime")?,
         runtime: Some(runtime),
         requested: Some(nodes),
         requested_time: walltime,
         ..Rigid::default()
     };
     Ok(if let MaybeLogged::Ours(logged) = &job.swf { logged.complete(rigid) } else { rigid })
+}
+
+fn read_span(number: &Loose, what: &str) -> Result<Span, String> {
+    match number {
+        Loose::Missing => Err(format!("it has no {what}")),
+        number => seconds_span(number)
+            .ok_or_else(|| format!("its {what}{} is not a number of seconds from 0 on", number.shown())),
+    }
 }
 
 /// Numbers of the jobs, if each has a unique one that a log may contain. Ids are texts, often with the workload's name

@@ -85,9 +85,8 @@ impl Ranges {
 
     /// Draws a value curve.
     pub(super) fn draw_curve(&self, stream: &mut SplitMix64) -> Curve {
-        let within = |(least, most): (f64, f64), part: f64| least + (most - least) * part;
-        let initial = within(self.initial, stream.unit());
-        let final_ = within(self.final_, stream.unit());
+        let initial = interpolate_range(self.initial, stream.unit());
+        let final_ = interpolate_range(self.final_, stream.unit());
         let count = stream.int(self.points.0.into(), self.points.1.into());
         let mut times: SmallVec<[f64; 10]> = (0..count).map(|_| initial + (final_ - initial) * stream.unit()).collect();
         let mut values: SmallVec<[f64; 10]> = (0..count).map(|_| stream.unit()).collect();
@@ -97,4 +96,8 @@ impl Ranges {
         let points: SmallVec<[(f64, f64); 10]> = times.into_iter().zip(values).collect();
         Curve::new(initial, final_, &points).expect("sorted draws between the deadlines make a curve")
     }
+}
+
+fn interpolate_range((least, most): (f64, f64), part: f64) -> f64 {
+    least + (most - least) * part
 }

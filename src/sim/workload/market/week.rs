@@ -28,15 +28,14 @@ const HOURS: &str = "the hours from which and up to which weekdays are busy, suc
 impl Week {
     pub(super) fn walk(&mut self, w: &mut dyn Walk) {
         let usual = Week::default();
-        let rate = || Number::from(0.01, 1_000.0, "a number from 0.01 to 1000");
         let busy = "the arrivals in a busy hour, as a multiple of those in another hour of a weekday";
-        w.set(key("busy", busy).usual("`3.0`"), &mut self.busy, Unless(rate(), usual.busy));
+        w.set(key("busy", busy).usual("`3.0`"), &mut self.busy, Unless(rate_form(), usual.busy));
         let hours = Pair(0..=24, HOURS).with_condition("the earlier hour first", |(from, to): &(u32, u32)| from <= to);
         let about = "the hours from which and up to which weekdays are busy";
         w.set(key("busy_hours", about).usual("`[8, 18]`"), &mut self.busy_hours, Unless(hours, usual.busy_hours));
         let weekend = "the arrivals in an hour of a weekend, as a multiple of those in an hour of a weekday that is not busy; \
                        with 1 for both, jobs arrive at a constant rate";
-        w.set(key("weekend", weekend).usual("`0.5`"), &mut self.weekend, Unless(rate(), usual.weekend));
+        w.set(key("weekend", weekend).usual("`0.5`"), &mut self.weekend, Unless(rate_form(), usual.weekend));
     }
 
     /// Tick of a week from Monday on at which as many jobs have arrived as at `mean` with uniform hours.
@@ -68,6 +67,10 @@ impl Week {
             _ => 2.0 * self.weekend,
         }
     }
+}
+
+fn rate_form() -> Number {
+    Number::from(0.01, 1_000.0, "a number from 0.01 to 1000")
 }
 
 #[cfg(test)]

@@ -34,17 +34,23 @@ impl Ahead {
         }
         let mut by_number: Vec<(u64, u32)> = jobs.iter().map(|job| job.number).zip(0..).collect();
         by_number.sort_unstable();
-        let place_of = |number: u64| {
-            let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
-            Some(by_number[at].1)
-        };
-        let of = |(job, place): (Rigid, u32)| place_of(job.preceding?).filter(|before| *before < place);
-        Ahead { places: jobs.iter().zip(0..).map(of).collect() }
+        Ahead {
+            places: jobs
+                .iter()
+                .zip(0..)
+                .map(|(job, place)| place_of_job(job.preceding?, &by_number).filter(|before| *before < place))
+                .collect(),
+        }
     }
 
     pub fn of_job(&self, place: usize) -> Option<usize> {
         self.places.get(place).copied().flatten().map(|before| before as usize)
     }
+}
+
+fn place_of_job(number: u64, by_number: &[(u64, u32)]) -> Option<u32> {
+    let at = by_number.binary_search_by_key(&number, |one| one.0).ok()?;
+    Some(by_number[at].1)
 }
 
 pub(super) fn requested_span(job: &Rigid, overestimate_millionths: u64) -> Span {

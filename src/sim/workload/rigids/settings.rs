@@ -13,7 +13,7 @@ use crate::settings::{
 };
 use crate::time::Span;
 use crate::workload::needs::{self, NeedsShape};
-use crate::workload::rigid::{Rigid, Trace};
+use crate::workload::rigid::Trace;
 use crate::workload::terms::JobTerms;
 use crate::workload::{batsim, sacct, slurm_events, swf};
 
@@ -235,8 +235,9 @@ impl Rigids {
                     Arc::new(tasks.iter().zip(needs).map(|(&tasks, needs)| NeedsShape { tasks, needs }).collect());
             }
             (needs::Rule::DualCore, _) => {
-                let shape = |job: Rigid| needs::dual_core(&job, self.node_kilobytes).expect(known);
-                *shapes = Arc::new(jobs.iter().map(shape).collect());
+                *shapes = Arc::new(
+                    jobs.iter().map(|job| needs::dual_core(&job, self.node_kilobytes).expect(known)).collect(),
+                );
                 *without_memory = jobs.iter().filter(|job| needs::job_memory(job).is_none()).count() as u64;
                 let node = self.node_kilobytes;
                 *beyond_memory =

@@ -232,10 +232,8 @@ impl Layout {
     pub fn new(names: &[String], delimiter: &[u8], ends: bool) -> Layout {
         let mut forms: Vec<Form> =
             names.iter().map(|name| find_known(name).map_or(Form::Text, |known| known.1)).collect();
-        let place = |role: Role| names.iter().position(|name| role.name().eq_ignore_ascii_case(name));
-        let places = Role::ALL.iter().map(|(_, role)| place(*role)).collect();
-        let first = |form: Form| forms.iter().position(|other| *other == form).unwrap_or(forms.len());
-        let certain = first(Form::Id).max(first(Form::Moment));
+        let places = Role::ALL.iter().map(|(_, role)| place_of_role(*role, names)).collect();
+        let certain = first_of_form(Form::Id, &forms).max(first_of_form(Form::Moment, &forms));
         if ends {
             forms.push(Form::Nothing);
         }
@@ -267,6 +265,14 @@ impl Layout {
             }
         }
     }
+}
+
+fn place_of_role(role: Role, names: &[String]) -> Option<usize> {
+    names.iter().position(|name| role.name().eq_ignore_ascii_case(name))
+}
+
+fn first_of_form(form: Form, forms: &[Form]) -> usize {
+    forms.iter().position(|other| *other == form).unwrap_or(forms.len())
 }
 
 /// The header of a dump, as its first line has it.

@@ -125,8 +125,7 @@ impl<'l> JobCollector<'l> {
         let times = RecordTimes::of(record, state)?;
         let size = self.size_of(record).ok_or(Skipped::Usual(NO_SIZE))?;
         let arrival = times.arrival();
-        let seconds = |from: i64, to: i64| to.checked_sub(from).filter(|gap| *gap >= 0).map(i64::cast_unsigned);
-        let wait = times.eligible.and_then(|eligible| seconds(eligible, times.start)).map(Span::from_secs);
+        let wait = times.eligible.and_then(|eligible| seconds_between(eligible, times.start)).map(Span::from_secs);
         if wait.is_some_and(|wait| !is_bearable_time(wait.micros())) {
             return Err(Skipped::Wrong("its wait time is too long".to_owned()));
         }
@@ -181,8 +180,7 @@ impl<'l> JobCollector<'l> {
         let jobs = std::mem::take(&mut self.jobs);
         let submits: Vec<Time> = jobs.iter().map(|job| job.submit).collect();
         self.keys.sort_by(|one, other| {
-            let order = |key: &JobKey| (submits[key.place], key.number());
-            order(one).cmp(&order(other)).then_with(|| one.id.cmp(&other.id))
+            key_order(one, &submits).cmp(&key_order(other, &submits)).then_with(|| one.id.cmp(&other.id))
         });
         let Some(first) = self.keys.first() else { return self.collector.finish() };
         let start = submits[first.place];
@@ -224,8 +222,9 @@ impl<'l> JobCollector<'l> {
     /// Keeps the last of the records of each job: without `-D`, `sacct` writes only that one.
     fn drop_earlier_runs(&mut self) {
         self.keys.sort_by(|one, other| {
-            let identity = |key: &JobKey| (key.cluster, key.times, key.line);
-            (&one.id, one.cluster).cmp(&(&other.id, other.cluster)).then_with(|| identity(one).cmp(&identity(other)))
+            (&one.id, one.cluster)
+                .cmp(&(&other.id, other.cluster))
+                .then_with(|| run_identity(one).cmp(&run_identity(other)))
         });
         let keys = std::mem::take(&mut self.keys);
         let mut kept: Vec<JobKey> = Vec::with_capacity(keys.len());
@@ -250,6 +249,18 @@ impl<'l> JobCollector<'l> {
             numbers.windows(2).all(|pair| pair[0] != pair[1])
         })
     }
+}
+
+fn seconds_between(from: i64, to: i64) -> Option<u64> {
+    to.checked_sub(from).filter(|gap| *gap >= 0).map(i64::cast_unsigned)
+}
+
+fn key_order(key: &JobKey, submits: &[Time]) -> (Time, Option<u64>) {
+    (submits[key.place], key.number())
+}
+
+fn run_identity(key: &JobKey) -> (Option<u32>, (i64, i64), u64) {
+    (key.cluster, key.times, key.line)
 }
 
 impl JobKey {
@@ -294,19 +305,29 @@ impl<'r> Record<'r> {
 
     /// Requested memory for each core or node of the size.
     fn memory_of_job(&self, size: u32) -> Option<Kilobytes> {
-        let cores = || self.first_count(&[Role::AllocCpus, Role::NCpus, Role::ReqCpus]);
-        let nodes = || self.first_count(&[Role::AllocNodes, Role::NNodes, Role::ReqNodes]);
-        let of_job = |role: Role| values::memory(values::resource(self.get(role)?, b"mem")?);
-        let (kilobytes, of) = of_job(Role::ReqTres)
+        let (kilobytes, of) = self
+            .memory_resource(Role::ReqTres)
             .or_else(|| values::memory(self.get(Role::ReqMem)?))
-            .or_else(|| of_job(Role::AllocTres))?;
+            .or_else(|| self.memory_resource(Role::AllocTres))?;
         let times = match of {
             MemoryOf::Job => 1,
-            MemoryOf::Node => nodes()?,
-            MemoryOf::Core => cores()?,
+            MemoryOf::Node => self.first_node_count()?,
+            MemoryOf::Core => self.first_core_count()?,
         };
         let millionths = u128::from(kilobytes) * u128::from(times) * 1_000_000 / u128::from(size);
         u64::try_from(millionths).ok().map(Kilobytes::from_millionths)
+    }
+
+    fn first_core_count(&self) -> Option<u32> {
+        self.first_count(&[Role::AllocCpus, Role::NCpus, Role::ReqCpus])
+    }
+
+    fn first_node_count(&self) -> Option<u32> {
+        self.first_count(&[Role::AllocNodes, Role::NNodes, Role::ReqNodes])
+    }
+
+    fn memory_resource(&self, role: Role) -> Option<(u64, MemoryOf)> {
+        values::memory(values::resource(self.get(role)?, b"mem")?)
     }
 }
 

@@ -95,9 +95,12 @@ struct Whole {
 impl Whole {
     /// The last column with a value that is no text: a text before it cannot go on after the record.
     fn last_certain(&self, layout: &Layout) -> usize {
-        let is_certain = |(field, form): &(&Range<usize>, &Form)| !form.is_text() && !field.is_empty();
-        self.fields.iter().zip(&layout.forms).rposition(|one| is_certain(&one)).unwrap_or(0)
+        self.fields.iter().zip(&layout.forms).rposition(|one| is_certain_field(&one)).unwrap_or(0)
     }
+}
+
+fn is_certain_field((field, form): &(&Range<usize>, &Form)) -> bool {
+    !form.is_text() && !field.is_empty()
 }
 
 /// Lines that are no record yet.
@@ -324,8 +327,8 @@ fn align_line(bytes: &[u8], pieces: &[Range<usize>], layout: &Layout) -> Option<
 /// True if the first pieces have the forms of their columns, up to an id and a time.
 fn begins_record(bytes: &[u8], pieces: &[Range<usize>], layout: &Layout) -> bool {
     let first = pieces.get(..=layout.certain).unwrap_or_default();
-    let fits = |(piece, form): (&Range<usize>, &Form)| form.accepts(trimmed_end(&bytes[piece.clone()]));
-    !first.is_empty() && first.iter().zip(&layout.forms).all(fits)
+    !first.is_empty()
+        && first.iter().zip(&layout.forms).all(|(piece, form)| form.accepts(trimmed_end(&bytes[piece.clone()])))
 }
 
 /// Assignment of a piece to a column.
@@ -386,9 +389,8 @@ impl Alignment {
         let row = self.steps.len();
         self.steps.resize(row + columns, Step::Impossible);
         // The piece can be in the columns that the one before was in, or in the next.
-        let alive = |cost: &u32| *cost != IMPOSSIBLE;
-        let low = self.costs_before.iter().position(alive).unwrap_or(columns);
-        let high = self.costs_before.iter().rposition(alive).map_or(0, |last| last + 2);
+        let low = self.costs_before.iter().position(is_possible).unwrap_or(columns);
+        let high = self.costs_before.iter().rposition(is_possible).map_or(0, |last| last + 2);
         let window = if is_first { 0..1 } else { low..high.min(columns) };
         self.costs.fill(IMPOSSIBLE);
         for (column, form) in layout.forms.iter().enumerate().take(window.end).skip(window.start) {
@@ -455,4 +457,8 @@ impl Alignment {
         }
         fields
     }
+}
+
+fn is_possible(cost: &u32) -> bool {
+    *cost != IMPOSSIBLE
 }

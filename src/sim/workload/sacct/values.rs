@@ -114,15 +114,18 @@ pub fn moment(text: &[u8]) -> Option<i64> {
     let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2, b'T' | b' ', h1, h2, b':', n1, n2, b':', s1, s2] = text else {
         return None;
     };
-    let two = |tens: u8, ones: u8| number(&[tens, ones]).map(u64::cast_signed);
-    let year = two(y1, y2)? * 100 + two(y3, y4)?;
-    let month = two(m1, m2)?;
-    let day = two(d1, d2)?;
-    let hour = two(h1, h2)?;
-    let minute = two(n1, n2)?;
-    let second = two(s1, s2)?;
+    let year = two_digits(y1, y2)? * 100 + two_digits(y3, y4)?;
+    let month = two_digits(m1, m2)?;
+    let day = two_digits(d1, d2)?;
+    let hour = two_digits(h1, h2)?;
+    let minute = two_digits(n1, n2)?;
+    let second = two_digits(s1, s2)?;
     let is_time = (1..=12).contains(&month) && (1..=31).contains(&day) && hour < 24 && minute < 60 && second < 61;
     is_time.then(|| days_since_1970(year, month, day) * SECONDS_PER_DAY + hour * 3_600 + minute * 60 + second)
+}
+
+fn two_digits(tens: u8, ones: u8) -> Option<i64> {
+    number(&[tens, ones]).map(u64::cast_signed)
 }
 
 /// Days from 1970-01-01 to a date, for years from 0 on.

@@ -97,11 +97,14 @@ pub fn check_tasks(field: &Field<'_>, tasks: &[Task], times: &[RuntimeRow]) {
         field.complain(format!("expected at most {SITE_TIMES_MAX} run times by site, found {count}"));
     }
     // One task may request more time than there is. Several are planned one after the other, by their requested times.
-    let long = |task: &Task| if tasks.len() > 1 { task.runtime.max(task.walltime) } else { task.runtime };
-    let longest = tasks.iter().enumerate().map(|(at, task)| long(task).max(longest_of(times.get(at))));
+    let longest = tasks.iter().enumerate().map(|(at, task)| longest_run(task, tasks).max(longest_of(times.get(at))));
     if longest.fold(Span::ZERO, Span::saturating_add) > LONGEST {
         field.wrong::<()>(TOO_LONG_A_JOB);
     }
+}
+
+fn longest_run(task: &Task, tasks: &[Task]) -> Span {
+    if tasks.len() > 1 { task.runtime.max(task.walltime) } else { task.runtime }
 }
 
 /// The longest run time of a row; zero if it is empty.
@@ -145,8 +148,8 @@ impl Form<(Span, RuntimeRow)> for Runtime<'_> {
         if row.is_empty() {
             return POSITIVE_SPAN.toml_text(runtime);
         }
-        let time = |(site, time): &(usize, Span)| format!("{} = \"{time}\"", self.context.sites.name(*site));
-        let times: Vec<String> = row.iter().map(time).collect();
+        let times: Vec<String> =
+            row.iter().map(|(site, time)| format!("{} = \"{time}\"", self.context.sites.name(*site))).collect();
         Some(format!("{{ {} }}", times.join(", ")))
     }
 

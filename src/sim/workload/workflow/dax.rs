@@ -43,18 +43,10 @@ pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     }
 
     let mut waits = Vec::new();
-    let find = |node: Node<'_, '_>| {
-        let id = dax.attribute(node, "ref")?;
-        numbers.get(id).copied().ok_or_else(|| {
-            let near = nearest_name(id, numbers.keys().copied());
-            let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            dax.wrong(node, format!("no job has the id `{id}`{near}"))
-        })
-    };
     for child in root.children().filter(|node| node.has_tag_name_of(&["child"])) {
-        let to = find(child)?;
+        let to = find_job(child, &dax, &numbers)?;
         for parent in child.children().filter(|node| node.has_tag_name_of(&["parent"])) {
-            waits.push((find(parent)?, to));
+            waits.push((find_job(parent, &dax, &numbers)?, to));
         }
     }
     let edges = files.edges(&reads, waits);
@@ -62,6 +54,15 @@ pub fn read_dax(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     Workflow::new(name, steps, edges).map_err(|error| {
         let at = error.on_cycle().map_or(root, |first| jobs[first]);
         dax.wrong(at, error.to_string())
+    })
+}
+
+fn find_job(node: Node<'_, '_>, dax: &Dax<'_, '_>, numbers: &BTreeMap<&str, u32>) -> Result<u32, Unreadable> {
+    let id = dax.attribute(node, "ref")?;
+    numbers.get(id).copied().ok_or_else(|| {
+        let near = nearest_name(id, numbers.keys().copied());
+        let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        dax.wrong(node, format!("no job has the id `{id}`{near}"))
     })
 }
 

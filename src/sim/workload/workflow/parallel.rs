@@ -59,23 +59,26 @@ pub const CYBERSHAKE_CORES: u32 = 288;
 /// CyberShake for one site: 8,039 tasks, most of them short and on one processor, after two that take a day on 288.
 pub fn cybershake_workflow() -> Workflow {
     const SYNTHESES: u32 = 4_017;
-    let step = |name: String, seconds, cores| Step { name, work: Span::from_secs(seconds), cores };
     let mut tasks = vec![
-        step("fd_grid_xyz".to_owned(), 1, 1),
-        step("preSGT".to_owned(), 300, 1),
-        step("fd_grid_cvm".to_owned(), 2_100, CYBERSHAKE_CORES),
-        step("pmvl_chk1".to_owned(), 86_400, CYBERSHAKE_CORES),
-        step("pmvl_chk2".to_owned(), 86_400, CYBERSHAKE_CORES),
+        cybershake_step("fd_grid_xyz".to_owned(), 1, 1),
+        cybershake_step("preSGT".to_owned(), 300, 1),
+        cybershake_step("fd_grid_cvm".to_owned(), 2_100, CYBERSHAKE_CORES),
+        cybershake_step("pmvl_chk1".to_owned(), 86_400, CYBERSHAKE_CORES),
+        cybershake_step("pmvl_chk2".to_owned(), 86_400, CYBERSHAKE_CORES),
     ];
     let mut pairs = vec![(0, 1), (0, 2), (1, 3), (2, 3), (1, 4), (2, 4)];
     let first = tasks.len() as u32;
-    tasks.extend((0..SYNTHESES).map(|number| step(format!("synthSGT-{number}"), 519, 1)));
-    tasks.extend((0..SYNTHESES).map(|number| step(format!("peakValCal-{number}"), 1, 1)));
+    tasks.extend((0..SYNTHESES).map(|number| cybershake_step(format!("synthSGT-{number}"), 519, 1)));
+    tasks.extend((0..SYNTHESES).map(|number| cybershake_step(format!("peakValCal-{number}"), 1, 1)));
     for number in first..first + SYNTHESES {
         pairs.extend([(3, number), (4, number), (number, number + SYNTHESES)]);
     }
     let edges = pairs.into_iter().map(|(from, to)| Edge { from, to, data: 0 }).collect();
     Workflow::new("cybershake".to_owned(), tasks, edges).expect("it is a workflow")
+}
+
+fn cybershake_step(name: String, seconds: u64, cores: u32) -> Step {
+    Step { name, work: Span::from_secs(seconds), cores }
 }
 
 #[cfg(test)]

@@ -89,9 +89,8 @@ pub fn read_table(text: &str) -> Result<CostTable, Unreadable> {
     let mut costs = BTreeMap::new();
     for (place, (from, to, cost)) in written.edges.iter().enumerate() {
         let at = |message: String| Unreadable::at_key(format!("edges[{place}]"), message);
-        let find = |name: &TaskName| numbers.get(&name.to_string()).copied();
-        let from = find(from).ok_or_else(|| at(format!("no task is called `{from}`")))?;
-        let to = find(to).ok_or_else(|| at(format!("no task is called `{to}`")))?;
+        let from = find_task(from, &numbers).ok_or_else(|| at(format!("no task is called `{from}`")))?;
+        let to = find_task(to, &numbers).ok_or_else(|| at(format!("no task is called `{to}`")))?;
         if !(*cost >= 0.0 && *cost <= LARGEST) {
             return Err(at(format!("expected a time from 0 to {LARGEST}")));
         }
@@ -100,6 +99,10 @@ pub fn read_table(text: &str) -> Result<CostTable, Unreadable> {
         }
     }
     Ok(CostTable { processors: names, ..sort_tasks(tasks, costs)? })
+}
+
+fn find_task(name: &TaskName, numbers: &BTreeMap<String, u32>) -> Option<u32> {
+    numbers.get(&name.to_string()).copied()
 }
 
 /// Names of processors in the order of the file.
@@ -156,27 +159,23 @@ impl CostTable {
                 false => Err(format!("it has times for {found} processors, but {there} may run it")),
             };
         }
-        let find = |name: &String| {
-            let expected = || format!("it has times for {name:?}: expected {}", any_of(names.iter().copied()));
-            names.iter().position(|site| site == name).ok_or_else(expected)
-        };
-        self.processors.iter().map(find).collect()
+        self.processors
+            .iter()
+            .map(|name| {
+                names
+                    .iter()
+                    .position(|site| site == name)
+                    .ok_or_else(|| format!("it has times for {name:?}: expected {}", any_of(names.iter().copied())))
+            })
+            .collect()
     }
 
     /// The tasks with their run times by site, where `sites` are those of the processors. A task takes at least a
     /// microsecond.
     pub fn tasks(&self, sites: &[usize], kind: Kind) -> Result<(Vec<Task>, Vec<RuntimeRow>), String> {
-        let row = |times: &Vec<f64>| {
-            let there = sites.iter().zip(times).filter(|(_, time)| time.is_finite());
-            let time = |time: f64| seconds_span(time).map(|span| span.max(Span::from_micros(1))).map_err(str::to_owned);
-            let row = there.map(|(site, seconds)| Ok((*site, time(*seconds)?)));
-            let mut row: RuntimeRow = row.collect::<Result<_, String>>()?;
-            row.sort_unstable_by_key(|(site, _)| *site);
-            Ok(row)
-        };
-        let rows: Vec<RuntimeRow> = self.run.iter().map(row).collect::<Result<_, String>>()?;
-        let times = |row: &RuntimeRow| row.iter().map(|(_, time)| *time).collect::<Vec<Span>>();
-        let longest = rows.iter().filter_map(|row| times(row).into_iter().max());
+        let rows: Vec<RuntimeRow> =
+            self.run.iter().map(|times| runtime_row(times, sites)).collect::<Result<_, String>>()?;
+        let longest = rows.iter().filter_map(|row| row.iter().map(|(_, time)| *time).max());
         if longest.fold(Span::ZERO, Span::saturating_add) > LONGEST {
             return Err(format!("expected {TOO_LONG_A_JOB}"));
         }
@@ -184,7 +183,7 @@ impl CostTable {
         if count > SITE_TIMES_MAX {
             return Err(format!("expected at most {SITE_TIMES_MAX} run times, found {count}"));
         }
-        let least = rows.iter().map(|row| times(row).into_iter().min().unwrap_or(Span::ZERO));
+        let least = rows.iter().map(|row| row.iter().map(|(_, time)| *time).min().unwrap_or(Span::ZERO));
         Ok((least.map(|least| Task::new(least, 1, kind)).collect(), rows))
     }
 
@@ -197,13 +196,33 @@ impl CostTable {
                 false => Ok(self.edges.iter().map(|(from, to, _)| Edge::new(*from, *to)).collect()),
             };
         };
-        let bytes = |cost: f64| if capacity.is_finite() { (cost * capacity).round() } else { 0.0 };
-        let total: f64 = self.edges.iter().map(|(.., cost)| bytes(*cost)).sum();
+        let total: f64 = self.edges.iter().map(|(.., cost)| bytes_of_cost(*cost, capacity)).sum();
         if total > DATA_MAX as f64 {
             return Err(format!("its edges together carry more than {DATA_MAX} bytes at the mean capacity"));
         }
-        Ok(self.edges.iter().map(|&(from, to, cost)| Edge { from, to, data: bytes(cost) as u64 }).collect())
+        Ok(self
+            .edges
+            .iter()
+            .map(|&(from, to, cost)| Edge { from, to, data: bytes_of_cost(cost, capacity) as u64 })
+            .collect())
     }
+}
+
+/// The run time of so many seconds, at least a microsecond.
+fn runtime_of_seconds(seconds: f64) -> Result<Span, String> {
+    seconds_span(seconds).map(|span| span.max(Span::from_micros(1))).map_err(str::to_owned)
+}
+
+fn runtime_row(times: &[f64], sites: &[usize]) -> Result<Vec<(usize, Span)>, String> {
+    let there = sites.iter().zip(times).filter(|(_, time)| time.is_finite());
+    let row = there.map(|(site, seconds)| Ok((*site, runtime_of_seconds(*seconds)?)));
+    let mut row: RuntimeRow = row.collect::<Result<_, String>>()?;
+    row.sort_unstable_by_key(|(site, _)| *site);
+    Ok(row)
+}
+
+fn bytes_of_cost(cost: f64, capacity: f64) -> f64 {
+    if capacity.is_finite() { (cost * capacity).round() } else { 0.0 }
 }
 
 /// Times above this would not be exact to a millionth.
@@ -213,8 +232,7 @@ const CELLS_MAX: usize = 10_000_000;
 
 /// Sorts the tasks topologically.
 fn sort_tasks(tasks: Vec<(String, Vec<f64>)>, costs: BTreeMap<(u32, u32), f64>) -> Result<CostTable, Unreadable> {
-    let step = |(name, _): &(String, Vec<f64>)| Step { name: name.clone(), work: Span::ZERO, cores: 1 };
-    let steps = tasks.iter().map(step).collect();
+    let steps = tasks.iter().map(|(name, _)| Step { name: name.clone(), work: Span::ZERO, cores: 1 }).collect();
     // The index of an edge replaces its data, so that its cost can be looked up.
     let edges = costs.keys().enumerate().map(|(place, &(from, to))| Edge { from, to, data: place as u64 }).collect();
     let order =

@@ -78,12 +78,11 @@ struct Keys {
 fn read_flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable> {
     let flat: Flat = parse_json(text)?;
     let tasks = &flat.workflow.tasks;
-    let key = |task: usize| format!("workflow.tasks[{task}]");
 
     let labels: Vec<String> = tasks.iter().map(FlatTask::label).collect();
     let mut names = TaskNames::default();
     for (number, task) in tasks.iter().enumerate() {
-        names.add(&labels[number], number, &key(number))?;
+        names.add(&labels[number], number, &flat_task_key(number))?;
         names.also(&task.name, number);
         task.id.iter().for_each(|id| names.also(id, number));
     }
@@ -93,7 +92,7 @@ fn read_flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable>
     let mut waits = Vec::new();
     let mut reads = vec![Vec::new(); tasks.len()];
     for (number, task) in tasks.iter().enumerate() {
-        let key = key(number);
+        let key = flat_task_key(number);
         let at = |part: &str, message: &str| Unreadable::at_key(format!("{key}.{part}"), message);
         let runtime = task.runtime.ok_or_else(|| at(keys.runtime, "expected the task's run time in seconds"))?;
         steps.push(Step {
@@ -117,6 +116,10 @@ fn read_flat(path: &str, text: &str, keys: Keys) -> Result<Workflow, Unreadable>
     let edges = files.edges(&reads, waits);
     let name = flat.name.clone().unwrap_or_else(|| file_stem(path));
     Workflow::new(name, steps, edges).map_err(|error| Unreadable::at_key("workflow", error.to_string()))
+}
+
+fn flat_task_key(task: usize) -> String {
+    format!("workflow.tasks[{task}]")
 }
 
 impl FlatTask {
@@ -187,22 +190,20 @@ struct Executed {
 fn read_split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let split: Split = parse_json(text)?;
     let Specification { tasks, files: listed } = &split.workflow.specification;
-    let key = |task: usize| format!("workflow.specification.tasks[{task}]");
 
     let mut files = Files::default();
     for (number, file) in listed.iter().enumerate() {
-        let at = |part: &str, message: &str| {
-            Unreadable::at_key(format!("workflow.specification.files[{number}].{part}"), message)
-        };
-        let size = file.size_in_bytes.ok_or_else(|| at("sizeInBytes", "expected the file's size in bytes"))?;
-        let size = whole_bytes(size).map_err(|message| at("sizeInBytes", message))?;
+        let size = file
+            .size_in_bytes
+            .ok_or_else(|| split_file_fault("sizeInBytes", "expected the file's size in bytes", number))?;
+        let size = whole_bytes(size).map_err(|message| split_file_fault("sizeInBytes", message, number))?;
         if !files.add(&file.id, size) {
-            return Err(at("id", &format!("the file `{}` is listed twice", file.id)));
+            return Err(split_file_fault("id", &format!("the file `{}` is listed twice", file.id), number));
         }
     }
     let mut names = TaskNames::default();
     for (number, task) in tasks.iter().enumerate() {
-        names.add(&task.id, number, &key(number))?;
+        names.add(&task.id, number, &split_task_key(number))?;
     }
     let ran = task_runs(&split.workflow, &names)?;
 
@@ -210,7 +211,7 @@ fn read_split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     let mut waits = Vec::new();
     let mut reads = vec![Vec::new(); tasks.len()];
     for (number, task) in tasks.iter().enumerate() {
-        let key = key(number);
+        let key = split_task_key(number);
         let (work, cores) = ran[number].ok_or_else(|| {
             let message = format!("`{}` has no run time: workflow.execution.tasks does not name it", task.id);
             Unreadable::at_key(key.clone(), message)
@@ -237,23 +238,33 @@ fn read_split(path: &str, text: &str) -> Result<Workflow, Unreadable> {
     Workflow::new(name, steps, edges).map_err(|error| Unreadable::at_key("workflow.specification", error.to_string()))
 }
 
+fn split_task_key(task: usize) -> String {
+    format!("workflow.specification.tasks[{task}]")
+}
+
+fn split_file_fault(part: &str, message: &str, number: usize) -> Unreadable {
+    Unreadable::at_key(format!("workflow.specification.files[{number}].{part}"), message)
+}
+
 /// Run time and cores of each task, if the execution has them.
 fn task_runs(body: &SplitBody, names: &TaskNames<'_>) -> Result<Vec<Option<(Span, u32)>>, Unreadable> {
     let mut ran = vec![None; body.specification.tasks.len()];
     for (number, task) in body.execution.iter().flat_map(|execution| &execution.tasks).enumerate() {
-        let at = |part: &str, message: &str| {
-            Unreadable::at_key(format!("workflow.execution.tasks[{number}].{part}"), message)
-        };
-        let of = names.find(&task.id).map_err(|message| at("id", &message))?;
+        let of = names.find(&task.id).map_err(|message| execution_fault("id", &message, number))?;
         let seconds = task.runtime_in_seconds;
-        let seconds = seconds.ok_or_else(|| at("runtimeInSeconds", "expected the task's run time in seconds"))?;
-        let work = seconds_span(seconds).map_err(|message| at("runtimeInSeconds", message))?;
-        let cores = whole_cores(task.core_count).map_err(|message| at("coreCount", message))?;
+        let seconds = seconds
+            .ok_or_else(|| execution_fault("runtimeInSeconds", "expected the task's run time in seconds", number))?;
+        let work = seconds_span(seconds).map_err(|message| execution_fault("runtimeInSeconds", message, number))?;
+        let cores = whole_cores(task.core_count).map_err(|message| execution_fault("coreCount", message, number))?;
         if ran[of].replace((work, cores)).is_some() {
-            return Err(at("id", &format!("the task `{}` is listed twice", task.id)));
+            return Err(execution_fault("id", &format!("the task `{}` is listed twice", task.id), number));
         }
     }
     Ok(ran)
+}
+
+fn execution_fault(part: &str, message: &str, number: usize) -> Unreadable {
+    Unreadable::at_key(format!("workflow.execution.tasks[{number}].{part}"), message)
 }
 
 /// Tasks by all of their names.

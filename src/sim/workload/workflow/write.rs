@@ -25,18 +25,16 @@ pub fn write_dot(workflow: &Workflow) -> String {
 
 /// WfFormat 1.5. Every edge that carries data is a file.
 pub fn write_wfformat(workflow: &Workflow) -> String {
-    let name = |task: u32| workflow.tasks[task as usize].name.as_str();
-    let file = |from: u32, to: u32| format!("{}-{}", name(from), name(to));
     let mut parents = vec![Vec::new(); workflow.tasks.len()];
     let mut children = parents.clone();
     let mut inputs = parents.clone();
     let mut outputs = parents.clone();
     let mut files: Vec<Value> = Vec::new();
     for edge in &workflow.edges {
-        parents[edge.to as usize].push(name(edge.from).to_owned());
-        children[edge.from as usize].push(name(edge.to).to_owned());
+        parents[edge.to as usize].push(task_name(edge.from, workflow).to_owned());
+        children[edge.from as usize].push(task_name(edge.to, workflow).to_owned());
         if edge.data > 0 {
-            let id = file(edge.from, edge.to);
+            let id = edge_file_name(edge.from, edge.to, workflow);
             files.push(json!({ "id": id, "sizeInBytes": edge.data }));
             inputs[edge.to as usize].push(id.clone());
             outputs[edge.from as usize].push(id);
@@ -62,6 +60,14 @@ pub fn write_wfformat(workflow: &Workflow) -> String {
         },
     });
     format!("{}\n", serde_json::to_string_pretty(&whole).expect("names and numbers are JSON"))
+}
+
+fn edge_file_name(from: u32, to: u32, workflow: &Workflow) -> String {
+    format!("{}-{}", task_name(from, workflow), task_name(to, workflow))
+}
+
+fn task_name(task: u32, workflow: &Workflow) -> &str {
+    workflow.tasks[task as usize].name.as_str()
 }
 
 /// Names from our own generator contain no quotes; the reader supports no escapes.

@@ -167,16 +167,19 @@ impl<S: Set> TreeNode<S> {
     }
 
     pub(super) fn records(&self, above: &S, each: &mut impl FnMut(Time, &S)) {
-        let with = |own: &S| {
-            let mut all = above.clone();
-            all.add_all(own);
-            all
-        };
         match self {
-            TreeNode::Leaf(records) => records.iter().for_each(|record| each(record.start, &with(&record.busy))),
+            TreeNode::Leaf(records) => {
+                records.iter().for_each(|record| each(record.start, &with_above(&record.busy, above)))
+            }
             TreeNode::Inner(branches) => {
-                branches.iter().for_each(|branch| branch.below.records(&with(&branch.own), each));
+                branches.iter().for_each(|branch| branch.below.records(&with_above(&branch.own, above), each));
             }
         }
     }
+}
+
+fn with_above<S: Set>(own: &S, above: &S) -> S {
+    let mut all = above.clone();
+    all.add_all(own);
+    all
 }

@@ -135,17 +135,16 @@ impl<S: Set> TreeNode<S> {
 
 /// Merges a child that has become sparse with a neighbour.
 fn merge_sparse_child<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
-    let size = |place: usize| branches.get(place).map_or(FULL, |branch| branch.below.len());
-    if size(place) >= SPARSE {
+    if branch_size(place, branches) >= SPARSE {
         return;
     }
     let left = match place {
         0 => 0,
-        _ if size(place - 1) <= size(place + 1) => place - 1,
+        _ if branch_size(place - 1, branches) <= branch_size(place + 1, branches) => place - 1,
         _ => place,
     };
     // A full node would be split by the next record.
-    if left + 1 >= branches.len() || size(left) + size(left + 1) > FULL / 2 {
+    if left + 1 >= branches.len() || branch_size(left, branches) + branch_size(left + 1, branches) > FULL / 2 {
         return;
     }
     let right = branches.remove(left + 1).pushed_down();
@@ -158,6 +157,10 @@ fn merge_sparse_child<S: Set>(branches: &mut Vec<Branch<S>>, place: usize) {
         _ => unreachable!("all leaves are at one depth"),
     }
     branch.refresh();
+}
+
+fn branch_size<S: Set>(place: usize, branches: &[Branch<S>]) -> usize {
+    branches.get(place).map_or(FULL, |branch| branch.below.len())
 }
 
 fn split_off_half<T>(children: &mut Vec<T>) -> Vec<T> {

@@ -136,8 +136,12 @@ impl Check {
         self.cuts = { self.jobs.iter().map(|job| job.release) }.chain(self.deadlines.iter().copied()).collect();
         self.cuts.sort_unstable_by(f64::total_cmp);
         self.cuts.dedup();
-        let at = |time: f64| self.cuts.partition_point(|cut| *cut < time);
-        self.windows = self.jobs.iter().zip(&self.deadlines).map(|(job, end)| (at(job.release), at(*end))).collect();
+        self.windows = self
+            .jobs
+            .iter()
+            .zip(&self.deadlines)
+            .map(|(job, end)| (self.cut_index(job.release), self.cut_index(*end)))
+            .collect();
         let deadlines = &self.deadlines;
         self.order.sort_by(|a, b| deadlines[*a].total_cmp(&deadlines[*b]).then(a.cmp(b)));
         self.begins.clear();
@@ -148,6 +152,10 @@ impl Check {
         }
         self.room = self.cuts.windows(2).map(|pair| self.nodes * (pair[1] - pair[0])).collect();
         self.pairs
+    }
+
+    fn cut_index(&self, time: f64) -> usize {
+        self.cuts.partition_point(|cut| *cut < time)
     }
 
     /// Each job takes as much as possible as early as possible, earliest deadline first. Returns the rest of each job.

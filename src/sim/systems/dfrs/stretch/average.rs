@@ -46,16 +46,19 @@ pub(in super::super) fn average_yields(
         row.retain(|(job, _)| is_free[*job]);
         row.iter_mut().for_each(|(job, _)| *job = columns.partition_point(|column| column < job));
     }
-    let choose = |of: &dyn Fn(usize) -> f64| columns.iter().map(|job| of(*job)).collect::<Vec<f64>>();
     let program = StretchProgram {
-        flow: choose(&|job| ages[job].flow),
-        done: choose(&|job| ages[job].done + least[job]),
-        top: choose(&|job| 1.0 - least[job]),
+        flow: pick_columns(&|job| ages[job].flow, &columns),
+        done: pick_columns(&|job| ages[job].done + least[job], &columns),
+        top: pick_columns(&|job| 1.0 - least[job], &columns),
         rows,
         limits,
     };
     columns.iter().zip(program.solve()).for_each(|(job, more)| shares[*job] += more);
     shares
+}
+
+fn pick_columns(of: &dyn Fn(usize) -> f64, columns: &[usize]) -> Vec<f64> {
+    columns.iter().map(|job| of(*job)).collect::<Vec<f64>>()
 }
 
 /// Minimise the sum of `flow / (done + x)` with `0 <= x <= top` and limits on sums of `x`; no limit is empty, and all
@@ -155,18 +158,17 @@ impl StretchProgram {
         }
         let taken: Vec<f64> = self.rows.iter().map(|row| weighted_sum(row, &dx)).collect();
 
-        let new_price = |i: usize| (aim + at.prices[i] * taken[i]) / slack[i];
-        let new_low = |j: usize| (aim - at.low[j] * dx[j]) / at.x[j];
-        let new_high = |j: usize| (aim + at.high[j] * dx[j]) / (self.top[j] - at.x[j]);
-        let d_prices: Vec<f64> = (0..count).map(|i| new_price(i) - at.prices[i]).collect();
-        let d_low: Vec<f64> = (0..columns).map(|j| new_low(j) - at.low[j]).collect();
-        let d_high: Vec<f64> = (0..columns).map(|j| new_high(j) - at.high[j]).collect();
+        let d_prices: Vec<f64> =
+            (0..count).map(|i| (aim + at.prices[i] * taken[i]) / slack[i] - at.prices[i]).collect();
+        let d_low: Vec<f64> = (0..columns).map(|j| (aim - at.low[j] * dx[j]) / at.x[j] - at.low[j]).collect();
+        let d_high: Vec<f64> =
+            (0..columns).map(|j| (aim + at.high[j] * dx[j]) / (self.top[j] - at.x[j]) - at.high[j]).collect();
 
         // Almost to the first limit, but not onto it.
         let above: Vec<f64> = self.top.iter().zip(&at.x).map(|(top, x)| top - x).collect();
-        let falls = |by: &[f64]| by.iter().map(|by| -by).collect::<Vec<f64>>();
-        let length =
-            step_length(&at.x, &dx).min(step_length(&above, &falls(&dx))).min(step_length(slack, &falls(&taken)));
+        let length = step_length(&at.x, &dx)
+            .min(step_length(&above, &negate_all(&dx)))
+            .min(step_length(slack, &negate_all(&taken)));
         let price_length =
             step_length(&at.prices, &d_prices).min(step_length(&at.low, &d_low)).min(step_length(&at.high, &d_high));
         move_by(&mut at.x, &dx, length);
@@ -190,10 +192,21 @@ impl StretchProgram {
         for (row, by) in self.rows.iter().zip(prices) {
             row.iter().for_each(|(j, need)| price[*j] += need * by);
         }
-        let wanted = |j: usize| ((self.flow[j] / price[j]).sqrt() - self.done[j]).max(0.0).min(self.top[j]);
-        let paid = |j: usize| self.flow[j] / (self.done[j] + wanted(j)) + price[j] * wanted(j);
-        (0..price.len()).map(paid).sum::<f64>() - dot_product(prices, &self.limits)
+        (0..price.len())
+            .map(|j| {
+                self.flow[j] / (self.done[j] + self.wanted_yield(j, &price)) + price[j] * self.wanted_yield(j, &price)
+            })
+            .sum::<f64>()
+            - dot_product(prices, &self.limits)
     }
+
+    fn wanted_yield(&self, j: usize, price: &[f64]) -> f64 {
+        ((self.flow[j] / price[j]).sqrt() - self.done[j]).max(0.0).min(self.top[j])
+    }
+}
+
+fn negate_all(by: &[f64]) -> Vec<f64> {
+    by.iter().map(|by| -by).collect::<Vec<f64>>()
 }
 
 fn dot_product(a: &[f64], b: &[f64]) -> f64 {

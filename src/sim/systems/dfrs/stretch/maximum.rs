@@ -50,10 +50,9 @@ pub(in super::super) fn maximum_yields(
 fn full_at(on: &[(usize, f64)], is_rising: &[bool], shares: &[f64], ages: &[Age], pace: f64) -> f64 {
     let rising = || on.iter().filter(|(job, _)| is_rising[*job]);
     let given_at = |pace: f64| -> f64 {
-        let part = |(job, need): &(usize, f64)| {
-            need * if is_rising[*job] { ages[*job].asks(pace).min(1.0) } else { shares[*job] }
-        };
-        on.iter().map(part).sum()
+        on.iter()
+            .map(|(job, need)| need * if is_rising[*job] { ages[*job].asks(pace).min(1.0) } else { shares[*job] })
+            .sum()
     };
     let mut bends: Vec<f64> = rising().flat_map(|(job, _)| ages[*job].bends()).filter(|bend| *bend > pace).collect();
     if bends.is_empty() || rising().next().is_none() {

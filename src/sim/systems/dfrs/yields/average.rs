@@ -30,8 +30,10 @@ pub(in super::super) fn average_yields(nodes: u32, jobs: &[(&Need, &TaskPlaces)]
     let columns = concerned_jobs(jobs.len(), &rows);
     let running: Vec<usize> = (0..jobs.len()).filter(|job| !jobs[*job].1.is_empty()).collect();
     let count = running.len() as f64;
-    let rank = |job: &usize| running.partition_point(|other| other < job) as f64;
-    let weights = columns.iter().map(|job| 1.0 + PREFERENCE * (count - rank(job)) / count).collect();
+    let weights = columns
+        .iter()
+        .map(|job| 1.0 + PREFERENCE * (count - running.partition_point(|other| other < job) as f64) / count)
+        .collect();
 
     let mut program = LinearProgram::new(weights, 1.0 - base);
     for row in &rows {
@@ -138,8 +140,9 @@ impl LinearProgram {
                 slope if slope < -NOTHING => ((self.bound(self.inside[row]) - value).max(0.0) / -slope, true),
                 _ => continue,
             };
-            let is_before = |(other, _): (usize, bool)| by_bland && self.inside[row] < self.inside[other];
-            if step < best.0 || step == best.0 && best.1.is_some_and(is_before) {
+            if step < best.0
+                || step == best.0 && best.1.is_some_and(|(other, _)| by_bland && self.inside[row] < self.inside[other])
+            {
                 best = (step, Some((row, at_top)));
             }
         }

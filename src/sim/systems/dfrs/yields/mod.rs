@@ -26,14 +26,17 @@ pub(super) fn minimum_yields(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f
             let (need, places) = jobs[job];
             places.iter().for_each(|&(node, tasks)| load[node as usize] += f64::from(tasks) * need.cpu);
         }
-        let most = |node: usize| left[node] / load[node];
-        let lowest = (0..load.len()).filter(|node| load[*node] > 0.0).map(most).fold(1.0, f64::min);
+        let lowest = (0..load.len())
+            .filter(|node| load[*node] > 0.0)
+            .map(|node| largest_yield(node, &left, &load))
+            .fold(1.0, f64::min);
         if lowest >= 1.0 {
             rising.iter().for_each(|job| shares[*job] = 1.0);
             return shares;
         }
-        let is_full: Vec<bool> =
-            (0..load.len()).map(|node| load[node] > 0.0 && most(node) <= lowest * (1.0 + SAME)).collect();
+        let is_full: Vec<bool> = (0..load.len())
+            .map(|node| load[node] > 0.0 && largest_yield(node, &left, &load) <= lowest * (1.0 + SAME))
+            .collect();
         rising.retain(|&job| {
             let (need, places) = jobs[job];
             let stays = places.iter().any(|(node, _)| is_full[*node as usize]);
@@ -45,6 +48,10 @@ pub(super) fn minimum_yields(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> Vec<f
         });
     }
     shares
+}
+
+fn largest_yield(node: usize, left: &[f64], load: &[f64]) -> f64 {
+    left[node] / load[node]
 }
 
 /// Limits of the yields of a mapping.
@@ -60,14 +67,20 @@ pub(super) fn short_rows(nodes: u32, jobs: &[(&Need, &TaskPlaces)]) -> YieldLimi
     for (job, (need, places)) in jobs.iter().enumerate() {
         places.iter().for_each(|&(node, tasks)| asked[node as usize].push((job, f64::from(tasks) * need.cpu)));
     }
-    let load = |asked: &Vec<(usize, f64)>| asked.iter().map(|ask| ask.1).sum::<f64>();
-    let base = 1.0 / asked.iter().map(load).fold(1.0, f64::max);
-    asked.retain(|asked| load(asked) > 1.0 + TOLERANCE);
+    let base = 1.0 / asked.iter().map(|one| row_load(one)).fold(1.0, f64::max);
+    asked.retain(|asked| row_load(asked) > 1.0 + TOLERANCE);
     // Needs are positive, so their bits sort like their values.
-    let bits = |(job, ask): &(usize, f64)| (*job, ask.to_bits());
-    asked.sort_unstable_by(|a, b| a.iter().map(bits).cmp(b.iter().map(bits)));
+    asked.sort_unstable_by(|a, b| a.iter().map(row_bits).cmp(b.iter().map(row_bits)));
     asked.dedup();
     YieldLimits { rows: asked, base }
+}
+
+fn row_load(asked: &[(usize, f64)]) -> f64 {
+    asked.iter().map(|ask| ask.1).sum::<f64>()
+}
+
+fn row_bits((job, ask): &(usize, f64)) -> (usize, u64) {
+    (*job, ask.to_bits())
 }
 
 /// Jobs with a demand in some of these rows, ascending.

@@ -29,8 +29,9 @@ impl ReadyNeed {
     }
 
     fn fits(&self, (id, site): &(ActorId, Resource), free: u32) -> bool {
-        let may_run = || self.sites.as_ref().is_none_or(|sites| sites.binary_search(id).is_ok());
-        site.kind == self.kind && free >= self.cores && may_run()
+        site.kind == self.kind
+            && free >= self.cores
+            && self.sites.as_ref().is_none_or(|sites| sites.binary_search(id).is_ok())
     }
 }
 
@@ -71,9 +72,12 @@ impl Planner {
 
     /// The first task that has room.
     fn next_ready(&self) -> Option<ReadyTask> {
-        let has_room = |need: &ReadyNeed| self.sites.iter().zip(&self.free).any(|(site, free)| need.fits(site, *free));
-        let able = self.ready.iter().filter(|(need, _)| has_room(need));
+        let able = self.ready.iter().filter(|(need, _)| self.has_room_for(need));
         able.filter_map(|(_, ready)| ready.first().copied()).min()
+    }
+
+    fn has_room_for(&self, need: &ReadyNeed) -> bool {
+        self.sites.iter().zip(&self.free).any(|(site, free)| need.fits(site, *free))
     }
 
     /// The site where a task would end first if its data came alone; of equal ones the first.
@@ -81,7 +85,6 @@ impl Planner {
         let live = &self.jobs[job];
         let work = Work::of_job(&live.job);
         let wish = &live.job.tasks[task as usize];
-        let alone = |link: &crate::network::Link| link.effective(1);
         let mut best: Option<(f64, usize)> = None;
         for (site, resource) in self.sites.iter().enumerate() {
             let Some(time) = work.time(task as usize, resource).filter(|_| self.free[site] >= wish.cores) else {
@@ -92,7 +95,7 @@ impl Planner {
                 false => {
                     let from = from as usize;
                     let paths = self.carrier.paths();
-                    paths.latency(from, site) + data as f64 / paths.bandwidth(from, site, alone)
+                    paths.latency(from, site) + data as f64 / paths.bandwidth(from, site, |link| link.effective(1))
                 }
             });
             let end = fetched.fold(0.0, f64::max) + time.micros() as f64;

@@ -59,17 +59,20 @@ impl Auctioneer {
     /// The record of an auction after its last assignment; `won` has the winners in order, with their clusters.
     pub(super) fn record_of(&self, ballot: Ballot, won: &[(TaskHandle, usize)], now: Time) -> Record {
         let mut winners = won.iter().peekable();
-        let bid = |rank: BidRank| {
-            let handle = rank.handle();
-            let task = TaskId { job: self.live(handle).job.id, index: handle.task };
-            // Winners are served in the order of their bids.
-            let outcome = match winners.next_if(|(winner, _)| *winner == handle) {
-                Some((_, cluster)) => BidOutcome::Won(self.clusters.site(*cluster)),
-                None => BidOutcome::Lost(self.loss(handle, now)),
-            };
-            TaskBid { task, bid: rank.bid(self.policy.winner_rule()), outcome }
-        };
-        let bids = ballot.ranks.into_iter().map(bid).collect();
+        let bids = ballot
+            .ranks
+            .into_iter()
+            .map(|rank| {
+                let handle = rank.handle();
+                let task = TaskId { job: self.live(handle).job.id, index: handle.task };
+                // Winners are served in the order of their bids.
+                let outcome = match winners.next_if(|(winner, _)| *winner == handle) {
+                    Some((_, cluster)) => BidOutcome::Won(self.clusters.site(*cluster)),
+                    None => BidOutcome::Lost(self.loss(handle, now)),
+                };
+                TaskBid { task, bid: rank.bid(self.policy.winner_rule()), outcome }
+            })
+            .collect();
         Record::Auctioned { offers: ballot.offers, bids }
     }
 

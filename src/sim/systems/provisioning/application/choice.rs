@@ -46,22 +46,25 @@ pub fn choose_quoted(alpha: f64, quotes: &[(usize, Quote)]) -> Option<(usize, Qu
 }
 
 fn by_score(alpha: f64, options: &[(u64, u64)]) -> impl Fn(usize, usize) -> Ordering {
-    let range = |of: fn(&(u64, u64)) -> u64| {
-        let least = options.iter().map(of).min().unwrap_or(0);
-        (least, options.iter().map(of).max().unwrap_or(0) - least)
-    };
-    let costs = range(|option| option.0);
-    let times = range(|option| option.1);
+    let costs = range_of(|option| option.0, options);
+    let times = range_of(|option| option.1, options);
     let share = |value: u64, (least, range): (u64, u64)| match range {
         0 => 0.0,
         range => (value - least) as f64 / range as f64,
     };
-    let score = move |option: &(u64, u64)| alpha * share(option.0, costs) + (1.0 - alpha) * share(option.1, times);
     move |one, other| {
         let one = &options[one];
         let other = &options[other];
         // Scores that differ by no more than rounding are equal.
-        let [first, second] = [one, other].map(|option| (score(option) * 1e12).round());
+        let [first, second] = [one, other].map(|option| {
+            let score = alpha * share(option.0, costs) + (1.0 - alpha) * share(option.1, times);
+            (score * 1e12).round()
+        });
         first.total_cmp(&second).then((one.1, one.0).cmp(&(other.1, other.0)))
     }
+}
+
+fn range_of(of: fn(&(u64, u64)) -> u64, options: &[(u64, u64)]) -> (u64, u64) {
+    let least = options.iter().map(of).min().unwrap_or(0);
+    (least, options.iter().map(of).max().unwrap_or(0) - least)
 }

@@ -131,8 +131,9 @@ impl<'a> Evaluator<'a> {
             tasks.push(placed);
             shares.extend(taken.iter().map(|(slot, procs)| (placed.task, *slot, *procs)));
         })?;
-        let used = |slot: &usize| !self.used[*slot].is_zero();
-        let indivisible = (0..self.slots.len()).filter(used).filter(|slot| !self.slots[*slot].2.divisible);
+        let indivisible = (0..self.slots.len())
+            .filter(|slot| !self.used[*slot].is_zero())
+            .filter(|slot| !self.slots[*slot].2.divisible);
         let indivisible = indivisible.map(|at| {
             let (site, place, slot) = self.slots[at];
             PlannedBooking { site, slot: place, part: extended_part(&slot, self.until[at]), task: None }

@@ -43,14 +43,16 @@ impl<'a> GreedyPlan<'a> {
             return self;
         }
         let GreedyPlan { application, sites, .. } = &self;
-        let fits =
-            |task: usize, site: &usize| sites[*site] >= application.procs(task) && application.suits(task, *site);
         let cheapest = |task: usize| {
-            let area = |site| Area::of(application.procs(task), application.runtime(task, site));
-            (0..sites.len()).filter(|site| fits(task, site)).map(|site| least(site, area(site))).min()
+            (0..sites.len())
+                .filter(|site| site_fits(task, site, application, sites))
+                .map(|site| least(site, Area::of(application.procs(task), application.runtime(task, site))))
+                .min()
         };
         let after = application.rest(|task| {
-            let runtimes = (0..sites.len()).filter(|site| fits(task, site)).map(|site| application.runtime(task, site));
+            let runtimes = (0..sites.len())
+                .filter(|site| site_fits(task, site, application, sites))
+                .map(|site| application.runtime(task, site));
             runtimes.min().unwrap_or_default()
         });
         let mut cost = Area::ZERO;
@@ -76,11 +78,12 @@ impl<'a> GreedyPlan<'a> {
         let Some(task) = self.next() else { return Vec::new() };
         let procs = self.application.procs(task);
         let large = (0..self.sites.len()).filter(|site| self.sites[*site] >= procs);
-        let wish = |site| {
-            let start = self.application.ready(task, site, &self.placed).max(now);
-            PriceWish { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
-        };
-        large.map(wish).collect()
+        large
+            .map(|site| {
+                let start = self.application.ready(task, site, &self.placed).max(now);
+                PriceWish { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
+            })
+            .collect()
     }
 
     /// The best start of all quotes: its site, its quote and the start.
@@ -113,4 +116,8 @@ impl<'a> GreedyPlan<'a> {
     fn next(&self) -> Option<usize> {
         self.application.order().get(self.bought.len()).map(|task| *task as usize)
     }
+}
+
+fn site_fits(task: usize, site: &usize, application: &Application, sites: &[u32]) -> bool {
+    sites[*site] >= application.procs(task) && application.suits(task, *site)
 }

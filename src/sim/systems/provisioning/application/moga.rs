@@ -85,11 +85,17 @@ pub fn plan_at_prices(
         let seed = if number == 0 { settings.seed } else { settings.seed ^ mix_bits(number) };
         evaluated += search_plans(&mut evaluator, from, MogaSettings { seed, ..settings }, &mut archive);
     }
-    let in_full = |(_, (bits, from)): &(Cost, (SlotBits, Time))| {
-        evaluator.wait_until(*from);
-        evaluator.plan(|slot| has_slot(bits, slot)).expect("it has been evaluated")
-    };
-    Front { plans: archive.members().iter().map(in_full).collect(), evaluated }
+    Front {
+        plans: archive
+            .members()
+            .iter()
+            .map(|(_, (bits, from))| {
+                evaluator.wait_until(*from);
+                evaluator.plan(|slot| has_slot(bits, slot)).expect("it has been evaluated")
+            })
+            .collect(),
+        evaluated,
+    }
 }
 
 /// Searches for plans without a task before `from`. Returns the number of plans evaluated.
@@ -160,19 +166,21 @@ impl MogaSearch {
     ) -> Vec<Option<Cost>> {
         let from = self.from;
         let known = &mut self.known;
-        let cost = |bits: &SlotBits| {
-            if let Some(cost) = known.get(bits) {
-                return *cost;
-            }
-            let cost = evaluator.cost(|slot| has_slot(bits, slot));
-            known.insert(bits.clone(), cost);
-            // A plan offered once would not be taken a second time.
-            if let Some(cost) = cost {
-                archive.offer(cost, || (bits.clone(), from));
-            }
-            cost
-        };
-        members.iter().map(cost).collect()
+        members
+            .iter()
+            .map(|bits| {
+                if let Some(cost) = known.get(bits) {
+                    return *cost;
+                }
+                let cost = evaluator.cost(|slot| has_slot(bits, slot));
+                known.insert(bits.clone(), cost);
+                // A plan offered once would not be taken a second time.
+                if let Some(cost) = cost {
+                    archive.offer(cost, || (bits.clone(), from));
+                }
+                cost
+            })
+            .collect()
     }
 
     /// The next generation: pairs drawn by fitness exchange a segment, then each bit flips with the probability of one
@@ -266,11 +274,14 @@ pub(super) fn member_fitness(costs: &[Option<Cost>], aims: Aims) -> Vec<f64> {
 /// Rank of each member: one more than the number of members that dominate it.
 fn dominance_ranks(costs: &[Option<Cost>]) -> Vec<usize> {
     let feasible = costs.iter().flatten().count();
-    let rank = |cost: &Option<Cost>| match cost {
+    costs.iter().map(|cost| dominance_rank(cost, costs, feasible) + 1).collect()
+}
+
+fn dominance_rank(cost: &Option<Cost>, costs: &[Option<Cost>], feasible: usize) -> usize {
+    match cost {
         None => feasible,
         Some(cost) => costs.iter().flatten().filter(|other| dominates(other, cost)).count(),
-    };
-    costs.iter().map(|cost| rank(cost) + 1).collect()
+    }
 }
 
 /// Rank of each member by the weighted sum of its aims.
@@ -282,23 +293,32 @@ fn ranks_by_sum(alpha: f64, costs: &[Option<Cost>]) -> Vec<usize> {
 
 /// Distance between two members, each aim as a share of its range.
 fn member_distances(costs: &[Option<Cost>]) -> impl Fn(usize, usize) -> f64 {
-    let allocation = |cost: &Cost| cost.allocation.micros() as f64;
-    let makespan = |cost: &Cost| cost.makespan.micros() as f64;
-    let range = |of: &dyn Fn(&Cost) -> f64| {
-        let values = costs.iter().flatten().map(of);
-        let (least, most) = values.fold((f64::MAX, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
-        if most > least { most - least } else { f64::INFINITY }
-    };
-    let ranges = (range(&allocation), range(&makespan));
+    let ranges = (cost_range(&allocation_micros, costs), cost_range(&makespan_micros, costs));
     let places: Vec<(f64, f64)> = costs
         .iter()
-        .map(|cost| cost.map_or((0.0, 0.0), |cost| (allocation(&cost) / ranges.0, makespan(&cost) / ranges.1)))
+        .map(|cost| {
+            cost.map_or((0.0, 0.0), |cost| (allocation_micros(&cost) / ranges.0, makespan_micros(&cost) / ranges.1))
+        })
         .collect();
     move |one, other| {
         let across = places[one].0 - places[other].0;
         let along = places[one].1 - places[other].1;
         (across * across + along * along).sqrt()
     }
+}
+
+fn cost_range(of: &dyn Fn(&Cost) -> f64, costs: &[Option<Cost>]) -> f64 {
+    let values = costs.iter().flatten().map(of);
+    let (least, most) = values.fold((f64::MAX, 0.0f64), |(least, most), value| (least.min(value), most.max(value)));
+    if most > least { most - least } else { f64::INFINITY }
+}
+
+fn allocation_micros(cost: &Cost) -> f64 {
+    cost.allocation.micros() as f64
+}
+
+fn makespan_micros(cost: &Cost) -> f64 {
+    cost.makespan.micros() as f64
 }
 
 fn niche_share(distance: f64) -> f64 {

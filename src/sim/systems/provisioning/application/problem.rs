@@ -43,11 +43,12 @@ impl Application {
         let count = workflow.tasks.len();
         let mut kinds: BTreeMap<SiteLink, u32> = BTreeMap::new();
         let pairs = (0..sites.len()).flat_map(|from| (0..sites.len()).map(move |to| (from, to)));
-        let kind_of = |(from, to)| {
-            let next = kinds.len() as u32 + 1;
-            if from == to { 0 } else { *kinds.entry(link(from, to)).or_insert(next) }
-        };
-        let between: Vec<u32> = pairs.map(kind_of).collect();
+        let between: Vec<u32> = pairs
+            .map(|(from, to)| {
+                let next = kinds.len() as u32 + 1;
+                if from == to { 0 } else { *kinds.entry(link(from, to)).or_insert(next) }
+            })
+            .collect();
         let mut links: Vec<(&SiteLink, &u32)> = kinds.iter().collect();
         links.sort_unstable_by_key(|(_, kind)| **kind);
         let transfers = workflow.edges.iter().flat_map(|edge| {
@@ -57,7 +58,6 @@ impl Application {
 
         let mut into: Vec<u32> = (0..workflow.edges.len() as u32).collect();
         into.sort_by_key(|edge| workflow.edges[*edge as usize].to);
-        let before = |task: u32| into.partition_point(|edge| workflow.edges[*edge as usize].to < task) as u32;
         let mut application = Application {
             procs: workflow.tasks.iter().map(|task| task.cores).collect(),
             runtimes: workflow.tasks.iter().flat_map(|task| sites.iter().map(|site| site.time(task.work))).collect(),
@@ -67,7 +67,7 @@ impl Application {
             transfers: transfers.collect(),
             kinds: links.len() + 1,
             between,
-            into_starts: (0..=count as u32).map(before).collect(),
+            into_starts: (0..=count as u32).map(|task| count_edges_before(task, &into, workflow)).collect(),
             into,
             order: Vec::new(),
             places: vec![0; count],
@@ -139,11 +139,13 @@ impl Application {
 
     /// Time at which all inputs of a task are at a site, given the sites and ends of its predecessors.
     pub fn ready(&self, task: usize, site: usize, placed: &[(u32, Time)]) -> Time {
-        let arrival = |(from, transfer): (usize, usize)| {
-            let (at, end) = placed[from];
-            end + self.transfers[transfer + self.between[at as usize * self.sites + site] as usize]
-        };
-        self.incoming(task).map(arrival).max().unwrap_or(Time::ZERO)
+        self.incoming(task)
+            .map(|(from, transfer)| {
+                let (at, end) = placed[from];
+                end + self.transfers[transfer + self.between[at as usize * self.sites + site] as usize]
+            })
+            .max()
+            .unwrap_or(Time::ZERO)
     }
 
     /// Predecessors of a task.
@@ -166,10 +168,6 @@ impl Application {
     /// Means are multiplied by their divisors, so ranks are exact.
     fn heft_order(&self) -> Vec<u32> {
         let sites = self.sites as u128;
-        let runs = |task: usize| -> u128 {
-            let sum: u128 = (0..self.sites).map(|site| u128::from(self.runtime(task, site).micros())).sum();
-            sum * (sites - 1).max(1)
-        };
         let mut pairs = vec![0u128; self.kinds];
         self.between.iter().for_each(|kind| pairs[*kind as usize] += 1);
         let moves = |edge: usize| -> u128 {
@@ -185,12 +183,21 @@ impl Application {
                 edge -= 1;
                 longest = longest.max(moves(edge) + ranks[self.edges[edge].1 as usize]);
             }
-            ranks[task] = runs(task) + longest;
+            ranks[task] = self.runtime_weight(task, sites) + longest;
         }
         let mut order: Vec<u32> = (0..self.tasks() as u32).collect();
         order.sort_by(|one, other| ranks[*other as usize].cmp(&ranks[*one as usize]).then(one.cmp(other)));
         order
     }
+
+    fn runtime_weight(&self, task: usize, sites: u128) -> u128 {
+        let sum: u128 = (0..self.sites).map(|site| u128::from(self.runtime(task, site).micros())).sum();
+        sum * (sites - 1).max(1)
+    }
+}
+
+fn count_edges_before(task: u32, into: &[u32], workflow: &Workflow) -> u32 {
+    into.partition_point(|edge| workflow.edges[*edge as usize].to < task) as u32
 }
 
 impl SiteLink {

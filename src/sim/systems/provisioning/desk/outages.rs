@@ -6,7 +6,7 @@
 //! part and removes it, until none is left, has a calendar that fits: in the extreme it contains running jobs only.
 
 use super::bookings::BookingState;
-use super::{Active, Desk, DeskBooking, HoldState, ProcessorUse};
+use super::{Active, Desk, HoldState, ProcessorUse};
 use crate::grid::{Area, BookingId, Bookings, Counts, Expected, HoldId, Part, Receipt, TaskId};
 use crate::time::{Span, Time};
 
@@ -31,14 +31,22 @@ impl Desk {
         self.look();
         let counts = self.fixed_counts();
         // More processors are occupied than exist from the begin of some part on.
-        let is_short = |at: &Time| counts.most(*at, *at + MOMENT) > self.terms.procs;
-        let at = self.plan.fixed.iter().map(|fixed| fixed.from).find(is_short)?;
-        let gives = |(id, booking): &(&BookingId, &DeskBooking)| {
-            let Part { procs, start, .. } = booking.receipt.part;
-            let used = if booking.state == BookingState::Begun { in_use(**id) } else { 0 };
-            start.max(self.now) <= at && at < booking.receipt.part.end() && procs > used
-        };
-        let mut last_first = self.bookings.iter().rev().filter(gives).peekable();
+        let at = self
+            .plan
+            .fixed
+            .iter()
+            .map(|fixed| fixed.from)
+            .find(|at| counts.most(*at, *at + MOMENT) > self.terms.procs)?;
+        let mut last_first = self
+            .bookings
+            .iter()
+            .rev()
+            .filter(|(id, booking)| {
+                let Part { procs, start, .. } = booking.receipt.part;
+                let used = if booking.state == BookingState::Begun { in_use(**id) } else { 0 };
+                start.max(self.now) <= at && at < booking.receipt.part.end() && procs > used
+            })
+            .peekable();
         let (last, _) = *last_first.peek().expect("what runs fits beside what is down");
         let held =
             last_first.find(|(_, booking)| booking.state == BookingState::Held).and_then(|(_, booking)| booking.hold);

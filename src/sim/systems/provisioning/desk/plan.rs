@@ -128,8 +128,7 @@ impl Desk {
             let others = Question { queue: &asks[..kept.len()], ..question };
             *free = free_beside(&others, &kept);
             starts.clone_from(&kept);
-            let place = |ask: &Ask| free.place_in_time(ask.nodes, ask.walltime, self.now);
-            starts.extend(asks[kept.len()..].iter().map(place));
+            starts.extend(asks[kept.len()..].iter().map(|ask| free.place_in_time(ask.nodes, ask.walltime, self.now)));
             *state = PlanState::Holds;
             return false;
         }

@@ -39,8 +39,8 @@ impl Desk {
                 self.slot(slot, horizon).check(part)?;
                 is_carved = is_carved && free.carve(part, |left| left.root == *index);
             } else {
-                let allows = |slot: &FreeSlot| self.slot(slot, horizon).check(part).is_ok();
-                let there = free.all().iter().any(allows) && free.carve(part, |_| true);
+                let there = free.all().iter().any(|slot| self.slot(slot, horizon).check(part).is_ok())
+                    && free.carve(part, |_| true);
                 there.then_some(()).ok_or(Denial::SlotGone)?;
             }
         }
@@ -97,8 +97,10 @@ impl Desk {
         if matches!(self.terms.edge_slots, EdgeSlots::Open | EdgeSlots::Divisible) {
             return self.horizon();
         }
-        let is_current = |(of, horizon): &(u64, Time)| *of == version && now + BEYOND < *horizon;
-        let (_, horizon) = self.whole_until.filter(is_current).unwrap_or_else(|| (version, self.horizon()));
+        let (_, horizon) = self
+            .whole_until
+            .filter(|(of, horizon)| *of == version && now + BEYOND < *horizon)
+            .unwrap_or_else(|| (version, self.horizon()));
         self.whole_until = Some((version, horizon));
         horizon
     }

@@ -21,7 +21,7 @@ use super::{NegotiatingManager, Submission};
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
-use crate::roles::site::{Booking, BookingStage, Bookings, Loss, On, Order, Running, TaskState, Tasks};
+use crate::roles::site::{BookingStage, Bookings, Loss, On, Order, TaskState, Tasks};
 use crate::systems::provisioning::desk::Joins;
 use crate::time::{Span, Time};
 
@@ -68,9 +68,10 @@ impl ServiceBookings {
 
     /// Number of guests that run, or are about to.
     pub fn running(&self, now: Time) -> usize {
-        let runs =
-            |(_, booking): &(TaskId, &Booking)| booking.stage() == BookingStage::Begun && booking.held.from <= now;
-        self.booked.all().filter(runs).count()
+        self.booked
+            .all()
+            .filter(|(_, booking)| booking.stage() == BookingStage::Begun && booking.held.from <= now)
+            .count()
     }
 
     /// The nodes and times on the calendar.
@@ -132,11 +133,9 @@ impl NegotiatingManager {
     fn set_aside(&mut self, now: Time, sender: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
         let Book { task, runtime, awaits_input, .. } = *book;
         let wanted = self.guests.booked.wanted(now, book, site).filter(|_| !self.knows(task));
-        let will_be_up = |held: &Reserved| self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held));
-        let are_free = |held: &Reserved| will_be_up(held) && !self.guests.booked.meets(held);
-        let others = wanted.as_ref().filter(|held| !are_free(held));
+        let others = wanted.as_ref().filter(|held| !self.are_nodes_free(held));
         let free = others.map_or_else(NodeSet::default, |held| self.free(held, site));
-        let granted = wanted.filter(are_free);
+        let granted = wanted.filter(|held| self.are_nodes_free(held));
         let granted = granted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
         let Some((booking, held)) = granted else {
             return orders.push(Order::Say(sender, Message::Booked(Booked::refused(task, &free))));
@@ -150,6 +149,14 @@ impl NegotiatingManager {
         if stage == BookingStage::Begun {
             orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
         }
+    }
+
+    fn are_nodes_free(&self, held: &Reserved) -> bool {
+        self.will_nodes_be_up(held) && !self.guests.booked.meets(held)
+    }
+
+    fn will_nodes_be_up(&self, held: &Reserved) -> bool {
+        self.remedy.as_ref().is_none_or(|remedy| remedy.will_be_up(held))
     }
 
     /// The nodes that no other service has booked for some of that time and that will be up, if there are enough. The
@@ -176,13 +183,12 @@ impl NegotiatingManager {
     /// Takes a booked task back at its sender's request; true if in time.
     pub(super) fn recall_booked(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
         let fails = self.remedy.is_some();
-        let can_go = |booking: &Booking| match booking.stage() {
+        let in_time = self.guests.booked.of(sender, task).is_some_and(|booking| match booking.stage() {
             BookingStage::AwaitsInput(_) | BookingStage::Ready(_) => true,
             // Where no nodes fail, the site has the task from the beginning, and starts it at its time.
             BookingStage::Begun => !fails && now < booking.held.from,
             BookingStage::Lost => false,
-        };
-        let in_time = self.guests.booked.of(sender, task).is_some_and(can_go);
+        });
         if in_time {
             self.end_guest(now, task);
             orders.push(Order::Drop { task, sender });
@@ -204,8 +210,10 @@ impl NegotiatingManager {
             return;
         }
         let ServiceBookings { booked, set_aside } = &mut self.guests;
-        let waits = |(task, booking): &(TaskId, &Booking)| booking.held.until > now && !set_aside.contains_key(task);
-        let waiting = booked.all().filter(waits).map(|(task, booking)| (booking.held.from, task, &booking.held));
+        let waiting = booked
+            .all()
+            .filter(|(task, booking)| booking.held.until > now && !set_aside.contains_key(task))
+            .map(|(task, booking)| (booking.held.from, task, &booking.held));
         let mut waiting: Vec<(Time, TaskId, &Reserved)> = waiting.collect();
         waiting.sort_unstable_by_key(|(from, task, _)| (*from, *task));
         for (_, task, held) in waiting {
@@ -220,8 +228,7 @@ impl NegotiatingManager {
     pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
         let Some(remedy) = &self.remedy else { return };
         let ServiceBookings { booked, set_aside } = &mut self.guests;
-        let has_room = |task, held: &Reserved| set_aside.contains_key(&task) && remedy.are_up(&held.nodes);
-        for task in booked.can_start(now, has_room) {
+        for task in booked.can_start(now, |task, held| set_aside.contains_key(&task) && remedy.are_up(&held.nodes)) {
             orders.push(Order::Start(booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
         }
         booked.look_ahead(now, |_| Time::NEVER);
@@ -229,12 +236,13 @@ impl NegotiatingManager {
 
     /// Moves running tasks off nodes on which a booked task starts now.
     pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
-        let starts = |running: &Running| match &running.state {
-            TaskState::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
-            _ => None,
-        };
         let mut wanted = NodeSet::default();
-        site.all().filter_map(starts).for_each(|nodes| wanted.unite(&nodes));
+        site.all()
+            .filter_map(|running| match &running.state {
+                TaskState::Coming(On::These(layers)) if running.started <= now => Some(layers.nodes.clone()),
+                _ => None,
+            })
+            .for_each(|nodes| wanted.unite(&nodes));
         if !wanted.is_empty() {
             Seating::of_manager(self, now, site).vacate(&wanted, orders);
         }

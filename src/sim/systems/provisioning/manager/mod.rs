@@ -168,16 +168,14 @@ impl NegotiatingManager {
 
     fn reply(&mut self, now: Time, query: Query) -> Reply {
         let desk = &mut self.desk;
-        let priced = |desk: &mut Desk, procs, span, wanted| match desk.price(now, procs, span, wanted) {
-            Ok(quote) => Reply::Prices(quote),
-            Err(denial) => Reply::Denied(denial),
-        };
         match query {
             Query::Load => Reply::Load((self.waiting.len() + self.running.len() + self.guests.running(now)) as u32),
             Query::Slots => Reply::Slots(desk.advertise(now)),
-            Query::Price(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::At(start)),
-            Query::Prices { procs, span } => priced(desk, procs, span, WantedStarts::Any),
-            Query::PricesFrom(Part { procs, start, span }) => priced(desk, procs, span, WantedStarts::From(start)),
+            Query::Price(Part { procs, start, span }) => priced_reply(desk, procs, span, WantedStarts::At(start), now),
+            Query::Prices { procs, span } => priced_reply(desk, procs, span, WantedStarts::Any, now),
+            Query::PricesFrom(Part { procs, start, span }) => {
+                priced_reply(desk, procs, span, WantedStarts::From(start), now)
+            }
             Query::Chances { work, step } => Reply::Chances(start_chances(desk, now, work, step)),
         }
     }
@@ -250,15 +248,18 @@ impl NegotiatingManager {
     /// queue.
     fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
         // By now it may wait in the queue.
-        let waits_within = |waiting: &&Submission| !waiting.enter.within.is_empty();
-        let Some(Submission { sender, enter, .. }) = self.waiting.get(&task).filter(waits_within) else { return };
-        let sender = *sender;
-        let has_room = |(booking, procs): &(BookingId, u32)| {
-            self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
+        let Some(Submission { sender, enter, .. }) =
+            self.waiting.get(&task).filter(|waiting| !waiting.enter.within.is_empty())
+        else {
+            return;
         };
+        let sender = *sender;
         let lasts = enter.not_before.since(now) + self.lasts(enter);
         let tariff = &self.desk.terms().tariff;
-        if enter.within.iter().all(has_room) && self.fits(now, sender, enter) {
+        let has_room = enter.within.iter().all(|(booking, procs)| {
+            self.booked.get(booking).is_some_and(|booked| booked.begun && booked.used + procs <= booked.part.procs)
+        });
+        if has_room && self.fits(now, sender, enter) {
             for (booking, procs) in enter.within.clone() {
                 let booked = self.booked.get_mut(&booking).expect("it has room");
                 booked.used += procs;
@@ -283,7 +284,6 @@ impl NegotiatingManager {
     }
 
     fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
-        let idles = |runs: &Runs| runs.sender == user && runs.within.is_empty() && now < runs.idle_until;
         if self.guests.booked.has(task) {
             let in_time = self.recall_booked(now, user, task, orders);
             return orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses: 0 })));
@@ -291,7 +291,13 @@ impl NegotiatingManager {
         let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.sender == user);
         let is_stranded = self.stranded.get(&task) == Some(&user);
         let is_leg = self.running.get(&task).is_some_and(|runs| runs.sender == user && runs.is_leg);
-        let in_time = waits || is_stranded || is_leg || self.running.get(&task).is_some_and(idles);
+        let in_time = waits
+            || is_stranded
+            || is_leg
+            || self
+                .running
+                .get(&task)
+                .is_some_and(|runs| runs.sender == user && runs.within.is_empty() && now < runs.idle_until);
         let mut losses = 0;
         if is_stranded {
             self.stranded.remove(&task);
@@ -377,6 +383,13 @@ impl NegotiatingManager {
             },
             Deed::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
         }
+    }
+}
+
+fn priced_reply(desk: &mut Desk, procs: u32, span: Span, wanted: WantedStarts, now: Time) -> Reply {
+    match desk.price(now, procs, span, wanted) {
+        Ok(quote) => Reply::Prices(quote),
+        Err(denial) => Reply::Denied(denial),
     }
 }
 

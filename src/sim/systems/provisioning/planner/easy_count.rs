@@ -22,15 +22,6 @@ impl Planner for EasyCount {
         let Question { procs, queue, .. } = *question;
         let mut counts = question.counts();
         // True if a job fits with so many processors free now, which it then takes.
-        let start = |counts: &mut Counts, free: &mut u32, now, ask: &Ask| {
-            let end = now + ask.walltime;
-            let fits = ask.nodes <= *free && counts.most(now, end) + ask.nodes <= procs;
-            if fits {
-                counts.insert(now, end, ask.nodes);
-                *free -= ask.nodes;
-            }
-            fits
-        };
         starts.clear();
         starts.resize(queue.len(), Time::NEVER);
 
@@ -39,7 +30,7 @@ impl Planner for EasyCount {
         loop {
             let mut free = procs - counts.most(now, now + Span::from_micros(1));
             let heads = waiting.iter().take_while(|place| {
-                let starts_now = start(&mut counts, &mut free, now, &queue[**place]);
+                let starts_now = start_if_room(&mut counts, &mut free, now, &queue[**place], procs);
                 if starts_now {
                     starts[**place] = queue[**place].in_time(now);
                 }
@@ -55,7 +46,7 @@ impl Planner for EasyCount {
                 let shadow = counts.earliest(now, head.walltime, procs - head.nodes);
                 counts.insert(shadow, shadow + head.walltime, head.nodes);
                 waiting.retain(|place| {
-                    let starts_now = start(&mut counts, &mut free, now, &queue[*place]);
+                    let starts_now = start_if_room(&mut counts, &mut free, now, &queue[*place], procs);
                     if starts_now {
                         starts[*place] = queue[*place].in_time(now);
                     }
@@ -69,4 +60,14 @@ impl Planner for EasyCount {
             }
         }
     }
+}
+
+fn start_if_room(counts: &mut Counts, free: &mut u32, now: Time, ask: &Ask, procs: u32) -> bool {
+    let end = now + ask.walltime;
+    let fits = ask.nodes <= *free && counts.most(now, end) + ask.nodes <= procs;
+    if fits {
+        counts.insert(now, end, ask.nodes);
+        *free -= ask.nodes;
+    }
+    fits
 }

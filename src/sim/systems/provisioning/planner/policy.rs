@@ -2,7 +2,7 @@
 
 use super::{Fixed, Planner, Question};
 use crate::grid::{NodeSet, QueueOrder, Reserved};
-use crate::roles::queue::{Ask, QueuePolicyRow};
+use crate::roles::queue::QueuePolicyRow;
 use crate::time::Time;
 
 pub struct ByPolicy(pub &'static QueuePolicyRow);
@@ -17,12 +17,11 @@ impl Planner for ByPolicy {
         question.queue.iter().for_each(|ask| policy.submit_job(question.now, *ask));
         let mut planned = policy.planned_starts(question.now, None);
         planned.sort_unstable_by_key(|(job, _)| *job);
-        let start = |ask: &Ask| {
+        starts.clear();
+        starts.extend(question.queue.iter().map(|ask| {
             let place = planned.binary_search_by_key(&ask.job, |(job, _)| *job);
             planned[place.expect("a policy plans for all waiting jobs")].1
-        };
-        starts.clear();
-        starts.extend(question.queue.iter().map(start));
+        }));
     }
 }
 

@@ -52,11 +52,17 @@ impl JustInTime {
         let Poll { tasks, loads, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
             self.asking.remove(&task);
-            let fullness = |provider: usize| {
-                let ProviderLoad { asked, told } = &loads[&provider];
-                (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
+            let Some((_, provider)) = deal
+                .fitting(task)
+                .into_iter()
+                .map(|provider| {
+                    let ProviderLoad { asked, told } = &loads[&provider];
+                    (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
+                })
+                .min()
+            else {
+                continue;
             };
-            let Some((_, provider)) = deal.fitting(task).into_iter().map(fullness).min() else { continue };
             deal.send(task, Assignment { provider, ..Assignment::default() });
         }
         loads.clear();

@@ -58,11 +58,14 @@ struct VolatileState {
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
 fn leg_tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
-    let provider = |site: &usize| deal.world.providers.iter().position(|provider| provider.number == *site);
-    let providers = deal.approach.legs.iter().filter_map(provider);
+    let providers = deal.approach.legs.iter().filter_map(|site| provider_of_site(site, deal));
     let mut tasks: Vec<(u32, usize)> = (0u32..).zip(providers).collect();
     tasks.sort_by_key(|(_, provider)| *provider);
     tasks
+}
+
+fn provider_of_site(site: &usize, deal: &Deal<'_>) -> Option<usize> {
+    deal.world.providers.iter().position(|provider| provider.number == *site)
 }
 
 fn request_patience(deal: &Deal<'_>) -> Patience {
@@ -71,12 +74,17 @@ fn request_patience(deal: &Deal<'_>) -> Patience {
 }
 
 fn coallocation_request(deal: &Deal<'_>) -> CoallocationRequest {
-    let leg = |(task, provider): (u32, usize)| {
-        let task = deal.run.job.tasks[task as usize];
-        let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
-        Leg { site: provider as u32, procs: task.cores, span }
-    };
-    CoallocationRequest { number: deal.run.job.id.0.into(), legs: leg_tasks(deal).into_iter().map(leg).collect() }
+    CoallocationRequest {
+        number: deal.run.job.id.0.into(),
+        legs: leg_tasks(deal)
+            .into_iter()
+            .map(|(task, provider)| {
+                let task = deal.run.job.tasks[task as usize];
+                let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
+                Leg { site: provider as u32, procs: task.cores, span }
+            })
+            .collect(),
+    }
 }
 
 impl VolatileState {
@@ -189,8 +197,10 @@ impl VolatileState {
         let mut starts = pool.ranked(deal.approach.alpha);
         starts.retain(|start| *start > deal.soonest() && *start >= self.within_reach(deal));
         let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
-        let aims = |start: &Time| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest);
-        self.broken = deal.limits().keep_those(&mut starts, aims).or(self.broken);
+        self.broken = deal
+            .limits()
+            .keep_those(&mut starts, |start| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest))
+            .or(self.broken);
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold.
             self.request_starts(Some(self.soonest_requested(deal)), deal);
@@ -255,12 +265,12 @@ impl Coallocate {
         deal.bargained(Bargain::Booked, None);
         let tasks = leg_tasks(deal);
         // After a crash it may be too late for some legs. All or none: then the payment is lost.
-        let is_late = |(leg, (task, provider)): (usize, &(u32, usize))| {
+        let is_late = tasks.iter().enumerate().any(|(leg, (task, provider))| {
             let provider = &deal.world.providers[*provider];
             let lasts = provider.time(deal.run.job.tasks[*task as usize].walltime);
             bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + provider.latency + lasts > part.end())
-        };
-        if tasks.iter().enumerate().any(is_late) {
+        });
+        if is_late {
             return deal.give_up();
         }
         // Where one leg may be lost, the others must be taken back then.

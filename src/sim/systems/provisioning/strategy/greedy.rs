@@ -4,7 +4,7 @@
 
 use super::reserve::{keep_in_time, nothing_in};
 use super::{JustInTime, Strategy, StrategyRow, TRIES, failure_reason};
-use crate::grid::{Area, Denial, Quote, Receipt};
+use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
 use crate::systems::provisioning::deal::Deal;
@@ -37,9 +37,8 @@ impl Greedy {
     /// The purchase so far. It is rebuilt from the bookings, so that no plan has to outlive a message.
     fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
         let sites = deal.world.providers.iter().map(|provider| provider.cores).collect();
-        let least = |provider: usize, area: Area| deal.world.providers[provider].least(area);
         let buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
-        let mut buying = buying.within(deal.limits(), least);
+        let mut buying = buying.within(deal.limits(), |provider, area| deal.world.providers[provider].least(area));
         self.bought.iter().for_each(|(provider, receipt)| buying.bought(*provider, *receipt));
         buying
     }

@@ -12,6 +12,7 @@ use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{ApplicationPlan, Broken, plan_at_prices};
 use crate::systems::provisioning::deal::Deal;
 use crate::systems::provisioning::run::Assignment;
+use crate::time::Time;
 
 pub const ROW: StrategyRow = StrategyRow {
     name: "moga",
@@ -44,13 +45,15 @@ struct Moga {
 impl Moga {
     fn ask(&mut self, deal: &mut Deal<'_>) {
         // The slots exclude a site where a task is too large, but not one where it is too long.
-        let takes_all = |at: &usize| {
-            let provider = &deal.world.providers[*at];
-            deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
-        };
         let fitting: BTreeSet<usize> =
             (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
-        let providers: BTreeSet<usize> = fitting.into_iter().filter(takes_all).collect();
+        let providers: BTreeSet<usize> = fitting
+            .into_iter()
+            .filter(|at| {
+                let provider = &deal.world.providers[*at];
+                deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
+            })
+            .collect();
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
@@ -65,10 +68,12 @@ impl Moga {
     fn claim(&mut self, deal: &mut Deal<'_>) {
         let now = deal.soonest();
         // A slot that can only be taken as a whole is gone when it has begun before the claim arrives.
-        let is_left = |slot: &Slot| slot.divisible || slot.start >= now;
         let all = |provider| self.adverts.get(&provider).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
-        let left = |provider| all(provider).filter(|(_, slot)| is_left(slot)).map(|(at, slot)| (at, *slot)).unzip();
-        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len()).map(left).unzip();
+        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len())
+            .map(|provider| {
+                all(provider).filter(|(_, slot)| is_still_offered(slot, now)).map(|(at, slot)| (at, *slot)).unzip()
+            })
+            .unzip();
         let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
         let application = deal.application();
         let settings = deal.rules.search(deal.seed(), deal.approach.alpha);
@@ -137,20 +142,24 @@ impl Moga {
         booked: &BTreeMap<usize, Receipt>,
     ) -> BTreeMap<u32, Vec<(BookingId, u32)>> {
         // Slots are numbered across all sites.
-        let of_provider =
-            |(provider, left): (usize, &Vec<u32>)| (0..left.len() as u32).map(move |slot| (provider, slot));
-        let slots: Vec<(usize, u32)> = self.left.iter().enumerate().flat_map(of_provider).collect();
+        let slots: Vec<(usize, u32)> = self
+            .left
+            .iter()
+            .enumerate()
+            .flat_map(|(provider, left)| (0..left.len() as u32).map(move |slot| (provider, slot)))
+            .collect();
         let mut shares: BTreeMap<u32, Vec<(BookingId, u32)>> = BTreeMap::new();
         // A task may have several rectangles of one slot, each with a booking of its own, in this order.
         let mut taken = vec![false; plan.bookings.len()];
         for &(task, slot, procs) in &plan.shares {
             let (provider, slot) = slots[slot as usize];
-            let is_its = |at: &usize| {
-                let booking = &plan.bookings[*at];
-                (booking.site as usize, booking.slot) == (provider, slot)
-                    && booking.task.is_none_or(|its| its == task && !taken[*at])
-            };
-            let at = (0..plan.bookings.len()).find(is_its).expect("the share of a task is booked");
+            let at = (0..plan.bookings.len())
+                .find(|at| {
+                    let booking = &plan.bookings[*at];
+                    (booking.site as usize, booking.slot) == (provider, slot)
+                        && booking.task.is_none_or(|its| its == task && !taken[*at])
+                })
+                .expect("the share of a task is booked");
             taken[at] = true;
             let its = shares.entry(task).or_default();
             let booking = booked[&at].booking;
@@ -167,6 +176,10 @@ impl Moga {
         deal.bargained(end, Some(why));
         self.queue.begin_job(deal);
     }
+}
+
+fn is_still_offered(slot: &Slot, now: Time) -> bool {
+    slot.divisible || slot.start >= now
 }
 
 impl Strategy for Moga {

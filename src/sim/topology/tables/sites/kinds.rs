@@ -12,8 +12,8 @@ impl Form<String> for KindName {
     fn read_value(&self, field: &Field<'_>) -> Option<String> {
         const KIND: &str = "a kind of core: at most 63 letters, digits, hyphens, underscores and dots";
         let text = field.text(KIND)?;
-        let fits = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');
-        if (1..=63).contains(&text.len()) && text.bytes().all(fits) { Some(text.to_owned()) } else { field.wrong(KIND) }
+        let is_valid = text.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.'));
+        if (1..=63).contains(&text.len()) && is_valid { Some(text.to_owned()) } else { field.wrong(KIND) }
     }
 
     fn toml_text(&self, value: &String) -> Option<String> {

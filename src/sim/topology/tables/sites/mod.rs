@@ -86,15 +86,9 @@ impl Described {
 
     fn walk_speed(&mut self, rows: &[&'static SystemRow], w: &mut dyn Walk) {
         let has_speeds = rows.iter().any(|row| row.traits.has_speeds);
-        let why = || {
-            format!(
-                "leave speed out: only sites under a {} may differ in speed",
-                table_names(|row| row.traits.has_speeds)
-            )
-        };
         let speed =
             key("speed", "divisor of the times of workflows' tasks and of reservations; other jobs run at speed 1")
-                .only_if(has_speeds, why());
+                .only_if(has_speeds, speed_reason());
         let above_zero =
             Millionths::above_zero(SPEED_MAX).with_condition("a speed above zero", |speed: &u64| *speed > 0);
         w.set(speed, &mut self.site.speed_millionths, above_zero);
@@ -118,12 +112,8 @@ impl Described {
             },
         );
         let queues = orders_queue(rows, site);
-        let why = || {
-            let tables = table_names(|row| row.traits.orders_queue);
-            format!("expected a queue to order: one of the policies for queues of a {tables} as the scheduler")
-        };
         let order = key("order", "order in which the queue is considered; jobs of one rank in order of arrival");
-        w.set(order.only_if(queues, why()), &mut site.order, QueueOrder::ALL);
+        w.set(order.only_if(queues, order_reason()), &mut site.order, QueueOrder::ALL);
         let shares_nodes = managers::shares_nodes(&site.scheduler);
         // An unreadable name has already been reported.
         let is_lost = site.scheduler == usual && w.written_fields().is_some_and(|fields| fields.has("scheduler"));
@@ -152,6 +142,15 @@ impl Described {
         let open = ProgramGaps { is_lost, defaults: known.defaults, could };
         walk_program(&mut site.program, managers::program_protocol(&site.scheduler), open, w);
     }
+}
+
+fn speed_reason() -> String {
+    format!("leave speed out: only sites under a {} may differ in speed", table_names(|row| row.traits.has_speeds))
+}
+
+fn order_reason() -> String {
+    let tables = table_names(|row| row.traits.orders_queue);
+    format!("expected a queue to order: one of the policies for queues of a {tables} as the scheduler")
 }
 
 impl SiteScope<'_> {
@@ -219,8 +218,10 @@ fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk)
     };
     let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
     // An empty list is right everywhere.
-    let is_none = |field: Field<'_>| field.listed().is_some_and(|list| list.is_empty());
-    let says_none = w.written_fields().and_then(|fields| fields.get("reserved")).is_some_and(is_none);
+    let says_none = w
+        .written_fields()
+        .and_then(|fields| fields.get("reserved"))
+        .is_some_and(|field| field.listed().is_some_and(|list| list.is_empty()));
     let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
     let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
     w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::empty_reservation, reserved::walk_reservation);
@@ -263,8 +264,8 @@ pub fn read_sites(
     known.defaults = false;
     let field = root.get("site");
     let tables = field.as_ref().and_then(Field::listed).unwrap_or_default();
-    let tables = || tables.iter().filter_map(Field::as_table);
-    known.some_kind = !usual.kind.is_empty() || tables().any(|table| table.get("kind").is_some());
+    known.some_kind =
+        !usual.kind.is_empty() || tables.iter().filter_map(Field::as_table).any(|table| table.get("kind").is_some());
 
     let mut described: Vec<Described> = Vec::new();
     walk_sites(&mut described, &usual, &known, w);

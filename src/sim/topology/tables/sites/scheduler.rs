@@ -56,12 +56,12 @@ impl Form<String> for Scheduler<'_> {
     fn read_value(&self, field: &Field<'_>) -> Option<String> {
         let names = self.fitting.iter().map(|named| named.name);
         let text = field.text(any_of(names.clone()))?;
-        let fits = |named: &Named| named.name == text;
         if let Some(name) = managers::check_name(text) {
             return self.read_manager(field, name);
         }
-        if !self.fitting.iter().any(fits)
-            && let Some(row) = systems::ALL.iter().find(|row| (row.schedulers)().iter().any(fits))
+        if !self.fitting.iter().any(|named| is_named(named, text))
+            && let Some(row) =
+                systems::ALL.iter().find(|row| (row.schedulers)().iter().any(|named| is_named(named, text)))
         {
             let here: Vec<String> = self.rows.iter().map(|row| format!("[{}]", row.key)).collect();
             let here = any_of(here.iter().map(String::as_str));
@@ -81,8 +81,8 @@ impl Form<String> for Scheduler<'_> {
         }
         // Grammars allow too many names: one name stands for all.
         let kinds = if takes_managers(self.rows) && !self.is_shared { managers::ALL } else { &[] };
-        let shown = |kind: &managers::Kind| if kind.grammar.is_empty() { usize::MAX } else { 1 };
-        let managing: Vec<Named> = kinds.iter().flat_map(|kind| (kind.names)().into_iter().take(shown(kind))).collect();
+        let managing: Vec<Named> =
+            kinds.iter().flat_map(|kind| (kind.names)().into_iter().take(rows_shown(kind))).collect();
         field.name("a site scheduler", names.chain(managing.iter().map(|named| named.name))).map(str::to_owned)
     }
 
@@ -106,4 +106,12 @@ impl Form<String> for Scheduler<'_> {
             patterns: kinds.iter().map(|kind| kind.pattern).collect(),
         }
     }
+}
+
+fn is_named(named: &Named, text: &str) -> bool {
+    named.name == text
+}
+
+fn rows_shown(kind: &managers::Kind) -> usize {
+    if kind.grammar.is_empty() { usize::MAX } else { 1 }
 }

@@ -41,8 +41,9 @@ struct Systems {
 impl Form<Vec<usize>> for Systems {
     fn read_value(&self, field: &Field<'_>) -> Option<Vec<usize>> {
         let keys = || self.keys.iter().copied();
-        let place = |key: &str| keys().position(|other| other == key);
-        let find = |field: &Field<'_>| field.choice("a system of this topology", keys(), place);
+        let find = |field: &Field<'_>| {
+            field.choice("a system of this topology", keys(), |key| keys().position(|other| other == key))
+        };
         let Some(list) = field.listed() else { return find(field).map(|system| vec![system]) };
         let mut found: Vec<usize> = list.iter().filter_map(find).collect();
         let known = found.len();
