@@ -28,8 +28,11 @@ def write(path: pathlib.Path, notebook: dict[str, Any]) -> None:
 def run(notebook: dict[str, Any]) -> dict[str, Any]:
     """The notebook with the outputs of its cells, run in the working directory. An error in a cell is raised."""
     import matplotlib
+    import matplotlib.pyplot as plt
 
     matplotlib.use("agg")
+    # A figure that something else left open is none of the notebook.
+    plt.close("all")
     names: dict[str, Any] = {"__name__": "__main__"}
     cells, number = [], 0
     for cell in notebook["cells"]:
