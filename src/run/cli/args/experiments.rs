@@ -155,7 +155,7 @@ pub struct WhatIfArgs {
     /// A topology: the grid as it is
     pub topology: String,
     /// A change to try (repeatable): a file with lines for slurm.conf, which replace those with the same key, a script
-    /// of sacctmgr, which replaces that of the site, or TOML with a [set] table of keys of the topology; SITE=FILE if
+    /// of sacctmgr, which replaces that of the site, or TOML with a table set of keys of the topology; SITE=FILE if
     /// several sites have a Slurm
     #[arg(long = "change", value_name = "FILE", required = true)]
     pub changes: Vec<String>,
