@@ -32,19 +32,7 @@ impl NameNumbers {
 
     /// Lines of a header that name them: `Queue: 1 normal`.
     pub fn lines(&self, title: &str) -> Vec<String> {
-        let mut names: Vec<(u32, &Vec<u8>)> = self.numbers.iter().map(|(name, number)| (*number, name)).collect();
-        names.sort_unstable();
-        names
-            .into_iter()
-            .map(|(number, name)| format!("{title}: {number} {}", make_printable(&String::from_utf8_lossy(name))))
-            .collect()
-    }
-
-    /// All names, in order of their numbers.
-    pub fn into_names(self) -> Vec<String> {
-        let mut names: Vec<(u32, Vec<u8>)> = self.numbers.into_iter().map(|(name, number)| (number, name)).collect();
-        names.sort_unstable();
-        names.into_iter().map(|(_, name)| String::from_utf8_lossy(&name).into_owned()).collect()
+        self.by_number().into_iter().map(|(number, name)| format!("{title}: {number} {name}")).collect()
     }
 }
 

@@ -93,8 +93,6 @@ pub struct Trace {
     pub profiles: Vec<String>,
     /// Options of `sbatch` for a real Slurm, for formats that have them.
     pub requests: Vec<String>,
-    /// Names of users; user 1 is the first.
-    pub users: Vec<String>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: BTreeMap<u64, String>,
     pub names: LogNames,
@@ -391,10 +389,9 @@ impl Collector {
         self.trace.profiles = names;
     }
 
-    /// Sets the options of `sbatch` and the names of users.
-    pub fn requests(&mut self, requests: Vec<String>, users: Vec<String>) {
+    /// Sets the options of `sbatch`.
+    pub fn requests(&mut self, requests: Vec<String>) {
         self.trace.requests = requests;
-        self.trace.users = users;
     }
 
     /// Sets the names behind the numbers of users, groups, queues and partitions.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::packed::Packed;
+use super::rigid::LogNames;
 use super::{JobSource, Workload};
 use crate::grid::JobId;
 use crate::settings::{Field, Form, Shape, quote_text};
@@ -334,7 +335,7 @@ pub enum RequestList {
     #[default]
     None,
     /// Requests of a log: each job has the numbers of its options and of its user.
-    Log { jobs: Arc<Packed>, requests: Arc<Vec<String>>, users: Arc<Vec<String>> },
+    Log { jobs: Arc<Packed>, requests: Arc<Vec<String>>, names: Arc<LogNames> },
     /// Options by the place of the job.
     Listed(Arc<BTreeMap<u32, String>>),
 }
@@ -361,10 +362,10 @@ impl RequestList {
                 let text = options.get(&place).map_or("", String::as_str);
                 JobRequest { options: text, user: written_user(text) }
             }
-            RequestList::Log { jobs, requests, users } => {
+            RequestList::Log { jobs, requests, names } => {
                 let Some(job) = jobs.get(place as usize) else { return JobRequest::default() };
                 let request = job.request.and_then(|number| requests.get(number as usize));
-                let user = job.user.and_then(|number| users.get((number as usize).checked_sub(1)?));
+                let user = job.user.and_then(|number| names.users.get(&number));
                 JobRequest { options: request.map_or("", String::as_str), user: user.map(String::as_str) }
             }
         }
@@ -426,15 +427,16 @@ impl JobRequests {
                         }
                     }
                 }
-                RequestList::Log { jobs, users, .. } => {
-                    let mut by_number = vec![0; users.len()];
+                RequestList::Log { jobs, names, .. } => {
+                    let mut by_number: BTreeMap<u32, u64> = BTreeMap::new();
                     for number in jobs.iter().filter_map(|job| job.user) {
-                        if let Some(count) = by_number.get_mut((number as usize).wrapping_sub(1)) {
-                            *count += 1;
+                        *by_number.entry(number).or_default() += 1;
+                    }
+                    for (number, jobs) in by_number {
+                        if let Some(user) = names.users.get(&number) {
+                            *counts.entry(user.clone()).or_default() += jobs;
                         }
                     }
-                    let used = users.iter().zip(by_number).filter(|(_, jobs)| *jobs > 0);
-                    used.for_each(|(user, jobs)| *counts.entry(user.clone()).or_default() += jobs);
                 }
             }
         }

@@ -158,7 +158,7 @@ impl EventJobs {
             collector.job(format_args!("line {line}"), Rigid { number, ..job });
         }
         collector.profiles(self.profiles.into_texts());
-        collector.requests(self.requests.into_texts(), self.users.into_names());
+        collector.requests(self.requests.into_texts());
     }
 }
 

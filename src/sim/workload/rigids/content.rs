@@ -55,9 +55,8 @@ pub struct Content {
     pub beyond_memory: u64,
     /// Names of profiles, if there are any.
     pub profiles: Arc<Vec<String>>,
-    /// Options of `sbatch` and names of users, if the log has them.
+    /// Options of `sbatch`, if the log has them.
     pub requests: Arc<Vec<String>>,
-    pub users: Arc<Vec<String>>,
     /// Ids of jobs in their file, by number, where they differ from the number.
     pub ids: Arc<BTreeMap<u64, String>>,
     /// Names of users, groups, queues and partitions of the file, by their numbers.
@@ -115,7 +114,7 @@ impl Content {
 
     /// The runnable jobs of a log in the window, counted from its start.
     pub fn of_trace(trace: Trace, window: Window) -> Content {
-        let Trace { jobs, mut faults, profiles, requests, users, ids, names, header } = trace;
+        let Trace { jobs, mut faults, profiles, requests, ids, names, header } = trace;
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
         let day = Span::from_secs(DAY).micros();
         let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
@@ -155,14 +154,12 @@ impl Content {
         let jobs = Arc::new(kept);
         let profiles = Arc::new(profiles);
         let requests = Arc::new(requests);
-        let users = Arc::new(users);
         let ids = Arc::new(ids);
         let names = Arc::new(names);
         Content {
             jobs,
             profiles,
             requests,
-            users,
             ids,
             names,
             faults,

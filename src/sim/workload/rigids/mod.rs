@@ -329,10 +329,10 @@ impl JobSource for Rigids {
     }
 
     fn request_list(&self) -> RequestList {
-        let Content { jobs, requests, users, .. } = &*self.content;
+        let Content { jobs, requests, names, .. } = &*self.content;
         match requests.is_empty() {
             true => RequestList::None,
-            false => RequestList::Log { jobs: jobs.clone(), requests: requests.clone(), users: users.clone() },
+            false => RequestList::Log { jobs: jobs.clone(), requests: requests.clone(), names: names.clone() },
         }
     }
 

@@ -195,9 +195,7 @@ impl<'l> JobCollector<'l> {
             queues: self.qualities.by_number(),
             partitions: self.partitions.by_number(),
         });
-        let requests = std::mem::take(&mut self.requests).into_texts();
-        let users = std::mem::take(&mut self.users).into_names();
-        self.collector.requests(requests, users);
+        self.collector.requests(std::mem::take(&mut self.requests).into_texts());
         let has_numbers = self.has_unique_numbers();
         if !has_numbers {
             self.collector.renumber();
