@@ -1,5 +1,6 @@
 //! Node pool of EASY and FCFS in which nodes are only counted.
 
+use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
 use super::labels::{Labels, Tenant};
 use super::{Ask, Policy, Reserved, Step};
@@ -82,6 +83,11 @@ impl NodePool for ByCount {
                 }
             };
         fits_beside.then_some(())
+    }
+
+    fn follower_limits(&self, now: Time, shadow: &Shadow) -> Limits {
+        let nodes_beside_head = if self.counts.is_some() { self.free } else { self.free.min(shadow.spare) };
+        Limits { nodes: self.free, nodes_beside_head, until_head: Limits::span_until(now, shadow.start) }
     }
 
     fn head_reservation(&self, now: Time, head: &Ask) -> Shadow {

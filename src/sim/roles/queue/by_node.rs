@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
 use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{Bits, Calendar, NodeSet, QueueOrder, Set, TaskId};
@@ -136,6 +137,14 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
             return None;
         }
         self.unreserved(nodes, now, ask.walltime).lowest_nodes(ask.nodes)
+    }
+
+    fn follower_limits(&self, now: Time, shadow: &Shadow<S>) -> Limits {
+        Limits {
+            nodes: self.free_count,
+            nodes_beside_head: shadow.spare_count,
+            until_head: Limits::span_until(now, shadow.start),
+        }
     }
 
     fn head_reservation(&self, _: Time, head: &Ask) -> Shadow<S> {

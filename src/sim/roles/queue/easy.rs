@@ -6,8 +6,7 @@
 //! walk over the queue. Unless something becomes free, the reservation stands, and a job that could not start cannot
 //! start later: a pass then considers only new jobs. FCFS is EASY without the walk.
 
-use std::collections::VecDeque;
-
+use super::blocks::{BlockQueue, Limits};
 #[cfg(test)]
 use super::judge::{Rule, judge_story};
 use super::order::{Ranking, Waiting};
@@ -49,6 +48,8 @@ pub(super) trait NodePool: Clone + Send + 'static {
     fn for_head(&self, now: Time, ask: &Ask) -> Option<Self::Room>;
     /// Nodes for a job that starts now and leaves the head its reservation.
     fn for_follower(&self, now: Time, ask: &Ask, shadow: &Self::Shadow) -> Option<Self::Room>;
+    /// Bounds of the jobs for which [`NodePool::for_follower`] may find nodes.
+    fn follower_limits(&self, now: Time, shadow: &Self::Shadow) -> Limits;
     /// Earliest time at which the head fits for its whole walltime, and its nodes then.
     fn head_reservation(&self, now: Time, head: &Ask) -> Self::Shadow;
     /// Subtracts a follower that has started from the nodes beside the head's reservation.
@@ -76,7 +77,7 @@ pub(super) struct Easy<S: NodePool> {
     backfill: Backfill,
     ranking: Ranking,
     /// In order of rank.
-    queue: VecDeque<Waiting>,
+    queue: BlockQueue,
     /// Number of jobs of the queue that have been tried without success since something became free.
     tried: usize,
     shadow: Option<S::Shadow>,
@@ -85,7 +86,7 @@ pub(super) struct Easy<S: NodePool> {
 impl<S: NodePool> Easy<S> {
     pub fn new(supply: S, order: QueueOrder, backfill: Backfill) -> Easy<S> {
         let ranking = Ranking::new(order);
-        Easy { supply, backfill, ranking, queue: VecDeque::new(), tried: 0, shadow: None }
+        Easy { supply, backfill, ranking, queue: BlockQueue::default(), tried: 0, shadow: None }
     }
 
     fn start(&mut self, now: Time, ask: &Ask, room: S::Room, steps: &mut Vec<Step>) {
@@ -96,16 +97,16 @@ impl<S: NodePool> Easy<S> {
     fn start_heads(&mut self, now: Time, steps: &mut Vec<Step>) {
         // Unless something becomes free, a head that has been tried stays.
         while self.tried == 0
-            && let Some(head) = self.queue.front().map(|head| head.ask)
+            && let Some(head) = self.queue.first().map(|head| head.ask)
             && let Some(room) = self.supply.for_head(now, &head)
         {
-            self.queue.pop_front();
+            self.queue.pop_first();
             self.start(now, &head, room, steps);
         }
     }
 
     fn start_followers(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let Some(head) = self.queue.front().map(|head| head.ask) else { return };
+        let Some(head) = self.queue.first().map(|head| head.ask) else { return };
         let first = self.tried.max(1);
         // A follower that was tried and has not started is a misfit.
         let is_over = self.backfill == Backfill::UntilMisfit && first > 1;
@@ -113,32 +114,32 @@ impl<S: NodePool> Easy<S> {
             return;
         }
         let mut shadow = self.shadow.take().unwrap_or_else(|| self.supply.head_reservation(now, &head));
-        let mut kept = first;
-        let mut is_stopped = false;
-        for place in first..self.queue.len() {
-            let ask = self.queue[place].ask;
-            if !is_stopped && let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
+        let mut cursor = self.queue.cursor(first);
+        loop {
+            let limits = match self.backfill {
+                Backfill::UntilMisfit => Limits::NONE,
+                _ => self.supply.follower_limits(now, &shadow),
+            };
+            let Some(ask) = self.queue.next_within(limits, &mut cursor) else { break };
+            if let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
+                self.queue.remove(&cursor);
                 self.supply.shrink_shadow(now, &ask, &room, &mut shadow);
                 self.start(now, &ask, room, steps);
-                continue;
+            } else if self.backfill == Backfill::UntilMisfit {
+                break;
+            } else {
+                cursor.pass();
             }
-            is_stopped = self.backfill == Backfill::UntilMisfit;
-            // Close the gaps of started jobs on the way.
-            if kept < place {
-                self.queue[kept] = self.queue[place];
-            }
-            kept += 1;
         }
-        self.queue.truncate(kept);
         self.shadow = Some(shadow);
     }
 
     /// Sorts the queue, if ranks have changed while jobs waited. O(queue) if they have not.
     fn sort(&mut self, now: Time) {
-        if self.ranking.drifts()
-            && !self.queue.make_contiguous().is_sorted_by(|a, b| self.ranking.compare(now, a, b).is_le())
-        {
-            self.queue.make_contiguous().sort_unstable_by(|a, b| self.ranking.compare(now, a, b));
+        if self.ranking.drifts() && !self.queue.iter().is_sorted_by(|a, b| self.ranking.compare(now, a, b).is_le()) {
+            let mut jobs: Vec<Waiting> = self.queue.iter().copied().collect();
+            jobs.sort_unstable_by(|a, b| self.ranking.compare(now, a, b));
+            self.queue = BlockQueue::of(&jobs);
             self.look_anew();
         }
     }
@@ -157,11 +158,12 @@ impl<S: NodePool> Policy for Easy<S> {
 
     fn submit_job(&mut self, now: Time, ask: Ask) {
         let new = self.ranking.arrival(now, ask);
-        let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index]);
-        if place < self.queue.len() {
+        let ranking = &self.ranking;
+        // A queue whose ranks change is sorted before each pass.
+        let is_last = self.queue.insert(new, |other| ranking.drifts() || ranking.compare(now, other, &new).is_le());
+        if !is_last {
             self.look_anew();
         }
-        self.queue.insert(place, new);
     }
 
     fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
@@ -171,12 +173,12 @@ impl<S: NodePool> Policy for Easy<S> {
 
     fn submit_first(&mut self, now: Time, ask: Ask) {
         let first = self.ranking.first(now, ask);
-        self.queue.push_front(first);
+        self.queue.push_first(first);
         self.look_anew();
     }
 
     fn withdraw_job(&mut self, _: Time, job: TaskId) {
-        self.queue.retain(|waiting| waiting.ask.job != job);
+        self.queue.remove_job(job);
         self.look_anew();
     }
 
@@ -228,7 +230,8 @@ impl<S: NodePool> Policy for Easy<S> {
         if let Some(extra) = extra {
             future.add_booking(now, extra);
         }
-        let mut plan: Vec<(TaskId, Time)> = self.queue.iter().map(|waiting| (waiting.ask.job, Time::NEVER)).collect();
+        let queue: Vec<Ask> = self.queue.iter().map(|waiting| waiting.ask).collect();
+        let mut plan: Vec<(TaskId, Time)> = queue.iter().map(|ask| (ask.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
         places.sort_unstable_by_key(|place| plan[*place].0);
         let mut now = now;
@@ -239,7 +242,7 @@ impl<S: NodePool> Policy for Easy<S> {
                 if let Step::Start { job, .. } = step {
                     let place = places.binary_search_by_key(&job, |place| plan[*place].0);
                     let place = places[place.expect("a job that starts was in the queue")];
-                    plan[place].1 = self.queue[place].ask.in_time(now);
+                    plan[place].1 = queue[place].in_time(now);
                 }
             }
             if future.queue.is_empty() {

@@ -3,6 +3,7 @@
 //! A policy is called instant by instant: first with ends, then with arrivals, in order; then it makes one pass and
 //! returns the starts. It never learns the actual run time of a job in advance. Bookings come and go in between.
 
+mod blocks;
 mod by_count;
 mod by_node;
 mod conservative;
