@@ -3,7 +3,7 @@
 use super::Page;
 use super::html::{definition_list, format_counted};
 use crate::markup::{Html, html};
-use crate::present::why::{StoryLine, StoryLines, story_anchor};
+use crate::present::why::{JobStory, SiteStays, StoryLine, StoryLines, story_anchor};
 use crate::referee::tally::JobRow;
 
 impl Page<'_> {
@@ -14,10 +14,11 @@ impl Page<'_> {
             return Html::default();
         }
         let mut stories = Html::default();
+        let stays = SiteStays::of(self.tally);
         for job in &jobs {
             let row = &self.tally.jobs[job];
             let task = (row.tasks.len() == 1).then_some(0);
-            let story = self.tally.story_of(self.topology, row, task);
+            let story = JobStory::of(&stays, self.topology, row, task);
             stories += draw_story(&story_anchor(*job), &story.story_lines());
         }
         let all = self.results.jobs.submitted;

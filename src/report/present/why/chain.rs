@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::flow::{FlowStory, JobFlows};
-use super::stay::Stay;
+use super::stay::SiteStays;
 use crate::Tally;
 use crate::referee::tally::{Fate, JobRow, Standing};
 use crate::referee::transfers::FlowRow;
@@ -302,34 +302,35 @@ fn end_of_job(tally: &Tally, row: &JobRow) -> Time {
     }
 }
 
-impl Tally {
+impl Chain {
     /// The chain of a job with several tasks. None if the job was refused. O(flows + tasks log tasks).
-    pub(super) fn explain_chain(&self, topology: &Topology, row: &JobRow) -> Option<Chain> {
+    pub(super) fn of(stays: &SiteStays<'_>, topology: &Topology, row: &JobRow) -> Option<Chain> {
+        let tally = stays.tally;
         if row.standing() == Standing::Refused {
             return None;
         }
-        let flows = JobFlows::of(self, row);
-        let steps = ChainWalk::steps(self, row, &flows);
-        let end = end_of_job(self, row);
+        let flows = JobFlows::of(tally, row);
+        let steps = ChainWalk::steps(tally, row, &flows);
+        let end = end_of_job(tally, row);
         let mut links = Vec::new();
-        let mut stays: Vec<Option<Vec<Stay<'_>>>> = self.sites.iter().map(|_| None).collect();
         for step in &steps {
             let site = row.tasks[step.task].site;
             let waits = matches!(step.cause, Cause::Cores | Cause::Assignment);
             let freed_by = site.filter(|_| waits).and_then(|site| {
-                let stays = stays[site as usize].get_or_insert_with(|| self.site_stays(site));
-                let left =
-                    stays.iter().filter(|stay| stay.start.is_some() && step.from < stay.end && stay.end <= step.to);
-                left.max_by_key(|stay| stay.end).map(|stay| self.task_label(stay.row, stay.index))
+                let left = stays
+                    .at(site)
+                    .iter()
+                    .filter(|stay| stay.start.is_some() && step.from < stay.end && stay.end <= step.to);
+                left.max_by_key(|stay| stay.end).map(|stay| tally.task_label(stay.row, stay.index))
             });
             links.push(ChainLink {
                 from: seconds(step.from.since(Time::ZERO)),
                 to: seconds(step.to.since(Time::ZERO)),
                 seconds: seconds(step.to.since(step.from)),
                 cause: step.cause,
-                task: self.task_label(row, step.task),
-                name: self.job_names.task(row.job.id, step.task).map(str::to_owned),
-                site: site.filter(|_| step.flow.is_none()).map(|site| self.sites[site as usize].name.clone()),
+                task: tally.task_label(row, step.task),
+                name: tally.job_names.task(row.job.id, step.task).map(str::to_owned),
+                site: site.filter(|_| step.flow.is_none()).map(|site| tally.sites[site as usize].name.clone()),
                 transfer: step.flow.map(|flow| flows.explain(topology, flow)),
                 freed_by,
             });
@@ -341,7 +342,7 @@ impl Tally {
             turnaround: seconds(end.since(row.job.arrive)),
             complete: matches!(row.fate, Fate::Completed { .. }),
             critical_path: seconds(row.critical_path),
-            assigned_by: self.gives_of(row).moment,
+            assigned_by: tally.gives_of(row).moment,
             causes: cause_totals(&steps),
             links,
         })

@@ -33,6 +33,7 @@ pub use self::chain::Chain;
 use self::lines::moment_words;
 pub(crate) use self::lines::{StoryLine, StoryLines};
 pub use self::room::RefusedRequest;
+pub(crate) use self::stay::SiteStays;
 pub use self::trail::JobTrail;
 pub(crate) use self::wait::SharedRun;
 pub use self::wait::Why;
@@ -118,31 +119,8 @@ impl Tally {
             page,
             auctions: trail.and_then(|trail| trail.auction_story(self, topology, task)),
             bookings: trail.and_then(|trail| trail.booking_story(self)),
-            ..self.story_of(topology, &self.jobs[&job], task)
+            ..JobStory::of(&SiteStays::of(self), topology, &self.jobs[&job], task)
         }
-    }
-
-    /// A story without what only a trail has.
-    pub(crate) fn story_of(&self, topology: &Topology, row: &JobRow, task: Option<usize>) -> JobStory {
-        let request = RefusedRequest::of(self, row);
-        let at_site = task.filter(|task| row.tasks[*task].site.is_some() && request.is_none());
-        let mut story = JobStory {
-            subject: self.job_subject(row, task),
-            page: None,
-            chain: None,
-            request,
-            sharing: None,
-            auctions: None,
-            bookings: None,
-            lacks_bids: self.gives_of(row).category == "bid" && !JobTrail::is_wanted(self),
-        };
-        if let Some(task) = at_site {
-            story.subject = StorySubject::Task(Box::new(self.explain_task(row, task)));
-            story.sharing = SharingStory::of(self, row, task);
-        } else if task.is_none() && story.request.is_none() {
-            story.chain = self.explain_chain(topology, row);
-        }
-        story
     }
 
     /// The jobs whose stories are on the page: those that waited longest for their first start, and the jobs of several
@@ -182,6 +160,30 @@ impl Tally {
 }
 
 impl JobStory {
+    /// A story without what only a trail has.
+    pub(crate) fn of(stays: &SiteStays<'_>, topology: &Topology, row: &JobRow, task: Option<usize>) -> JobStory {
+        let tally = stays.tally;
+        let request = RefusedRequest::of(tally, row);
+        let at_site = task.filter(|task| row.tasks[*task].site.is_some() && request.is_none());
+        let mut story = JobStory {
+            subject: tally.job_subject(row, task),
+            page: None,
+            chain: None,
+            request,
+            sharing: None,
+            auctions: None,
+            bookings: None,
+            lacks_bids: tally.gives_of(row).category == "bid" && !JobTrail::is_wanted(tally),
+        };
+        if let Some(task) = at_site {
+            story.subject = StorySubject::Task(Box::new(Why::of_task(stays, row, task)));
+            story.sharing = SharingStory::of(stays, row, task);
+        } else if task.is_none() && story.request.is_none() {
+            story.chain = Chain::of(stays, topology, row);
+        }
+        story
+    }
+
     /// The story as lines under a title.
     pub(crate) fn story_lines(&self) -> StoryLines {
         let mut lines = match &self.subject {

@@ -1,11 +1,14 @@
 //! The tasks that were at a site, each with its times there.
 
+use std::cell::OnceCell;
+
 use crate::Tally;
 use crate::referee::tally::{JobRow, TaskRow};
 use hansa_sim::grid::JobId;
 use hansa_sim::time::Time;
 
 /// A task at a site.
+#[derive(Clone)]
 pub(crate) struct Stay<'a> {
     pub row: &'a JobRow,
     pub index: usize,
@@ -36,6 +39,23 @@ impl Stay<'_> {
     }
 }
 
+/// The stays at each site, collected when they are first asked for and shared by all stories.
+pub(crate) struct SiteStays<'a> {
+    pub tally: &'a Tally,
+    by_site: Vec<OnceCell<Vec<Stay<'a>>>>,
+}
+
+impl<'a> SiteStays<'a> {
+    pub fn of(tally: &'a Tally) -> SiteStays<'a> {
+        SiteStays { tally, by_site: vec![const { OnceCell::new() }; tally.sites.len()] }
+    }
+
+    /// All tasks that were given to a site.
+    pub fn at(&self, site: u32) -> &[Stay<'a>] {
+        self.by_site[site as usize].get_or_init(|| self.tally.site_stays(site))
+    }
+}
+
 impl Tally {
     /// Time from which on a task could have run.
     pub(super) fn wanted_at(&self, row: &JobRow, index: usize) -> Time {
@@ -44,7 +64,7 @@ impl Tally {
         ready[index].unwrap_or(self.last)
     }
 
-    /// All tasks that were given to a site.
+    /// All tasks that were given to a site. O(tasks of the run).
     pub(crate) fn site_stays(&self, site: u32) -> Vec<Stay<'_>> {
         let mut stays = Vec::new();
         let latency = self.sites[site as usize].latency;

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::stay::Stay;
+use super::stay::{SiteStays, Stay};
 use crate::Tally;
 use crate::referee::tally::{JobRow, SiteFacts, StintEnd, TaskRow};
 use hansa_sim::protocol::ReserveAnswer;
@@ -105,33 +105,37 @@ pub struct Later {
 
 /// The wait of one task in the queue of its site.
 ///
-/// It sees the task among all tasks that were at the site, as `Tally::site_stays` has them. Jobs ahead came before it,
-/// later ones after it, and arrivals at one time are in order of numbers (`Stay::arrival_key`).
+/// It sees the task among the tasks that were at the site during the wait, or could have been in the way of an earlier
+/// start. Jobs ahead came before it, later ones after it, and arrivals at one time are in order of numbers
+/// (`Stay::arrival_key`).
 struct WaitStory<'a> {
     tally: &'a Tally,
     own: &'a Stay<'a>,
-    stays: &'a [Stay<'a>],
+    stays: Vec<&'a Stay<'a>>,
     site: &'a SiteFacts,
     /// End of the wait: the start, or the last time of the task in the queue.
     until: Time,
 }
 
-impl Tally {
-    /// The reasons for the wait of a task that was given to a site. O(tasks log tasks).
-    pub(super) fn explain_task(&self, row: &JobRow, index: usize) -> Why {
+impl Why {
+    /// The reasons for the wait of a task that was given to a site. O(tasks of the site), and n log n of those that were
+    /// there during its wait.
+    pub(super) fn of_task(stays: &SiteStays<'_>, row: &JobRow, index: usize) -> Why {
+        let tally = stays.tally;
         let site = row.tasks[index].site.expect("the task was given to a site");
-        let stays = self.site_stays(site);
-        let own = stays.iter().find(|stay| stay.row.job.id == row.job.id && stay.index == index);
+        let all = stays.at(site);
+        let own = all.iter().find(|stay| stay.row.job.id == row.job.id && stay.index == index);
         let own = own.expect("a task with a site has been there");
-        let story =
-            WaitStory { tally: self, own, stays: &stays, site: &self.sites[site as usize], until: own.leaves_queue() };
-        story.explain()
+        let until = own.leaves_queue();
+        let last = until + needed_time(own);
+        let nearby = all.iter().filter(|stay| stay.end >= own.came && stay.came <= last).collect();
+        WaitStory { tally, own, stays: nearby, site: &tally.sites[site as usize], until }.explain()
     }
 }
 
 impl WaitStory<'_> {
     fn explain(&self) -> Why {
-        let WaitStory { tally, own, site, until, .. } = *self;
+        let &WaitStory { tally, own, site, until, .. } = self;
         let row = own.row;
         let waited = self.jobs_ahead();
         let ran = self.running_jobs();
@@ -152,7 +156,7 @@ impl WaitStory<'_> {
             waited,
             ran,
             first_from: self.first_from().map(to_seconds),
-            free: (!site.is_shared).then(|| free_cores(self.stays, site.cores, own, until)),
+            free: (!site.is_shared).then(|| free_cores(&self.stays, site.cores, own, until)),
             overtaken_by: self.overtakers(),
             free_without_later: self.room_without_later().map(to_seconds),
             freed_by: self.freed_by(),
@@ -175,13 +179,13 @@ impl WaitStory<'_> {
 
     /// Jobs that waited when it came, the last to leave the queue first.
     fn jobs_ahead(&self) -> Vec<Before> {
-        let ahead = self.stays.iter().filter(|stay| self.is_ahead(stay));
+        let ahead = self.stays.iter().copied().filter(|stay| self.is_ahead(stay));
         self.last_first(ahead.map(|stay| (stay.leaves_queue(), stay)).collect())
     }
 
     /// Jobs that ran when it came, the last to end first.
     fn running_jobs(&self) -> Vec<Before> {
-        let running = self.stays.iter().filter(|stay| stay.runs_at(self.own.came) && !self.is_own(stay));
+        let running = self.stays.iter().copied().filter(|stay| stay.runs_at(self.own.came) && !self.is_own(stay));
         self.last_first(running.map(|stay| (stay.end, stay)).collect())
     }
 
@@ -198,7 +202,7 @@ impl WaitStory<'_> {
 
     /// Time at which the last job ahead left the queue, if all did during the wait.
     fn first_from(&self) -> Option<Time> {
-        let ahead = self.stays.iter().filter(|stay| self.is_ahead(stay));
+        let ahead = self.stays.iter().copied().filter(|stay| self.is_ahead(stay));
         ahead.map(Stay::leaves_queue).max().filter(|last| *last <= self.until)
     }
 
@@ -226,14 +230,14 @@ impl WaitStory<'_> {
         if self.site.is_shared || !self.stays.iter().any(|stay| self.is_overtaker(stay)) {
             return None;
         }
-        let others = self.stays.iter().filter(|stay| !self.is_overtaker(stay) && !self.is_own(stay));
+        let others = self.stays.iter().copied().filter(|stay| !self.is_overtaker(stay) && !self.is_own(stay));
         Some(first_room(others, self.site.cores, self.own).min(self.until))
     }
 
     /// Jobs that left their cores in the moment of its start.
     fn freed_by(&self) -> Vec<String> {
         let Some(start) = self.own.start else { return Vec::new() };
-        let leaves = |stay: &&Stay<'_>| stay.end == start && stay.start.is_some_and(|began| began < start);
+        let leaves = |stay: &&&Stay<'_>| stay.end == start && stay.start.is_some_and(|began| began < start);
         self.stays.iter().filter(leaves).map(|stay| self.tally.task_label(stay.row, stay.index)).collect()
     }
 }
@@ -287,9 +291,9 @@ impl SharedRun {
 }
 
 /// The free cores of a site from the arrival of a job until it started. Cores that were down count as free.
-fn free_cores(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
+fn free_cores(stays: &[&Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free {
     let mut changes: Vec<(Time, i64)> = Vec::new();
-    for stay in stays.iter().filter(|stay| !std::ptr::eq(*stay, own)) {
+    for stay in stays.iter().filter(|stay| !std::ptr::eq(**stay, own)) {
         let Some(start) = stay.start else { continue };
         changes.push((start.max(own.came), -i64::from(stay.cores)));
         changes.push((stay.end.max(own.came), i64::from(stay.cores)));
@@ -317,11 +321,16 @@ fn free_cores(stays: &[Stay<'_>], of: u32, own: &Stay<'_>, until: Time) -> Free 
     Free { most: most.max(0).cast_unsigned(), enough_for: enough as f64 / 1e6 }
 }
 
+/// The time for which a task needs its cores: as long as it ran, or its requested time if it did not start.
+fn needed_time(own: &Stay<'_>) -> Span {
+    let requested = own.row.job.tasks[own.index].walltime;
+    own.start.map_or(requested, |start| own.end.since(start)).max(Span::from_micros(1))
+}
+
 /// First time since its arrival from which these stays leave a task enough cores for as long as it ran, or for its
 /// requested time if it did not start. O(n log n) in the number of stays.
 fn first_room<'s>(others: impl Iterator<Item = &'s Stay<'s>>, of: u32, own: &Stay<'_>) -> Time {
-    let asked = own.row.job.tasks[own.index].walltime;
-    let need = own.start.map_or(asked, |start| own.end.since(start)).max(Span::from_micros(1));
+    let need = needed_time(own);
     let mut changes: Vec<(Time, i64)> = Vec::new();
     for stay in others {
         let Some(start) = stay.start else { continue };

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::lines::{StoryLines, moment_words};
-use super::stay::Stay;
+use super::stay::{SiteStays, Stay};
 use crate::Tally;
 use crate::referee::tally::{JobRow, Stint, StintEnd};
 use hansa_sim::numerals::{format_count, format_counted, format_percent, format_span};
@@ -53,7 +53,8 @@ pub struct PauseStory {
 
 impl SharingStory {
     /// The story of a task. None if it had its nodes to itself without a break. O(tasks of the site and their stints).
-    pub(super) fn of(tally: &Tally, row: &JobRow, index: usize) -> Option<SharingStory> {
+    pub(super) fn of(stays: &SiteStays<'_>, row: &JobRow, index: usize) -> Option<SharingStory> {
+        let tally = stays.tally;
         let task = &row.tasks[index];
         task.stints.as_ref()?;
         let site = task.site?;
@@ -62,9 +63,8 @@ impl SharingStory {
         if is_plain || stints.is_empty() {
             return None;
         }
-        let stays = tally.site_stays(site);
         let others: Vec<&Stay<'_>> =
-            stays.iter().filter(|stay| stay.row.job.id != row.job.id || stay.index != index).collect();
+            stays.at(site).iter().filter(|stay| stay.row.job.id != row.job.id || stay.index != index).collect();
         let mut story = SharingStory { yields: Vec::new(), pauses: Vec::new() };
         for (place, stint) in stints.iter().enumerate() {
             story.yields.push(YieldInterval {
