@@ -44,6 +44,7 @@ use hansa_report::experiment::{self, Experiment, Findings, Run, RunRow, Table, j
 use hansa_report::{RunOutcomes, Summary, WorkDone, pretty_json};
 use hansa_sim::settings::format_counted;
 use hansa_sim::topology::{self, InvalidInput, Loaded};
+use hansa_sim::workload::rigids::ParsedLogs;
 
 /// Options of a sweep.
 pub struct Sweeping {
@@ -214,6 +215,7 @@ pub struct FileCache {
     found: BTreeMap<String, Result<Vec<u8>, String>>,
     /// True if there is no disk.
     sealed: bool,
+    _parsed_logs: ParsedLogs,
 }
 
 impl FileCache {

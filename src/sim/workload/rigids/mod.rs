@@ -2,6 +2,7 @@
 
 mod content;
 mod handing;
+mod parsed_logs;
 mod settings;
 
 use std::num::NonZeroU32;
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 pub use self::content::{Content, CountedPart, Window};
 pub use self::handing::Handed;
+pub use self::parsed_logs::ParsedLogs;
 use super::lublin::Lublin;
 use super::needs;
 use super::rigid::Trace;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::parsed_logs::parse_once;
 use super::{Content, LogFile, Origin, Rigids, Walltimes, Window};
 use crate::numerals::format_counted;
 use crate::settings::units::MILLION;
@@ -140,14 +141,21 @@ impl Rigids {
     }
 
     fn jobs_of(&self, field: &Field<'_>, path: &str, bytes: &[u8]) -> Content {
-        let trace = match &self.origin {
+        let format = match &self.origin {
+            Origin::Batsim(_) => "batsim".to_owned(),
+            Origin::Sacct(_, form) => format!("sacct {form:?}"),
+            Origin::SlurmEvents(_, size) => format!("slurm-events {size:?}"),
+            Origin::Swf(_) | Origin::Lublin(_) => "swf".to_owned(),
+        };
+        let hash = self.origin.log().map_or("", |log| &log.hash);
+        let trace = parse_once(format!("{format} {hash}"), || match &self.origin {
             Origin::Batsim(_) => batsim::read_workload(bytes).map_err(|error| error.to_string()),
             Origin::Sacct(_, form) => sacct::read(bytes, form).map_err(|error| error.to_string()),
             Origin::SlurmEvents(_, size) => slurm_events::read(bytes, *size).map_err(|error| error.to_string()),
             Origin::Swf(_) | Origin::Lublin(_) => swf::read_log(bytes).map_err(|error| error.to_string()),
-        };
+        });
         let content = match trace {
-            Ok(trace) => Content::of_trace(trace, self.window),
+            Ok(trace) => Content::of_trace(Arc::unwrap_or_clone(trace), self.window),
             Err(what) => {
                 field.complain(format!("{path}: {what}"));
                 return Content::default();
