@@ -167,14 +167,22 @@ impl BlockQueue {
         false
     }
 
-    /// A cursor at the job of this index.
+    /// A cursor at the job of this index, which is usually near one of the ends. O(blocks up to the nearer end).
     pub fn cursor(&self, index: usize) -> Cursor {
-        let mut block = self.blocks.len();
-        let mut first = self.len;
-        // New jobs are usually at the end.
-        while first > index {
-            block -= 1;
-            first -= self.blocks[block].jobs.len();
+        let mut block = 0;
+        let mut first = 0;
+        if index < self.len / 2 {
+            while first + self.blocks[block].jobs.len() <= index {
+                first += self.blocks[block].jobs.len();
+                block += 1;
+            }
+        } else {
+            block = self.blocks.len();
+            first = self.len;
+            while first > index {
+                block -= 1;
+                first -= self.blocks[block].jobs.len();
+            }
         }
         Cursor { block, place: index - first }
     }
