@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+use crate::measure::cpu;
 use hansa_papers::dfrs::{BEST, NODES, speed_inputs};
 use hansa_run::gzip;
 use hansa_sim::grid::{JobId, TaskId};
@@ -15,7 +16,6 @@ use hansa_sim::systems::dfrs::{
 };
 use hansa_sim::time::Time;
 use hansa_sim::workload::{needs, swf};
-use rustix::time::{ClockId, clock_gettime};
 
 pub fn main(arguments: &[String]) {
     let mut arguments = arguments.iter().filter(|argument| !argument.starts_with("--")).cloned();
@@ -146,11 +146,7 @@ fn pack_by_hand(needs: &[Need], share: f64) -> bool {
 }
 
 fn measured(work: impl FnOnce()) -> f64 {
-    let now = || {
-        let now = clock_gettime(ClockId::ThreadCPUTime);
-        now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
-    };
-    let began = now();
+    let began = cpu();
     work();
-    now() - began
+    cpu() - began
 }

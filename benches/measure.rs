@@ -1,6 +1,14 @@
-//! Helpers of benches that time whole programs.
+//! Clocks of benches, and helpers of those that time whole programs.
 
 use std::path::PathBuf;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// CPU time of this thread in seconds.
+pub fn cpu() -> f64 {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
+}
 
 /// User and system time of all child processes that have ended, in seconds.
 pub fn cpu_of_children() -> f64 {

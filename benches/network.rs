@@ -10,10 +10,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::hint::black_box;
 
+use crate::measure::cpu;
 use hansa_sim::network::{Efficiency, Flows, Link, LinkId, Mode, Transfers};
 use hansa_sim::random::SplitMix64;
 use hansa_sim::time::Time;
-use rustix::time::{ClockId, clock_gettime};
 
 /// Bytes per microsecond: 1 Gbps.
 const CAPACITY: f64 = 125.0;
@@ -283,9 +283,4 @@ fn least<T>(rounds: usize, mut measure: impl FnMut() -> T) -> (f64, T) {
         }
     }
     best.expect("there is at least one round")
-}
-
-fn cpu() -> f64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

@@ -1,5 +1,6 @@
 //! Duration of planning: `cargo bench -- plan`. In CPU seconds, as wall time depends on other load.
 
+use crate::measure::cpu;
 use hansa_sim::kernel::ActorId;
 use hansa_sim::network::{Efficiency, Link, LinkId, Mode};
 use hansa_sim::random::SplitMix64;
@@ -9,7 +10,6 @@ use hansa_sim::systems::heft::{
 };
 use hansa_sim::workload::layered::Shape;
 use hansa_sim::{grid, time};
-use rustix::time::{ClockId, clock_gettime};
 
 pub fn main() {
     println!("{:<66}{:>12}", "what", "CPU s");
@@ -73,9 +73,4 @@ fn problem(tasks: u32, sites: usize, fat: f64, seed: u64) -> Problem {
 
 fn grid_site(speed_millionths: u64) -> Resource {
     Resource { cores: 1, kind: grid::Kind(0), speed_millionths, latency: time::Span::ZERO }
-}
-
-fn cpu() -> f64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

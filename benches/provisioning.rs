@@ -4,6 +4,7 @@
 //! Growth: a plan with evaluations x tasks x slots; prices with candidate starts x (fixed and waiting jobs); a forecast
 //! with the logarithm of the waits kept; a history with jobs x concurrent jobs.
 
+use crate::measure::cpu;
 use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Settings, Site};
 use hansa_sim::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa_sim::random::SplitMix64;
@@ -15,7 +16,6 @@ use hansa_sim::systems::provisioning::planner;
 use hansa_sim::systems::provisioning::trial::SiteTrial;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::workflow::parallel::{Parallel, cybershake_workflow};
-use rustix::time::{ClockId, clock_gettime};
 
 pub fn main() {
     println!("{:<58}{:>12}{:>12}{:>12}{:>9}", "", "CPU", "goal", "plain", "times");
@@ -261,11 +261,7 @@ fn pretty(seconds: f64) -> String {
 }
 
 fn measured<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let now = || {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
-    };
-    let before = now();
+    let before = cpu();
     let result = work();
-    (now() - before, result)
+    (cpu() - before, result)
 }

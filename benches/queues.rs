@@ -7,6 +7,7 @@ use std::collections::BinaryHeap;
 use std::io::Read;
 use std::path::Path;
 
+use crate::measure::cpu;
 use hansa_run::gzip;
 use hansa_sim::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
 use hansa_sim::random::SplitMix64;
@@ -15,7 +16,6 @@ use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::rigids::{Content, Window};
 use hansa_sim::workload::{Trace, swf};
-use rustix::time::{ClockId, clock_gettime};
 
 pub fn main(arguments: &[String]) {
     let mut arguments = arguments.iter().filter(|argument| !argument.starts_with("--")).cloned();
@@ -244,9 +244,4 @@ fn easy_by_hand(jobs: &[Rigid], nodes: u32) -> Vec<u64> {
             false
         });
     }
-}
-
-fn cpu() -> f64 {
-    let now = clock_gettime(ClockId::ProcessCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

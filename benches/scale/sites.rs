@@ -4,16 +4,16 @@
 //! run costs O(sites). A request that goes to the best of all sites costs O(sites x log bookings) for a look at counts,
 //! plus the few sites that are then asked; asking each site is many times that.
 
-use hansa_sim::grid::{Behaviour, Kind, Site, User};
+use crate::measure::cpu;
+use hansa_sim::grid::{Kind, Site, User};
 use hansa_sim::kernel::Place;
 use hansa_sim::protocol::{Message, Record, ReserveAnswer};
 use hansa_sim::systems::Service;
 use hansa_sim::systems::market::Market;
 use hansa_sim::systems::reservation::{Choose, ClusterBook, Reservation, fit};
-use hansa_sim::time::{Span, Stamp};
+use hansa_sim::time::Stamp;
 use hansa_sim::topology::{Roster, Topology, build_actors};
 use hansa_sim::workload::{Source, Workload, market, reservations};
-use rustix::time::{ClockId, clock_gettime};
 
 const CORES: u32 = 40_000;
 const NODES: u32 = 128;
@@ -107,16 +107,8 @@ fn market(sites: u32) -> Topology {
         seed: 1,
         jobs: 20_000,
         load: 1.0,
-        load_basis: market::LoadBasis::Total,
-        tasks: (5, 20),
-        total_runtime: (10, 200_000),
         cores_max: 1,
-        kinds: [Kind(0), Kind(1)],
-        kind_share: 0.8,
-        degree: 1.0,
-        output: 0,
-        ranges: Default::default(),
-        week: Default::default(),
+        ..market::Generator::default()
     });
     let kind = |site: u32| Kind(u16::from(site % 5 == 4));
     topology(Service::new(Market::default()), sites, CORES / sites, "auction", kind, source)
@@ -135,12 +127,7 @@ fn reserving(policy: &str, sites: u32) -> Topology {
         size: 5.5,
         size_max: 7.0,
         rate_millionths: u64::from(sites) * 2_000_000,
-        ahead_millionths: 3_000_000,
-        slack_millionths: 3_000_000,
-        used_millionths: 1_000_000,
-        data: Default::default(),
-        malleability: Default::default(),
-        times: Default::default(),
+        ..reservations::RequestGenerator::default()
     });
     let rules = Reservation { policy: policy.to_owned(), choose: Choose::Global, ..Reservation::default() };
     topology(Service::new(rules), sites, NODES, "auction", |_| Kind(0), source)
@@ -158,31 +145,19 @@ fn topology(
         name: format!("site-{number}"),
         cores,
         kind: kind(number),
-        speed_millionths: 1_000_000,
         scheduler: scheduler.to_owned(),
-        latency: Span::ZERO,
-        report_every: Span::ZERO,
         systems: vec![0],
         ..Site::with_defaults()
     };
     Topology {
         name: "scale".to_owned(),
-        about: None,
         seed: 1,
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
         systems: vec![system],
         sites: (0..sites).map(site).collect(),
-        cables: None,
-        failures: Vec::new(),
-        recovery: hansa_sim::grid::Recovery::default(),
-        users: vec![User {
-            name: "alice".to_owned(),
-            latency: Span::ZERO,
-            behaviour: Behaviour::Script,
-            approach: hansa_sim::grid::Approach::default(),
-            program: hansa_sim::grid::Program::default(),
-        }],
+        users: vec![User::named("alice")],
         workloads: vec![Workload { users: vec![0], shares: Vec::new(), system: 0, source }],
+        ..Topology::default()
     }
 }
 
@@ -201,9 +176,4 @@ fn measured<T>(what: impl FnOnce() -> T) -> (T, f64) {
     let before = cpu();
     let made = what();
     (made, cpu() - before)
-}
-
-fn cpu() -> f64 {
-    let now = clock_gettime(ClockId::ThreadCPUTime);
-    now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }

@@ -48,4 +48,7 @@ pub use tables::csv::field;
 pub use tables::parquet;
 
 #[cfg(test)]
+#[path = "../sim/tests/play.rs"]
+mod play;
+#[cfg(test)]
 mod tests;

@@ -182,8 +182,7 @@ fn who_hands_in_what_is_anothers_is_named() {
 fn a_site_where_tasks_wait_for_another_site_is_not_named() {
     let text = "name = \"waits\"\n[market]\n[[site]]\nname = \"bath\"\ncores = 64\n[[site]]\nname = \"york\"\n\
                 cores = 64\n[[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 64\n";
-    let topology =
-        hansa_sim::topology::read_topology("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let topology = crate::play::read_text(text);
     let names = Names::of(&topology);
     let [bath, york, ann] = ["bath", "york", "ann"].map(|name| names.find_actor(name).unwrap());
     let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };
@@ -214,8 +213,7 @@ fn who_is_alone_with_its_word_is_named_alone() {
     let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n[[site]]\nname = \"bath\"\n\
                 cores = 64\n[[user]]\nname = \"ann\"\n[[user]]\nname = \"bob\"\n[[workload]]\nsource = \"lublin\"\n\
                 jobs = 2\nnodes = 4\n";
-    let topology =
-        hansa_sim::topology::read_topology("grid.toml", &[], &mut |_| Ok(text.as_bytes().to_vec())).unwrap().topology;
+    let topology = crate::play::read_text(text);
     let names = Names::of(&topology);
     let [york, ann, bob] = ["york", "ann", "bob"].map(|name| names.find_actor(name).unwrap());
     let add = |actor, record| Entry { stamp: Stamp::at(minute(1)), actor, record };

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead};
 
+use hansa_report::experiment::rows::split_cells;
+
 /// Reads a table row by row. A quoted cell may contain commas, quotes and line ends.
 pub struct CsvReader<R> {
     input: R,
@@ -31,28 +33,8 @@ impl<R: BufRead> CsvReader<R> {
         }
         let row = String::from_utf8(row).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
         let row = row.strip_suffix('\n').unwrap_or(&row);
-        Ok(Some(split_cells(row.strip_suffix('\r').unwrap_or(row))))
+        Ok(Some(split_cells(row.strip_suffix('\r').unwrap_or(row)).0))
     }
-}
-
-/// The cells of a row.
-fn split_cells(row: &str) -> Vec<String> {
-    if !row.contains('"') {
-        return row.split(',').map(str::to_owned).collect();
-    }
-    let mut cells = vec![String::new()];
-    let mut inside = false;
-    let mut letters = row.chars().peekable();
-    while let Some(letter) = letters.next() {
-        let Some(cell) = cells.last_mut() else { break };
-        match letter {
-            '"' if inside && letters.next_if_eq(&'"').is_some() => cell.push('"'),
-            '"' => inside = !inside,
-            ',' if !inside => cells.push(String::new()),
-            letter => cell.push(letter),
-        }
-    }
-    cells
 }
 
 #[cfg(test)]

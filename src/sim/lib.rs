@@ -33,3 +33,7 @@ pub mod roles;
 pub mod systems;
 
 pub mod topology;
+
+#[cfg(test)]
+#[path = "tests/play.rs"]
+mod play;

@@ -1,21 +1,11 @@
 //! An external fit policy: its effect on a run and a sweep, and the end of a run whose program fails.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
-use crate::grid::{Scratch, digest, hansa, hansa_ok, shipped, text};
-use crate::skip::skip;
+use crate::grid::{Scratch, digest, expect_error, hansa, hansa_ok, shipped, text};
+use crate::skip::has_python;
 
 const LAYOUTS: [&[&str]; 2] = [&["--inline"], &[]];
-
-fn has_python() -> bool {
-    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
-    let has = python.is_ok_and(|status| status.success());
-    if !has {
-        skip("there is no python3 here");
-    }
-    has
-}
 
 /// Digest of a shipped topology with these settings.
 fn digest_of(topology: &str, out: &Path, flags: &[&str], settings: &[&str]) -> String {
@@ -161,8 +151,7 @@ fn faults_of_the_table_are_found_before_the_run() {
     let scratch = Scratch::new();
     let topology = chosen(&scratch, "");
     let said = hansa(&["validate".as_ref(), topology.as_os_str()]);
-    assert_eq!(said.status.code(), Some(2));
-    assert!(text(&said.stderr).contains("reservation.allocator: missing"), "{}", text(&said.stderr));
+    expect_error(&said, 2, "reservation.allocator: missing");
     let topology = chosen(&scratch, "[reservation.allocator]\ntimeout = \"1 s\"\n");
     let said = hansa(&["validate".as_ref(), topology.as_os_str()]);
     assert!(text(&said.stderr).contains("reservation.allocator.command: missing"), "{}", text(&said.stderr));
@@ -174,6 +163,5 @@ fn faults_of_the_table_are_found_before_the_run() {
     assert!(!said.status.success(), "{}", text(&said.stderr));
     let out = scratch.path("out");
     let said = hansa(&["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()]);
-    assert_eq!(said.status.code(), Some(8));
-    assert!(text(&said.stderr).contains(told), "{}", text(&said.stderr));
+    expect_error(&said, 8, told);
 }

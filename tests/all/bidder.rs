@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::grid::{Scratch, digest, hansa, hansa_ok, shipped, text};
-use crate::skip::skip;
+use crate::grid::{Scratch, digest, expect_error, hansa, hansa_ok, shipped, text};
+use crate::skip::has_python;
 
 /// Forty jobs with a bidder that is started by this command.
 fn topology(scratch: &Scratch, bidder: &str) -> PathBuf {
@@ -19,15 +19,6 @@ fn run(topology: &Path, out: PathBuf, flags: &[&str]) -> Output {
     let mut arguments: Vec<PathBuf> = vec!["run".into(), topology.to_owned(), "--out".into(), out];
     arguments.extend(flags.iter().map(PathBuf::from));
     hansa(&arguments)
-}
-
-fn has_python() -> bool {
-    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
-    let has = python.is_ok_and(|status| status.success());
-    if !has {
-        skip("there is no python3 here");
-    }
-    has
 }
 
 #[test]
@@ -135,8 +126,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
     let scratch = Scratch::new();
     let topology = topology(&scratch, "command = [\"no-such-program\"]\n");
     let ran = run(&topology, scratch.path("out"), &["--inline"]);
-    assert_eq!(ran.status.code(), Some(8));
-    assert!(text(&ran.stderr).contains("cannot start the bidder `no-such-program`"), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, "cannot start the bidder `no-such-program`");
 }
 
 /// A program that ignores the end of its input, and would run forever.

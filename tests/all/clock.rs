@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::grid::{HANSA, Process, Scratch, text};
+use crate::grid::{HANSA, Process, Scratch, expect_error, text};
 use crate::skip::skip;
 
 const SOON: Duration = Duration::from_secs(60);
@@ -464,8 +464,7 @@ fn programs_that_do_not_sleep_are_named_and_can_be_stopped() {
     let mut busy = Process::start("hansa clock", &mut command);
     busy.says("(bash) has not slept for 5 s of real time: the clock stands still until it does");
     busy.signal("TERM");
-    let (code, said) = busy.end(SOON);
-    assert_eq!(code, Some(9), "{said}");
+    busy.end_with(9, SOON);
     assert_eq!(marked(&mark), Vec::<u32>::new());
 }
 
@@ -505,8 +504,7 @@ fn busy_waiting_on_the_clock_ends_under_a_charge() {
     let output = clock(&["--charge", "20us"], &["bash", "-c", shell]);
     assert_eq!(text(&output.stdout), "1767225600001000000\n", "{}", text(&output.stderr));
     let over = clock(&["--charge", "20us", "--until", "5ms"], &[program, "spin"]);
-    assert_eq!(over.status.code(), Some(124));
-    assert!(text(&over.stderr).contains("clock: 0.005 s of virtual time"), "{}", text(&over.stderr));
+    expect_error(&over, 124, "clock: 0.005 s of virtual time");
 
     let mut command = Command::new(HANSA);
     let mut busy = Process::start("hansa clock", command.args(["clock", "--", program, "spin"]));
@@ -624,7 +622,6 @@ fn a_program_that_cannot_have_the_clock_does_not_run() {
     fs::create_dir(&folder).unwrap();
     let mut command = Command::new(HANSA);
     let output = command.args(["clock", "--", "true"]).env("TMPDIR", &folder).output().unwrap();
-    assert_eq!(output.status.code(), Some(7));
-    assert!(text(&output.stderr).contains("set TMPDIR to a path without spaces"), "{}", text(&output.stderr));
+    expect_error(&output, 7, "set TMPDIR to a path without spaces");
     assert!(fs::read_dir(Path::new(&folder)).unwrap().next().is_none(), "nothing is left there");
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::grid::{HANSA, ROUTER, SITE, Scratch, digest, hansa, hansa_ok, shipped, text};
+use crate::grid::{HANSA, ROUTER, SITE, Scratch, digest, expect_error, hansa, hansa_ok, shipped, text};
 use crate::skip::skip;
 
 const GRID: &str = "name = \"grid\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\nscheduler = \"fcfs\"\n[[user]]\nname = \"ann\"\n\
@@ -184,7 +184,7 @@ fn a_topology_may_come_through_standard_input() {
     }
     assert_eq!(digest(&a), digest(&b));
     let wrong = with_input(&["validate", "-"], "name = 1\n");
-    assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("-:1:8"), "{}", text(&wrong.stderr));
+    expect_error(&wrong, 2, "-:1:8");
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn every_command_has_a_manual_page_and_the_version_a_commit() {
     assert!(!own.contains("--quiet") && common.contains("--quiet") && common.contains("--verbose"), "{help}");
     assert!(help.contains("\n  network-heft  HEFT ") && help.contains("\n  heft          HEFT "), "{help}");
     let missing = hansa(&["man", "reproduce", "nothing"]);
-    assert!(missing.status.code() == Some(2) && text(&missing.stderr).contains("no command hansa reproduce nothing"));
+    expect_error(&missing, 2, "no command hansa reproduce nothing");
     let near = text(&hansa(&["man", "reproduce", "hetf"]).stderr);
     assert!(near.contains("no command hansa reproduce hetf; did you mean heft?"), "{near}");
     let version = text(&hansa_ok(&["--version"]).stdout);
@@ -308,8 +308,7 @@ fn mistyped_commands_and_values_are_reported_with_the_expected_ones() {
     ];
     for (arguments, expected) in wrong {
         let output = hansa(arguments);
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(expected), "{said}");
+        expect_error(&output, 2, expected);
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
+use crate::grid::{Scratch, expect_error, hansa, hansa_ok, shipped, text};
 
 /// Runs a shipped topology inline, with these settings.
 fn run(topology: &str, out: &Path, settings: &[&str]) {
@@ -278,6 +278,5 @@ fn sweeps_are_compared_setting_by_setting() {
     let run_folder = scratch.path("run");
     run("batch.toml", &run_folder, &["workload.0.jobs=20"]);
     let mixed = hansa(&["compare".into(), one, run_folder]);
-    assert_eq!(mixed.status.code(), Some(2));
-    assert!(text(&mixed.stderr).contains("expected results of one kind"), "{}", text(&mixed.stderr));
+    expect_error(&mixed, 2, "expected results of one kind");
 }

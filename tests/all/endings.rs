@@ -181,8 +181,7 @@ fn an_interrupt_is_handled_while_loads_are_under_way() {
     std::thread::sleep(Duration::from_secs(2));
     let asked = Instant::now();
     launcher.signal("INT");
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    launcher.end_with(130, SOON);
     assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     let manifest = json(&out.join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted"), "{manifest}");
@@ -217,8 +216,7 @@ fn interrupted_twice(signal: &str, wait: Duration) -> Option<Scratch> {
     launcher.signal(signal);
     std::thread::sleep(Duration::from_millis(110));
     launcher.signal(signal);
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    let said = launcher.end_with(130, SOON);
     assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
     if scratch.path("home").join("out").exists() {
         return None;
@@ -246,8 +244,7 @@ fn a_signal_to_all_processes_of_a_run_is_one_interrupt() {
             .unwrap()
             .success()
     );
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    launcher.end_with(130, SOON);
     let manifest = json(&out.join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
 }
@@ -329,8 +326,7 @@ fn winds_up(interrupt: impl Fn(&Process)) {
         }
         std::thread::sleep(Duration::from_millis(500));
         interrupt(&launched);
-        let (code, said) = launched.end(SOON);
-        assert_eq!(code, Some(130), "{said}");
+        launched.end_with(130, SOON);
         let manifest = json(&out.join("manifest.json"));
         assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted"), "{manifest}");
     }
@@ -352,8 +348,7 @@ fn a_killed_router_leaves_no_half_result_to_its_launcher() {
     launcher.says(BEGUN);
     let nest = format!("hansa-{}-", launcher.child.id());
     kill(processes_with(&nest).into_iter().find(|id| is_router(*id)).unwrap());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, SOON);
     assert!(said.contains("resume with: hansa run --resume"), "{said}");
     nothing_but_a_journal(&scratch.path("home"));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
+use crate::grid::{Scratch, expect_error, hansa, hansa_ok, shipped, text};
 
 /// The result of a shipped topology.
 fn run(scratch: &Scratch, topology: &str, sets: &[&str]) -> String {
@@ -44,8 +44,7 @@ fn a_workflow_names_the_chain_that_delayed_its_end() {
     assert!(page.contains(&format!("id=\"{anchor}\"")), "{anchor}");
     assert!(page.contains(&format!("href=\"#{anchor}\"")) || json["chain"]["links"].is_array());
     let unknown = hansa(&["why", &out, "99"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(text(&unknown.stderr).contains("there is no job 99; numbers go from 0 to 1"), "{}", text(&unknown.stderr));
+    expect_error(&unknown, 2, "there is no job 99; numbers go from 0 to 1");
 }
 
 #[test]
@@ -135,8 +134,7 @@ fn predictions_take_moments_as_they_print_them() {
     );
     assert!(answer["jobs_of_known_users"].is_u64() && answer["policies"].as_array().unwrap().len() == 3);
     let wrong = hansa(&["when", &out, "--at", "4:00", "--cores", "64", "--walltime", "4h"]);
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(text(&wrong.stderr).contains("04:00:00"), "{}", text(&wrong.stderr));
+    expect_error(&wrong, 2, "04:00:00");
     let output = hansa_ok(&["when", &out, "--calibrate", "5", "--runs", "20", "--json"]);
     let calibration: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
     let own = &calibration[0];

@@ -112,8 +112,7 @@ fn an_interrupted_run_keeps_partial_results_and_says_so() {
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     launcher.signal("INT");
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    let said = launcher.end_with(130, SOON);
     no_children_left(id);
     assert!(said.contains("interrupted"), "{said}");
     let manifest = json(&out.join("manifest.json"));
@@ -132,8 +131,7 @@ fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
     let mut run = Process::start("the run", &mut command);
     std::thread::sleep(UNDER_WAY);
     run.signal("INT");
-    let (code, said) = run.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    run.end_with(130, SOON);
     nothing_looks_complete(&out);
 }
 
@@ -179,8 +177,7 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
     let begun = Instant::now();
     launcher.says("is stopped, as by SIGSTOP");
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
-    let (code, said) = launcher.end(2 * SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, 2 * SOON);
     assert!(said.contains("has done nothing for 10 s and is terminated"), "{said}");
     no_children_left(id);
 }
@@ -199,8 +196,7 @@ fn a_process_that_cannot_be_started_is_reported_once() {
     let id = launcher.child.id();
     let york = child_called(launcher.child.id(), "york");
     assert!(Command::new("kill").args(["-KILL", &york.to_string()]).status().unwrap().success());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(7), "{said}");
+    let said = launcher.end_with(7, SOON);
     let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
     assert!(errors.len() == 1 && errors[0].contains("cannot start a process of the grid"), "{said}");
     nothing_looks_complete(&out);
@@ -216,8 +212,7 @@ fn a_killed_router_ends_all_members() {
     machines.router.signal("KILL");
     machines.router.end(SOON);
     for member in &mut machines.members {
-        let (code, said) = member.end(SOON);
-        assert_eq!(code, Some(3), "{}: {said}", member.label);
+        let said = member.end_with(3, SOON);
         assert!(said.contains("lost the router at virtual time"), "{said}");
     }
     nothing_looks_complete(&machines.out());
@@ -227,8 +222,7 @@ fn a_killed_router_ends_all_members() {
 fn a_grid_that_never_assembles_reports_the_missing_members() {
     let mut machines = Machines::router(&long_topology(), &["--join-within", "2"]);
     machines.start(&["york.site", "alice.user", "bob.user", "leeds.site"]);
-    let (code, said) = machines.router.end(SOON);
-    assert_eq!(code, Some(6), "{said}");
+    let said = machines.router.end_with(6, SOON);
     assert!(said.contains("after 2 s the router is still waiting for site durham"), "{said}");
 }
 

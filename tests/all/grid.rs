@@ -50,6 +50,13 @@ pub fn hansa_ok<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
     output
 }
 
+/// Checks that a command has ended with this exit code, and with these words in its error.
+#[track_caller]
+pub fn expect_error(output: &Output, code: i32, words: &str) {
+    let said = text(&output.stderr);
+    assert!(output.status.code() == Some(code) && said.contains(words), "{words} ({:?}): {said}", output.status);
+}
+
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -144,6 +151,14 @@ impl Process {
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
         (code, self.said.lock().unwrap().clone())
+    }
+
+    /// Waits for its end, with this exit code; returns its standard error.
+    #[track_caller]
+    pub fn end_with(&mut self, code: i32, within: Duration) -> String {
+        let (found, said) = self.end(within);
+        assert_eq!(found, Some(code), "{}: {said}", self.label);
+        said
     }
 }
 

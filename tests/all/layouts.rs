@@ -194,11 +194,9 @@ fn one_binary_a_machine_agrees_with_inline_in_any_order_of_arrival() {
     let topology = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
     let mut machines = Machines::router(&topology, &[]);
     machines.start(&["bob.user", "leeds.site", "alice.user", "york.site", "durham.site"]);
-    let (code, said) = machines.router.end(Duration::from_secs(60));
-    assert_eq!(code, Some(0), "{said}");
+    machines.router.end_with(0, Duration::from_secs(60));
     for member in &mut machines.members {
-        let (code, said) = member.end(Duration::from_secs(10));
-        assert_eq!(code, Some(0), "{}: {said}", member.label);
+        member.end_with(0, Duration::from_secs(10));
     }
 
     let inline = machines.scratch.path("inline");
@@ -216,11 +214,9 @@ fn a_member_that_is_killed_before_the_run_begins_is_replaced_by_its_successor() 
     // The dead process does not count as present, regardless of the order in which its successor and the others
     // connect.
     machines.start(&["durham.site", "york.site", "leeds.site", "alice.user", "bob.user"]);
-    let (code, said) = machines.router.end(Duration::from_secs(60));
-    assert_eq!(code, Some(0), "{said}");
+    machines.router.end_with(0, Duration::from_secs(60));
     for member in &mut machines.members[1..] {
-        let (code, said) = member.end(Duration::from_secs(10));
-        assert_eq!(code, Some(0), "{}: {said}", member.label);
+        member.end_with(0, Duration::from_secs(10));
     }
 
     let inline = machines.scratch.path("inline");

@@ -6,18 +6,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::grid::{HANSA, Machines, Process, ROUTER, SITE, Scratch, USER, digest, hansa, hansa_ok, shipped, text};
-use crate::skip::skip;
+use crate::skip::{has_python, skip};
 
 const LAYOUTS: [&[&str]; 2] = [&["--inline"], &[]];
-
-fn has_python() -> bool {
-    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
-    let has = python.is_ok_and(|status| status.success());
-    if !has {
-        skip("there is no python3 here");
-    }
-    has
-}
 
 fn run(topology: &Path, out: &Path, flags: &[&str]) -> std::process::Output {
     let mut arguments: Vec<PathBuf> = vec!["run".into(), topology.to_owned(), "--out".into(), out.to_owned()];
@@ -86,8 +77,7 @@ fn processes_that_are_started_by_hand_start_their_programs() {
         .collect();
     members.push(start(USER, "alice.user", &["--name", "alice", "--router", &address]));
     for process in std::iter::once(&mut router).chain(&mut members) {
-        let (code, said) = process.end(Duration::from_secs(60));
-        assert_eq!(code, Some(0), "{}: {said}", process.label);
+        process.end_with(0, Duration::from_secs(60));
     }
     assert_eq!(digest(&out), inline);
 }
@@ -262,8 +252,7 @@ fn a_program_that_cannot_be_started_where_its_site_is_played_ends_the_run_at_onc
     let mut machines = Machines::router(&topology, &[]);
     machines.start(&["york.site"]);
     for process in [&mut machines.members[0], &mut machines.router] {
-        let (code, said) = process.end(Duration::from_secs(20));
-        assert_eq!(code, Some(8), "{}: {said}", process.label);
+        let said = process.end_with(8, Duration::from_secs(20));
         assert!(said.contains("cannot start site york's manager `no-such-program`: "), "{}: {said}", process.label);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::grid::{Scratch, hansa, hansa_ok, shipped, text};
+use crate::grid::{Scratch, expect_error, hansa, hansa_ok, shipped, text};
 
 fn experiment(scratch: &Scratch, jobs: u32) -> String {
     let topology = shipped("market-40.toml");
@@ -121,8 +121,7 @@ fn missing_incomplete_and_foreign_shares_are_named() {
     let told = sweeps.refused(&["--gather", &first, &third, &foreign]);
     assert!(told.contains("elsewhere.parts/2-of-3 holds share 2/3 of an earlier version of this experiment"), "{told}");
     let refused = sweeps.sweep(&changed, &["--part=1/3"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("--fresh"), "{}", text(&refused.stderr));
+    expect_error(&refused, 2, "--fresh");
 }
 
 #[test]
@@ -217,8 +216,7 @@ fn reproductions_have_shares_too() {
         assert!(more.status.success(), "{}", text(&more.stderr));
         let parts = |name: &str, share: &str| scratch.path(&format!("{name}.parts/{share}")).display().to_string();
         let foreign = reproduce(&out, &["--gather", &parts("out", "1-of-2"), &parts("other", "2-of-2")]);
-        assert_eq!(foreign.status.code(), Some(2));
-        assert!(text(&foreign.stderr).contains("holds share 2/2 of an earlier version"), "{}", text(&foreign.stderr));
+        expect_error(&foreign, 2, "holds share 2/2 of an earlier version");
     }
 }
 

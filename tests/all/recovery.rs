@@ -161,8 +161,7 @@ fn external_programs_return_with_their_processes() {
         kill(process_of(launcher.child.id(), name).unwrap());
         launcher.says(" is back after");
     }
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    launcher.end_with(0, SOON);
     assert_eq!(digest(&world.scratch.path("out")), untouched);
 
     let manager = std::fs::read_to_string(shipped("manager.py")).unwrap();
@@ -174,8 +173,7 @@ fn external_programs_return_with_their_processes() {
     let mut launcher = start(&world);
     gets_on(&world);
     kill(process_of(launcher.child.id(), "york").unwrap());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(5), "{said}");
+    let said = launcher.end_with(5, SOON);
     assert!(said.contains("site york is not deterministic"), "{said}");
 }
 
@@ -190,8 +188,7 @@ fn restarts_of_a_process_are_limited() {
     kill(process_of(id, "durham").unwrap());
     launcher.says("site durham is back after");
     kill(process_of(id, "durham").unwrap());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, SOON);
     assert!(said.contains("signal 9"), "{said}");
     no_children_left(id);
 }
@@ -295,8 +292,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     // It tells its members that it does not know them, instead of being silent until they give up.
     let silence = hansa_run::quic::QuicOptions::default().idle_timeout;
     assert!(killed.elapsed() < silence, "{:?}", killed.elapsed());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = launcher.end_with(0, SOON);
     assert_eq!(digest(&out), untouched, "{said}");
     holds_no_journal(&out);
 
@@ -308,8 +304,7 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     kill(router_of(&launcher).unwrap());
     launcher.says("the run goes on");
     kill(router_of(&launcher).unwrap());
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, SOON);
     assert!(said.contains("resume with: hansa run --resume"), "{said}");
     no_children_left(id);
 }
@@ -335,8 +330,7 @@ fn a_member_that_is_killed_while_others_join_is_named_and_returns() {
         .says("lost site york before the run began: its process was killed by signal 9; waiting for it to come back");
     std::thread::sleep(Duration::from_millis(500));
     signal("-CONT");
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = launcher.end_with(0, SOON);
     assert_eq!(digest(&world.scratch.path("out")), world.untouched(), "{said}");
 }
 
@@ -364,8 +358,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let mut first = world.launch("out", &[]);
     world.some_time(&first, 40);
     first.signal("INT");
-    let (code, said) = first.end(SOON);
-    assert_eq!(code, Some(130), "{said}");
+    let said = first.end_with(130, SOON);
     assert!(said.contains(&format!("resume with: hansa run --resume {}", out.display())), "{said}");
     assert!(json(&out.join("manifest.json"))["status"].as_str().unwrap().starts_with("partial"));
 
@@ -373,8 +366,7 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let mut second = world.resume_with("out", &["--restarts", "0"]);
     second.says("the run goes on");
     kill(router_of(&second).unwrap());
-    let (code, said) = second.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = second.end_with(3, SOON);
     assert!(said.contains("resume with: hansa run --resume"), "{said}");
     let (code, said) = world.resume("out").end(SOON);
     assert_eq!(code, Some(0), "{said}");
@@ -409,8 +401,7 @@ fn a_router_that_is_killed_goes_on_while_the_others_wait() {
         }
         machines.router = machines.go_on();
     }
-    let (code, said) = machines.router.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = machines.router.end_with(0, SOON);
     assert_eq!(digest(&machines.out()), untouched, "{said}");
     for member in [0, 1, 3, 4, 5] {
         let (code, said) = machines.members[member].end(SOON);

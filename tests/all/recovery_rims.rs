@@ -53,8 +53,7 @@ fn a_router_that_is_killed_when_all_others_have_left_needs_no_member() {
         let router = router_of(&launcher).unwrap();
         poll(|| matches!(children(id)[..], [] | [_]).then_some(()));
         kill(router);
-        let (code, said) = launcher.end(SOON);
-        assert_eq!(code, Some(0), "{said}");
+        let said = launcher.end_with(0, SOON);
         let out = world.scratch.path("out");
         assert_eq!(digest(&out), untouched(&world, many), "{said}");
         holds_no_journal(&out);
@@ -88,8 +87,7 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
             continue;
         }
         machines.router = machines.go_on();
-        let (code, said) = machines.router.end(SOON);
-        assert_eq!(code, Some(0), "{said}");
+        let said = machines.router.end_with(0, SOON);
         assert_eq!(digest(&machines.out()), untouched(&world, many), "{said}");
         return;
     }
@@ -122,8 +120,7 @@ fn a_router_that_is_killed_before_the_run_begins_is_started_again() {
     kill(router_of(&launcher).unwrap());
     launcher.says("the router was killed by signal 9: it is started again from the beginning");
     signal(bob, "CONT");
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = launcher.end_with(0, SOON);
     assert_eq!(digest(&out), world.untouched(), "{said}");
     holds_no_journal(&out);
 }
@@ -147,8 +144,7 @@ fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
     signal(router, "STOP");
     fs::File::options().write(true).open(&journal).unwrap().set_len(100).unwrap();
     kill(router);
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = launcher.end_with(0, SOON);
     assert!(said.contains("it is started again from the beginning"), "{said}");
     assert_eq!(digest(&out), world.untouched(), "{said}");
     holds_no_journal(&out);
@@ -166,8 +162,7 @@ fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
         router = poll(|| router_of(&launcher).filter(|next| *next != router));
         kill(router);
     }
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let said = launcher.end_with(0, SOON);
     assert_eq!(said.matches("the router was killed by signal 9: it is started again").count(), 5, "{said}");
     assert_eq!(digest(&world.scratch.path("out")), untouched(&world, "workload.0.jobs=3000"), "{said}");
 
@@ -178,8 +173,7 @@ fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
     let router = router_of(&launcher).unwrap();
     kill(router);
     kill(poll(|| router_of(&launcher).filter(|next| *next != router)));
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, SOON);
     assert!(said.contains("resume with: hansa run --resume"), "{said}");
 }
 
@@ -200,8 +194,7 @@ fn a_router_that_is_killed_when_the_results_are_in_their_place_has_done_its_work
             assert!(begun.elapsed() < SOON);
         }
         let _ = rustix::process::kill_process(router, rustix::process::Signal::KILL);
-        let (code, said) = launcher.end(SOON);
-        assert_eq!(code, Some(0), "{said}");
+        let said = launcher.end_with(0, SOON);
         assert_eq!(digest(&out), expected, "{said}");
         holds_no_journal(&out);
         hit += u32::from(said.contains("the router was killed by signal 9 after it had written the results"));
@@ -219,8 +212,7 @@ fn a_router_that_is_stopped_before_it_listens_is_named() {
     launcher.says(&format!("the router (process {router}) is stopped, as by SIGSTOP"));
     assert!(stopped.elapsed() < Duration::from_secs(8), "{:?}", stopped.elapsed());
     signal(router, "CONT");
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    launcher.end_with(0, SOON);
 }
 
 /// The scheduler cannot be told to begin anew.
@@ -263,7 +255,6 @@ fn a_router_that_is_stopped_for_ever_before_it_listens_is_given_up() {
     let mut launcher = world.launch("out", &flags);
     signal(poll(|| router_of(&launcher)), "STOP");
     launcher.signal("TERM");
-    let (code, said) = launcher.end(Duration::from_secs(8));
-    assert_eq!(code, Some(130), "{said}");
+    launcher.end_with(130, Duration::from_secs(8));
     no_children_left(launcher.child.id());
 }

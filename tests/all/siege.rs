@@ -34,11 +34,9 @@ fn some_seconds() -> String {
 
 /// Waits for the end of a run that all goes well in, and compares its digest with that of the run inline.
 fn ends_as_inline(machines: &mut Machines) {
-    let (code, said) = machines.router.end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    machines.router.end_with(0, SOON);
     for member in &mut machines.members {
-        let (code, said) = member.end(SOON);
-        assert_eq!(code, Some(0), "{}: {said}", member.label);
+        member.end_with(0, SOON);
     }
     let inline = machines.scratch.path("inline");
     let topology = machines.topology.display().to_string();
@@ -219,8 +217,7 @@ fn a_live_run_whose_member_dies_ends_at_once_and_says_why_it_cannot_go_on() {
     let bath = process_of(id, "bath").unwrap().to_string();
     assert!(Command::new("kill").args(["-KILL", &bath]).status().unwrap().success());
     let killed = Instant::now();
-    let (code, said) = launcher.end(SOON);
-    assert_eq!(code, Some(3), "{said}");
+    let said = launcher.end_with(3, SOON);
     assert!(killed.elapsed() < Duration::from_secs(6), "{:?}: {said}", killed.elapsed());
     assert!(said.contains("lost site bath"), "{said}");
     assert!(said.contains("a live run measures time, so a process that is lost cannot be replaced"), "{said}");

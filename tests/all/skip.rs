@@ -2,12 +2,23 @@
 //! counts them as passed; `.ci/test` reads these lines and counts them as skipped.
 
 use std::io::Write as _;
+use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 static SKIPPED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 unsafe extern "C" {
     safe fn atexit(last: extern "C" fn()) -> std::ffi::c_int;
+}
+
+/// True if there is a Python; otherwise the test on this thread is reported as skipped.
+pub fn has_python() -> bool {
+    let python = Command::new("python3").arg("--version").stdout(Stdio::null()).status();
+    let has = python.is_ok_and(|status| status.success());
+    if !has {
+        skip("there is no python3 here");
+    }
+    has
 }
 
 /// Reports that the test on this thread is not run, or not completely, and what it needs.

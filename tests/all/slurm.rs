@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::grid::{HANSA, Process, Scratch, shipped, text};
+use crate::grid::{HANSA, Process, Scratch, expect_error, shipped, text};
 use crate::skip::skip;
 
 pub fn has_slurm() -> bool {
@@ -339,7 +339,7 @@ fn options_of_jobs_reach_slurm_and_are_counted_elsewhere() {
     let ran = run(&log("array", "-n 1 --array=0-9"), &scratch.path("array"), &["--inline"]);
     let refused = "site york's Slurm cannot have these options of sbatch: --array of job 1 (each task of an array is to \
                    be a job of its own)";
-    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(refused), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, refused);
     await_none(&scratch);
 }
 
@@ -354,7 +354,7 @@ fn daemons_listen_on_this_machine_only() {
     let lax = topology(&scratch, "slurm = { conf = \"extra.conf\" }", "", &[(60, 8, 86_000, 86_400)]);
     let ran = run(&lax, &scratch.path("out"), &["--inline"]);
     let ours = "extra.conf line 1: leave CommunicationParameters out, as Hansa sets it";
-    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(ours), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, ours);
 
     let jobs: Vec<_> = (0..20).map(|_| (60, 8, 86_000, 86_400)).collect();
     let topology = topology(&scratch, "", "", &jobs);
@@ -507,8 +507,7 @@ fn a_change_of_slurm_is_tried_before_it_is_made() {
         command.stdin(Stdio::null()).output().unwrap()
     };
     let wrong = what_if("wrong.conf", "# try\nSchedulerType=sched/backfill\nNoSuchKey=1\n", &[]);
-    let said = text(&wrong.stderr);
-    assert!(wrong.status.code() == Some(2) && said.contains("wrong.conf line 3: error: "), "{said}");
+    expect_error(&wrong, 2, "wrong.conf line 3: error: ");
     assert!(!out.exists());
     let idle = what_if("idle.conf", "SchedulerType=sched/backfill\n", &[]);
     assert!(

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::grid::{HANSA, Scratch, text};
+use crate::grid::{HANSA, Scratch, expect_error, text};
 
 /// Prints two jobs, the second one with delimiters and line feeds in its texts, with the columns that were asked for.
 const SACCT: &str = r#"#!/usr/bin/env bash
@@ -114,8 +114,7 @@ fn a_cluster_is_dumped_into_a_folder() {
     assert!(read(&folder, "reservations.txt").contains("ReservationName=lee_course"));
     // A second one does not replace it.
     let again = dump(&scratch, &[], &folder);
-    assert_eq!(again.status.code(), Some(2));
-    assert!(text(&again.stderr).contains("is there already"));
+    expect_error(&again, 2, "is there already");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::grid::{HANSA, Process, Scratch, text};
+use crate::grid::{HANSA, Process, Scratch, expect_error, text};
 use crate::skip::skip;
 use crate::slurm::{await_none, has_slurm, processes_of, rows};
 
@@ -171,10 +171,10 @@ fn users_whom_a_site_does_not_know_are_an_error_or_have_a_stand_in() {
     let jobs = [(60, 100, 1, "--uid=zoe -q low"), (61, 100, 1, "--uid=ann -q low"), (62, 100, 1, "--uid=zoe -q high")];
     let ran = run(&scratch, &write_site(&scratch, "", &jobs), "out");
     let unknown = "site york's Slurm has accounts without the users of 2 jobs: zoe (jobs: 2); `unknown_users` can name";
-    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(unknown), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, unknown);
     let ran = run(&scratch, &write_site(&scratch, ", unknown_users = \"bbo\"", &jobs), "out");
     let near = "without the user bbo of unknown_users; did you mean bob?";
-    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(near), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, near);
     let ran = run(&scratch, &write_site(&scratch, ", unknown_users = \"bob\"", &jobs), "out");
     let said = text(&ran.stderr);
     assert!(ran.status.success() && said.contains("zoe (jobs: 2); these jobs belong to bob"), "{said}");
@@ -184,7 +184,7 @@ fn users_whom_a_site_does_not_know_are_an_error_or_have_a_stand_in() {
     scratch.file("york/sacctmgr.script", &ACCOUNTS.replace("Fairshare=10", "Bogus=10"));
     let ran = run(&scratch, &scratch.path("york.toml"), "out");
     let wrong = "york/sacctmgr.script line 5: sacctmgr: Unknown option: Bogus=10";
-    assert!(ran.status.code() == Some(8) && text(&ran.stderr).contains(wrong), "{}", text(&ran.stderr));
+    expect_error(&ran, 8, wrong);
     await_none(&scratch);
 }
 
@@ -243,43 +243,4 @@ fn nothing_is_left_of_a_database_whose_run_is_killed() {
         await_none(&scratch);
         assert!(!scratch.path("cache/hansa/slurm").exists(), "half of the accounts are kept");
     }
-}
-
-#[test]
-fn other_accounts_are_tried_before_they_are_made() {
-    if !has_accounts() {
-        return;
-    }
-    let scratch = Scratch::new();
-    fs::create_dir(scratch.path("york")).unwrap();
-    // The first job takes all cores. Behind it, short jobs of one QOS compete with long ones of the other.
-    let mut jobs = vec![(60, 100, 20, "--uid=ann -q high")];
-    for at in 0..3 {
-        jobs.push((70 + 2 * at, 500, 20, "--uid=ann -q high"));
-        jobs.push((71 + 2 * at, 60, 20, "--uid=bob -q low"));
-    }
-    let topology = write_site(&scratch, "", &jobs);
-    let accounts = ACCOUNTS.replace("modify qos where name=high set preempt=low\n", "");
-    scratch.file("york/sacctmgr.script", &accounts);
-    let what_if = |script: &str| {
-        let mut command = Command::new(HANSA);
-        command.arg("whatif").arg(&topology).args(["--phases", "1", "--json", "--change"]).arg(script);
-        command.arg("--out").arg(scratch.path("out"));
-        command.env("TMPDIR", scratch.path("")).env("XDG_CACHE_HOME", scratch.path("cache"));
-        command.stdin(Stdio::null()).output().unwrap()
-    };
-    let same = scratch.file("same.script", &accounts).display().to_string();
-    let refused = what_if(&same);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("same.script: it changes nothing: the accounts of york have these lines"));
-
-    let change = scratch.file("short-first.script", &accounts.replace("Name=low Priority=0", "Name=low Priority=200"));
-    let tried = what_if(&change.display().to_string());
-    assert!(tried.status.success(), "{}", text(&tried.stderr));
-    let answer: serde_json::Value = serde_json::from_slice(&tried.stdout).unwrap();
-    let lines = answer["changes"][0]["lines"].as_array().unwrap();
-    assert_eq!(lines[..], ["- add QOS Name=low Priority=0", "+ add QOS Name=low Priority=200"]);
-    let waits = &answer["tables"][0]["rows"];
-    let mean = |row: usize| waits[row][1]["number"].as_f64().unwrap();
-    assert!(mean(0) > 700.0 && mean(1) < 500.0, "{waits}");
 }

@@ -4,7 +4,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::grid::{HANSA, Process, Scratch, digest, hansa, hansa_ok, json, text};
+use crate::grid::{HANSA, Process, Scratch, digest, expect_error, hansa, hansa_ok, json, text};
 
 fn crowd(users: u32) -> String {
     format!(
@@ -21,8 +21,7 @@ fn ctrl_c_works_while_processes_start() {
     let mut launcher = Process::start("hansa run", Command::new(HANSA).arg("run").arg(topology).arg("--out").arg(&out));
     launcher.says(" joined from ");
     launcher.signal("INT");
-    let (code, said) = launcher.end(Duration::from_secs(30));
-    assert_eq!(code, Some(130), "{said}");
+    let said = launcher.end_with(130, Duration::from_secs(30));
     assert!(said.matches(" joined from ").count() < 60 && !said.contains("the run begins"), "{said}");
     assert!(!out.exists(), "{said}");
 }
@@ -83,8 +82,7 @@ fn a_folder_may_begin_with_a_dash() {
         assert_eq!(text(&output.stdout).contains("results in ./-x\n"), flag == "--inline");
     }
     let output = Command::new(HANSA).current_dir(scratch.path("")).args(["run", "--resume=-x"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("./-x: there is nothing to resume: the run in it is complete"));
+    expect_error(&output, 2, "./-x: there is nothing to resume: the run in it is complete");
 }
 
 #[test]

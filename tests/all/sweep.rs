@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::grid::{HANSA, Scratch, hansa, hansa_ok, json, shipped, text};
+use crate::grid::{HANSA, Scratch, expect_error, hansa, hansa_ok, json, shipped, text};
 
 fn experiment(scratch: &Scratch, jobs: u32, seeds: &str) -> String {
     let topology = shipped("market-40.toml");
@@ -80,8 +80,7 @@ fn claims_of_the_file_are_judged() {
     assert!(sweep(&path, &out, &[]).status.success() && !out.join("verdicts.txt").exists());
     std::fs::write(&path, text_of.replace("value(srtf)", "value(sjf)")).unwrap();
     let refused = sweep(&path, &out, &[]);
-    let said = text(&refused.stderr);
-    assert!(refused.status.code() == Some(2) && said.contains("no axis has the value sjf"), "{said}");
+    expect_error(&refused, 2, "no axis has the value sjf");
 }
 
 #[test]
@@ -271,8 +270,7 @@ fn an_experiment_that_has_grown_runs_only_what_is_new() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), made);
     std::fs::write(&path, format!("{{}}\n{made}")).unwrap();
     let refused = sweep(&three, &out, &[]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("runs.jsonl:1: this is not a run"), "{}", text(&refused.stderr));
+    expect_error(&refused, 2, "runs.jsonl:1: this is not a run");
 
     // A folder of an earlier version of Hansa has rows only.
     std::fs::remove_file(&path).unwrap();
@@ -361,11 +359,9 @@ fn an_experiment_is_checked_without_being_run() {
     // Errors of an experiment are reported as such, not as errors of a topology.
     let bare = scratch.file("bare.toml", "name = \"bare\"\ntopology = \"grid.toml\"\n");
     let refused = hansa(&[Path::new("validate"), &bare]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("vary: missing"), "{}", text(&refused.stderr));
+    expect_error(&refused, 2, "vary: missing");
     let refused = hansa(&["validate", &fine, "--set", "seed=1"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("is an experiment"), "{}", text(&refused.stderr));
+    expect_error(&refused, 2, "is an experiment");
 }
 
 #[test]
@@ -393,8 +389,7 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::create_dir(&out).unwrap();
     std::fs::write(out.join("thesis.txt"), "years of work").unwrap();
     let refused = sweep(&experiment(&scratch, 40, "[1]"), &out, &["--fresh"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("it was not changed"));
+    expect_error(&refused, 2, "it was not changed");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), 1);
 }
 
@@ -414,8 +409,7 @@ fn runs_and_experiments_are_not_taken_for_each_other() {
         (run(&of_many), "of-many holds the results of an experiment, not of a run"),
         (hansa(&[Path::new("report"), &of_many]), "of-many holds the results of an experiment, not of a run"),
     ] {
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(text(&refused.stderr).contains(why), "{}", text(&refused.stderr));
+        expect_error(&refused, 2, why);
     }
 }
 

@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::Value;
 
-use crate::grid::{Scratch, hansa, json, shipped, text};
+use crate::grid::{Scratch, expect_error, hansa, json, shipped, text};
 
 fn what_if(topology: &Path, changes: &[&Path], out: &Path, flags: &[&str]) -> Output {
     let mut words = vec!["whatif".to_owned(), topology.to_string_lossy().into_owned()];
@@ -220,8 +220,7 @@ fn what_changes_nothing_and_what_is_no_change_are_refused() {
     let market = shipped("market-40.toml");
     let policy = scratch.file("pvr.toml", "[set]\nmarket.policy = \"pvr\"\n");
     let output = what_if(&market, &[&policy], &out, &[]);
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(2) && said.contains("cannot be submitted later"), "{said}");
+    expect_error(&output, 2, "cannot be submitted later");
     assert!(answered(&market, &[&policy], &out, &["--phases", "1"]).starts_with("Under pvr, the mean wait is "));
 }
 

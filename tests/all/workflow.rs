@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::grid::{Scratch, digest, hansa, hansa_ok, json, shipped, text};
+use crate::grid::{Scratch, digest, expect_error, hansa, hansa_ok, json, shipped, text};
 
 /// The shipped grid with only the first of its workflows, which then arrives at time zero.
 fn one_workflow(scratch: &Scratch) -> PathBuf {
@@ -161,8 +161,7 @@ fn bad_workflows_are_refused_with_their_place() {
     }
     let missing = [Path::new("plan"), Path::new("--workflow"), Path::new("nowhere.json"), &shipped("workflow.toml")];
     let missing = hansa(&missing);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("nowhere.json"));
+    expect_error(&missing, 2, "nowhere.json");
 }
 
 /// Faults of the jobs of a workload, in every command that finds them.
@@ -192,8 +191,7 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
     let slow = whole.replace("100 Mbps", "1 bps");
     let topology = scratch.file("slow.toml", &slow);
     let told = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
-    assert_eq!(told.status.code(), Some(2));
-    assert!(text(&told.stderr).contains("mosaic.json: all data"), "{}", text(&told.stderr));
+    expect_error(&told, 2, "mosaic.json: all data");
 }
 
 /// The plans to choose from, in every output format, and the messages for wrong requests.

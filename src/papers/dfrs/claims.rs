@@ -3,7 +3,7 @@
 use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, published_mean};
 use super::traces::{behind_a_long_one, worst_case};
 use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queue_ends, with_period};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, exact_number};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
 use hansa_sim::math;
 use hansa_sim::systems::dfrs::{Algorithm, bounded_stretch, compute_bound, run_alone};
 
@@ -18,7 +18,7 @@ trait DfrsNumbers {
     fn need_weeks(&mut self);
     fn bandwidth_number(&self, what: &str, group: Group, name: &str, of: fn(super::Spread) -> f64) -> Number;
     fn show_mean(&mut self, group: Group, name: &str, metric: Metric);
-    fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64);
+    fn apart_by_at_most(&mut self, a: impl Into<Number>, b: &Number, part: f64);
 }
 
 impl DfrsNumbers for Judge<'_, Outcome> {
@@ -69,204 +69,168 @@ impl DfrsNumbers for Judge<'_, Outcome> {
         if let Some(paper) = published_mean(group, name, metric) {
             let letter = if metric == Metric::Degradation { "D" } else { "U" };
             let ours = self.mean(letter, group, name, metric);
-            self.show_beside(ours.name.clone(), paper, &ours);
+            self.show_number(&ours, paper);
         }
     }
 
-    fn apart_by_at_most(&mut self, a: &Number, b: &Number, part: f64) {
-        self.expect_at_most(&a.distance(b), &b.times(part), 0.0);
+    fn apart_by_at_most(&mut self, a: impl Into<Number>, b: &Number, part: f64) {
+        self.expect_at_most(a.into().distance(b), b.times(part));
     }
 }
+
+type DfrsClaim = Claim<Outcome>;
 
 const TABLES: &str = "table 2";
 
 /// `D` is the mean degradation from bound, `U` the mean normalised underutilisation.
-pub(super) const CLAIMS: &[Claim<Outcome>] = &[
-    Claim {
-        number: 1,
-        text: "no run comes below the bound, and EASY degrades no more than FCFS",
-        says: &[
+pub(super) const CLAIMS: &[DfrsClaim] = &[
+    DfrsClaim::new(
+        "no run comes below the bound, and EASY degrades no more than FCFS",
+        &[
             Says::Quote("section 3.1", "is a lower bound on the actual optimal maximum stretch"),
             Says::Quote("section 6.1", "Expectedly, EASY outperforms FCFS"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             let below = judge.results.all().filter(|row| row.stretch < row.bound.lo).count();
             let runs = Number::new("runs below the bound".to_owned(), Some(below as f64));
-            judge.expect_at_most(&runs, &exact_number(0.0), 0.0);
+            judge.expect_at_most(&runs, 0.0);
             for group in judge.available_groups() {
                 judge.show_mean(group, "FCFS", Metric::Degradation);
                 judge.show_mean(group, "EASY", Metric::Degradation);
-                judge.expect_at_most(
-                    &judge.mean_degradation(group, "EASY"),
-                    &judge.mean_degradation(group, "FCFS"),
-                    0.0,
-                );
+                judge.expect_at_most(judge.mean_degradation(group, "EASY"), judge.mean_degradation(group, "FCFS"));
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 2,
-        text: "queues are at least two orders of magnitude worse than the best algorithm",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "queues are at least two orders of magnitude worse than the best algorithm",
+        &[
             Says::Quote("section 6.1", "outperformed by our proposed algorithms by several orders of magnitude"),
             Says::Sense(
                 TABLES,
                 "FCFS and EASY are two to three orders of magnitude further from the bound than the best",
             ),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 for queue in ["EASY", "FCFS"] {
                     judge.show_mean(group, queue, Metric::Degradation);
                     judge.expect_at_most(
-                        &judge.mean_degradation(group, BEST).times(100.0),
-                        &judge.mean_degradation(group, queue),
-                        0.0,
+                        judge.mean_degradation(group, BEST).times(100.0),
+                        judge.mean_degradation(group, queue),
                     );
                 }
                 judge.show_mean(group, BEST, Metric::Degradation);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 3,
-        text: "the best algorithm is on average at most a factor 7 from the bound: about 3 at low load, 7.5 at high load",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "the best algorithm is on average at most a factor 7 from the bound: about 3 at low load, 7.5 at high load",
+        &[
             Says::Quote("section 6.1", "on average at most a factor 7 away from this loose bound"),
             Says::Quote(
                 "figure 1",
                 "about a factor 3 away from the bound at low loads, and a factor 7.5 away from it at high loads",
             ),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 judge.show_mean(group, BEST, Metric::Degradation);
-                judge.expect_at_most(&judge.mean_degradation(group, BEST), &exact_number(7.0), 0.0);
+                judge.expect_at_most(judge.mean_degradation(group, BEST), 7.0);
             }
             let [low, high] = [1, 9].map(|tenths| judge.mean_degradation(Group::Load(tenths), BEST));
             judge.show_beside("D at load 0.1", "about 3", &low);
             judge.show_beside("D at load 0.9", 7.5, &high);
             judge.separate_part(|judge| judge.expect_about(&low, 3.0));
             // Nearer to the bound is not against it.
-            judge.separate_part(|judge| judge.expect_at_most(&high, &exact_number(7.5), 0.0));
+            judge.separate_part(|judge| judge.expect_at_most(&high, 7.5));
         },
-        weaker: None,
-    },
-    Claim {
-        number: 4,
-        text: "the algorithm that the paper recommends degrades least of table 2 on all three sets",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "the algorithm that the paper recommends degrades least of table 2 on all three sets",
+        &[
             Says::Quote("section 6.1", "outperform all previously discussed algorithms on all 3 sets of traces"),
             Says::Quote("section 6.1", "These algorithms are the best overall"),
         ],
-        note: Some(
-            "GreedyP */opt=min and its kin have heavy tails: the worst trace of a set makes most of their mean, so \
-             their place changes with the set. GreedyP */per/opt=min/minvt=600, the twin that moves no job for a \
-             newcomer, is as good in the paper's own table, and is not compared.",
-        ),
-        compare: |judge| {
+        |judge| {
             judge.need_weeks();
             for group in judge.available_groups() {
                 judge.show_mean(group, BEST, Metric::Degradation);
                 // In the paper's own table the twin that moves no job for a newcomer is as good.
                 for (other, _) in TABLE_2.into_iter().filter(|row| row.0 != BEST && row.0 != TWIN) {
-                    judge.expect_at_most(
-                        &judge.mean_degradation(group, BEST),
-                        &judge.mean_degradation(group, other),
-                        0.0,
-                    );
+                    judge.expect_at_most(judge.mean_degradation(group, BEST), judge.mean_degradation(group, other));
                 }
             }
         },
-        weaker: Some(Weaker {
-            text: "on generated traces no other algorithm is better by more than 5 %",
-            compare: |judge| {
-                for group in judge.generated_groups() {
-                    for (other, _) in TABLE_2.into_iter().filter(|row| row.0 != BEST) {
-                        judge.expect_at_most(
-                            &judge.mean_degradation(group, BEST).times(0.95),
-                            &judge.mean_degradation(group, other),
-                            0.0,
-                        );
-                    }
-                }
-            },
-        }),
-    },
-    Claim {
-        number: 5,
-        text: "admitting every arriving job pays off, and moving jobs instead of pausing them adds little",
-        says: &[
+    )
+    .with_note(
+        "GreedyP */opt=min and its kin have heavy tails: the worst trace of a set makes most of their mean, so their \
+         place changes with the set. GreedyP */per/opt=min/minvt=600, the twin that moves no job for a newcomer, is as \
+         good in the paper's own table, and is not compared.",
+    )
+    .with_weaker("on generated traces no other algorithm is better by more than 5 %", |judge| {
+        for group in judge.generated_groups() {
+            for (other, _) in TABLE_2.into_iter().filter(|row| row.0 != BEST) {
+                judge.expect_at_most(
+                    judge.mean_degradation(group, BEST).times(0.95),
+                    judge.mean_degradation(group, other),
+                );
+            }
+        }
+    }),
+    DfrsClaim::new(
+        "admitting every arriving job pays off, and moving jobs instead of pausing them adds little",
+        &[
             Says::Quote("section 6.1", "GreedyP is better than Greedy, demonstrating the benefits of preemption"),
             Says::Quote("section 6.1", "does not lead to significant further improvement"),
         ],
-        note: Some(
-            "A few traces make the mean of GreedyP *: a job as wide as the cluster that nearly fills its memory starves \
-             until all others are gone.",
-        ),
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 for family in [" *", "/per"] {
                     let [waiting, forced] = ["Greedy", "GreedyP"].map(|policy| format!("{policy}{family}/opt=min"));
                     judge.show_mean(group, &waiting, Metric::Degradation);
                     judge.show_mean(group, &forced, Metric::Degradation);
-                    judge.expect_below(
-                        &judge.mean_degradation(group, &forced),
-                        &judge.mean_degradation(group, &waiting),
-                    );
+                    judge.expect_below(judge.mean_degradation(group, &forced), judge.mean_degradation(group, &waiting));
                 }
             }
             judge.with_bound("no \"significant further improvement\" is read as at most a tenth", |judge| {
                 for group in judge.available_groups() {
                     let paused = judge.mean_degradation(group, "GreedyP/per/opt=min");
-                    judge.apart_by_at_most(&judge.mean_degradation(group, "GreedyPM/per/opt=min"), &paused, 0.1);
+                    judge.apart_by_at_most(judge.mean_degradation(group, "GreedyPM/per/opt=min"), &paused, 0.1);
                 }
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 6,
-        text: "MCB8 on every arrival and end without a grace period is more than one order of magnitude further from \
-               the bound than with minvt=600; a grace period helps the best algorithm, too",
-        says: &[Says::Quote(
+    )
+    .with_note(
+        "A few traces make the mean of GreedyP *: a job as wide as the cluster that nearly fills its memory starves \
+         until all others are gone.",
+    ),
+    DfrsClaim::new(
+        "MCB8 on every arrival and end without a grace period is more than one order of magnitude further from the \
+         bound than with minvt=600; a grace period helps the best algorithm, too",
+        &[Says::Quote(
             "section 6.1",
             "more than one order of magnitude further away from the bound than when minvt=600 is used",
         )],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 let with = judge.mean_degradation(group, "MCB8 */opt=min/minvt=600");
                 judge.show_mean(group, "MCB8 */opt=min/minvt=600", Metric::Degradation);
                 let without = judge.mean_degradation(group, EAGER);
                 if group == Group::Weeks {
-                    judge.show_beside(without.name.clone(), 345.6, &without);
+                    judge.show_number(&without, 345.6);
                 }
-                judge.expect_below(&with.times(10.0), &without);
+                judge.expect_below(with.times(10.0), &without);
                 judge.expect_below(
-                    &judge.mean_degradation(group, BEST),
-                    &judge.mean_degradation(group, "GreedyPM */per/opt=min"),
+                    judge.mean_degradation(group, BEST),
+                    judge.mean_degradation(group, "GreedyPM */per/opt=min"),
                 );
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 7,
-        text: "repacking all jobs every period tames the worst traces of GreedyPM *, on generated traces",
-        says: &[Says::Quote(
-            "section 6.1",
-            "standard deviation and maximum values that are orders of magnitude larger",
-        )],
-        note: Some(
-            "In the paper's own table 2 the maxima differ by 41 and 107 times on generated traces, and by 4 times on HPC2N.",
-        ),
-        compare: |judge| {
+    ),
+    DfrsClaim::new(
+        "repacking all jobs every period tames the worst traces of GreedyPM *, on generated traces",
+        &[Says::Quote("section 6.1", "standard deviation and maximum values that are orders of magnitude larger")],
+        |judge| {
             judge.with_bound(
                 "\"orders of magnitude\" is read as 3 times: the paper's maxima of HPC2N differ by 4",
                 |judge| {
@@ -274,40 +238,35 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                         for name in ["GreedyPM */opt=min", "GreedyPM */per/opt=min"] {
                             let paper = TABLE_2.iter().find(|row| row.0 == name).map_or(0.0, |row| row.1[place][2]);
                             let worst = judge.worst_degradation(group, name);
-                            judge.show_beside(worst.name.clone(), paper, &worst);
+                            judge.show_number(&worst, paper);
                         }
                         let tamed = judge.worst_degradation(group, "GreedyPM */per/opt=min");
-                        judge.expect_at_most(
-                            &tamed.times(3.0),
-                            &judge.worst_degradation(group, "GreedyPM */opt=min"),
-                            0.0,
-                        );
+                        judge.expect_at_most(tamed.times(3.0), judge.worst_degradation(group, "GreedyPM */opt=min"));
                     }
                 },
             );
         },
-        weaker: None,
-    },
-    Claim {
-        number: 8,
-        text: "alone, /per is outperformed by the best greedy algorithms by more than 6-fold",
-        says: &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
-        note: None,
-        compare: |judge| {
+    )
+    .with_note(
+        "In the paper's own table 2 the maxima differ by 41 and 107 times on generated traces, and by 4 times on \
+         HPC2N.",
+    ),
+    DfrsClaim::new(
+        "alone, /per is outperformed by the best greedy algorithms by more than 6-fold",
+        &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
+        |judge| {
             for group in judge.available_groups() {
                 judge.show_mean(group, "/per/opt=min/minvt=600", Metric::Degradation);
                 judge.show_mean(group, BEST, Metric::Degradation);
                 let per = judge.mean_degradation(group, "/per/opt=min/minvt=600");
-                judge.expect_below(&judge.mean_degradation(group, BEST).times(6.0), &per);
+                judge.expect_below(judge.mean_degradation(group, BEST).times(6.0), &per);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 9,
-        text: "opt=min is on average never worse than opt=avg, minvt always at least as good as minft, and with 600 s at \
-               least as good as with 300 s",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "opt=min is on average never worse than opt=avg, minvt always at least as good as minft, and with 600 s at \
+         least as good as with 300 s",
+        &[
             Says::Quote(
                 "section 6, appendix A",
                 "on average opt=min is never worse and often slightly better than opt=avg",
@@ -317,11 +276,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 "minvt is always better than minft, and slightly better with the larger 600s bound",
             ),
         ],
-        note: Some(
-            "The paper's own table 5 has exceptions, such as 25.1 against 23.6 for MCB8 */per/minft=600, so \"never\" and \
-             \"always\" are read as \"generally\".",
-        ),
-        compare: |judge| {
+        |judge| {
             let group = judge.results.of_table_5();
             let mut by_aim = Vec::new();
             let mut by_limit = Vec::new();
@@ -343,28 +298,28 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.compare_generally(|judge| {
                     for (better, worse) in pairs {
                         judge.expect_at_most(
-                            &paired_number(&better, &worse, group, judge),
-                            &paired_number(&worse, &better, group, judge),
-                            0.0,
+                            paired_number(&better, &worse, group, judge),
+                            paired_number(&worse, &better, group, judge),
                         );
                     }
                 });
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 10,
-        text: "the price is small: at high load the best algorithm and its twin move below 0.80 GB/s (2.0 at most), with \
-               fewer than 40 preemptions and 60 migrations an hour, 6 and 7 a job",
-        says: &[
+    )
+    .with_note(
+        "The paper's own table 5 has exceptions, such as 25.1 against 23.6 for MCB8 */per/minft=600, so \"never\" and \
+         \"always\" are read as \"generally\".",
+    ),
+    DfrsClaim::new(
+        "the price is small: at high load the best algorithm and its twin move below 0.80 GB/s (2.0 at most), with \
+         fewer than 40 preemptions and 60 migrations an hour, 6 and 7 a job",
+        &[
             Says::Quote("section 6.3", "total average bandwidth consumption under 0.80 GB/sec"),
             Says::Quote("section 6.3", "bandwidth consumptions are under 2.0 GB/sec"),
             Says::Quote("section 6.3", "under 40 preemptions and under 60 migrations occur each hour"),
             Says::Quote("section 6.3", "preempted under 6 times and migrating under 7 times during its lifetime"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for (name, paper) in
                 [(BEST, [0.8, 1.96, 33.8, 56.45, 5.11, 6.84]), (TWIN, [0.8, 1.99, 37.7, 52.14, 5.56, 6.34])]
             {
@@ -382,8 +337,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     numbers.push((judge.mean(letter, Group::High, name, metric), most));
                 }
                 for ((number, most), paper) in numbers.into_iter().zip(paper) {
-                    judge.show_beside(number.name.clone(), paper, &number);
-                    judge.expect_below(&number, &exact_number(most));
+                    judge.show_number(&number, paper);
+                    judge.expect_below(&number, most);
                 }
             }
             for (names, metric) in [
@@ -392,34 +347,25 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             ] {
                 let sets = judge.available_groups();
                 for (name, group) in names.iter().flat_map(|name| sets.iter().map(move |group| (*name, *group))) {
-                    judge.expect_at_most(&judge.mean("moved", group, name, metric), &exact_number(0.0), 0.0);
+                    judge.expect_at_most(judge.mean("moved", group, name, metric), 0.0);
                 }
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 11,
-        text: "with the default period more stays unused than under EASY; the longer the period the less, and on \
-               generated traces above 900 s less than under EASY",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "with the default period more stays unused than under EASY; the longer the period the less, and on generated \
+         traces above 900 s less than under EASY",
+        &[
             Says::Quote("figure 3", "as the period becomes larger than 900s"),
             Says::Quote("figure 3", "our algorithm achieves better average normalized underutilization than EASY"),
             Says::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
         ],
-        note: Some(
-            "EASY leaves less unused here: with `scan=first-misfit` it leaves about as much as in the paper. The best \
-             algorithm leaves more unused, about half of it under the penalty; no reading of the penalty fits all sets of \
-             the paper's table 4, which goes together badly with its table 3 (docs/dfrs.md, Table 3 against table 4).",
-        ),
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 judge.show_mean(group, "EASY", Metric::Underutilisation);
                 judge.show_mean(group, BEST, Metric::Underutilisation);
-                judge.expect_below(
-                    &judge.mean_underutilisation(group, "EASY"),
-                    &judge.mean_underutilisation(group, BEST),
-                );
+                judge
+                    .expect_below(judge.mean_underutilisation(group, "EASY"), judge.mean_underutilisation(group, BEST));
                 let falling = PERIODS.iter().filter(|period| **period <= 3_000);
                 let falling: Vec<Number> =
                     falling.map(|period| judge.mean_underutilisation(group, &with_period(*period))).collect();
@@ -428,36 +374,36 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             for group in judge.generated_groups() {
                 for period in PERIODS.iter().filter(|period| **period > 900) {
                     judge.expect_below(
-                        &judge.mean_underutilisation(group, &with_period(*period)),
-                        &judge.mean_underutilisation(group, "EASY"),
+                        judge.mean_underutilisation(group, &with_period(*period)),
+                        judge.mean_underutilisation(group, "EASY"),
                     );
                 }
             }
         },
-        weaker: Some(Weaker {
-            text: "on generated traces, from 3,000 s on no more than 1.3 times what EASY leaves unused",
-            compare: |judge| {
-                for group in judge.generated_groups() {
-                    for period in PERIODS.iter().filter(|period| **period >= 3_000) {
-                        judge.expect_below(
-                            &judge.mean_underutilisation(group, &with_period(*period)),
-                            &judge.mean_underutilisation(group, "EASY").times(1.3),
-                        );
-                    }
-                }
-            },
-        }),
-    },
-    Claim {
-        number: 12,
-        text: "a period 20 times as long (12,000 s) degrades less than 1.5 times as much on unscaled traces, twice on \
-               HPC2N, 3 times on scaled ones",
-        says: &[
+    )
+    .with_note(
+        "EASY leaves less unused here: with `scan=first-misfit` it leaves about as much as in the paper. The best \
+         algorithm leaves more unused, about half of it under the penalty; no reading of the penalty fits all sets of \
+         the paper's table 4, which goes together badly with its table 3 (docs/dfrs.md, Table 3 against table 4).",
+    )
+    .with_weaker("on generated traces, from 3,000 s on no more than 1.3 times what EASY leaves unused", |judge| {
+        for group in judge.generated_groups() {
+            for period in PERIODS.iter().filter(|period| **period >= 3_000) {
+                judge.expect_below(
+                    judge.mean_underutilisation(group, &with_period(*period)),
+                    judge.mean_underutilisation(group, "EASY").times(1.3),
+                );
+            }
+        }
+    }),
+    DfrsClaim::new(
+        "a period 20 times as long (12,000 s) degrades less than 1.5 times as much on unscaled traces, twice on HPC2N, \
+         3 times on scaled ones",
+        &[
             Says::Quote("figure 4", "increase of the maximum stretch degradation by less than a factor 3"),
             Says::Quote("figure 4", "by less than a factor 1.5 and a factor 2, respectively"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for (group, times) in
                 Group::ALL.into_iter().zip([2.0, 1.5, 3.0]).filter(|(group, _)| judge.results.has(*group))
             {
@@ -468,32 +414,27 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                     format!("< {times}"),
                     &Number::new(String::new(), one.value.zip(long.value).map(|(one, long)| long / one)),
                 );
-                judge.separate_part(|judge| judge.expect_below(&long, &one.times(times)));
+                judge.separate_part(|judge| judge.expect_below(&long, one.times(times)));
             }
         },
-        weaker: Some(Weaker {
-            text: "less than 3 times on every set",
-            compare: |judge| {
-                for group in judge.available_groups() {
-                    judge.expect_below(
-                        &judge.mean_degradation(group, &with_period(LONGEST)),
-                        &judge.mean_degradation(group, BEST).times(3.0),
-                    );
-                }
-            },
-        }),
-    },
-    Claim {
-        number: 13,
-        text: "sharing a node equally is no better than (Delta + 1)/(2 + ln Delta)-competitive: there are k jobs, the \
-               largest Delta = k-1 times the smallest, of which the last is stretched to k, while the bound is 2 + 1/2 + \
-               ... + 1/(k-1)",
-        says: &[
+    )
+    .with_weaker("less than 3 times on every set", |judge| {
+        for group in judge.available_groups() {
+            judge.expect_below(
+                judge.mean_degradation(group, &with_period(LONGEST)),
+                judge.mean_degradation(group, BEST).times(3.0),
+            );
+        }
+    }),
+    DfrsClaim::new(
+        "sharing a node equally is no better than (Delta + 1)/(2 + ln Delta)-competitive: there are k jobs, the \
+         largest Delta = k-1 times the smallest, of which the last is stretched to k, while the bound is 2 + 1/2 + ... \
+         + 1/(k-1)",
+        &[
             Says::Quote("theorem 4", "the competitive ratio of EquiPartition is no smaller than"),
             Says::Sense("theorem 4", "k / (2 + 1/2 + ... + 1/(k-1)) >= (Delta + 1)/(2 + ln Delta)"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             let greedy = Algorithm::parse("Greedy */opt=min").expect("a name of the paper's");
             for k in [4, 6, 9] {
                 let jobs = worst_case(k);
@@ -507,110 +448,88 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 let expected = 2.0 + (2..k).map(|i| 1.0 / f64::from(i)).sum::<f64>();
                 let found = Number::new(format!("bound of {k}"), Some(compute_bound(1, &jobs).hi));
                 // Ends are whole microseconds, and the bound is known to a thousandth.
-                judge.expect_at_most(&worst.distance(&exact_number(f64::from(k))), &exact_number(1e-6), 0.0);
-                judge.expect_at_most(&found.distance(&exact_number(expected)), &exact_number(1e-3 * expected), 0.0);
+                judge.expect_at_most(worst.distance(f64::from(k)), 1e-6);
+                judge.expect_at_most(found.distance(expected), 1e-3 * expected);
                 let delta = f64::from(k - 1);
                 let printed = (delta + 1.0) / (2.0 + math::ln(delta));
                 let ratio = worst.over(&found).with_name(format!("ratio of {k}"));
-                judge.show_beside(ratio.name.clone(), format!(">= {printed:.4}"), &ratio);
-                judge.expect_at_most(&exact_number(printed), &ratio, 0.0);
+                judge.show_number(&ratio, format!(">= {printed:.4}"));
+                judge.expect_at_most(printed, &ratio);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 14,
-        text: "it is fast: most MCB8 calls take under 1 ms, the others 0.25 s in the mean",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "it is fast: most MCB8 calls take under 1 ms, the others 0.25 s in the mean",
+        &[
             Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs in less than 0.001 seconds"),
             Says::Quote(
                 "section 6.2",
                 "The average compute time was about 0.25 seconds with the maximum under 4.5 seconds",
             ),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             let speed = judge.results.speed;
             let seconds = |name: &str, of: fn(super::Speed) -> f64| Number::new(name.to_owned(), speed.map(of));
             let call = seconds("seconds of an MCB8 call for 100 jobs", |speed| speed.mcb8);
-            judge.show_beside(call.name.clone(), "0.25", &call);
-            judge.expect_below(&call, &exact_number(0.25));
+            judge.show_number(&call, "0.25");
+            judge.expect_below(&call, 0.25);
             judge.with_bound("1,000 jobs on 128 nodes, and their bound, in 0.2 s each", |judge| {
-                judge.expect_below(&seconds("seconds of a run", |speed| speed.run), &exact_number(0.2));
-                judge.expect_below(&seconds("seconds of its bound", |speed| speed.bound), &exact_number(0.2));
+                judge.expect_below(seconds("seconds of a run", |speed| speed.run), 0.2);
+                judge.expect_below(seconds("seconds of its bound", |speed| speed.bound), 0.2);
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 15,
-        text: "the recommended algorithm is the best of figure 1 at every load",
-        says: &[Says::Quote("figure 1", "is the best algorithm across the board regardless of the load level")],
-        note: Some(
-            "The figure has no GreedyP algorithms, so the twin that moves no job for a newcomer is not compared.",
-        ),
-        compare: |judge| {
+    ),
+    DfrsClaim::new(
+        "the recommended algorithm is the best of figure 1 at every load",
+        &[Says::Quote("figure 1", "is the best algorithm across the board regardless of the load level")],
+        |judge| {
             for load in (1..=9).map(Group::Load) {
                 for other in TABLE_2
                     .iter()
                     .map(|row| row.0)
                     .filter(|name| *name != BEST && (!name.starts_with("GreedyP") || name.starts_with("GreedyPM")))
                 {
-                    judge.expect_at_most(
-                        &judge.mean_degradation(load, BEST),
-                        &judge.mean_degradation(load, other),
-                        0.0,
-                    );
+                    judge.expect_at_most(judge.mean_degradation(load, BEST), judge.mean_degradation(load, other));
                 }
             }
         },
-        weaker: Some(Weaker {
-            text: "it beats both queues at every load",
-            compare: |judge| {
-                for (load, queue) in (1..=9).flat_map(|load| [(load, "EASY"), (load, "FCFS")]) {
-                    judge.expect_below(
-                        &judge.mean_degradation(Group::Load(load), BEST),
-                        &judge.mean_degradation(Group::Load(load), queue),
-                    );
-                }
-            },
-        }),
-    },
-    Claim {
-        number: 16,
-        text: "opportunistic scheduling, that is acting when a job ends, is always beneficial with minvt",
-        says: &[Says::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
-        note: None,
-        compare: |judge| {
+    )
+    .with_note("The figure has no GreedyP algorithms, so the twin that moves no job for a newcomer is not compared.")
+    .with_weaker("it beats both queues at every load", |judge| {
+        for (load, queue) in (1..=9).flat_map(|load| [(load, "EASY"), (load, "FCFS")]) {
+            judge.expect_below(
+                judge.mean_degradation(Group::Load(load), BEST),
+                judge.mean_degradation(Group::Load(load), queue),
+            );
+        }
+    }),
+    DfrsClaim::new(
+        "opportunistic scheduling, that is acting when a job ends, is always beneficial with minvt",
+        &[Says::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
+        |judge| {
             for (group, policy) in
                 judge.available_groups().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
             {
                 let [plain, acting] = ["", " *"].map(|star| format!("{policy}{star}/per/opt=min/minvt=600"));
                 judge.show_mean(group, &plain, Metric::Degradation);
                 judge.show_mean(group, &acting, Metric::Degradation);
-                judge.expect_below(&judge.mean_degradation(group, &acting), &judge.mean_degradation(group, &plain));
+                judge.expect_below(judge.mean_degradation(group, &acting), judge.mean_degradation(group, &plain));
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 17,
-        text: "with a period of up to 20 times the penalty (12,000 s by the paper's count) the best algorithm \
-               outperforms EASY by at least two orders of magnitude",
-        says: &[Says::Quote(
+    ),
+    DfrsClaim::new(
+        "with a period of up to 20 times the penalty (12,000 s by the paper's count) the best algorithm outperforms \
+         EASY by at least two orders of magnitude",
+        &[Says::Quote(
             "section 6.4.2",
             "still allows our algorithms to outperform EASY by at least two orders of magnitude on average",
         )],
-        note: Some(
-            "The paper calls 12,000 s 20 times the penalty of 300 s, which is 40 times: its numbers in seconds are \
-             taken.",
-        ),
-        compare: |judge| {
+        |judge| {
             for group in judge.available_groups() {
                 let easy = judge.mean_degradation(group, "EASY");
                 for period in PERIODS {
                     let long = judge.mean_degradation(group, &with_period(period));
-                    judge.expect_at_most(&long.times(100.0), &easy, 0.0);
+                    judge.expect_at_most(long.times(100.0), &easy);
                     if period == LONGEST {
                         let times = easy.value.zip(long.value).map(|(easy, long)| easy / long);
                         judge.show_beside(
@@ -622,39 +541,36 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 }
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 18,
-        text: "at high load and a period of one hour jobs that are paused and moved need about a quarter of the \
-               bandwidth, below 0.2 GB/s",
-        says: &[Says::Quote(
+    )
+    .with_note(
+        "The paper calls 12,000 s 20 times the penalty of 300 s, which is 40 times: its numbers in seconds are taken.",
+    ),
+    DfrsClaim::new(
+        "at high load and a period of one hour jobs that are paused and moved need about a quarter of the bandwidth, \
+         below 0.2 GB/s",
+        &[Says::Quote(
             "section 6.4.2",
             "the bandwidth consumption due to preemptions and migrations is roughly 4 times lower",
         )],
-        note: None,
-        compare: |judge| {
+        |judge| {
             let usual = mean_bandwidth(judge, PERIODS[0]);
             let hour = mean_bandwidth(judge, 3_600);
             let times = usual.value.zip(hour.value).map(|(usual, hour)| usual / hour);
             let times = Number::new("bandwidth at 600 s / at 3600 s".to_owned(), times);
-            judge.show_beside(times.name.clone(), "about 4", &times);
-            judge.show_beside(hour.name.clone(), "< 0.2", &hour);
-            judge.expect_below(&hour, &exact_number(0.2));
+            judge.show_number(&times, "about 4");
+            judge.show_number(&hour, "< 0.2");
+            judge.expect_below(&hour, 0.2);
             judge.separate_part(|judge| judge.expect_about(&times, 4.0));
         },
-        weaker: None,
-    },
-    Claim {
-        number: 19,
-        text: "with periods above 15,000 s underutilisation begins to grow on generated traces; on HPC2N it slowly \
-               starts to grow again for larger periods",
-        says: &[
+    ),
+    DfrsClaim::new(
+        "with periods above 15,000 s underutilisation begins to grow on generated traces; on HPC2N it slowly starts to \
+         grow again for larger periods",
+        &[
             Says::Quote("section 6.4.2", "over 15,000 seconds for the synthetic traces"),
             Says::Quote("section 6.4.2", "before slowly starting to increase again for larger periods"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             let [from, _, generated, log] = LONG_PERIODS;
             for group in judge.available_groups() {
                 for period in PERIODS.into_iter().skip(PERIODS.len() - 2).chain(LONG_PERIODS) {
@@ -664,27 +580,20 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 // On the log the plateau is longer, by the paper's words, too.
                 let longer = if group == Group::Weeks { log } else { generated };
                 judge.expect_below(
-                    &judge.mean_underutilisation(group, &with_period(from)),
-                    &judge.mean_underutilisation(group, &with_period(longer)),
+                    judge.mean_underutilisation(group, &with_period(from)),
+                    judge.mean_underutilisation(group, &with_period(longer)),
                 );
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 20,
-        text: "on the whole log of HPC2N, not cut into weeks, underutilisation is 0.08 under EASY and 0.10 under the \
-               recommended algorithm",
-        says: &[Says::Quote(
+    ),
+    DfrsClaim::new(
+        "on the whole log of HPC2N, not cut into weeks, underutilisation is 0.08 under EASY and 0.10 under the \
+         recommended algorithm",
+        &[Says::Quote(
             "section 6.4.2",
             "yields a normalized underutilization of 8% for EASY and of 10% for our algorithms",
         )],
-        note: Some(
-            "A resumed job makes no progress for 300 s. At the default period of 600 s live jobs accumulate over the \
-             years of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost). That the log is cut \
-             into weeks does not explain the paper's .10 beside its .34 of the weeks: here they differ less.",
-        ),
-        compare: |judge| {
+        |judge| {
             if !judge.results.has(Group::Unsplit) {
                 return judge.not_judged("there is no log of HPC2N (--logs DIR)");
             }
@@ -696,24 +605,23 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.show_beside(format!("U(period {period} s)"), paper, &ours);
             }
             // Both as rounded to the printed decimals.
-            judge.expect_below(&easy.distance(&exact_number(0.08)), &exact_number(0.005));
-            judge.expect_below(
-                &judge.mean_underutilisation(Group::Unsplit, BEST).distance(&exact_number(0.10)),
-                &exact_number(0.005),
-            );
+            judge.expect_below(easy.distance(0.08), 0.005);
+            judge.expect_below(judge.mean_underutilisation(Group::Unsplit, BEST).distance(0.10), 0.005);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 21,
-        text: "of the calls of MCB8 on unscaled traces, if it is called at every arrival and end, 67.25 % place at most 10 \
-               jobs",
-        says: &[
+    )
+    .with_note(
+        "A resumed job makes no progress for 300 s. At the default period of 600 s live jobs accumulate over the years \
+         of the log, and the cluster loses up to half of its capacity (docs/dfrs.md, Cost). That the log is cut into \
+         weeks does not explain the paper's .10 beside its .34 of the weeks: here they differ less.",
+    ),
+    DfrsClaim::new(
+        "of the calls of MCB8 on unscaled traces, if it is called at every arrival and end, 67.25 % place at most 10 \
+         jobs",
+        &[
             Says::Quote("section 6.2", "For 67.25% of these observations"),
             Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs"),
         ],
-        note: Some("The traces carry about the load of the paper's, then."),
-        compare: |judge| {
+        |judge| {
             let traces: Vec<[f64; 2]> = judge
                 .results
                 .calls()
@@ -721,17 +629,15 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 .collect();
             let [few, all] = [0, 1].map(|at| traces.iter().map(|trace| trace[at]).collect::<Vec<_>>());
             let share = Number::ratio(format!("share of calls for at most {FEW} jobs"), &few, &all);
-            judge.show_beside(share.name.clone(), SMALL_CALLS, &share);
+            judge.show_number(&share, SMALL_CALLS);
             judge.expect_agreement(&share, SMALL_CALLS);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 22,
-        text: "FCFS is Delta-competitive and no better: a job that is Delta times as short waits for the other one",
-        says: &[Says::Quote("section 3.2", "First Come First Served (FCFS) is exactly")],
-        note: None,
-        compare: |judge| {
+    )
+    .with_note("The traces carry about the load of the paper's, then."),
+    DfrsClaim::new(
+        "FCFS is Delta-competitive and no better: a job that is Delta times as short waits for the other one",
+        &[Says::Quote("section 3.2", "First Come First Served (FCFS) is exactly")],
+        |judge| {
             for delta in [10, 100] {
                 let jobs = behind_a_long_one(delta);
                 let ends = queue_ends("fcfs-count", 1, &jobs);
@@ -742,17 +648,12 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 let worst = Number::new(format!("worst stretch, Delta {delta}"), stretches.max_by(f64::total_cmp));
                 let found = Number::new(format!("bound, Delta {delta}"), Some(compute_bound(1, &jobs).hi));
                 let ratio = worst.over(&found).with_name(format!("ratio, Delta {delta}"));
-                judge.show_beside(ratio.name.clone(), delta, &ratio);
+                judge.show_number(&ratio, delta);
                 // The bound is known to a thousandth.
-                judge.expect_at_most(
-                    &ratio.distance(&exact_number(delta.into())),
-                    &exact_number(1e-3 * f64::from(delta)),
-                    0.0,
-                );
+                judge.expect_at_most(ratio.distance(f64::from(delta)), 1e-3 * f64::from(delta));
             }
         },
-        weaker: None,
-    },
+    ),
 ];
 
 fn paired_number(name: &str, other: &str, group: Group, judge: &Judge<'_, Outcome>) -> Number {

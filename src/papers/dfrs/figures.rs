@@ -3,7 +3,7 @@
 
 use super::published;
 use super::{BEST, EAGER, FEW, Group, Metric, Outcome, PERIODS, all_periods, with_period};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 
 pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     let mut figures = vec![by_load(outcome)];
@@ -28,27 +28,18 @@ fn by_load(outcome: &Outcome) -> Figure {
         ("GreedyPM */per/minvt=600", BEST),
         ("MCB8 */minvt=600", "MCB8 */opt=min/minvt=600"),
     ];
-    let lines = LINES
-        .into_iter()
-        .enumerate()
-        .map(|(style, (label, name))| PlotLine {
-            style,
-            label,
-            points: (1..=9)
-                .filter_map(|tenths| {
-                    let mean = outcome.spread(Group::Load(tenths), name, Metric::Degradation)?.mean;
-                    Some((f64::from(tenths) / 10.0, mean))
-                })
-                .collect(),
-            ..PlotLine::default()
-        })
-        .collect();
+    let lines = (0..).zip(LINES).map(|(style, (label, name))| {
+        let points = (1..=9).filter_map(|tenths| {
+            let mean = outcome.spread(Group::Load(tenths), name, Metric::Degradation)?.mean;
+            Some((f64::from(tenths) / 10.0, mean))
+        });
+        PlotLine::new(style, label, points)
+    });
     let x = PlotAxis::linear("Offered load", 1.0);
     let y = PlotAxis::log("Mean degradation");
     let title = "Figure 1: degradation from bound, by load";
     let below = format!("Scaled traces: {}", outcome.extent.size_words());
-    let panel = Panel { title: "", x, y, lines, lowest: None };
-    Figure { file: "1-degradation-load.svg", title: title.to_owned(), svg: draw_panels(title, &below, &[panel]) }
+    Figure::of_panels("1-degradation-load.svg", title, &below, &[Panel::new("", x, y, lines.collect())])
 }
 
 /// A figure of numbers by period, with a panel of the recommended algorithm and one with the queues, too.
@@ -123,12 +114,12 @@ impl PeriodFigure {
         if self.queues == QueueLines::Beside {
             lines.extend(self.queue_lines(outcome));
         }
-        let mut panels = vec![Panel { title: "", x, y, lines, lowest: None }];
+        let mut panels = vec![Panel::new("", x, y, lines)];
         if self.queues == QueueLines::Apart {
             let lines = self.own_lines(outcome).into_iter().chain(self.queue_lines(outcome)).collect();
-            panels.push(Panel { title: "With queues", x, y: PlotAxis::log(self.label), lines, lowest: None });
+            panels.push(Panel::new("With queues", x, PlotAxis::log(self.label), lines));
         }
-        Figure { file: self.file, title: self.title.to_owned(), svg: draw_panels(self.title, &below, &panels) }
+        Figure::of_panels(self.file, self.title, &below, &panels)
     }
 
     fn periods(&self) -> Vec<u64> {
@@ -152,16 +143,12 @@ impl PeriodFigure {
             if points.is_empty() {
                 continue;
             }
-            lines.push(PlotLine { style, label, points, ..PlotLine::default() });
+            lines.push(PlotLine::new(style, label, points));
             if let [metric] = self.metrics {
-                let points = self
-                    .periods()
-                    .into_iter()
-                    .filter_map(|period| {
-                        Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
-                    })
-                    .collect();
-                lines.push(PlotLine { style, label: paper, points, is_scatter: true, ..PlotLine::default() });
+                let points = self.periods().into_iter().filter_map(|period| {
+                    Some((period as f64, published::published_mean(group, &with_period(period), *metric)?))
+                });
+                lines.push(PlotLine::new(style, paper, points).scattered());
             }
         }
         lines
@@ -173,8 +160,8 @@ impl PeriodFigure {
         for (style, (group, [_, _, easy, fcfs])) in SETS.into_iter().enumerate() {
             for (row, (name, label)) in [("EASY", easy), ("FCFS", fcfs)].into_iter().enumerate() {
                 let Some(mean) = self.mean(outcome, group, name) else { continue };
-                let points = self.periods().into_iter().map(|period| (period as f64, mean)).collect();
-                lines.push(PlotLine { style: style + (1 + row) * SETS.len(), label, points, ..PlotLine::default() });
+                let points = self.periods().into_iter().map(|period| (period as f64, mean));
+                lines.push(PlotLine::new(style + (1 + row) * SETS.len(), label, points));
             }
         }
         lines
@@ -189,26 +176,21 @@ fn jobs_per_call(outcome: &Outcome) -> Figure {
         sums.iter_mut().zip(calls).for_each(|(sum, count)| *sum += u64::from(*count));
     }
     let all: u64 = sums.iter().sum();
-    let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share_of_calls(*count, all))).collect();
+    let each = (0..).zip(&sums).map(|(jobs, count)| (f64::from(jobs), share_of_calls(*count, all)));
     let up_to = |jobs: usize| (jobs as f64, share_of_calls(sums[..=jobs].iter().sum(), all));
-    let up_to = (0..sums.len()).map(up_to).collect();
-    let printed =
-        PlotLine { style: 1, is_scatter: true, ..plain_line("paper", vec![(FEW as f64, published::SMALL_CALLS)]) };
+    let up_to = PlotLine::new(0, "ours", (0..sums.len()).map(up_to));
+    let printed = PlotLine::new(1, "paper", [(FEW as f64, published::SMALL_CALLS)]).scattered();
     let x = PlotAxis::linear("Jobs", 1.0);
     let y = PlotAxis::linear("Share of calls (%)", 100.0);
     let panels = [
-        Panel { title: "That many jobs", x, y, lines: vec![plain_line("ours", each)], lowest: None },
-        Panel { title: "At most that many jobs", x, y, lines: vec![plain_line("ours", up_to), printed], lowest: None },
+        Panel::new("That many jobs", x, y, vec![PlotLine::new(0, "ours", each)]),
+        Panel::new("At most that many jobs", x, y, vec![up_to, printed]),
     ];
     let title = "Section 6.2: jobs that a call of MCB8 places";
     let below = format!("{EAGER} on unscaled traces: {all} calls (paper: 197,808)");
-    Figure { file: "6.2-jobs-per-call.svg", title: title.to_owned(), svg: draw_panels(title, &below, &panels) }
+    Figure::of_panels("6.2-jobs-per-call.svg", title, &below, &panels)
 }
 
 fn share_of_calls(count: u64, all: u64) -> f64 {
     count as f64 / all as f64
-}
-
-fn plain_line(label: &'static str, points: Vec<(f64, f64)>) -> PlotLine {
-    PlotLine { label, points, ..PlotLine::default() }
 }

@@ -6,7 +6,7 @@
 //! `experiments/papers/dfrs.toml`.
 
 mod claims;
-pub mod figures;
+mod figures;
 mod published;
 #[cfg(test)]
 mod tests;
@@ -188,7 +188,6 @@ pub enum Group {
 impl Group {
     /// The sets of the paper's tables.
     pub const ALL: [Group; 3] = [Group::Weeks, Group::Unscaled, Group::Scaled];
-    pub const SYNTHETIC: [Group; 2] = [Group::Unscaled, Group::Scaled];
 
     fn holds(self, set: Set) -> bool {
         match (self, set) {

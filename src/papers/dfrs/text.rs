@@ -5,13 +5,47 @@ use std::fmt::Write;
 use super::published::{LIMITS, TABLE_2, TABLE_3, TABLE_4, TABLE_5};
 use super::{FULL, Group, Metric, Outcome, Set, Spread, all_periods, claims, with_period};
 use hansa_report::experiment::claims::Findings;
-use hansa_report::experiment::reproduction::Page;
+use hansa_report::experiment::plot::Figure;
+use hansa_report::experiment::reproduction::{Paper, Reproduction};
 use hansa_report::experiment::rows;
-use hansa_report::markup::Html;
 
-impl Outcome {
-    /// `tables.txt`: the paper's tables 2 to 5, and the effect of periods.
-    pub fn tables_text(&self) -> String {
+impl Reproduction for Outcome {
+    const PAPER: Paper = Paper {
+        title: "Dynamic Fractional Resource Scheduling vs. Batch Scheduling",
+        authors: "H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659 (2011)",
+        tables_file: "tables.txt",
+        shows_tables: true,
+        ours: OURS,
+        full: "hansa reproduce dfrs --full --logs DIR",
+        docs: "docs/dfrs.md",
+    };
+
+    fn findings(&self) -> Findings {
+        Findings::judge_claims(claims::CLAIMS, self)
+    }
+
+    fn head(&self, counts: &str) -> String {
+        let mut text = format!(
+            "The paper's claims, judged by {}{}: {counts}.\n\
+             Names of numbers: D is the mean degradation from bound, U the mean normalised underutilisation.\n{}",
+            self.extent.size_words(),
+            self.weeks_words(),
+            self.settings.words(),
+        );
+        if self.extent.unscaled < FULL.unscaled || self.extent.scaled < FULL.scaled {
+            text.push_str(
+                "The rows without `per` have heavy tails: with fewer than 100 traces per set, treat this as a trial.\n",
+            );
+        }
+        text
+    }
+
+    fn draw_figures(&self) -> Vec<Figure> {
+        super::figures::draw_figures(self)
+    }
+
+    /// The paper's tables 2 to 5, and the effect of periods.
+    fn tables_text(&self) -> String {
         let mut text = format!(
             "The paper's tables beside ours: {}{}.\nMean/standard deviation/maximum over traces.\n",
             self.extent.size_words(),
@@ -25,6 +59,12 @@ impl Outcome {
         text
     }
 
+    fn csv_files(&self) -> Vec<(&'static str, String)> {
+        vec![("runs.csv", self.runs_csv())]
+    }
+}
+
+impl Outcome {
     fn weeks_words(&self) -> String {
         let mut weeks: Vec<u32> = self.all().filter(|row| row.set == Set::Weeks).map(|row| row.number).collect();
         weeks.sort_unstable();
@@ -33,57 +73,39 @@ impl Outcome {
     }
 
     fn table_2(&self, text: &mut String) {
-        let _ = writeln!(text, "\nTable 2: degradation from bound");
-        let _ = write!(text, "{:<34}", "");
-        for group in Group::ALL {
-            let _ = write!(text, "{:>24}{:>24}", format!("{}, paper", group.words()), "ours");
-        }
-        text.push('\n');
+        text.push_str("\nTable 2: degradation from bound\n");
+        let heads = Group::ALL.into_iter().flat_map(|group| [format!("{}, paper", group.words()), "ours".to_owned()]);
+        put_row(text, ("", 34), &[24], heads);
         for (name, published) in TABLE_2 {
-            let _ = write!(text, "{name:<34}");
-            for (group, paper) in Group::ALL.into_iter().zip(published) {
-                let ours = self.spread(group, name, Metric::Degradation);
-                let _ = write!(text, "{:>24}{:>24}", join_slashed(paper), ours.map_or("-".to_owned(), spread_text));
-            }
-            text.push('\n');
+            let cells = Group::ALL.into_iter().zip(published).flat_map(|(group, paper)| {
+                [join_slashed(paper), optional_spread(self.spread(group, name, Metric::Degradation))]
+            });
+            put_row(text, (name, 34), &[24], cells);
         }
     }
 
     fn table_3(&self, text: &mut String) {
-        let _ =
-            writeln!(text, "\nTable 3: pauses and moves at loads of at least 0.7, mean (maximum), paper's above ours");
+        text.push_str("\nTable 3: pauses and moves at loads of at least 0.7, mean (maximum), paper's above ours\n");
         let heads = ["GB/s paused", "GB/s moved", "pauses/h", "moves/h", "pauses/job", "moves/job"];
-        let _ = write!(text, "{:<34}", "");
-        heads.iter().for_each(|head| _ = write!(text, "{head:>20}"));
-        text.push('\n');
+        put_row(text, ("", 34), &[20], heads.map(str::to_owned));
         for (name, published) in TABLE_3 {
-            let _ = write!(text, "{name:<34}");
-            for (mean, max) in published {
-                let _ = write!(text, "{:>20}", format!("{mean:.2} ({max:.2})"));
-            }
-            let _ = write!(text, "\n{:<34}", "");
-            for metric in Metric::MOVES {
-                let ours = self.spread(Group::High, name, metric);
-                let cell = ours.map_or("-".to_owned(), |ours| format!("{:.2} ({:.2})", ours.mean, ours.max));
-                let _ = write!(text, "{cell:>20}");
-            }
-            text.push('\n');
+            put_row(text, (name, 34), &[20], published.map(|(mean, max)| format!("{mean:.2} ({max:.2})")));
+            let ours = Metric::MOVES.map(|metric| self.spread(Group::High, name, metric));
+            let ours =
+                ours.map(|ours| ours.map_or("-".to_owned(), |ours| format!("{:.2} ({:.2})", ours.mean, ours.max)));
+            put_row(text, ("", 34), &[20], ours);
         }
     }
 
     fn table_4(&self, text: &mut String) {
-        let _ = writeln!(text, "\nTable 4: mean normalised underutilisation");
-        let _ = write!(text, "{:<34}", "");
-        for group in Group::ALL {
-            let _ = write!(text, "{:>18}{:>8}", format!("{}, paper", group.words()), "ours");
-        }
-        text.push('\n');
+        text.push_str("\nTable 4: mean normalised underutilisation\n");
+        let heads = Group::ALL.into_iter().flat_map(|group| [format!("{}, paper", group.words()), "ours".to_owned()]);
+        put_row(text, ("", 34), &[18, 8], heads);
         for (name, published) in TABLE_4 {
-            let _ = write!(text, "{name:<34}");
-            for (group, paper) in Group::ALL.into_iter().zip(published) {
-                let _ = write!(text, "{paper:>18.3}{:>8}", self.mean_text(group, name, Metric::Underutilisation));
-            }
-            text.push('\n');
+            let cells = Group::ALL.into_iter().zip(published).flat_map(|(group, paper)| {
+                [format!("{paper:.3}"), self.mean_text(group, name, Metric::Underutilisation)]
+            });
+            put_row(text, (name, 34), &[18, 8], cells);
         }
     }
 
@@ -98,22 +120,16 @@ impl Outcome {
             group.words(),
             self.paired_degradations(group, &everywhere, &everywhere).len()
         );
-        let _ = write!(text, "{:<22}", "");
-        for limit in LIMITS {
-            let limit = if limit.is_empty() { "none" } else { &limit[1..] };
-            let _ = write!(text, "{limit:>24}");
-        }
-        text.push('\n');
+        let heads = LIMITS.map(|limit| if limit.is_empty() { "none" } else { &limit[1..] }.to_owned());
+        put_row(text, ("", 22), &[24], heads);
         for (family, optimise, published) in TABLE_5 {
-            let _ = write!(text, "{:<22}", format!("{family}, {optimise}"));
-            published.iter().for_each(|paper| _ = write!(text, "{:>24}", paper.map_or("-".to_owned(), join_slashed)));
-            let _ = write!(text, "\n{:<22}", "");
-            for limit in LIMITS {
-                let ours = self.paired_degradations(group, &format!("{family}/opt={optimise}{limit}"), &everywhere);
-                let ours = Spread::of(&ours);
-                let _ = write!(text, "{:>24}", ours.map_or("-".to_owned(), spread_text));
-            }
-            text.push('\n');
+            let paper = published.map(|paper| paper.map_or("-".to_owned(), join_slashed));
+            put_row(text, (&format!("{family}, {optimise}"), 22), &[24], paper);
+            let ours = LIMITS.map(|limit| {
+                let name = format!("{family}/opt={optimise}{limit}");
+                optional_spread(Spread::of(&self.paired_degradations(group, &name, &everywhere)))
+            });
+            put_row(text, ("", 22), &[24], ours);
         }
     }
 
@@ -141,12 +157,9 @@ impl Outcome {
     fn three_metrics(&self, text: &mut String, head: (&str, usize), more: &[Group], rows: &[(String, String)]) {
         let (head, width) = head;
         let groups: Vec<Group> = more.iter().copied().chain(Group::ALL).filter(|group| self.has(*group)).collect();
-        let _ = write!(text, "{head:<width$}");
-        groups.iter().for_each(|group| _ = write!(text, "{:>26}", group.words()));
-        text.push('\n');
+        put_row(text, (head, width), &[26], groups.iter().map(|group| group.words()));
         for (label, name) in rows {
-            let _ = write!(text, "{label:<width$}");
-            for group in &groups {
+            let cells = groups.iter().map(|group| {
                 let degradation = match group {
                     Group::Unsplit => "-".to_owned(),
                     _ => self.mean_text(*group, name, Metric::Degradation),
@@ -155,9 +168,9 @@ impl Outcome {
                 let moved = [Metric::PauseBandwidth, Metric::MoveBandwidth]
                     .map(|metric| self.spread(*group, name, metric).map(|spread| spread.mean));
                 let moved = moved[0].zip(moved[1]).map_or("-".to_owned(), |(out, on)| format!("{:.3}", out + on));
-                let _ = write!(text, "{:>26}", format!("{degradation} / {unused} / {moved}"));
-            }
-            text.push('\n');
+                format!("{degradation} / {unused} / {moved}")
+            });
+            put_row(text, (label, width), &[26], cells);
         }
     }
 
@@ -166,7 +179,7 @@ impl Outcome {
     }
 
     /// `runs.csv`: every run.
-    pub fn runs_csv(&self) -> String {
+    pub(super) fn runs_csv(&self) -> String {
         let mut text =
             "set,number,algorithm,jobs,hours,stretch,bound_lo,bound_hi,degradation,underutilisation,preemptions,\
                         migrations,paused_nodes,migrated_nodes\n"
@@ -198,51 +211,6 @@ impl Outcome {
         }
         text
     }
-
-    /// Verdicts of all claims.
-    pub fn findings(&self) -> Findings {
-        Findings::judge_claims(claims::CLAIMS, self)
-    }
-
-    /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts_text(&self) -> String {
-        let findings = self.findings();
-        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
-    }
-
-    fn head(&self, counts: &str) -> String {
-        let mut text = format!(
-            "The paper's claims, judged by {}{}: {counts}.\n\
-             Names of numbers: D is the mean degradation from bound, U the mean normalised underutilisation.\n{}",
-            self.extent.size_words(),
-            self.weeks_words(),
-            self.settings.words(),
-        );
-        if self.extent.unscaled < FULL.unscaled || self.extent.scaled < FULL.scaled {
-            text.push_str(
-                "The rows without `per` have heavy tails: with fewer than 100 traces per set, treat this as a trial.\n",
-            );
-        }
-        text
-    }
-
-    /// The page of the reproduction, with a section on choices.
-    pub fn page(&self, choices: &Html) -> String {
-        let findings = self.findings();
-        Page {
-            paper: "Dynamic Fractional Resource Scheduling vs. Batch Scheduling",
-            authors: "H. Casanova, M. Stillwell, F. Vivien, INRIA RR-7659 (2011)",
-            head: &self.head(&findings.verdict_counts()),
-            verdicts: &findings.html(),
-            choices,
-            figures: &super::figures::draw_figures(self),
-            tables: &self.tables_text(),
-            ours: OURS,
-            full: "hansa reproduce dfrs --full --logs DIR",
-            docs: "docs/dfrs.md",
-        }
-        .html()
-    }
 }
 
 /// Choices of the set-up that are not the paper's, and known differences.
@@ -264,8 +232,22 @@ fn rarest_algorithm() -> String {
     format!("{family}/opt={optimise}/minft=300")
 }
 
-fn spread_text(spread: Spread) -> String {
-    join_slashed([spread.mean, spread.deviation, spread.max])
+/// Writes a label of this width to the left, and cells to the right; widths of cells recur.
+fn put_row(
+    text: &mut String,
+    (label, width): (&str, usize),
+    widths: &[usize],
+    cells: impl IntoIterator<Item = String>,
+) {
+    let _ = write!(text, "{label:<width$}");
+    for (cell, width) in cells.into_iter().zip(widths.iter().cycle()) {
+        let _ = write!(text, "{cell:>width$}");
+    }
+    text.push('\n');
+}
+
+fn optional_spread(spread: Option<Spread>) -> String {
+    spread.map_or("-".to_owned(), |spread| join_slashed([spread.mean, spread.deviation, spread.max]))
 }
 
 fn join_slashed(numbers: [f64; 3]) -> String {

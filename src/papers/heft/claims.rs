@@ -2,7 +2,7 @@
 
 use super::published::{BEST, ORIGINAL, PUBLISHED, STRETCHED};
 use super::{Example, Group, Means, Over, Results};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, exact_number};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
 use hansa_sim::systems::heft::Cycle;
 use hansa_sim::systems::heft::paper::Law;
 
@@ -14,10 +14,18 @@ trait HeftNumbers {
     fn decrease_number(&self, law: &'static str, group: Group) -> Number;
     fn iteration_number(&self, law: &'static str, group: Group) -> Number;
     fn example_number(&self, what: &str, law: &'static str, of: impl Fn(&Example) -> Option<f64>) -> Number;
-    fn expect_equal(&mut self, one: &Number, other: &Number);
+    fn expect_equal(&mut self, one: &Number, other: f64);
     fn show_mean(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64);
-    fn show_groups(&mut self, name: &str, what: &str, of: fn(&Means) -> f64);
+    fn show_groups(&mut self, name: &str, all: &[MeanNumber]);
+    fn expect_growth(&mut self, name: &'static str, groups: &[&'static str], all: &[MeanNumber]);
 }
+
+/// A number of groups, by its name.
+type MeanNumber = (&'static str, fn(&Means) -> f64);
+
+const INCREASE: MeanNumber = ("increase", Means::increase);
+const DECREASE: MeanNumber = ("decrease", Means::decrease);
+const ITERATION: MeanNumber = ("iteration", |means| means.iteration);
 
 impl HeftNumbers for Judge<'_, Results> {
     fn mean_number(&self, what: &str, law: &'static str, group: Group, of: impl Fn(&Means) -> f64) -> Number {
@@ -51,31 +59,42 @@ impl HeftNumbers for Judge<'_, Results> {
         Number::new(format!("{what}({law}, ten tasks)"), self.results.example.get(law).and_then(of))
     }
 
-    fn expect_equal(&mut self, one: &Number, other: &Number) {
-        self.expect_at_most(one, other, 0.0);
-        self.expect_at_most(other, one, 0.0);
+    fn expect_equal(&mut self, one: &Number, other: f64) {
+        self.expect_at_most(one, other);
+        self.expect_at_most(other, one);
     }
 
     /// Shows both means beside the paper's number.
     fn show_mean(&mut self, what: &str, group: Group, paper: f64, of: fn(&Means) -> f64) {
         for (law, over) in law_names().into_iter().flat_map(|law| Over::ALL.map(|over| (law, over))) {
             let ours = self.mean_over(over, what, law, group, of);
-            self.show_beside(ours.name.clone(), format!("{paper:.4}"), &ours);
+            self.show_number(&ours, format!("{paper:.4}"));
         }
     }
 
     /// Shows the means of all runs of a group beside the paper's, of its tables 4 to 8.
-    fn show_groups(&mut self, name: &str, what: &str, of: fn(&Means) -> f64) {
-        for line in PUBLISHED.iter().filter(|line| line.group.0 == name) {
-            let (printed, unit) = match what {
-                "increase" => (line.increase, 100.0),
-                "decrease" => (line.decrease, 100.0),
-                _ => (line.iteration, 1.0),
-            };
-            let paper = printed.iter().sum::<f64>() / printed.len() as f64 / unit;
-            for law in law_names() {
-                let ours = self.mean_number(what, law, line.group, of);
-                self.show_beside(ours.name.clone(), format!("{paper:.4}"), &ours);
+    fn show_groups(&mut self, name: &str, all: &[MeanNumber]) {
+        for (what, of) in all {
+            for line in PUBLISHED.iter().filter(|line| line.group.0 == name) {
+                let (printed, unit) = match *what {
+                    "increase" => (line.increase, 100.0),
+                    "decrease" => (line.decrease, 100.0),
+                    _ => (line.iteration, 1.0),
+                };
+                let paper = printed.iter().sum::<f64>() / printed.len() as f64 / unit;
+                for law in law_names() {
+                    self.show_number(&self.mean_number(what, law, line.group, of), format!("{paper:.4}"));
+                }
+            }
+        }
+    }
+
+    /// Compares: numbers grow from each group to the next.
+    fn expect_growth(&mut self, name: &'static str, groups: &[&'static str], all: &[MeanNumber]) {
+        for (law, pair) in law_names().into_iter().flat_map(|law| groups.windows(2).map(move |pair| (law, pair))) {
+            for (what, of) in all {
+                let [low, high] = [pair[0], pair[1]].map(|which| self.mean_number(what, law, (name, which), of));
+                self.expect_below(low, high);
             }
         }
     }
@@ -90,241 +109,172 @@ fn law_names() -> [&'static str; 2] {
 /// Claims. `increase` is the excess of the first plan's realised time over its planned time, `decrease` the part of
 /// that time that the best of 50 rounds saves, both of means; `iteration` is the mean number of the best round.
 pub const CLAIMS: &[Claim<Results>] = &[
-    Claim {
-        number: 1,
-        text: "sharing stretches the plans of HEFT considerably",
-        says: &[Says::Sense("table 3", "after stretching, plans take 29.65 % longer")],
-        note: None,
-        compare: |judge| {
+    Claim::new(
+        "sharing stretches the plans of HEFT considerably",
+        &[Says::Sense("table 3", "after stretching, plans take 29.65 % longer")],
+        |judge| {
             judge.show_mean("increase", ALL, STRETCHED / ORIGINAL - 1.0, Means::increase);
             judge.with_bound("\"considerably\" is read as a fifth", |judge| {
                 for law in law_names() {
-                    judge.expect_at_most(&exact_number(0.2), &judge.increase_number(law, ALL), 0.0);
+                    judge.expect_at_most(0.2, judge.increase_number(law, ALL));
                 }
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 2,
-        text: "improvement takes much of the increase back (80 % in the paper)",
-        says: &[Says::Sense("table 3", "the best of 50 rounds takes 18.31 % less than the stretched plan")],
-        note: None,
-        compare: |judge| {
+    ),
+    Claim::new(
+        "improvement takes much of the increase back (80 % in the paper)",
+        &[Says::Sense("table 3", "the best of 50 rounds takes 18.31 % less than the stretched plan")],
+        |judge| {
             let recovered = (STRETCHED - BEST) / (STRETCHED - ORIGINAL);
             judge.show_mean("part of the increase taken back", ALL, recovered, Means::recovered);
             judge.show_mean("decrease", ALL, 1.0 - BEST / STRETCHED, Means::decrease);
             judge.with_bound("\"much\" is read as half", |judge| {
                 for law in law_names() {
                     let recovered = judge.mean_number("part of the increase taken back", law, ALL, Means::recovered);
-                    judge.expect_at_most(&exact_number(0.5), &recovered, 0.0);
+                    judge.expect_at_most(0.5, &recovered);
                 }
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 3,
-        text: "the further edges jump, the larger the increase and the decrease",
-        says: &[Says::Sense("table 8", "increase and decrease grow with jump")],
-        note: None,
-        compare: |judge| {
-            judge.show_groups("jump", "increase", Means::increase);
-            judge.show_groups("jump", "decrease", Means::decrease);
-            for law in law_names() {
-                for (low, high) in [("1", "2"), ("2", "4")] {
-                    judge.expect_below(
-                        &judge.increase_number(law, ("jump", low)),
-                        &judge.increase_number(law, ("jump", high)),
-                    );
-                    judge.expect_below(
-                        &judge.decrease_number(law, ("jump", low)),
-                        &judge.decrease_number(law, ("jump", high)),
-                    );
-                }
-            }
+    ),
+    Claim::new(
+        "the further edges jump, the larger the increase and the decrease",
+        &[Says::Sense("table 8", "increase and decrease grow with jump")],
+        |judge| {
+            judge.show_groups("jump", &[INCREASE, DECREASE]);
+            judge.expect_growth("jump", &["1", "2", "4"], &[INCREASE, DECREASE]);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 4,
-        text: "wide graphs (fat 0.8) are stretched far more than any others, and gain most from improvement",
-        says: &[Says::Sense("table 5", "94.17 % at fat 0.8, against 23.31 % at 0.1 and 11.68 % at 0.2")],
-        note: None,
-        compare: |judge| {
-            judge.show_groups("fat", "increase", Means::increase);
-            judge.show_groups("fat", "decrease", Means::decrease);
+    ),
+    Claim::new(
+        "wide graphs (fat 0.8) are stretched far more than any others, and gain most from improvement",
+        &[Says::Sense("table 5", "94.17 % at fat 0.8, against 23.31 % at 0.1 and 11.68 % at 0.2")],
+        |judge| {
+            judge.show_groups("fat", &[INCREASE, DECREASE]);
             for law in law_names() {
                 for other in ["0.1", "0.2"] {
                     let twice = judge.increase_number(law, ("fat", other)).times(2.0);
                     judge.with_bound("\"far more\" is read as twice", |judge| {
-                        judge.expect_at_most(&twice, &judge.increase_number(law, ("fat", "0.8")), 0.0);
+                        judge.expect_at_most(&twice, judge.increase_number(law, ("fat", "0.8")));
                     });
                     judge.expect_below(
-                        &judge.decrease_number(law, ("fat", other)),
-                        &judge.decrease_number(law, ("fat", "0.8")),
+                        judge.decrease_number(law, ("fat", other)),
+                        judge.decrease_number(law, ("fat", "0.8")),
                     );
                 }
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 5,
-        text: "the more tasks, the larger the decrease, and the later the best round",
-        says: &[Says::Sense("table 4", "decrease and iteration grow with the number of tasks")],
-        note: None,
-        compare: |judge| {
-            judge.show_groups("n", "decrease", Means::decrease);
-            judge.show_groups("n", "iteration", |means| means.iteration);
-            for law in law_names() {
-                for (low, high) in [("10", "20"), ("20", "50")] {
-                    judge.expect_below(
-                        &judge.decrease_number(law, ("n", low)),
-                        &judge.decrease_number(law, ("n", high)),
-                    );
-                    judge.expect_below(
-                        &judge.iteration_number(law, ("n", low)),
-                        &judge.iteration_number(law, ("n", high)),
-                    );
-                }
-            }
+    ),
+    Claim::new(
+        "the more tasks, the larger the decrease, and the later the best round",
+        &[Says::Sense("table 4", "decrease and iteration grow with the number of tasks")],
+        |judge| {
+            judge.show_groups("n", &[DECREASE, ITERATION]);
+            judge.expect_growth("n", &["10", "20", "50"], &[DECREASE, ITERATION]);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 6,
-        text: "results are almost identical for both regularities",
-        says: &[
+    ),
+    Claim::new(
+        "results are almost identical for both regularities",
+        &[
             Says::Quote("section 6.5", "identical for both values of the regularity parameter"),
             Says::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %"),
         ],
-        note: None,
-        compare: |judge| almost_identical(judge, "regularity"),
-        weaker: None,
-    },
-    Claim {
-        number: 7,
-        text: "results are almost identical for both densities",
-        says: &[
+        |judge| almost_identical(judge, "regularity"),
+    ),
+    Claim::new(
+        "results are almost identical for both densities",
+        &[
             Says::Quote("section 6.5", "almost identical for both values of the density parameter"),
             Says::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %"),
         ],
-        note: Some(
-            "In the documented process of the generator a denser graph has more edges, so more data moves and more of \
-             it meets. The paper's equal numbers would need edges that do not depend on density. Its tables contradict \
-             each other here: each graph has one of the two densities, so the increase of all lies between 29.70 and \
-             29.71 %, and table 3 makes it 29.65 %.",
-        ),
-        compare: |judge| almost_identical(judge, "density"),
-        weaker: None,
-    },
-    Claim {
-        number: 8,
-        text: "plans are stretched by more than 23 % with every number of tasks",
-        says: &[Says::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
-        note: Some(
-            "Over a full grid, small graphs have few transfers that could meet. The paper's groups of sizes are not \
-             equally large: equal weights of table 4 give neither the increase of table 3 nor its decrease. No choice \
-             that was tried gives the numbers of table 4.",
-        ),
-        compare: |judge| {
-            judge.show_groups("n", "increase", Means::increase);
+        |judge| almost_identical(judge, "density"),
+    )
+    .with_note(
+        "In the documented process of the generator a denser graph has more edges, so more data moves and more of it \
+         meets. The paper's equal numbers would need edges that do not depend on density. Its tables contradict each \
+         other here: each graph has one of the two densities, so the increase of all lies between 29.70 and 29.71 %, \
+         and table 3 makes it 29.65 %.",
+    ),
+    Claim::new(
+        "plans are stretched by more than 23 % with every number of tasks",
+        &[Says::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
+        |judge| {
+            judge.show_groups("n", &[INCREASE]);
             for law in law_names() {
                 for tasks in ["10", "20", "50"] {
-                    judge.expect_below(&exact_number(0.23), &judge.increase_number(law, ("n", tasks)));
+                    judge.expect_below(0.23, judge.increase_number(law, ("n", tasks)));
                 }
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 9,
-        text: "the best round is the 7th of 50 on average",
-        says: &[Says::Sense("table 3", "the mean number of the best round is 7.099679")],
-        note: Some(
-            "With costs that are kept from round to round most plans are best after the first or second one; with costs \
-             that are reset the best round is later, and less is taken back.",
-        ),
-        compare: |judge| {
+    )
+    .with_note(
+        "Over a full grid, small graphs have few transfers that could meet. The paper's groups of sizes are not \
+         equally large: equal weights of table 4 give neither the increase of table 3 nor its decrease. No choice that \
+         was tried gives the numbers of table 4.",
+    ),
+    Claim::new(
+        "the best round is the 7th of 50 on average",
+        &[Says::Sense("table 3", "the mean number of the best round is 7.099679")],
+        |judge| {
             judge.show_mean("iteration", ALL, super::published::ITERATION, |means| means.iteration);
             for law in law_names() {
-                judge.expect_agreement(&judge.iteration_number(law, ALL), super::published::ITERATION);
+                judge.expect_agreement(judge.iteration_number(law, ALL), super::published::ITERATION);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 10,
-        text: "the further edges jump, the later the best round",
-        says: &[Says::Sense("table 8", "iteration grows with jump")],
-        note: None,
-        compare: |judge| {
-            judge.show_groups("jump", "iteration", |means| means.iteration);
-            for law in law_names() {
-                for (low, high) in [("1", "2"), ("2", "4")] {
-                    judge.expect_below(
-                        &judge.iteration_number(law, ("jump", low)),
-                        &judge.iteration_number(law, ("jump", high)),
-                    );
-                }
-            }
+    )
+    .with_note(
+        "With costs that are kept from round to round most plans are best after the first or second one; with costs \
+         that are reset the best round is later, and less is taken back.",
+    ),
+    Claim::new(
+        "the further edges jump, the later the best round",
+        &[Says::Sense("table 8", "iteration grows with jump")],
+        |judge| {
+            judge.show_groups("jump", &[ITERATION]);
+            judge.expect_growth("jump", &["1", "2", "4"], &[ITERATION]);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 11,
-        text: "in every experiment plans repeat in a cycle",
-        says: &[
+    ),
+    Claim::new(
+        "in every experiment plans repeat in a cycle",
+        &[
             Says::Quote("section 6.2", "a pattern of 8 results from the 16th iteration started repeating itself"),
             Says::Quote("section 6.2", "This behavior was also observed in all other experiments"),
         ],
-        note: Some(
-            "Within 50 rounds, as in the paper. If costs are kept from round to round all plans come again with costs \
-             from 1 to 50; if they are reset some cycles are longer than 1,000 rounds.",
-        ),
-        compare: |judge| {
+        |judge| {
             for law in law_names() {
                 let cycles = judge.mean_number("cycles", law, ALL, |means| means.cycles);
-                judge.show_beside(cycles.name.clone(), 1, &cycles);
-                judge.expect_at_most(&exact_number(1.0), &cycles, 0.0);
+                judge.show_number(&cycles, 1);
+                judge.expect_at_most(1.0, &cycles);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 12,
-        text: "wide graphs (fat 0.8) take almost twice as long as planned",
-        says: &[Says::Quote("table 5", "almost twice")],
-        note: Some(
-            "The paper prints neither the ranges of its costs nor how many graphs of each size it drew: with the sizes \
-             that its tables 3 and 4 imply, the increase is about 94 % under equal sharing.",
-        ),
-        compare: |judge| {
+    )
+    .with_note(
+        "Within 50 rounds, as in the paper. If costs are kept from round to round all plans come again with costs from \
+         1 to 50; if they are reset some cycles are longer than 1,000 rounds.",
+    ),
+    Claim::new(
+        "wide graphs (fat 0.8) take almost twice as long as planned",
+        &[Says::Quote("table 5", "almost twice")],
+        |judge| {
             judge.show_mean("increase", ("fat", "0.8"), 0.9417, Means::increase);
             for law in law_names() {
-                judge.expect_almost(&judge.increase_number(law, ("fat", "0.8")).plus(1.0), 2.0);
+                judge.expect_almost(judge.increase_number(law, ("fat", "0.8")).plus(1.0), 2.0);
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 13,
-        text: "the ten tasks of the second example, planned in 80, take 104; the 5th round is the best, and plans come \
-               again from the 16th on, every 8 rounds",
-        says: &[Says::Sense("figure 11", "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th")],
-        note: Some(
-            "The plan of 80 is the paper's. The other numbers would need rules of sharing and of tie-breaking that the \
-             paper does not give: none of 60 combinations of wiring, costs and updates gives 104, and 91 at the 5th \
-             round with a period of 8.",
-        ),
-        compare: |judge| {
+    )
+    .with_note(
+        "The paper prints neither the ranges of its costs nor how many graphs of each size it drew: with the sizes \
+         that its tables 3 and 4 imply, the increase is about 94 % under equal sharing.",
+    ),
+    Claim::new(
+        "the ten tasks of the second example, planned in 80, take 104; the 5th round is the best, and plans come again \
+         from the 16th on, every 8 rounds",
+        &[Says::Sense("figure 11", "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th")],
+        |judge| {
             for law in law_names() {
                 let stretched = judge.example_number("stretched", law, |example| Some(example.stretched));
                 let shortest = judge.example_number("best makespan", law, |example| {
                     example.rounds.iter().copied().min_by(f64::total_cmp)
                 });
-                judge.show_beside(shortest.name.clone(), 91, &shortest);
+                judge.show_number(&shortest, 91);
                 let best = judge.example_number("iteration", law, |example| Some(example.best as f64));
                 // No cycle within 50 rounds is as far from the paper's as possible.
                 let cycle = |of: fn(&Cycle) -> usize| {
@@ -335,64 +285,58 @@ pub const CLAIMS: &[Claim<Results>] = &[
                 let first = judge.example_number("first of the cycle", law, cycle(|cycle| cycle.first));
                 let period = judge.example_number("rounds of the cycle", law, cycle(|cycle| cycle.period));
                 for (number, paper) in [(stretched, 104.0), (best, 5.0), (first, 16.0), (period, 8.0)] {
-                    judge.show_beside(number.name.clone(), paper, &number);
-                    judge.expect_equal(&number, &exact_number(paper));
+                    judge.show_number(&number, paper);
+                    judge.expect_equal(&number, paper);
                 }
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 14,
-        text: "narrow graphs (fat 0.1) are stretched more than those of fat 0.2: by 23 %",
-        says: &[Says::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
-        note: Some(
-            "A narrow graph of this generator has about one task per level, so its transfers follow each other and \
-             hardly meet. The paper, too, calls such graphs chains; no choice that was tried stretches them by 23 %.",
-        ),
-        compare: |judge| {
-            judge.show_groups("fat", "increase", Means::increase);
-            for law in law_names() {
-                judge.expect_below(
-                    &judge.increase_number(law, ("fat", "0.2")),
-                    &judge.increase_number(law, ("fat", "0.1")),
-                );
-            }
+    )
+    .with_note(
+        "The plan of 80 is the paper's. The other numbers would need rules of sharing and of tie-breaking that the \
+         paper does not give: none of 60 combinations of wiring, costs and updates gives 104, and 91 at the 5th round \
+         with a period of 8.",
+    ),
+    Claim::new(
+        "narrow graphs (fat 0.1) are stretched more than those of fat 0.2: by 23 %",
+        &[Says::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
+        |judge| {
+            judge.show_groups("fat", &[INCREASE]);
+            judge.expect_growth("fat", &["0.2", "0.1"], &[INCREASE]);
         },
-        weaker: None,
-    },
-    Claim {
-        number: 15,
-        text: "the averages over all runs: 29.65 % longer, 18.31 % saved",
-        says: &[Says::Sense("table 3", "349.191711 planned, 452.72049 stretched, 369.807617 at best")],
-        note: Some(
-            "7.099679 rounds times 25,920 runs is no whole number, so the paper did not average over all runs with \
-             equal weight. With costs from 1 to 50 the full form has 29.75 % and 17.82 % under equal sharing.",
-        ),
-        compare: |judge| {
+    )
+    .with_note(
+        "A narrow graph of this generator has about one task per level, so its transfers follow each other and hardly \
+         meet. The paper, too, calls such graphs chains; no choice that was tried stretches them by 23 %.",
+    ),
+    Claim::new(
+        "the averages over all runs: 29.65 % longer, 18.31 % saved",
+        &[Says::Sense("table 3", "349.191711 planned, 452.72049 stretched, 369.807617 at best")],
+        |judge| {
             let increase = STRETCHED / ORIGINAL - 1.0;
             let decrease = 1.0 - BEST / STRETCHED;
             judge.show_mean("planned", ALL, ORIGINAL, |means| means.original);
             judge.show_mean("increase", ALL, increase, Means::increase);
             judge.show_mean("decrease", ALL, decrease, Means::decrease);
             for law in law_names() {
-                judge.expect_agreement(&judge.increase_number(law, ALL), increase);
-                judge.expect_agreement(&judge.decrease_number(law, ALL), decrease);
+                judge.expect_agreement(judge.increase_number(law, ALL), increase);
+                judge.expect_agreement(judge.decrease_number(law, ALL), decrease);
             }
         },
-        weaker: None,
-    },
+    )
+    .with_note(
+        "7.099679 rounds times 25,920 runs is no whole number, so the paper did not average over all runs with equal \
+         weight. With costs from 1 to 50 the full form has 29.75 % and 17.82 % under equal sharing.",
+    ),
 ];
 
 /// Compares the groups of a parameter, which are close beside the range of all groups of tables 4 to 8.
 fn almost_identical(judge: &mut Judge<'_, Results>, name: &'static str) {
-    judge.show_groups(name, "increase", Means::increase);
-    judge.show_groups(name, "decrease", Means::decrease);
+    judge.show_groups(name, &[INCREASE, DECREASE]);
     for law in law_names() {
         let [low, high] = ["0.2", "0.8"].map(|which| (name, which));
         let increases: Vec<Number> = PUBLISHED.iter().map(|line| judge.increase_number(law, line.group)).collect();
         let decreases: Vec<Number> = PUBLISHED.iter().map(|line| judge.decrease_number(law, line.group)).collect();
-        judge.close(&judge.increase_number(law, low), &judge.increase_number(law, high), &increases);
-        judge.close(&judge.decrease_number(law, low), &judge.decrease_number(law, high), &decreases);
+        judge.close(judge.increase_number(law, low), judge.increase_number(law, high), &increases);
+        judge.close(judge.decrease_number(law, low), judge.decrease_number(law, high), &decreases);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::published::{PUBLISHED, Published};
 use super::{Means, Outcome, Over};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 
 /// Increase, decrease and makespans by group, beside the published numbers.
 pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
@@ -14,15 +14,9 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
         GROUPS.map(|(name, words)| {
             let printed = published_lines(name)
                 .filter_map(|line| Some((published_parameter(line)?, mean_of(paper(line)) / 100.0)));
-            let mut lines =
-                vec![PlotLine { style: 0, label: "paper", points: printed.collect(), ..PlotLine::default() }];
+            let mut lines = vec![PlotLine::new(0, "paper", printed)];
             let laws = LAWS.into_iter().zip(1..);
-            lines.extend(laws.map(|(label, style)| PlotLine {
-                style,
-                label,
-                points: own_points(outcome, name, label, of),
-                ..PlotLine::default()
-            }));
+            lines.extend(laws.map(|(law, style)| PlotLine::new(style, law, own_points(outcome, name, law, of))));
             plain_panel(words, label, 100.0, lines)
         })
     };
@@ -36,49 +30,35 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
             ("tcp", LAWS[1], |means| means.stretched),
             ("tcp, best", LAWS[1], |means| means.best),
         ];
-        plain_panel(
-            words,
-            "Mean makespan",
-            1.0,
-            all.into_iter()
-                .enumerate()
-                .map(|(style, (label, law, of))| PlotLine {
-                    style,
-                    label,
-                    points: own_points(outcome, name, law, of),
-                    ..PlotLine::default()
-                })
-                .collect(),
-        )
+        let lines = (0..)
+            .zip(all)
+            .map(|(style, (label, law, of))| PlotLine::new(style, label, own_points(outcome, name, law, of)));
+        plain_panel(words, "Mean makespan", 1.0, lines.collect())
     });
-    let rounds = [("ideal", LAWS[0]), ("tcp", LAWS[1])]
-        .into_iter()
-        .enumerate()
-        .map(|(style, (label, law))| {
-            let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
-            let points = rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)).collect();
-            PlotLine { style: style + 1, label, points, ..PlotLine::default() }
-        })
-        .collect();
+    let rounds = (1..).zip(LAWS).map(|(style, law)| {
+        let rounds = outcome.results.example.get(law).map_or(&[][..], |example| &example.rounds);
+        PlotLine::new(style, law, rounds.iter().enumerate().map(|(round, makespan)| (round as f64, *makespan)))
+    });
+    let rounds = rounds.collect();
     let rounds = plain_panel("Round", "Makespan of the ten tasks", 1.0, rounds);
-    let figure = |file, title: &str, panels: Vec<Panel>| build_figure(&below, file, title, panels);
+    let figure = |file, title: &str, panels: &[Panel]| Figure::of_panels(file, title, &below, panels);
     vec![
         figure(
             "1-increase.svg",
             "How much longer plans take than planned",
-            shares("Increase (%)", Means::increase, |line| line.increase).into(),
+            shares("Increase (%)", Means::increase, |line| line.increase).as_slice(),
         ),
         figure(
             "2-decrease.svg",
             "How much time the best of 50 rounds saves",
-            shares("Decrease (%)", Means::decrease, |line| line.decrease).into(),
+            shares("Decrease (%)", Means::decrease, |line| line.decrease).as_slice(),
         ),
-        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", makespans.into()),
-        build_figure(
-            "The second example, under both laws of sharing; round 0 is the plan of HEFT",
+        figure("3-makespans.svg", "Makespans as planned, as simulated, and of the best of 50 rounds", &makespans),
+        Figure::of_panels(
             "11-rounds.svg",
             "Figure 11: realised makespan of the ten tasks, round by round",
-            vec![rounds],
+            "The second example, under both laws of sharing; round 0 is the plan of HEFT",
+            &[rounds],
         ),
     ]
 }
@@ -100,13 +80,9 @@ fn published_parameter(line: &Published) -> Option<f64> {
 }
 
 fn plain_panel(words: &'static str, label: &'static str, scale: f64, lines: Vec<PlotLine>) -> Panel {
-    Panel { title: "", x: PlotAxis::linear(words, 1.0), y: PlotAxis::linear(label, scale), lines, lowest: None }
+    Panel::new("", PlotAxis::linear(words, 1.0), PlotAxis::linear(label, scale), lines)
 }
 
 fn mean_of(numbers: &[f64]) -> f64 {
     numbers.iter().sum::<f64>() / numbers.len() as f64
-}
-
-fn build_figure(below: &str, file: &'static str, title: &str, panels: Vec<Panel>) -> Figure {
-    Figure { file, title: title.to_owned(), svg: draw_panels(title, below, &panels) }
 }

@@ -25,8 +25,7 @@ use hansa_sim::systems::heft::{Cycle, Improvement, Problem, Update, improve_plan
 use hansa_sim::words::words;
 use hansa_sim::workload::layered::Shape;
 
-pub use claims::CLAIMS;
-pub use figures::draw_figures;
+use claims::CLAIMS;
 
 /// Path of the file with the choices, and its text.
 const FILE: (&str, &str) = ("experiments/papers/heft.toml", include_str!("heft.toml"));

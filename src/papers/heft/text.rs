@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::published::{BEST, ITERATION, ORIGINAL, PUBLISHED, Published, STRETCHED};
 use super::{CLAIMS, FULL, Group, Means, Outcome, Over, Settings};
 use hansa_report::experiment::claims::Findings;
-use hansa_report::experiment::reproduction::Page;
+use hansa_report::experiment::plot::Figure;
+use hansa_report::experiment::reproduction::{Paper, Reproduction};
 use hansa_report::experiment::rows;
-use hansa_report::markup::Html;
 use hansa_sim::systems::heft::paper::{Law, paper_paths, six_tasks, ten_tasks};
 use hansa_sim::systems::heft::{Improved, Problem, improve_plan};
 use hansa_sim::workload::workflow::CostTable;
@@ -24,9 +24,41 @@ struct LawLine {
     decimals: usize,
 }
 
-impl Outcome {
-    /// `tables.txt`: the paper's eight tables.
-    pub fn tables_text(&self) -> String {
+impl Reproduction for Outcome {
+    const PAPER: Paper = Paper {
+        title: "Network-Aware HEFT Scheduling for Grid",
+        authors: "M. M. Yousaf, M. Welzl",
+        tables_file: "tables.txt",
+        shows_tables: true,
+        ours: OURS,
+        full: "hansa reproduce heft --full",
+        docs: "docs/workflows.md",
+    };
+
+    fn findings(&self) -> Findings {
+        Findings::judge_claims(CLAIMS, &self.results)
+    }
+
+    fn head(&self, counts: &str) -> String {
+        let mut text = format!(
+            "The paper's claims, judged by {}: {counts}.\n\
+             Names of numbers: increase is how much longer the first plan takes than it was planned, decrease how much of\n\
+             that time the best of 50 rounds saves, both of means; iteration is the mean number of the best round. All\n\
+             under both laws.\n",
+            self.extent.size_words(),
+        );
+        if self.extent.graphs < FULL.graphs {
+            text.push_str("With fewer than 1296 runs, random variation is large: treat these verdicts as a trial.\n");
+        }
+        text
+    }
+
+    fn draw_figures(&self) -> Vec<Figure> {
+        super::figures::draw_figures(self)
+    }
+
+    /// The paper's eight tables.
+    fn tables_text(&self) -> String {
         let mut text = format!(
             "The paper's tables beside ours: means over {}, and over those whose plan is stretched.\nThe paper's means \
              cannot be means of all of its 25,920 runs with equal weight: 25,920 times them is no whole number.\n",
@@ -53,12 +85,18 @@ impl Outcome {
         text
     }
 
+    fn csv_files(&self) -> Vec<(&'static str, String)> {
+        vec![("runs.csv", self.runs_csv()), ("tables.csv", self.tables_csv())]
+    }
+}
+
+impl Outcome {
     /// `tables.csv`: the tables with one number per line.
-    pub fn tables_csv(&self) -> String {
+    pub(super) fn tables_csv(&self) -> String {
         let mut text = "table,what,law,runs,ours,paper\n".to_owned();
         for line in self.table_lines() {
             for ((law, over), number) in table_columns().zip(&line.ours) {
-                let ours = number.map_or(String::new(), |number| number.to_string());
+                let ours = rows::csv_number(*number);
                 let table = line.table.to_string();
                 let over = if over == Over::All { "all" } else { "stretched" };
                 text.push_str(&rows::join_cells(
@@ -70,7 +108,7 @@ impl Outcome {
     }
 
     /// `runs.csv`: every run.
-    pub fn runs_csv(&self) -> String {
+    pub(super) fn runs_csv(&self) -> String {
         let mut text = "graph,seed,n,fat,density,regularity,jump,draw,law,original,stretched,best,iteration,\
                         cycle_first,cycle_period\n"
             .to_owned();
@@ -96,49 +134,6 @@ impl Outcome {
             );
         }
         text
-    }
-
-    /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts_text(&self) -> String {
-        let findings = self.judge_claims();
-        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
-    }
-
-    /// Verdicts of all claims.
-    pub fn judge_claims(&self) -> Findings {
-        Findings::judge_claims(CLAIMS, &self.results)
-    }
-
-    fn head(&self, counts: &str) -> String {
-        let mut text = format!(
-            "The paper's claims, judged by {}: {counts}.\n\
-             Names of numbers: increase is how much longer the first plan takes than it was planned, decrease how much of\n\
-             that time the best of 50 rounds saves, both of means; iteration is the mean number of the best round. All\n\
-             under both laws.\n",
-            self.extent.size_words(),
-        );
-        if self.extent.graphs < FULL.graphs {
-            text.push_str("With fewer than 1296 runs, random variation is large: treat these verdicts as a trial.\n");
-        }
-        text
-    }
-
-    /// The page of the reproduction, with a section on choices.
-    pub fn page(&self, choices: &Html) -> String {
-        let findings = self.judge_claims();
-        Page {
-            paper: "Network-Aware HEFT Scheduling for Grid",
-            authors: "M. M. Yousaf, M. Welzl",
-            head: &self.head(&findings.verdict_counts()),
-            verdicts: &findings.html(),
-            choices,
-            figures: &super::draw_figures(self),
-            tables: &self.tables_text(),
-            ours: OURS,
-            full: "hansa reproduce heft --full",
-            docs: "docs/workflows.md",
-        }
-        .html()
     }
 
     fn table_lines(&self) -> Vec<LawLine> {

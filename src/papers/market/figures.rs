@@ -2,7 +2,7 @@
 
 use super::{Load, Outcome, POLICIES};
 use hansa_report::experiment::metrics::{self, Size};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 use hansa_sim::grid::Curve;
 
 /// All figures, drawn from one outcome.
@@ -29,21 +29,13 @@ impl MarketFigures<'_> {
     }
 
     fn lines_by_tenth(&self, metrics: [&'static str; 10]) -> Vec<PlotLine> {
-        POLICIES
-            .into_iter()
-            .enumerate()
-            .map(|(style, (policy, label))| PlotLine {
-                style,
-                label,
-                points: (1..=10)
-                    .zip(metrics)
-                    .filter_map(|(tenth, metric)| {
-                        Some((f64::from(tenth), self.outcome.mean(policy, SLR_LOAD, metric)?))
-                    })
-                    .collect(),
-                ..PlotLine::default()
-            })
-            .collect()
+        let line = |(style, (policy, label))| {
+            let points = (1..=10)
+                .zip(metrics)
+                .filter_map(|(tenth, metric)| Some((f64::from(tenth), self.outcome.mean(policy, SLR_LOAD, metric)?)));
+            PlotLine::new(style, label, points)
+        };
+        (0..).zip(POLICIES).map(line).collect()
     }
 
     /// SLR by tenths of the jobs; `tenth` labels the axis.
@@ -51,23 +43,15 @@ impl MarketFigures<'_> {
         let [finished, all, _] = metrics::tenths(by);
         let x = PlotAxis::linear(tenth, 1.0);
         let y = PlotAxis::linear("Mean SLR", 1.0);
-        let finished = plain_panel("Jobs that finished", x, y, self.lines_by_tenth(finished));
+        let finished = Panel::new("Jobs that finished", x, y, self.lines_by_tenth(finished));
         let title_of_all = "All jobs; starved ones count with their final deadline";
-        let all = plain_panel(title_of_all, x, y, self.lines_by_tenth(all));
-        build_figure(file, title, &self.below_slr, vec![finished, all])
+        let all = Panel::new(title_of_all, x, y, self.lines_by_tenth(all));
+        Figure::of_panels(file, title, &self.below_slr, &[finished, all])
     }
 }
 
 fn percent_axis(label: &'static str) -> PlotAxis {
     PlotAxis::linear(label, 100.0)
-}
-
-fn plain_panel(title: &'static str, x: PlotAxis, y: PlotAxis, lines: Vec<PlotLine>) -> Panel {
-    Panel { title, x, y, lines, lowest: None }
-}
-
-fn build_figure(file: &'static str, title: &str, below: &str, panels: Vec<Panel>) -> Figure {
-    Figure { file, title: title.to_owned(), svg: draw_panels(title, below, &panels) }
 }
 
 /// The value curve and what remains of it; value, starved jobs and SLR of each policy, by load and by size of job.
@@ -78,35 +62,35 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     let load = PlotAxis::linear("Offered load (% of all cores)", 100.0);
     let value = percent_axis("Value obtained (% of all value)");
     let starved = percent_axis("Jobs that starved (%)");
-    let early_value = plain_panel("", load, value, cut_early(drawn.lines_by_load("value")));
-    let to_best = plain_panel("", load, percent_axis("Value (% of the best policy's)"), drawn.lines_to_best());
+    let early_value = Panel::new("", load, value, cut_early(drawn.lines_by_load("value")));
+    let to_best = Panel::new("", load, percent_axis("Value (% of the best policy's)"), drawn.lines_to_best());
     let starved_by_work = drawn.lines_by_tenth(metrics::tenths(Size::Work)[2]);
     vec![
         draw_curve(),
         draw_remaining(),
-        build_figure(
+        Figure::of_panels(
             "3-value.svg",
             "Figure 3: value by load",
             &below,
-            vec![plain_panel("", load, value, drawn.lines_by_load("value"))],
+            &[Panel::new("", load, value, drawn.lines_by_load("value"))],
         ),
-        build_figure(
+        Figure::of_panels(
             "4-value-detail.svg",
             "Figure 4: value by load, in detail up to load 1.1",
             &below,
-            vec![Panel { lowest: Some(0.9), ..early_value }],
+            &[early_value.above(0.9)],
         ),
-        build_figure(
+        Figure::of_panels(
             "5-starved.svg",
             "Figure 5: starvation by load",
             &below,
-            vec![plain_panel("", load, starved, drawn.lines_by_load("starved"))],
+            &[Panel::new("", load, starved, drawn.lines_by_load("starved"))],
         ),
-        build_figure(
+        Figure::of_panels(
             "6-starved-detail.svg",
             "Figure 6: starvation by load, in detail up to 15 %",
             &below,
-            vec![plain_panel("", load, starved, few_starved(drawn.lines_by_load("starved")))],
+            &[Panel::new("", load, starved, few_starved(drawn.lines_by_load("starved")))],
         ),
         drawn.slr_figure(
             "7-slr-by-run-time.svg",
@@ -121,23 +105,23 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
             TENTH_BY_PATH,
             Size::CriticalPath,
         ),
-        build_figure(
+        Figure::of_panels(
             "value-to-best.svg",
             "Value relative to that of the best policy at each load",
             &below,
-            vec![Panel { lowest: Some(0.75), ..to_best }],
+            &[to_best.above(0.75)],
         ),
-        build_figure(
+        Figure::of_panels(
             "utilisation.svg",
             "Utilisation while jobs arrived, by load",
             &below,
-            vec![plain_panel("", load, percent_axis("Cores in use (%)"), drawn.lines_by_load("utilisation"))],
+            &[Panel::new("", load, percent_axis("Cores in use (%)"), drawn.lines_by_load("utilisation"))],
         ),
-        build_figure(
+        Figure::of_panels(
             "starved-by-work.svg",
             "Starvation by the work of a job",
             &drawn.below_slr,
-            vec![plain_panel("", PlotAxis::linear(TENTH_BY_WORK, 1.0), starved, starved_by_work)],
+            &[Panel::new("", PlotAxis::linear(TENTH_BY_WORK, 1.0), starved, starved_by_work)],
         ),
     ]
 }
@@ -157,28 +141,20 @@ fn example_curve() -> Curve {
 fn curve_line(curve: &Curve) -> PlotLine {
     let vertices = [INITIAL].into_iter().chain(POINTS.map(|(slr, _)| slr)).chain([FINAL]);
     let slrs = [0.0].into_iter().chain(vertices).chain([FINAL + 1.0]);
-    let points = slrs.map(|slr| (slr, curve.factor(slr))).collect();
-    PlotLine { style: 1, label: "Value", points, ..PlotLine::default() }
+    PlotLine::new(1, "Value", slrs.map(|slr| (slr, curve.factor(slr))))
 }
 
 const CURVE_SLR: PlotAxis = PlotAxis { label: "SLR of the job when it ends", scale: 1.0, is_log: false };
 const CURVE_VALUE: PlotAxis = PlotAxis { label: "Value (% of the job's maximum)", scale: 100.0, is_log: false };
 
 fn draw_curve() -> Figure {
-    let deadlines = PlotLine {
-        style: 3,
-        label: "Deadlines",
-        points: vec![(INITIAL, 1.0), (FINAL, 0.0)],
-        is_scatter: true,
-        ..PlotLine::default()
-    };
+    let deadlines = PlotLine::new(3, "Deadlines", [(INITIAL, 1.0), (FINAL, 0.0)]).scattered();
     let lines = vec![curve_line(&example_curve()), deadlines];
     let below = format!(
         "An example: all of the value up to the initial deadline {INITIAL:.0}, none from the final deadline {FINAL:.0} on"
     );
-    let title = "Figure 1: a value curve".to_owned();
-    let panel = Panel { title: "", x: CURVE_SLR, y: CURVE_VALUE, lines, lowest: None };
-    Figure { file: "1-value-curve.svg", svg: draw_panels(&title, &below, &[panel]), title }
+    let panel = Panel::new("", CURVE_SLR, CURVE_VALUE, lines);
+    Figure::of_panels("1-value-curve.svg", "Figure 1: a value curve", &below, &[panel])
 }
 
 /// The remaining value of a waiting task, as an area and as the bid that PVR makes of it.
@@ -187,24 +163,22 @@ fn draw_remaining() -> Figure {
     let inner = POINTS.into_iter().filter(|(slr, _)| *slr > PROJECTED);
     let now = [(PROJECTED, 0.0), (PROJECTED, curve.factor(PROJECTED))];
     let outline = now.into_iter().chain(inner).chain([(FINAL, 0.0), (PROJECTED, 0.0)]);
-    let area = PlotLine { style: 4, label: "Remaining value", points: outline.collect(), ..PlotLine::default() };
+    let area = PlotLine::new(4, "Remaining value", outline);
     let steps = (0..=90).map(|step| f64::from(step) / 10.0);
-    let bids = PlotLine {
-        style: 4,
-        label: "Remaining value",
-        points: steps.map(|slr| (slr, curve.remaining(slr))).collect(),
-        ..PlotLine::default()
-    };
-    let panel = |title, y, lines| Panel { title, x: CURVE_SLR, y, lines, lowest: None };
+    let bids = PlotLine::new(4, "Remaining value", steps.map(|slr| (slr, curve.remaining(slr))));
     let projected = PlotAxis::linear("Projected SLR of the task now", 1.0);
     let bid = PlotAxis::linear("Remaining value (maximum x SLR)", 1.0);
     let panels = [
-        panel("The area under the curve from the projected SLR on", CURVE_VALUE, vec![curve_line(&curve), area]),
-        Panel { x: projected, ..panel("The bid of PVR: the smallest goes first", bid, vec![bids]) },
+        Panel::new(
+            "The area under the curve from the projected SLR on",
+            CURVE_SLR,
+            CURVE_VALUE,
+            vec![curve_line(&curve), area],
+        ),
+        Panel::new("The bid of PVR: the smallest goes first", projected, bid, vec![bids]),
     ];
     let below = format!("At a projected SLR of {PROJECTED}, {:.2} remains", curve.remaining(PROJECTED));
-    let title = "Figure 2: projected value remaining".to_owned();
-    Figure { file: "2-value-remaining.svg", svg: draw_panels(&title, &below, &panels), title }
+    Figure::of_panels("2-value-remaining.svg", "Figure 2: projected value remaining", &below, &panels)
 }
 
 const TENTH_BY_WORK: &str = "Tenth of the jobs by work (1 = least)";
@@ -236,7 +210,7 @@ const SLR_LOAD: Load = 120;
 fn plot_lines(loads: &[Load], number: impl Fn(&str, Load) -> Option<f64>) -> Vec<PlotLine> {
     let line = |(style, (policy, label)): (usize, (&'static str, &'static str))| {
         let points = loads.iter().filter_map(|load| Some((f64::from(*load) / 100.0, number(policy, *load)?)));
-        PlotLine { style, label, points: points.collect(), ..PlotLine::default() }
+        PlotLine::new(style, label, points)
     };
     POLICIES.into_iter().enumerate().map(line).collect()
 }

@@ -16,12 +16,10 @@ use std::fmt::Write;
 use hansa_report::experiment::claims::{Findings, judge_experiment};
 use hansa_report::experiment::figures::text_table;
 use hansa_report::experiment::file::Experiment;
-use hansa_report::experiment::reproduction::Page;
+use hansa_report::experiment::plot::Figure;
+use hansa_report::experiment::reproduction::{Paper, Reproduction};
 use hansa_report::experiment::rows::{self, RunRow, Table};
 use hansa_report::experiment::statistics::Estimate;
-use hansa_report::markup::Html;
-
-pub use figures::draw_figures;
 
 /// The ten policies: names in a topology and in the paper.
 pub const POLICIES: [(&str, &str); 10] = [
@@ -106,13 +104,11 @@ pub struct Outcome {
     pub extent: Extent,
     estimates: BTreeMap<(String, Load, &'static str), Estimate>,
     findings: Findings,
-    /// Section of the page on choices.
-    choices: Html,
 }
 
 impl Outcome {
-    /// Evaluates rows of one variant, with a section of a page on choices; None if they are not of this experiment.
-    pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow], choices: Html) -> Option<Outcome> {
+    /// Evaluates rows of one variant; None if they are not of this experiment.
+    pub fn of(extent: Extent, experiment: &Experiment, rows: &[RunRow]) -> Option<Outcome> {
         let table = Table::of(experiment);
         let policy = table.axis(POLICY)?;
         let load = table.axis(LOAD)?;
@@ -126,7 +122,7 @@ impl Outcome {
             }
         }
         let estimates = samples.into_iter().filter_map(|(key, numbers)| Some((key, Estimate::of(&numbers)?)));
-        Some(Outcome { extent, estimates: estimates.collect(), findings: judge_experiment(experiment, rows)?, choices })
+        Some(Outcome { extent, estimates: estimates.collect(), findings: judge_experiment(experiment, rows)? })
     }
 
     pub fn estimate(&self, policy: &str, load: Load, metric: &'static str) -> Option<Estimate> {
@@ -137,44 +133,37 @@ impl Outcome {
         self.estimate(policy, load, metric).map(|estimate| estimate.mean)
     }
 
-    /// `summary.txt`: the main numbers as text.
-    pub fn summary_text(&self) -> String {
-        let mut text =
-            format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.size_words());
-        for (metric, title) in [
-            ("value", "Value obtained, as a share of all value"),
-            ("starved", "Jobs that starved"),
-            ("utilisation", "Cores in use while jobs arrived"),
-            ("useful", "Work done for jobs that obtained value"),
-        ] {
-            let rows = POLICIES
-                .map(|(policy, label)| (label, LOADS.map(|load| self.share_text(policy, load, metric)).to_vec()));
-            let heads = LOADS.map(|load| format!("{:.1}", f64::from(load) / 100.0));
-            let _ = write!(text, "\n{title}\n{}", text_table("load", &heads, &rows, 13));
-        }
-        text
-    }
-
     fn share_text(&self, policy: &str, load: u32, metric: &'static str) -> String {
         self.estimate(policy, load, metric).map_or("-".to_owned(), format_percent)
     }
 
     /// `summary.csv`: all estimates, one per line.
-    pub fn summary_csv(&self) -> String {
+    fn summary_csv(&self) -> String {
         let mut text = "policy,load,metric,mean,within_95,workloads\n".to_owned();
         for ((policy, load, metric), estimate) in &self.estimates {
             let load = (f64::from(*load) / 100.0).to_string();
-            let within = estimate.within.map_or(String::new(), |within| within.to_string());
+            let within = rows::csv_number(estimate.within);
             let mean = estimate.mean.to_string();
             let count = estimate.count.to_string();
             text.push_str(&rows::join_cells([policy, load.as_str(), metric, &mean, &within, &count].into_iter()));
         }
         text
     }
+}
 
-    /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts_text(&self) -> String {
-        format!("{}{}", self.head(&self.findings.verdict_counts()), self.findings.text())
+impl Reproduction for Outcome {
+    const PAPER: Paper = Paper {
+        title: "Bidding policies for market-based HPC workflow scheduling",
+        authors: "A. Burkimsher, L. S. Indrusiak",
+        tables_file: "summary.txt",
+        shows_tables: true,
+        ours: OURS,
+        full: "hansa reproduce market --full",
+        docs: "docs/market.md",
+    };
+
+    fn findings(&self) -> Findings {
+        self.findings.clone()
     }
 
     fn head(&self, counts: &str) -> String {
@@ -195,21 +184,29 @@ impl Outcome {
         text
     }
 
-    /// The page of the reproduction.
-    pub fn page(&self) -> String {
-        Page {
-            paper: "Bidding policies for market-based HPC workflow scheduling",
-            authors: "A. Burkimsher, L. S. Indrusiak",
-            head: &self.head(&self.findings.verdict_counts()),
-            verdicts: &self.findings.html(),
-            choices: &self.choices,
-            figures: &draw_figures(self),
-            tables: &self.summary_text(),
-            ours: OURS,
-            full: "hansa reproduce market --full",
-            docs: "docs/market.md",
+    fn draw_figures(&self) -> Vec<Figure> {
+        figures::draw_figures(self)
+    }
+
+    fn tables_text(&self) -> String {
+        let mut text =
+            format!("Means over {}, with 95 % confidence intervals; all in percent.\n", self.extent.size_words());
+        for (metric, title) in [
+            ("value", "Value obtained, as a share of all value"),
+            ("starved", "Jobs that starved"),
+            ("utilisation", "Cores in use while jobs arrived"),
+            ("useful", "Work done for jobs that obtained value"),
+        ] {
+            let rows = POLICIES
+                .map(|(policy, label)| (label, LOADS.map(|load| self.share_text(policy, load, metric)).to_vec()));
+            let heads = LOADS.map(|load| format!("{:.1}", f64::from(load) / 100.0));
+            let _ = write!(text, "\n{title}\n{}", text_table("load", &heads, &rows, 13));
         }
-        .html()
+        text
+    }
+
+    fn csv_files(&self) -> Vec<(&'static str, String)> {
+        vec![("summary.csv", self.summary_csv())]
     }
 }
 

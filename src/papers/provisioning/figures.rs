@@ -1,7 +1,7 @@
 //! The thesis's figures, by number; those that belong together are one.
 
 use super::{Outcome, PAIRS, Results, Site, one_of, virtuals};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 use hansa_report::experiment::statistics::{self, Estimate};
 
 /// Label of a line, and its name in the results, which follows the name of the site in panels of sites.
@@ -74,7 +74,7 @@ struct Drawn<'a> {
 
 impl Drawn<'_> {
     fn panel(&self, title: &'static str, y: &'static str, lines: Vec<PlotLine>) -> Panel {
-        Panel { title, x: plot_axis(self.x), y: plot_axis(y), lines, lowest: None }
+        Panel::new(title, plot_axis(self.x), plot_axis(y), lines)
     }
 
     /// One panel for all sites.
@@ -98,8 +98,7 @@ impl Drawn<'_> {
     }
 
     fn plot_line(&self, figure: &'static str, style: usize, label: &'static str, key: &str) -> PlotLine {
-        let mut line =
-            PlotLine { style: style + 1, label, is_scatter: SCATTERED.contains(&figure), ..PlotLine::default() };
+        let mut line = PlotLine { is_scatter: SCATTERED.contains(&figure), ..PlotLine::new(style + 1, label, []) };
         for ((_, _, at), samples) in self.results.line_points(figure, key) {
             // Samples of a count are ones.
             let estimate = Estimate::of(samples);
@@ -151,10 +150,10 @@ impl ThesisFigures<'_> {
     }
 
     /// The figure of a file; its number is at the start of the file's name.
-    fn figure(&self, file: &'static str, title: &str, panels: Vec<Panel>) -> Figure {
+    fn figure(&self, (file, title, panels): (&'static str, &str, Vec<Panel>)) -> Figure {
         let number = file.split('-').next().unwrap_or_default().trim_start_matches('0');
         let title = format!("Figure {number}: {}{}", title[..1].to_lowercase(), &title[1..]);
-        Figure { file, svg: draw_panels(&title, &self.below, &panels), title }
+        Figure::of_panels(file, &title, &self.below, &panels)
     }
 
     /// Panels of both sites with the same lines.
@@ -177,111 +176,107 @@ impl ThesisFigures<'_> {
 pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     let below = format!("{}; bars are one standard deviation", outcome.extent.size_words());
     let drawn = ThesisFigures { results: &outcome.results, below };
-    vec![
-        drawn.figure(
+    let figures = [
+        (
             "04-slots.svg",
             "How many slots an advertisement has",
             vec![drawn.along("Slots in an advertisement").shared_panel("", "4", "Advertisements", EACH_SITE)],
         ),
-        drawn.figure(
+        (
             "05-slots-and-jobs.svg",
             "Slots in an advertisement, by the load of the site",
             vec![drawn.along("Jobs that run or wait").shared_panel("", "5", "Slots", EACH_SITE)],
         ),
-        drawn.figure(
+        (
             "06-starts.svg",
             "When slots begin, and how long they last",
             vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "6", "Duration (h)", EACH_SITE)],
         ),
-        drawn.figure(
+        (
             "07-sizes.svg",
             "How many slots have how many processors",
             vec![drawn.along("Processors").shared_panel("", "7", "Slots seen", EACH_SITE)],
         ),
-        drawn.figure(
+        (
             "08-estimates.svg",
             "The same slots with inexact estimates",
             vec![drawn.along("Start (h from now); one slot in seven").shared_panel("", "8", "Duration (h)", EACH_SITE)],
         ),
-        drawn.figure(
+        (
             "13-makespan.svg",
             "How long workflows take over slots",
             drawn.both("13 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
         ),
-        drawn.figure("13-cost.svg", "What workflows cost over slots", drawn.both("13 cost", ALPHA, COST, BOTH_WAYS)),
-        drawn.figure(
+        ("13-cost.svg", "What workflows cost over slots", drawn.both("13 cost", ALPHA, COST, BOTH_WAYS)),
+        (
             "14-makespan.svg",
             "Time of workflows over slots, by how many tasks they have",
             drawn.both("14 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        drawn.figure(
-            "14-cost.svg",
-            "What they cost, by how many tasks",
-            drawn.both("14 cost", TASKS, COST_RATIO, EXTREMES),
-        ),
-        drawn.figure(
+        ("14-cost.svg", "What they cost, by how many tasks", drawn.both("14 cost", TASKS, COST_RATIO, EXTREMES)),
+        (
             "15-makespan.svg",
             "Workflows over slots, by how wide their tasks are",
             drawn.both("15 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
-        drawn.figure(
+        (
             "15-cost.svg",
             "What they cost, by how wide their tasks are",
             drawn.both("15 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
-        drawn.figure(
+        (
             "16-makespan.svg",
             "Workflows over slots, by load (3 to 30 processors a task on CTC, 1 to 9 on SDSC)",
             drawn.along(LOAD).sites("16 makespan", TIME_RATIO, WIDTHS),
         ),
-        drawn.figure("16-cost.svg", "What they cost, by load", drawn.along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
-        drawn.figure(
+        ("16-cost.svg", "What they cost, by load", drawn.along(LOAD).sites("16 cost", COST_RATIO, WIDTHS)),
+        (
             "18-cybershake.svg",
             "Time and cost of CyberShake on CTC, by load",
             drawn.pair(LOAD, ("18 makespan", MAKESPAN), ("18 cost", COST), [BOTH_WAYS, BOTH_WAYS]),
         ),
-        drawn.figure(
+        (
             "19-sites.svg",
             "Workflows over slots of several sites",
             drawn.pair("Sites", ("19 cost", COST_RATIO), ("19 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
         ),
-        drawn.figure(
+        (
             "23-fees.svg",
             "What reservations cost, by what cost weighs for them",
             vec![drawn.along(ALPHA).shared_panel("", "23", FEE, &[("CTC", "CTC fee"), ("SDSC", "SDSC fee")])],
         ),
-        drawn.figure(
+        (
             "24-waits.svg",
             "How long reservations and the queue wait",
             drawn.both("24", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
-        drawn.figure("25-fees-load.svg", "What reservations cost, by load", drawn.both("25", LOAD, FEE, ALPHAS)),
-        drawn.figure(
+        ("25-fees-load.svg", "What reservations cost, by load", drawn.both("25", LOAD, FEE, ALPHAS)),
+        (
             "26-waits-load.svg",
             "Waits of reservations relative to those of the queue, by load",
             drawn.both("26", LOAD, "Wait (% of the queue's)", ALPHAS),
         ),
-        drawn.figure(
+        (
             "27-share.svg",
             "Reservations at any cost, by how many of all jobs reserve",
             drawn.pair("Jobs that reserve (of 100)", ("27 fee", FEE), ("27 wait", WAIT), [EACH_SITE, EACH_SITE]),
         ),
-        drawn.figure(
+        (
             "28-half.svg",
             "How long reservations and the queue wait if half of all jobs reserve",
             drawn.both("28", ALPHA, WAIT, &[("reserved", "reserved"), ("queued", "queued")]),
         ),
-        drawn.figure(
+        (
             "29-planners.svg",
             "What reservations cost under two planners",
             drawn.both("29", LOAD, FEE, &[("EASY", "easy-count"), ("conservative", "conservative-count")]),
         ),
-        drawn.figure(
+        (
             "30-fees-estimates.svg",
             "What reservations cost, with known and with unknown run times",
             drawn.both("30", ALPHA, FEE, &[("exact", "fee"), ("inexact", "fee, inexact")]),
         ),
-        drawn.figure(
+        (
             "31-waits-estimates.svg",
             "Waits, with known and with unknown (inexact) run times",
             drawn.both(
@@ -296,68 +291,45 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
                 ],
             ),
         ),
-        drawn.figure(
-            "38-costs.svg",
-            "What real (AR) and imitated (VAR) reservations cost",
-            drawn.virtuals("38", RELATIVE, TRIALS),
-        ),
-        drawn.figure("39-success.svg", "How often they succeed", drawn.virtuals("39", "Had (%)", TRIALS)),
-        drawn.figure(
+        ("38-costs.svg", "What real (AR) and imitated (VAR) reservations cost", drawn.virtuals("38", RELATIVE, TRIALS)),
+        ("39-success.svg", "How often they succeed", drawn.virtuals("39", "Had (%)", TRIALS)),
+        (
             "40-cheaper.svg",
             "How often the imitated one is the cheaper of both",
             drawn.virtuals("40", "Cheaper (%)", CHEAPER),
         ),
-        drawn.figure(
+        (
             "41-real.svg",
             "What real reservations cost, by how many nodes they have",
             drawn.virtuals("41", RELATIVE, REAL),
         ),
-        drawn.figure("46-combined.svg", "What both together cost", drawn.virtuals("46", RELATIVE, ALL_WAYS)),
-        drawn.figure(
-            "48-combined-success.svg",
-            "How often both together succeed",
-            drawn.virtuals("48", "Had (%)", ALL_WAYS),
-        ),
-        drawn.figure(
-            "52-makespan.svg",
-            "How long workflows take at prices",
-            drawn.both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS),
-        ),
-        drawn.figure("52-cost.svg", "What workflows cost at prices", drawn.both("52 cost", ALPHA, COST, BOTH_WAYS)),
-        drawn.figure(
+        ("46-combined.svg", "What both together cost", drawn.virtuals("46", RELATIVE, ALL_WAYS)),
+        ("48-combined-success.svg", "How often both together succeed", drawn.virtuals("48", "Had (%)", ALL_WAYS)),
+        ("52-makespan.svg", "How long workflows take at prices", drawn.both("52 makespan", ALPHA, MAKESPAN, BOTH_WAYS)),
+        ("52-cost.svg", "What workflows cost at prices", drawn.both("52 cost", ALPHA, COST, BOTH_WAYS)),
+        (
             "53-makespan.svg",
             "Workflows at prices, by how many tasks they have",
             drawn.both("53 makespan", TASKS, TIME_RATIO, EXTREMES),
         ),
-        drawn.figure(
-            "53-cost.svg",
-            "What they cost, by how many tasks",
-            drawn.both("53 cost", TASKS, COST_RATIO, EXTREMES),
-        ),
-        drawn.figure(
+        ("53-cost.svg", "What they cost, by how many tasks", drawn.both("53 cost", TASKS, COST_RATIO, EXTREMES)),
+        (
             "54-makespan.svg",
             "Workflows at prices, by how wide their tasks are",
             drawn.both("54 makespan", "Processors of a task", TIME_RATIO, EXTREMES),
         ),
-        drawn.figure(
+        (
             "54-cost.svg",
             "What they cost at prices, by how wide their tasks are",
             drawn.both("54 cost", "Processors of a task", COST_RATIO, EXTREMES),
         ),
-        drawn.figure(
-            "55-makespan.svg",
-            "Workflows at prices, by load",
-            drawn.along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS),
-        ),
-        drawn.figure(
-            "55-cost.svg",
-            "What they cost at prices, by load",
-            drawn.along(LOAD).sites("55 cost", COST_RATIO, WIDTHS),
-        ),
-        drawn.figure(
+        ("55-makespan.svg", "Workflows at prices, by load", drawn.along(LOAD).sites("55 makespan", TIME_RATIO, WIDTHS)),
+        ("55-cost.svg", "What they cost at prices, by load", drawn.along(LOAD).sites("55 cost", COST_RATIO, WIDTHS)),
+        (
             "56-sites.svg",
             "Workflows at prices on several sites",
             drawn.pair("Sites", ("56 cost", COST_RATIO), ("56 makespan", MAKESPAN), [PROVISIONED, BOTH_WAYS]),
         ),
-    ]
+    ];
+    figures.map(|figure| drawn.figure(figure)).into()
 }

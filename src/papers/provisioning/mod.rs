@@ -9,7 +9,7 @@
 
 pub mod calibration;
 mod claims;
-pub mod figures;
+mod figures;
 mod load;
 mod plans;
 mod predictor;
@@ -28,15 +28,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-pub use self::claims::CLAIMS;
+use self::claims::CLAIMS;
 pub use self::load::{Estimates, Logs, Site, jobs_of};
 use self::settings::UNSET;
 pub use self::settings::{Settings, choices};
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::kept::{Name, kept};
-use hansa_report::experiment::reproduction::Page;
+use hansa_report::experiment::plot::Figure;
+use hansa_report::experiment::reproduction::{Paper, Reproduction};
 use hansa_report::experiment::{rows, statistics};
-use hansa_report::markup::Html;
 use hansa_sim::random::mix_bits;
 use hansa_sim::roles::queue::Rigid;
 use hansa_sim::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
@@ -261,6 +261,7 @@ pub struct Outcome {
     pub extent: Extent,
     pub settings: Settings,
     pub results: Results,
+    rows: Vec<FigurePoint>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -340,19 +341,29 @@ fn root_square_sum(numbers: &[f64], mean: f64) -> f64 {
 
 impl Outcome {
     /// Collects rows, which must be in the order of their units.
-    pub fn of(extent: Extent, settings: Settings, has_logs: bool, rows: &[FigurePoint]) -> Outcome {
+    pub fn of(extent: Extent, settings: Settings, has_logs: bool, rows: Vec<FigurePoint>) -> Outcome {
         let mut results = Results { has_logs, settings, ..Results::default() };
-        for row in rows {
+        for row in &rows {
             results.samples.entry((row.figure, row.line.clone(), row.at)).or_default().push(row.value);
         }
-        Outcome { extent, settings, results }
+        Outcome { extent, settings, results, rows }
+    }
+
+    /// All numbers of all runs.
+    fn runs_csv(&self) -> String {
+        let mut text = "figure,line,at,value\n".to_owned();
+        for FigurePoint { figure, line, at, value } in &self.rows {
+            let numbers = [*at as f64 / 1_000.0, *value].map(|number| number.to_string());
+            text.push_str(&rows::join_cells([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
+        }
+        text
     }
 
     /// Means and deviations of all points of the figures.
-    pub fn summary_csv(&self) -> String {
+    fn summary_csv(&self) -> String {
         let mut text = "figure,line,at,mean,deviation,samples\n".to_owned();
         for ((figure, line, at), samples) in &self.results.samples {
-            let deviation = standard_deviation(samples).map_or(String::new(), |deviation| deviation.to_string());
+            let deviation = rows::csv_number(standard_deviation(samples));
             let mean = mean_of(samples).unwrap_or_default();
             let at = *at as f64 / 1_000.0;
             let cells = [at.to_string(), mean.to_string(), deviation, samples.len().to_string()];
@@ -361,8 +372,44 @@ impl Outcome {
         text
     }
 
+    fn size_words(&self) -> String {
+        format!(
+            "{}, {}",
+            self.extent.size_words(),
+            if self.results.has_logs { "jobs of logs" } else { "jobs of a model" }
+        )
+    }
+}
+
+impl Reproduction for Outcome {
+    const PAPER: Paper = Paper {
+        title: "An end-to-end framework for provisioning based resource and application management in grids",
+        authors: "G. Singh (2008)",
+        tables_file: "summary.txt",
+        shows_tables: false,
+        ours: OURS,
+        full: "hansa reproduce provisioning --full --logs DIR",
+        docs: "docs/provisioning.md",
+    };
+
+    fn findings(&self) -> Findings {
+        Findings::judge_claims(CLAIMS, &self.results)
+    }
+
+    fn head(&self, counts: &str) -> String {
+        format!(
+            "Claims over {}: {counts}.\nA number is named by its figure, line and position on the axis; sd is a standard \
+             deviation.\n",
+            self.size_words()
+        )
+    }
+
+    fn draw_figures(&self) -> Vec<Figure> {
+        figures::draw_figures(self)
+    }
+
     /// The thesis's numbers beside ours, then one table per figure, with a line each along its axis.
-    pub fn summary_text(&self) -> String {
+    fn tables_text(&self) -> String {
         let mut text = format!("Provisioning: {}\n\n", self.size_words());
         published::write_published(&self.results, &mut text);
         let lines: BTreeSet<(&'static str, &str)> =
@@ -381,49 +428,8 @@ impl Outcome {
         text
     }
 
-    fn size_words(&self) -> String {
-        format!(
-            "{}, {}",
-            self.extent.size_words(),
-            if self.results.has_logs { "jobs of logs" } else { "jobs of a model" }
-        )
-    }
-
-    /// Verdicts of all claims.
-    pub fn findings(&self) -> Findings {
-        Findings::judge_claims(CLAIMS, &self.results)
-    }
-
-    /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts_text(&self) -> String {
-        let findings = self.findings();
-        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
-    }
-
-    fn head(&self, counts: &str) -> String {
-        format!(
-            "Claims over {}: {counts}.\nA number is named by its figure, line and position on the axis; sd is a standard \
-             deviation.\n",
-            self.size_words()
-        )
-    }
-
-    /// The page of the reproduction, with a section on choices.
-    pub fn page(&self, choices: &Html) -> String {
-        let findings = self.findings();
-        Page {
-            paper: "An end-to-end framework for provisioning based resource and application management in grids",
-            authors: "G. Singh (2008)",
-            head: &self.head(&findings.verdict_counts()),
-            verdicts: &findings.html(),
-            choices,
-            figures: &figures::draw_figures(self),
-            tables: &self.summary_text(),
-            ours: OURS,
-            full: "hansa reproduce provisioning --full --logs DIR",
-            docs: "docs/provisioning.md",
-        }
-        .html()
+    fn csv_files(&self) -> Vec<(&'static str, String)> {
+        vec![("runs.csv", self.runs_csv()), ("summary.csv", self.summary_csv())]
     }
 }
 
@@ -459,15 +465,6 @@ fn write_line(text: &mut String, figure: &str, line: &str, points: Vec<(i64, Opt
         let value = value.map_or("-".to_owned(), format_short);
         let _ = write!(text, "  {}: {value}", at as f64 / 1_000.0);
     }
-}
-
-pub fn runs_csv(rows: &[FigurePoint]) -> String {
-    let mut text = "figure,line,at,value\n".to_owned();
-    for FigurePoint { figure, line, at, value } in rows {
-        let numbers = [*at as f64 / 1_000.0, *value].map(|number| number.to_string());
-        text.push_str(&rows::join_cells([*figure, line].into_iter().chain(numbers.iter().map(String::as_str))));
-    }
-    text
 }
 
 /// Rounds to about four significant digits.

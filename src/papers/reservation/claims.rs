@@ -43,7 +43,7 @@ impl ReservationNumbers for Reservations<'_> {
     /// Compares: a number falls with each step of an axis.
     fn expect_falling(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
         for pair in axis.settings().windows(2) {
-            self.expect_below(&number(self, pair[1]), &number(self, pair[0]));
+            self.expect_below(number(self, pair[1]), number(self, pair[0]));
         }
     }
 
@@ -93,7 +93,7 @@ impl ReservationNumbers for Reservations<'_> {
 
     fn expect_rising(&mut self, axis: Axis, number: impl Fn(&Self, Setting) -> Number) {
         for pair in axis.settings().windows(2) {
-            self.expect_below(&number(self, pair[0]), &number(self, pair[1]));
+            self.expect_below(number(self, pair[0]), number(self, pair[1]));
         }
     }
 }
@@ -129,13 +129,11 @@ fn other_policies(but: &'static str) -> impl Iterator<Item = &'static str> {
 }
 
 pub(super) const CLAIMS: &[Claim<Outcome>] = &[
-    Claim {
-        number: 1,
-        text: "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor \
-               0.5 to 1.5)",
-        says: &[Says::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
-        note: None,
-        compare: |judge| {
+    Claim::new(
+        "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor 0.5 \
+         to 1.5)",
+        &[Says::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
+        |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
                 judge.separate_part(|judge| {
                     policy_labels().for_each(|policy| {
@@ -144,19 +142,15 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 });
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 2,
-        text: "by acceptance there are three groups of almost identical behaviour at every UMed, and likewise at every \
-               arrival factor: PE_W and Du_B, PE_B and Du_W, PEDu_B and PEDu_W; PE_B and PE_W, and Du_B and Du_W, \
-               differ",
-        says: &[
+    ),
+    Claim::new(
+        "by acceptance there are three groups of almost identical behaviour at every UMed, and likewise at every \
+         arrival factor: PE_W and Du_B, PE_B and Du_W, PEDu_B and PEDu_W; PE_B and PE_W, and Du_B and Du_W, differ",
+        &[
             Says::Quote("figure 2", "there are three groups of algorithm with almost identical behavior"),
             Says::Sense("figure 4", "the relative performance is similar to that of figure 2"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
                 judge.separate_part(|judge| judge.expect_alike(axis, Metric::Acceptance, &ALIKE));
                 judge.separate_part(|judge| {
@@ -164,80 +158,69 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 });
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 3,
-        text: "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W \
-               do not outperform FF",
-        says: &[Says::Quote("figure 2", "all other four strategies outperform FF")],
-        note: None,
-        compare: |judge| {
+    ),
+    Claim::new(
+        "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W do not \
+         outperform FF",
+        &[Says::Quote("figure 2", "all other four strategies outperform FF")],
+        |judge| {
             for setting in Axis::Umed.settings() {
                 for middle in ["PEDu_B", "PEDu_W"] {
                     for best in ["PE_W", "Du_B"] {
                         judge.expect_below(
-                            &judge.acceptance_number(middle, setting),
-                            &judge.acceptance_number(best, setting),
+                            judge.acceptance_number(middle, setting),
+                            judge.acceptance_number(best, setting),
                         );
                     }
-                    judge.expect_below(
-                        &judge.acceptance_number("FF", setting),
-                        &judge.acceptance_number(middle, setting),
-                    );
+                    judge
+                        .expect_below(judge.acceptance_number("FF", setting), judge.acceptance_number(middle, setting));
                 }
             }
             let figure = judge.figure_numbers(Axis::Umed, Metric::Acceptance);
             judge.separate_part(|judge| {
                 for (setting, last) in Axis::Umed.settings().into_iter().flat_map(|at| [(at, "PE_B"), (at, "Du_W")]) {
                     judge.expect_not_above(
-                        &judge.acceptance_number(last, setting),
-                        &judge.acceptance_number("FF", setting),
+                        judge.acceptance_number(last, setting),
+                        judge.acceptance_number("FF", setting),
                         &figure,
                     );
                 }
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 4,
-        text: "PE_W accepts most at every UMed, arrival factor and flexibility; by UMed and arrival factor Du_B is \
-               almost identical (claim 2)",
-        says: &[
+    ),
+    Claim::new(
+        "PE_W accepts most at every UMed, arrival factor and flexibility; by UMed and arrival factor Du_B is almost \
+         identical (claim 2)",
+        &[
             Says::Quote("figure 2", "clearly become the best strategies for all UMed values"),
             Says::Quote("figure 6", "become the best algorithm again with the highest acceptance rate"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for axis in Axis::ALL {
                 judge.separate_part(|judge| {
                     for other in other_policies("PE_W").filter(|other| *other != "Du_B" || axis == Axis::Flexibility) {
                         for setting in axis.settings() {
                             judge.expect_below(
-                                &judge.acceptance_number(other, setting),
-                                &judge.acceptance_number("PE_W", setting),
+                                judge.acceptance_number(other, setting),
+                                judge.acceptance_number("PE_W", setting),
                             );
                         }
                     }
                 });
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 5,
-        text: "the slowdown of FF is the lowest everywhere; that of every policy rises with arrival factor and \
-               flexibility, and in general with UMed",
-        says: &[
+    ),
+    Claim::new(
+        "the slowdown of FF is the lowest everywhere; that of every policy rises with arrival factor and flexibility, \
+         and in general with UMed",
+        &[
             Says::Quote("figure 3", "the average slowdown of all strategies increase in general"),
             Says::Sense("figures 5 and 7", "slowdowns rise along each axis, and that of FF is always the smallest"),
         ],
-        note: None,
-        compare: |judge| {
+        |judge| {
             for setting in super::all_settings() {
                 for other in other_policies("FF") {
-                    judge.expect_below(&judge.slowdown_number("FF", setting), &judge.slowdown_number(other, setting));
+                    judge.expect_below(judge.slowdown_number("FF", setting), judge.slowdown_number(other, setting));
                 }
             }
             for axis in [Axis::Arrival, Axis::Flexibility] {
@@ -245,74 +228,62 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
             }
             judge.compare_generally(|judge| judge.slowdowns_rise(Axis::Umed));
         },
-        weaker: None,
-    },
-    Claim {
-        number: 6,
-        text: "at every UMed, and likewise at every arrival factor, the slowdown of PE_W is similar to that of Du_B, \
-               and that of PE_B to that of Du_W, but those of PEDu_B and PEDu_W differ",
-        says: &[Says::Quote("figure 3", "are surprisingly different")],
-        note: Some(
-            "Decided by the end of a rectangle of free nodes that has none: PEDu_B and PEDu_W differ if all rectangles \
-             end at the deadline at the latest.",
-        ),
-        compare: |judge| {
+    ),
+    Claim::new(
+        "at every UMed, and likewise at every arrival factor, the slowdown of PE_W is similar to that of Du_B, and \
+         that of PE_B to that of Du_W, but those of PEDu_B and PEDu_W differ",
+        &[Says::Quote("figure 3", "are surprisingly different")],
+        |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
                 judge.separate_part(|judge| judge.expect_alike(axis, Metric::Slowdown, &ALIKE[..2]));
                 judge.separate_part(|judge| judge.expect_unlike(axis, Metric::Slowdown, &ALIKE[2..]));
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 7,
-        text: "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step; FF, PE_B, Du_W \
-               and PEDu_W are not stable at {4,4}: there they are further off the line between their neighbours",
-        says: &[
+    )
+    .with_note(
+        "Decided by the end of a rectangle of free nodes that has none: PEDu_B and PEDu_W differ if all rectangles end \
+         at the deadline at the latest.",
+    ),
+    Claim::new(
+        "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step; FF, PE_B, Du_W and \
+         PEDu_W are not stable at {4,4}: there they are further off the line between their neighbours",
+        &[
             Says::Quote("figure 6", "increase almost linearly"),
             Says::Quote("figure 6", "other four strategies are not stable"),
         ],
-        note: Some(
-            "Decided by the run times, whose constants the paper takes from an article: with those of the general model \
-             41 % of the requests last 60 s and 33 % 10,800 s, the ends of the paper's classes, and nothing between. \
-             With run times of all classes the three policies accept more at every step.",
-        ),
-        compare: |judge| {
+        |judge| {
             for policy in STABLE {
                 judge.expect_rising(Axis::Flexibility, |judge, setting| judge.acceptance_number(policy, setting));
             }
             judge.separate_part(|judge| {
                 for policy in ["FF", "PE_B", "Du_W", "PEDu_W"] {
                     for stable in STABLE {
-                        judge.expect_below(&judge.bend_number(stable), &judge.bend_number(policy));
+                        judge.expect_below(judge.bend_number(stable), judge.bend_number(policy));
                     }
                 }
             });
         },
-        weaker: None,
-    },
-    Claim {
-        number: 8,
-        text: "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, \
-               but Du_B more than Du_W",
-        says: &[Says::Sense("", "one cannot rank node-based against duration-based, or best against worst fit")],
-        note: None,
-        compare: |judge| {
+    )
+    .with_note(
+        "Decided by the run times, whose constants the paper takes from an article: with those of the general model 41 \
+         % of the requests last 60 s and 33 % 10,800 s, the ends of the paper's classes, and nothing between. With run \
+         times of all classes the three policies accept more at every step.",
+    ),
+    Claim::new(
+        "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, but \
+         Du_B more than Du_W",
+        &[Says::Sense("", "one cannot rank node-based against duration-based, or best against worst fit")],
+        |judge| {
             for setting in Axis::Umed.settings() {
-                judge
-                    .expect_below(&judge.acceptance_number("PE_B", setting), &judge.acceptance_number("PE_W", setting));
-                judge
-                    .expect_below(&judge.acceptance_number("Du_W", setting), &judge.acceptance_number("Du_B", setting));
+                judge.expect_below(judge.acceptance_number("PE_B", setting), judge.acceptance_number("PE_W", setting));
+                judge.expect_below(judge.acceptance_number("Du_W", setting), judge.acceptance_number("Du_B", setting));
             }
         },
-        weaker: None,
-    },
-    Claim {
-        number: 9,
-        text: "requests grow with UMed, both in nodes and in duration",
-        says: &[Says::Sense("", "mean size and duration of the requests grow with UMed")],
-        note: None,
-        compare: |judge| {
+    ),
+    Claim::new(
+        "requests grow with UMed, both in nodes and in duration",
+        &[Says::Sense("", "mean size and duration of the requests grow with UMed")],
+        |judge| {
             judge.expect_rising(Axis::Umed, |judge, setting| {
                 judge.requested_number("nodes", setting, |asked| asked.nodes)
             });
@@ -320,6 +291,5 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
                 judge.requested_number("seconds", setting, |asked| asked.seconds)
             });
         },
-        weaker: None,
-    },
+    ),
 ];

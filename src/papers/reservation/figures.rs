@@ -1,7 +1,7 @@
 //! The paper's figures 2 to 7.
 
 use super::{Axis, Metric, NODES, Outcome};
-use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine, draw_panels};
+use hansa_report::experiment::plot::{Figure, Panel, PlotAxis, PlotLine};
 use hansa_sim::systems::reservation::fit;
 
 /// Acceptance and slowdown along each axis.
@@ -11,14 +11,8 @@ pub fn draw_figures(outcome: &Outcome) -> Vec<Figure> {
     FIGURES
         .iter()
         .map(|&(file, title, axis, metric)| {
-            let panel = Panel {
-                title: "",
-                x: x_axis(axis),
-                y: y_axis(metric),
-                lines: plot_lines(outcome, axis, metric),
-                lowest: None,
-            };
-            Figure { file, title: title.to_owned(), svg: draw_panels(title, &below, &[panel]) }
+            let panel = Panel::new("", x_axis(axis), y_axis(metric), plot_lines(outcome, axis, metric));
+            Figure::of_panels(file, title, &below, &[panel])
         })
         .collect()
 }
@@ -73,7 +67,7 @@ fn plot_lines(outcome: &Outcome, axis: Axis, metric: Metric) -> Vec<PlotLine> {
         .iter()
         .enumerate()
         .map(|(style, fit)| {
-            let mut line = PlotLine { style, label: fit.label, ..PlotLine::default() };
+            let mut line = PlotLine::new(style, fit.label, []);
             for setting in axis.settings() {
                 if let Some(estimate) = outcome.estimate(fit.label, setting, metric) {
                     line.points.push((axis.value(setting), estimate.mean));

@@ -6,7 +6,7 @@
 //! `experiments/papers/reservation.toml`.
 
 mod claims;
-pub mod figures;
+mod figures;
 #[cfg(test)]
 mod tests;
 
@@ -18,20 +18,18 @@ use std::fmt::Write;
 use hansa_report::experiment::claims::Findings;
 use hansa_report::experiment::figures::text_table;
 use hansa_report::experiment::kept::{Name, kept};
+use hansa_report::experiment::plot::Figure;
 use hansa_report::experiment::program::ProgramFile;
-use hansa_report::experiment::reproduction::Page;
+use hansa_report::experiment::reproduction::{Paper, Reproduction};
 use hansa_report::experiment::rows;
 use hansa_report::experiment::statistics::Estimate;
-use hansa_report::markup::Html;
 use hansa_sim::grid::Request;
 use hansa_sim::settings::{Walk, key};
 use hansa_sim::systems::reservation::fit;
 use hansa_sim::systems::reservation::{RectEnd, Trial};
 use hansa_sim::words::words;
 use hansa_sim::workload::lublin::Times;
-use hansa_sim::workload::malleable::Malleability;
 use hansa_sim::workload::reservations::RequestGenerator;
-use hansa_sim::workload::staging::Data;
 
 pub const NODES: u32 = 1024;
 const SIZE_MAX: f64 = 10.0;
@@ -176,10 +174,8 @@ impl Setting {
             rate_millionths: u64::from(self.arrival) * run_times.arrival_factor() * 100,
             ahead_millionths: u64::from(self.flexibility) * 1_000_000,
             slack_millionths: u64::from(self.flexibility) * 1_000_000,
-            used_millionths: 1_000_000,
-            malleability: Malleability::default(),
             times: run_times.times(),
-            data: Data::default(),
+            ..RequestGenerator::default()
         };
         demand.requests()
     }
@@ -290,13 +286,14 @@ pub struct Outcome {
     samples: BTreeMap<(&'static str, Setting, Metric), Vec<f64>>,
     /// Mean requests of each setting and workload.
     asked: BTreeMap<(Setting, u64), Asked>,
+    rows: Vec<PolicyRun>,
 }
 
 impl Outcome {
     /// Collects rows of these settings, which must be in order of their seeds.
-    pub fn of(extent: Extent, settings: Settings, rows: &[PolicyRun]) -> Outcome {
+    pub fn of(extent: Extent, settings: Settings, rows: Vec<PolicyRun>) -> Outcome {
         let mut samples: BTreeMap<_, Vec<f64>> = BTreeMap::new();
-        for row in rows {
+        for row in &rows {
             for metric in [Metric::Acceptance, Metric::Slowdown] {
                 if let Some(number) = metric.of(&row.trial) {
                     samples.entry((row.policy, row.setting, metric)).or_default().push(number);
@@ -304,7 +301,7 @@ impl Outcome {
             }
         }
         let asked = rows.iter().map(|row| ((row.setting, row.seed), row.asked)).collect();
-        Outcome { extent, settings, samples, asked }
+        Outcome { extent, settings, samples, asked, rows }
     }
 
     pub fn estimate(&self, policy: &'static str, setting: Setting, metric: Metric) -> Option<Estimate> {
@@ -332,41 +329,6 @@ impl Outcome {
         let b = self.samples.get(&(b, setting, metric))?;
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
         Estimate::of(&differences)
-    }
-
-    /// `summary.txt`: the main numbers as text.
-    pub fn summary_text(&self) -> String {
-        let mut text =
-            format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.size_words());
-        for axis in Axis::ALL {
-            for metric in [Metric::Acceptance, Metric::Slowdown] {
-                let heads: Vec<String> =
-                    axis.settings().into_iter().map(|setting| axis.value(setting).to_string()).collect();
-                let row = |label| {
-                    axis.settings().into_iter().map(|setting| self.estimate_text(label, setting, metric)).collect()
-                };
-                let rows: Vec<(&str, Vec<String>)> = fit::ALL.iter().map(|fit| (fit.label, row(fit.label))).collect();
-                let _ = write!(text, "\n{} by {}\n{}", metric.name(), axis.name(), text_table("", &heads, &rows, 14));
-            }
-        }
-        let _ = writeln!(text, "\nrequests by UMed");
-        self.write_asked(&mut text, "nodes", |asked| asked.nodes);
-        self.write_asked(&mut text, "seconds", |asked| asked.seconds);
-        let _ = write!(text, "\n{}", self.against_reference());
-        let best = "PE_W against Du_B, the next best, on the same workloads: acceptance higher by\n";
-        let _ = write!(text, "\n{best}");
-        for setting in all_settings() {
-            if let Some(more) = self.paired_difference("PE_W", "Du_B", setting, Metric::Acceptance) {
-                let Setting { umed, arrival, flexibility } = setting;
-                let arrival = f64::from(arrival) / 100.0;
-                let _ = writeln!(
-                    text,
-                    "  UMed {umed}, arrival factor {arrival}, flexibility {flexibility}: {}",
-                    format_estimate(more)
-                );
-            }
-        }
-        text
     }
 
     fn estimate_text(&self, label: &'static str, setting: Setting, metric: Metric) -> String {
@@ -406,12 +368,27 @@ impl Outcome {
         })
     }
 
+    /// `runs.csv`: all runs.
+    fn runs_csv(&self) -> String {
+        let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
+        for PolicyRun { policy, setting, seed, trial, .. } in &self.rows {
+            let [umed, arrival, flexibility] = setting_columns(*setting);
+            let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
+            let [seed, valid, accepted] = &counts;
+            let acceptance = rows::csv_number(trial.acceptance());
+            let slowdown = rows::csv_number(trial.slowdown);
+            let cells = [*policy, &umed, &arrival, &flexibility, seed, valid, accepted, &acceptance, &slowdown];
+            text.push_str(&rows::join_cells(cells.into_iter()));
+        }
+        text
+    }
+
     /// `summary.csv`: all estimates, one per line.
-    pub fn summary_csv(&self) -> String {
+    fn summary_csv(&self) -> String {
         let mut text = "policy,umed,arrival_factor,flexibility,metric,mean,within_95,workloads\n".to_owned();
         for &(policy, setting, metric) in self.samples.keys() {
             let Some(estimate) = self.estimate(policy, setting, metric) else { continue };
-            let within = estimate.within.map_or(String::new(), |within| within.to_string());
+            let within = rows::csv_number(estimate.within);
             let [umed, arrival, flexibility] = setting_columns(setting);
             let mean = estimate.mean.to_string();
             let count = estimate.count.to_string();
@@ -420,15 +397,20 @@ impl Outcome {
         }
         text
     }
+}
 
-    /// `verdicts.txt`: the verdict of each claim.
-    pub fn verdicts_text(&self) -> String {
-        let findings = self.judge_claims();
-        format!("{}{}", self.head(&findings.verdict_counts()), findings.text())
-    }
+impl Reproduction for Outcome {
+    const PAPER: Paper = Paper {
+        title: "Resource availability-aware advance reservation for parallel jobs with deadlines",
+        authors: "B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang",
+        tables_file: "summary.txt",
+        shows_tables: true,
+        ours: OURS,
+        full: "hansa reproduce reservation",
+        docs: "docs/queues.md",
+    };
 
-    /// Verdicts of all claims.
-    pub fn judge_claims(&self) -> Findings {
+    fn findings(&self) -> Findings {
         Findings::judge_claims(claims::CLAIMS, self)
     }
 
@@ -453,22 +435,46 @@ impl Outcome {
         text
     }
 
-    /// The page of the reproduction, with a section on choices.
-    pub fn page(&self, choices: &Html) -> String {
-        let findings = self.judge_claims();
-        Page {
-            paper: "Resource availability-aware advance reservation for parallel jobs with deadlines",
-            authors: "B. Li, Y. Pei, B. Shen, H. Wu, M. He, J. Yang",
-            head: &self.head(&findings.verdict_counts()),
-            verdicts: &findings.html(),
-            choices,
-            figures: &figures::draw_figures(self),
-            tables: &self.summary_text(),
-            ours: OURS,
-            full: "hansa reproduce reservation",
-            docs: "docs/queues.md",
+    fn draw_figures(&self) -> Vec<Figure> {
+        figures::draw_figures(self)
+    }
+
+    fn tables_text(&self) -> String {
+        let mut text =
+            format!("Means over {} on {NODES} nodes, with 95 % confidence intervals.\n", self.extent.size_words());
+        for axis in Axis::ALL {
+            for metric in [Metric::Acceptance, Metric::Slowdown] {
+                let heads: Vec<String> =
+                    axis.settings().into_iter().map(|setting| axis.value(setting).to_string()).collect();
+                let row = |label| {
+                    axis.settings().into_iter().map(|setting| self.estimate_text(label, setting, metric)).collect()
+                };
+                let rows: Vec<(&str, Vec<String>)> = fit::ALL.iter().map(|fit| (fit.label, row(fit.label))).collect();
+                let _ = write!(text, "\n{} by {}\n{}", metric.name(), axis.name(), text_table("", &heads, &rows, 14));
+            }
         }
-        .html()
+        let _ = writeln!(text, "\nrequests by UMed");
+        self.write_asked(&mut text, "nodes", |asked| asked.nodes);
+        self.write_asked(&mut text, "seconds", |asked| asked.seconds);
+        let _ = write!(text, "\n{}", self.against_reference());
+        let best = "PE_W against Du_B, the next best, on the same workloads: acceptance higher by\n";
+        let _ = write!(text, "\n{best}");
+        for setting in all_settings() {
+            if let Some(more) = self.paired_difference("PE_W", "Du_B", setting, Metric::Acceptance) {
+                let Setting { umed, arrival, flexibility } = setting;
+                let arrival = f64::from(arrival) / 100.0;
+                let _ = writeln!(
+                    text,
+                    "  UMed {umed}, arrival factor {arrival}, flexibility {flexibility}: {}",
+                    format_estimate(more)
+                );
+            }
+        }
+        text
+    }
+
+    fn csv_files(&self) -> Vec<(&'static str, String)> {
+        vec![("runs.csv", self.runs_csv()), ("summary.csv", self.summary_csv())]
     }
 }
 
@@ -483,25 +489,6 @@ const OURS: &[&str] = &[
     "Nodes of a reservation: the lowest numbers of the free ones.",
     "The number of workloads (5) and their seeds.",
 ];
-
-/// `runs.csv`: all runs.
-pub fn runs_csv(rows: &[PolicyRun]) -> String {
-    let mut text = "policy,umed,arrival_factor,flexibility,seed,valid,accepted,acceptance,slowdown\n".to_owned();
-    for PolicyRun { policy, setting, seed, trial, .. } in rows {
-        let [umed, arrival, flexibility] = setting_columns(*setting);
-        let counts = [seed.to_string(), trial.valid.to_string(), trial.accepted.to_string()];
-        let [seed, valid, accepted] = &counts;
-        let acceptance = optional_number(trial.acceptance());
-        let slowdown = optional_number(trial.slowdown);
-        let cells = [*policy, &umed, &arrival, &flexibility, seed, valid, accepted, &acceptance, &slowdown];
-        text.push_str(&rows::join_cells(cells.into_iter()));
-    }
-    text
-}
-
-fn optional_number(number: Option<f64>) -> String {
-    number.map_or(String::new(), |number| number.to_string())
-}
 
 fn setting_columns(setting: Setting) -> [String; 3] {
     let arrival = f64::from(setting.arrival) / 100.0;

@@ -12,6 +12,13 @@ pub struct Figure {
     pub svg: Html,
 }
 
+impl Figure {
+    /// A figure of panels, with a line below its title.
+    pub fn of_panels(file: &'static str, title: &str, below: &str, panels: &[Panel]) -> Figure {
+        Figure { file, title: title.to_owned(), svg: draw_panels(title, below, panels) }
+    }
+}
+
 pub struct Panel {
     pub title: &'static str,
     pub x: PlotAxis,
@@ -19,6 +26,17 @@ pub struct Panel {
     pub lines: Vec<PlotLine>,
     /// Lower limit of the y axis; lines are cut there.
     pub lowest: Option<f64>,
+}
+
+impl Panel {
+    pub fn new(title: &'static str, x: PlotAxis, y: PlotAxis, lines: Vec<PlotLine>) -> Panel {
+        Panel { title, x, y, lines, lowest: None }
+    }
+
+    /// Cuts its lines below this number.
+    pub fn above(self, lowest: f64) -> Panel {
+        Panel { lowest: Some(lowest), ..self }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -71,6 +89,16 @@ pub struct PlotLine {
 }
 
 impl PlotLine {
+    /// A line through these points, without intervals.
+    pub fn new(style: usize, label: &'static str, points: impl IntoIterator<Item = Point>) -> PlotLine {
+        PlotLine { style, label, points: points.into_iter().collect(), ..PlotLine::default() }
+    }
+
+    /// Leaves its points unjoined.
+    pub fn scattered(self) -> PlotLine {
+        PlotLine { is_scatter: true, ..self }
+    }
+
     /// Intervals of the points: position, lower end, upper end.
     fn point_intervals(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         self.points.iter().zip(&self.within).map(|(&(x, y), within)| (x, y - within, y + within))
@@ -305,10 +333,10 @@ mod tests {
     use super::*;
 
     fn panel(label: &'static str, is_scatter: bool, points: usize) -> Panel {
-        let points = (0..points).map(|x| (x as f64, 1.0)).collect();
+        let points = (0..points).map(|x| (x as f64, 1.0));
         let axis = PlotAxis::linear("", 1.0);
-        let lines = vec![PlotLine { style: 1, label, points, is_scatter, ..PlotLine::default() }];
-        Panel { title: "", x: axis, y: axis, lines, lowest: None }
+        let line = PlotLine { is_scatter, ..PlotLine::new(1, label, points) };
+        Panel::new("", axis, axis, vec![line])
     }
 
     #[test]
@@ -350,10 +378,10 @@ mod tests {
     #[test]
     fn a_logarithmic_axis_leaves_out_what_is_not_positive() {
         let points = vec![(0.0, 10.0), (1.0, 0.0), (2.0, 100.0)];
-        let lines = vec![PlotLine { points, ..PlotLine::default() }];
+        let lines = vec![PlotLine::new(0, "", points)];
         let x = PlotAxis::linear("", 1.0);
         let y = PlotAxis::log("");
-        let svg: String = draw_panels("", "", &[Panel { title: "", x, y, lines, lowest: None }]).into();
+        let svg: String = draw_panels("", "", &[Panel::new("", x, y, lines)]).into();
         let dash = DASHES[0].expect("lines of the first style are dashed");
         // One stroke from the first point to the last, and the sample in the legend.
         assert_eq!(svg.matches(&format!("stroke-dasharray=\"{dash}\"")).count(), 2, "{svg}");
@@ -364,8 +392,8 @@ mod tests {
         let axis = PlotAxis::linear("", 1.0);
         // Three steps of 0.1 are more than 0.3.
         let points = vec![(0.0, 0.3), (1.0, 1.2)];
-        let lines = vec![PlotLine { points, ..PlotLine::default() }];
-        let svg = draw_panels("", "", &[Panel { title: "", x: axis, y: axis, lines, lowest: None }]);
+        let lines = vec![PlotLine::new(0, "", points)];
+        let svg = draw_panels("", "", &[Panel::new("", axis, axis, lines)]);
         // With the mark in the legend.
         assert_eq!(svg.as_str().matches("<circle").count(), 3);
     }

@@ -44,8 +44,8 @@ impl Table {
 
     /// Parses a line; None if it is not a complete row of this table.
     pub fn parse_row(&self, line: &str) -> Option<RunRow> {
-        let cells = split_cells(line)?;
-        if cells.len() != self.axes.len() + self.metrics.len() + 2 {
+        let (cells, is_closed) = split_cells(line.strip_suffix('\n')?);
+        if !is_closed || cells.len() != self.axes.len() + self.metrics.len() + 2 {
             return None;
         }
         let (axes, metrics) = cells[1..cells.len() - 1].split_at(self.axes.len());
@@ -76,13 +76,21 @@ pub fn join_cells<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     format!("{}\n", cells.join(","))
 }
 
-/// Cells of a complete line.
-fn split_cells(line: &str) -> Option<Vec<String>> {
+/// A number as a cell; empty if there is none.
+pub fn csv_number(number: Option<f64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
+}
+
+/// Cells of a row, and true if all of its quotes are closed.
+pub fn split_cells(row: &str) -> (Vec<String>, bool) {
+    if !row.contains('"') {
+        return (row.split(',').map(str::to_owned).collect(), true);
+    }
     let mut cells = vec![String::new()];
     let mut inside = false;
-    let mut letters = line.strip_suffix('\n')?.chars().peekable();
+    let mut letters = row.chars().peekable();
     while let Some(letter) = letters.next() {
-        let cell = cells.last_mut()?;
+        let Some(cell) = cells.last_mut() else { break };
         match letter {
             '"' if inside && letters.next_if_eq(&'"').is_some() => cell.push('"'),
             '"' => inside = !inside,
@@ -90,5 +98,5 @@ fn split_cells(line: &str) -> Option<Vec<String>> {
             letter => cell.push(letter),
         }
     }
-    (!inside).then_some(cells)
+    (cells, !inside)
 }

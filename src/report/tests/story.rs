@@ -22,32 +22,19 @@ pub fn topology() -> Topology {
         name: name.to_owned(),
         cores,
         kind: Kind(kind),
-        speed_millionths: 1_000_000,
         scheduler: "auction".to_owned(),
-        latency: Span::ZERO,
-        report_every: Span::ZERO,
         systems: vec![0],
         ..Site::with_defaults()
     };
-    let user = |name: &str| User {
-        name: name.to_owned(),
-        latency: Span::ZERO,
-        behaviour: hansa_sim::grid::Behaviour::Script,
-        approach: hansa_sim::grid::Approach::default(),
-        program: hansa_sim::grid::Program::default(),
-    };
+    let user = |name: &str| User::named(name);
     Topology {
         name: "two cities".to_owned(),
-        about: None,
         seed: 7,
         kinds: vec!["cpu".to_owned(), "big, \"fast\"".to_owned()],
         systems: vec![Service::new(Market { unplaceable: Unplaceable::Refuse, ..Market::default() })],
         sites: vec![site("york", 4, 0), site("bath", 8, 1)],
-        cables: None,
-        failures: Vec::new(),
-        recovery: hansa_sim::grid::Recovery::default(),
         users: vec![user("ann"), user("bob")],
-        workloads: Vec::new(),
+        ..Topology::default()
     }
 }
 

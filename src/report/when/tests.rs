@@ -1,14 +1,11 @@
 use super::later::PastDays;
 use super::*;
+use crate::play::second as at;
 use hansa_sim::grid::{NodeSet, QueueOrder};
 use hansa_sim::random::SplitMix64;
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::swf;
-
-fn at(seconds: u64) -> Time {
-    Time::ZERO + Span::from_secs(seconds)
-}
 
 fn rule(name: &str) -> QueueRule<'static> {
     QueueRule { policy: queue::find_policy(name).unwrap(), order: QueueOrder::Arrival, reserved: &[] }

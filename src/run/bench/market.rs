@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::by_hand::{CLUSTERS, Model};
 use crate::Failure;
-use hansa_sim::grid::{Behaviour, Curve, Edge, Kind, Task, Worth};
+use hansa_sim::grid::{Curve, Edge, Kind, Task, Worth};
 use hansa_sim::kernel::Place;
 use hansa_sim::protocol::{Message, Record};
 use hansa_sim::random::SplitMix64;
@@ -134,21 +134,7 @@ fn cpu_time() -> Duration {
 
 /// The paper's experiment with this many jobs.
 fn paper_topology(policy: &str, jobs: u32) -> Topology {
-    let source = market::Generator {
-        seed: 1,
-        jobs,
-        load: LOAD,
-        load_basis: market::LoadBasis::Total,
-        tasks: (5, 20),
-        total_runtime: (10, 200_000),
-        cores_max: 100,
-        ranges: Default::default(),
-        week: Default::default(),
-        kinds: [Kind(0), Kind(1)],
-        kind_share: 0.8,
-        degree: 1.0,
-        output: 0,
-    };
+    let source = market::Generator { seed: 1, jobs, load: LOAD, ..market::Generator::default() };
     market_topology(policy, &[(1000, 0), (1000, 0), (1000, 0), (1000, 1)], Source::Market(source))
 }
 
@@ -189,7 +175,6 @@ fn deep_topology(policy: &str, queue: u32, instants: u64) -> Topology {
 fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topology {
     Topology {
         name: "bench".to_owned(),
-        about: None,
         seed: 1,
         kinds: vec!["Kind1".to_owned(), "Kind2".to_owned()],
         systems: vec![Service::new(Market { policy: policy.to_owned(), ..Market::default() })],
@@ -200,24 +185,13 @@ fn market_topology(policy: &str, sites: &[(u32, u16)], source: Source) -> Topolo
                 name: format!("site-{index}"),
                 cores,
                 kind: Kind(kind),
-                speed_millionths: 1_000_000,
                 scheduler: "auction".to_owned(),
-                latency: Span::ZERO,
-                report_every: Span::ZERO,
                 systems: vec![0],
                 ..Site::with_defaults()
             })
             .collect(),
-        cables: None,
-        failures: Vec::new(),
-        recovery: hansa_sim::grid::Recovery::default(),
-        users: vec![User {
-            name: "alice".to_owned(),
-            latency: Span::ZERO,
-            behaviour: Behaviour::Script,
-            approach: hansa_sim::grid::Approach::default(),
-            program: hansa_sim::grid::Program::default(),
-        }],
+        users: vec![User::named("alice")],
         workloads: vec![Workload { users: vec![0], shares: Vec::new(), system: 0, source }],
+        ..Topology::default()
     }
 }

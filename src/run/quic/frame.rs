@@ -219,9 +219,7 @@ mod tests {
             arrive: Time::from_micros(u64::MAX / 7),
             first_task: u32::MAX,
             tasks: vec![task; 1 + number as usize % 3],
-            edges: Vec::new(),
-            worth: None,
-            times: None,
+            ..Job::default()
         };
         Message::Enqueue(Enqueue {
             job: Arc::new(job),

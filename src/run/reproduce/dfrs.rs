@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::super::choosing::{ChoiceReport, Choosing};
+use super::super::choosing::Choosing;
 use super::super::disk::unreadable_input;
 use super::super::sweep::SweepShare;
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, PaperProgram, publish_files};
+use super::{Making, PaperProgram};
 use hansa_papers::dfrs;
 use hansa_sim::grid::{JobId, TaskId};
 use hansa_sim::systems::dfrs::{Algorithm, Cluster, Events, Fractional, compute_bound, run_alone};
@@ -24,42 +24,23 @@ pub fn reproduce_dfrs(
     choosing: &Choosing,
     making: &Making,
 ) -> Result<(), Failure> {
-    let file = dfrs::choices();
     let weeks = logs.map_or(Ok(Vec::new()), read_weeks)?;
     let speed = matches!(making.share, SweepShare::Whole | SweepShare::Gather { .. }).then(measure_speed);
-    let key = format!("{extent:?} {weeks:?}");
-    let pieces = extent.pieces(weeks.len());
-    let program =
-        PaperProgram { paper: "dfrs", what: "traces", file: &file, pieces, seconds: &|_| SECONDS_PER_TRACE, key };
-    let Some(variants) = program.run(
+    let program = PaperProgram {
+        paper: "dfrs",
+        what: "traces",
+        file: &dfrs::choices(),
+        pieces: extent.pieces(weeks.len()),
+        seconds: &|_| SECONDS_PER_TRACE,
+        key: format!("{extent:?} {weeks:?}"),
+    };
+    program.reproduce(
         choosing,
         making,
         |settings, _| *settings,
         |settings, piece| dfrs::run_piece(*settings, *piece, &weeks),
-    )?
-    else {
-        return Ok(());
-    };
-    let mut judged = Vec::new();
-    let mut outcomes = Vec::new();
-    for one in variants {
-        let outcome = dfrs::Outcome::of(extent, one.settings, one.results.into_iter().flatten().collect(), speed);
-        judged.push((one.variant, outcome.findings()));
-        outcomes.push(outcome);
-    }
-    let report = ChoiceReport::of_variants(&file.choices, &judged);
-    let outcome = &outcomes[0];
-    let tables = outcome.tables_text();
-    let verdicts = outcome.verdicts_text();
-    let shown = format!("{tables}\n{}", report.for_terminal(&verdicts));
-    let files = [
-        ("runs.csv", outcome.runs_csv()),
-        ("tables.txt", tables),
-        ("verdicts.txt", verdicts),
-        (PAGE, outcome.page(&report.html)),
-    ];
-    report.publish(&making.out)?;
-    publish_files(&making.out, &files, &dfrs::figures::draw_figures(outcome), &shown)
+        |settings, rows| dfrs::Outcome::of(extent, settings, rows, speed),
+    )
 }
 
 /// The weeks of the longest log of HPC2N in a folder.

@@ -3,8 +3,8 @@
 use super::super::choosing::{ChoiceReport, Choosing, judge_variants, rows_of};
 use super::super::sweep::{FileCache, Sweeping, Swept, run_experiment};
 use super::super::{Failure, out};
-use super::{PAGE, publish_files};
-use hansa_papers::market::{Extent, Outcome, TOPOLOGY, draw_figures};
+use super::publish_outcome;
+use hansa_papers::market::{Extent, Outcome, TOPOLOGY};
 use hansa_report::experiment::{Experiment, Findings, RunRow, Variant, judge_experiment};
 
 /// Files beside the results, for `hansa sweep`.
@@ -24,21 +24,10 @@ pub fn reproduce_market(extent: Extent, sweeping: &Sweeping) -> Result<(), Failu
 
     let (experiment_of_page, rows, judged) = usual_variant(&swept, &sweeping.choosing)?;
     let report = ChoiceReport::of_variants(&swept.experiment.choices, &judged);
-    let outcome = Outcome::of(extent, &experiment_of_page, &rows, report.html.clone())
+    let outcome = Outcome::of(extent, &experiment_of_page, &rows)
         .ok_or_else(|| Failure::Internal("the rows are not those of the experiment".to_owned()))?;
-    let summary = outcome.summary_text();
-    let verdicts = outcome.verdicts_text();
-    let shown = format!("{summary}\n{}", report.for_terminal(&verdicts));
-    report.publish(&swept.out)?;
-    let files = [
-        (EXPERIMENT_FILE, experiment),
-        (TOPOLOGY_FILE, TOPOLOGY.to_owned()),
-        ("summary.txt", summary),
-        ("summary.csv", outcome.summary_csv()),
-        ("verdicts.txt", verdicts),
-        (PAGE, outcome.page()),
-    ];
-    publish_files(&swept.out, &files, &draw_figures(&outcome), &shown)
+    let written = vec![(EXPERIMENT_FILE, experiment), (TOPOLOGY_FILE, TOPOLOGY.to_owned())];
+    publish_outcome(&outcome, &report, &swept.out, written)
 }
 
 /// The experiment of the variant that the figures show, its rows, and the verdicts of all variants.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::choosing::Choosing;
+use super::choosing::{ChoiceReport, Choosing};
 use super::disk::{operation_failure, replace_file};
 use super::files::STATE;
 use super::inline::watch_for_interrupts;
@@ -25,7 +25,8 @@ use super::pool::in_parallel;
 use super::sweep::{Label, SweepPart, SweepShare, SweepState, await_shares};
 use super::terminal::ItemCounter;
 use super::{Failure, err, out};
-use hansa_report::experiment::{Figure, ProgramFile, Variant};
+use hansa_report::experiment::reproduction::Reproduction;
+use hansa_report::experiment::{ProgramFile, Variant};
 use hansa_report::{Status, pretty_json};
 use kept_pieces::{KeptPieces, MadePieces};
 
@@ -110,6 +111,33 @@ struct PaperProgram<'a, S, P> {
 }
 
 impl<S: Clone + Debug + PartialEq + Sync, P: Clone + Debug + Sync> PaperProgram<'_, S, P> {
+    /// Runs all variants, and writes the results: all of the first one, and the verdicts of the others. Nothing is
+    /// written if only a share was to be computed. `outcome` evaluates the rows of all pieces under some settings.
+    fn reproduce<R, O>(
+        self,
+        choosing: &Choosing,
+        making: &Making,
+        relevant: impl Fn(&S, &P) -> S,
+        work: impl Fn(&S, &P) -> Vec<R> + Sync,
+        outcome: impl Fn(S, Vec<R>) -> O,
+    ) -> Result<(), Failure>
+    where
+        R: Clone + Send + Serialize + DeserializeOwned,
+        O: Reproduction,
+    {
+        let file = self.file;
+        let Some(variants) = self.run(choosing, making, relevant, work)? else { return Ok(()) };
+        let mut judged = Vec::new();
+        let mut first = None;
+        for one in variants {
+            let outcome = outcome(one.settings, one.results.into_iter().flatten().collect());
+            judged.push((one.variant, outcome.findings()));
+            first.get_or_insert(outcome);
+        }
+        let report = ChoiceReport::of_variants(&file.choices, &judged);
+        first.map_or(Ok(()), |first| publish_outcome(&first, &report, &making.out, Vec::new()))
+    }
+
     /// Results of all pieces under each variant, in order. None if only a share was to be computed. `relevant` returns
     /// the settings that the result of a piece depends on, with fixed values of all others.
     fn run<R: Clone + Send + Serialize + DeserializeOwned>(
@@ -252,12 +280,27 @@ fn complete_share(folder: &Path, label: Label<'_>, part: SweepPart, done: usize)
 /// Name of the page in the results.
 const PAGE: &str = "report.html";
 
-/// Writes all files of a reproduction, and reports the main part of it.
-fn publish_files(out: &Path, files: &[(&str, String)], figures: &[Figure], told: &str) -> Result<(), Failure> {
-    files.iter().try_for_each(|(name, text)| replace_file(&out.join(name), text))?;
-    figures.iter().try_for_each(|figure| replace_file(&out.join(figure.file), &figure.svg))?;
+/// Writes all files of a reproduction, with some besides its own, and reports the main part of it.
+fn publish_outcome<O: Reproduction>(
+    outcome: &O,
+    report: &ChoiceReport,
+    out: &Path,
+    more: Vec<(&'static str, String)>,
+) -> Result<(), Failure> {
+    let tables = outcome.tables_text();
+    let verdicts = outcome.verdicts_text();
+    let mut shown = report.for_terminal(&verdicts).to_owned();
+    if O::PAPER.shows_tables {
+        shown = format!("{tables}\n{shown}");
+    }
+    report.publish(out)?;
+    let own = [(O::PAPER.tables_file, tables), ("verdicts.txt", verdicts), (PAGE, outcome.page(&report.html))];
+    for (name, text) in outcome.csv_files().into_iter().chain(more).chain(own) {
+        replace_file(&out.join(name), text)?;
+    }
+    outcome.draw_figures().iter().try_for_each(|figure| replace_file(&out.join(figure.file), &figure.svg))?;
     out::unless_quiet(&format!(
-        "{told}\nruns, tables and figures in {}, with a page: {}\n",
+        "{shown}\nruns, tables and figures in {}, with a page: {}\n",
         out.display(),
         out.join(PAGE).display()
     ))

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use super::super::choosing::{ChoiceReport, Choosing};
+use super::super::choosing::Choosing;
 use super::super::disk::{replace_file, unreadable_input};
 use super::super::{Failure, logs, out};
-use super::{Making, PAGE, PaperProgram, Pieces, make_all, publish_files};
+use super::{Making, PaperProgram, Pieces, make_all};
 use hansa_papers::provisioning::calibration::{self, Fit, Queue};
-use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Site, choices, figures, jobs_of, runs_csv};
+use hansa_papers::provisioning::{Extent, Logs, Outcome, Piece, Site, choices, jobs_of};
 
 /// Runs the experiments of the thesis on provisioning, at sites with the jobs of the logs of a folder, if there is one.
 pub fn reproduce_provisioning(
@@ -17,47 +17,21 @@ pub fn reproduce_provisioning(
     making: &Making,
 ) -> Result<(), Failure> {
     let logs = logs.map_or_else(|| Ok(Logs::default()), read_logs)?;
-    let file = choices();
-    let key = format!("{extent:?} {logs:?}");
-    let pieces = extent.pieces();
     let program = PaperProgram {
         paper: "provisioning",
         what: "runs",
-        file: &file,
-        pieces,
+        file: &choices(),
+        pieces: extent.pieces(),
         seconds: &|piece: &Piece| extent.seconds(*piece, &logs),
-        key,
+        key: format!("{extent:?} {logs:?}"),
     };
-    let Some(variants) = program.run(
+    program.reproduce(
         choosing,
         making,
         |settings, piece| piece.relevant(settings, &logs),
         |settings, piece| extent.run(settings, &logs, *piece),
-    )?
-    else {
-        return Ok(());
-    };
-    let mut judged = Vec::new();
-    let mut outcomes = Vec::new();
-    for one in variants {
-        let rows: Vec<_> = one.results.into_iter().flatten().collect();
-        let outcome = Outcome::of(extent, one.settings, logs.are_given(), &rows);
-        judged.push((one.variant, outcome.findings()));
-        outcomes.push((outcome, rows));
-    }
-    let report = ChoiceReport::of_variants(&file.choices, &judged);
-    let (outcome, rows) = &outcomes[0];
-    let verdicts = outcome.verdicts_text();
-    let shown = report.for_terminal(&verdicts).to_owned();
-    let files = [
-        ("runs.csv", runs_csv(rows)),
-        ("summary.csv", outcome.summary_csv()),
-        ("summary.txt", outcome.summary_text()),
-        ("verdicts.txt", verdicts),
-        (PAGE, outcome.page(&report.html)),
-    ];
-    report.publish(&making.out)?;
-    publish_files(&making.out, &files, &figures::draw_figures(outcome), &shown)
+        |settings, rows| Outcome::of(extent, settings, logs.are_given(), rows),
+    )
 }
 
 /// Searches for the queue of virtual reservations whose chances are those that the thesis prints.

@@ -361,13 +361,10 @@ impl SpanSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::play::second;
     use crate::random::SplitMix64;
 
     const SECONDS: u64 = 120;
-
-    fn second(second: u64) -> Time {
-        Time::from_micros(second * 1_000_000)
-    }
 
     /// Busy nodes in each second.
     struct Table(Vec<u32>);

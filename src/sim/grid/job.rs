@@ -10,7 +10,7 @@ use crate::kernel::ActorId;
 use crate::time::{Span, Time};
 
 /// Number of a job: its index over the run's workloads, in the order in which the topology names them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct JobId(pub u32);
 
 /// One task of a job.
@@ -33,7 +33,7 @@ pub struct EdgeId {
 pub struct Kind(pub u16);
 
 /// Work that is submitted as a unit, and is done when all its tasks are.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(from = "EncodedJob")]
 pub struct Job {
     pub id: JobId,

@@ -91,6 +91,19 @@ pub struct User {
     pub program: Program,
 }
 
+impl User {
+    /// A user that only submits jobs.
+    pub fn named(name: impl Into<String>) -> User {
+        User {
+            name: name.into(),
+            latency: Span::ZERO,
+            behaviour: Behaviour::Script,
+            approach: Approach::default(),
+            program: Program::default(),
+        }
+    }
+}
+
 /// A user's treatment of its jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -87,6 +87,16 @@ pub(super) fn in_turn_under(
             None => return Err(ActorError::unknown("site scheduler", &site.scheduler)),
         },
     };
-    let actor = roles::Site::new(site.cores, around(manager), senders.all()).with_report_period(site.report_every);
+    build_site_actor(site, around(manager), senders, fails)
+}
+
+/// The actor of a site with this manager.
+pub(super) fn build_site_actor(
+    site: &Site,
+    manager: Box<dyn Manager>,
+    senders: &Senders,
+    fails: Option<Fails>,
+) -> Built {
+    let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
     Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
 }

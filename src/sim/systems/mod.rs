@@ -3,7 +3,7 @@
 //! Topologies and the catalogue iterate over the rows and name none. So do reports, whose own rows
 //! (`report/subjects/`) refer to systems by their keys. Commands about one system (`bench`, external policies) name
 //! theirs, which `tests/tidy.rs` lists. A system's folder holds its settings, its rules and its actors; its
-//! `build.rs` builds the actors of a grid.
+//! `build.rs` builds the actors of a grid, with the names of `prelude.rs`.
 
 pub mod batch;
 pub mod dfrs;
@@ -15,6 +15,7 @@ pub mod managers;
 pub mod market;
 mod outside;
 pub mod plans;
+mod prelude;
 pub mod provisioning;
 pub mod reservation;
 pub mod starts;

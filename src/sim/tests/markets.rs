@@ -2,12 +2,11 @@
 
 use proptest::prelude::*;
 
+pub use crate::play::{play as play_fast, play_checked as play};
 use hansa_sim::grid::{Curve, Edge, Kind, Task, Worth};
-use hansa_sim::kernel::{Entry, Place, judge};
-use hansa_sim::protocol::Record;
 use hansa_sim::systems::Service;
 use hansa_sim::systems::market::*;
-use hansa_sim::time::{Span, Stamp, Time};
+use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::*;
 use hansa_sim::workload::{Source, table};
 
@@ -45,40 +44,20 @@ pub fn grid(market: Market, sites: &[(u32, u16)], users: usize, source: Source) 
         name: format!("site{index}"),
         cores,
         kind: Kind(kind),
-        speed_millionths: 1_000_000,
         scheduler: "auction".to_owned(),
-        latency: Span::ZERO,
-        report_every: Span::ZERO,
         systems: vec![0],
         ..Site::with_defaults()
     };
     Topology {
         name: "test".to_owned(),
-        about: None,
         seed: 0,
         kinds: vec!["one".to_owned(), "two".to_owned()],
         systems: vec![Service::new(market)],
         sites: sites.iter().enumerate().map(site).collect(),
-        cables: None,
-        failures: Vec::new(),
-        recovery: hansa_sim::grid::Recovery::default(),
-        users: (0..users)
-            .map(|user| User {
-                name: format!("user{user}"),
-                latency: Span::ZERO,
-                behaviour: hansa_sim::grid::Behaviour::Script,
-                approach: hansa_sim::grid::Approach::default(),
-                program: hansa_sim::grid::Program::default(),
-            })
-            .collect(),
+        users: (0..users).map(|user| User::named(format!("user{user}"))).collect(),
         workloads: vec![Workload { users: (0..users).collect(), shares: Vec::new(), system: 0, source }],
+        ..Topology::default()
     }
-}
-
-pub fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let actors = build_actors(topology, &roster.all()).unwrap();
-    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 pub fn task(runtime: u64, cores: u32, kind: u16) -> Task {
@@ -112,17 +91,7 @@ prop_compose! {
         let pairs = (0..tasks.len() as u32).flat_map(|to| (0..to).map(move |from| (from, to)));
         let mut pairs: Vec<(u32, u32)> = pairs.zip(picks).filter(|(_, pick)| *pick).map(|(pair, _)| pair).collect();
         pairs.sort_unstable();
-        table::ListedJob {
- name: None, task_names: Vec::new(),
-            arrive: minutes(arrive),
-            tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(),
-            edges: edges(&pairs),
-            worth,
-            times: Vec::new(),
-            needs: None,
-            volumes: Default::default(),
-            sbatch: String::new(),
-        }
+        table::ListedJob { arrive: minutes(arrive), tasks: tasks.into_iter().map(|(runtime, cores, kind)| task(runtime, cores, kind)).collect(), edges: edges(&pairs), worth, ..table::ListedJob::default() }
     }
 }
 
@@ -149,11 +118,4 @@ prop_compose! {
             ..plain_market(bid::ALL[policy].name)
         }
     }
-}
-
-pub fn play_fast(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies.clone());
-    assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
-    place.take_log()
 }

@@ -39,7 +39,7 @@ pub use crate::grid::{Site, User};
 pub use crate::workload::Workload;
 
 /// A checked topology, with all defaults filled in. It is not checked again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Topology {
     pub name: String,
     pub about: Option<String>,

@@ -75,10 +75,11 @@ const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
 /// As in the paper.
 const USUAL_CORES_MAX: u32 = 100;
 
-impl Generator {
-    fn with_defaults(context: &Context<'_>) -> Generator {
+impl Default for Generator {
+    /// What its keys are unless they are given, on sites of two kinds.
+    fn default() -> Generator {
         Generator {
-            seed: context.seed,
+            seed: 0,
             jobs: 1,
             load: 1.0,
             load_basis: LoadBasis::Total,
@@ -87,11 +88,18 @@ impl Generator {
             cores_max: USUAL_CORES_MAX,
             ranges: Ranges::default(),
             week: Week::default(),
-            kinds: [Kind(0), Kind(u16::from(context.kinds.len() == 2))],
+            kinds: [Kind(0), Kind(1)],
             kind_share: 0.8,
             degree: 1.0,
             output: 0,
         }
+    }
+}
+
+impl Generator {
+    fn with_defaults(context: &Context<'_>) -> Generator {
+        let second = Kind(u16::from(context.kinds.len() == 2));
+        Generator { seed: context.seed, kinds: [Kind(0), second], ..Generator::default() }
     }
 }
 

@@ -86,12 +86,13 @@ const REQUESTS_MAX: u32 = 10_000_000;
 const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
-impl RequestGenerator {
-    fn with_defaults(context: &Context<'_>) -> RequestGenerator {
+impl Default for RequestGenerator {
+    /// What its keys are unless they are given, before the size of a site is known.
+    fn default() -> RequestGenerator {
         RequestGenerator {
-            seed: context.seed,
+            seed: 0,
             requests: 1,
-            nodes: context.widest(),
+            nodes: 0,
             size: 0.0,
             size_max: 0.0,
             rate_millionths: 1_000_000,
@@ -102,6 +103,12 @@ impl RequestGenerator {
             times: Times::default(),
             data: Data::default(),
         }
+    }
+}
+
+impl RequestGenerator {
+    fn with_defaults(context: &Context<'_>) -> RequestGenerator {
+        RequestGenerator { seed: context.seed, nodes: context.widest(), ..RequestGenerator::default() }
     }
 }
 

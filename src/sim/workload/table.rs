@@ -32,7 +32,7 @@ pub struct Table {
 }
 
 /// A job as the list has it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ListedJob {
     /// Its name in tables, traces and pages, and the names of its tasks, if there are any; they do not affect a run.
     pub name: Option<String>,
@@ -76,7 +76,7 @@ impl JobSource for Table {
         let job = key("job", "").means("a job, in order of arrival").need("at least one [[workload.job]]");
         let job = job.each("a table that describes a job");
         let mut before = Time::ZERO;
-        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, ListedJob::with_defaults, |job, w| {
+        w.rows(job, Layout::Sections("workload.job"), &mut self.jobs, ListedJob::default, |job, w| {
             job.walk(before, w, context);
             if w.reads() {
                 job.volumes = each;
@@ -133,22 +133,7 @@ impl Table {
 impl ListedJob {
     /// A job without name and value.
     pub fn with_tasks(arrive: Time, tasks: Vec<Task>, edges: Vec<Edge>) -> ListedJob {
-        ListedJob {
-            name: None,
-            task_names: Vec::new(),
-            arrive,
-            tasks,
-            edges,
-            worth: None,
-            times: Vec::new(),
-            needs: None,
-            volumes: Volumes::NOTHING,
-            sbatch: String::new(),
-        }
-    }
-
-    fn with_defaults() -> ListedJob {
-        ListedJob::with_tasks(Time::ZERO, Vec::new(), Vec::new())
+        ListedJob { arrive, tasks, edges, ..ListedJob::default() }
     }
 
     fn walk(&mut self, before: Time, w: &mut dyn Walk, context: &Context<'_>) {

@@ -102,10 +102,10 @@ fn rows() -> Vec<RunRow> {
 
 #[test]
 fn means_are_over_workloads() {
-    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
     let estimate = outcome.estimate("fifo", 100, "value").unwrap();
     assert!((estimate.mean - 0.815).abs() < 1e-9 && estimate.count == 2);
-    assert!(outcome.summary_text().contains("Means over 2 workloads of 10 jobs"));
+    assert!(outcome.tables_text().contains("Means over 2 workloads of 10 jobs"));
     assert!(outcome.summary_csv().contains("\nfifo,1,value,0.81"), "{}", outcome.summary_csv());
     assert!(outcome.verdicts_text().contains("22. "));
 }
@@ -117,7 +117,7 @@ fn columns_of_the_summary_stay_apart() {
         let is_first = row.values[0] == "7919";
         row.metrics.iter_mut().for_each(|number| *number = Some(if is_first { 0.0 } else { 2.0 }));
     }
-    let text = Outcome::of(TWO, &experiment_of(TWO), &rows, Html::default()).unwrap().summary_text();
+    let text = Outcome::of(TWO, &experiment_of(TWO), &rows).unwrap().tables_text();
     let wide: Vec<&str> = text.lines().filter(|line| line.contains('±')).collect();
     assert!(!wide.is_empty());
     for line in wide {
@@ -127,8 +127,8 @@ fn columns_of_the_summary_stay_apart() {
 
 #[test]
 fn figures_have_a_line_for_each_policy() {
-    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows(), Html::default()).unwrap();
-    let drawn = draw_figures(&outcome);
+    let outcome = Outcome::of(TWO, &experiment_of(TWO), &rows()).unwrap();
+    let drawn = outcome.draw_figures();
     assert_eq!(drawn.len(), 12);
     // The first two are of a value curve.
     assert!(drawn[1].svg.as_str().contains("At a projected SLR of 4.8, 0.93 remains"));
@@ -141,6 +141,6 @@ fn figures_have_a_line_for_each_policy() {
         }
         assert!(!figure.svg.as_str().contains("NaN"));
     }
-    let nothing = draw_figures(&Outcome::of(TWO, &experiment_of(TWO), &[], Html::default()).unwrap());
+    let nothing = Outcome::of(TWO, &experiment_of(TWO), &[]).unwrap().draw_figures();
     assert!(nothing[2].svg.as_str().contains("There is no data to show."));
 }

@@ -3,21 +3,16 @@
 use super::super::plans::workflow_widths;
 use super::super::{Results, Site};
 use super::{ALPHAS, ProvisioningNumbers, SITES, TASKS, lines_by_width, load_percents, priced_widths, site_names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, Weaker, exact_number};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
 
-pub const MAKESPAN: Claim<Results> = Claim {
-    number: 25,
-    text: "Figure 52: at prices, too, a workflow takes less time than by best effort at every weight of cost, and its \
-           time varies much less; at weight 1 it pays no fee and exactly what best effort costs; SDSC is dearer than CTC",
-    says: &[Says::Sense(
+pub const MAKESPAN: Claim<Results> = Claim::new(
+    "Figure 52: at prices, too, a workflow takes less time than by best effort at every weight of cost, and its time \
+     varies much less; at weight 1 it pays no fee and exactly what best effort costs; SDSC is dearer than CTC",
+    &[Says::Sense(
         "figure 52",
         "the makespan and its deviation are below best effort's at every alpha; no fee at alpha 1; SDSC is dearer",
     )],
-    note: Some(
-        "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs in \
-         the queue leave gaps that only an unplanned task fits.",
-    ),
-    compare: |judge| {
+    |judge| {
         for name in site_names() {
             for alpha in ALPHAS {
                 let [provisioned, queued] = provisioned_and_not(judge, "52 makespan", alpha, name);
@@ -25,65 +20,58 @@ pub const MAKESPAN: Claim<Results> = Claim {
                 let [provisioned, queued] = ["provisioned", "best effort"]
                     .map(|what| judge.deviation_number("52 makespan", &format!("{name} {what}"), alpha));
                 judge.with_bound("a deviation \"much below\" is read as half", |judge| {
-                    judge.expect_at_most(&provisioned, &queued.times(0.5), 0.0);
+                    judge.expect_at_most(&provisioned, queued.times(0.5));
                 });
             }
-            judge.expect_at_most(&judge.mean("52 fees", name, 1.0), &exact_number(0.0), 0.0);
+            judge.expect_at_most(judge.mean("52 fees", name, 1.0), 0.0);
             let [provisioned, queued] = provisioned_and_not(judge, "52 cost", 1.0, name);
-            judge.expect_at_most(&provisioned.distance(&queued), &exact_number(1e-6), 0.0);
+            judge.expect_at_most(provisioned.distance(&queued), 1e-6);
         }
         for alpha in &ALPHAS[..5] {
             let [ctc, sdsc] = site_names().map(|name| judge.ratio_number("52 cost", name, *alpha));
             judge.expect_below(&ctc, &sdsc);
         }
     },
-    weaker: None,
-};
+)
+.with_note(
+    "A plan without fees takes what the queue leaves, task by task, like best effort; it may be slower if jobs \
+            in the queue leave gaps that only an unplanned task fits.",
+);
 
-pub const AGAINST_SLOTS: Claim<Results> = Claim {
-    number: 26,
-    text: "Figures 52, 13: buying at prices generally takes no longer than slots that displace no job, and costs no less",
-    says: &[
+pub const AGAINST_SLOTS: Claim<Results> = Claim::new(
+    "Figures 52, 13: buying at prices generally takes no longer than slots that displace no job, and costs no less",
+    &[
         Says::Quote("figure 52", "is generally less than the provisioned makespan in Figure 13"),
         Says::Sense("figure 52", "costs are higher than those of figure 13"),
     ],
-    note: Some(
-        "A plan over slots pays for an inner slot as a whole, while one that is bought pays for its tasks and their \
-         fees: if cost counts, it waits until these have fallen, and may take longer.",
-    ),
-    compare: |judge| {
+    |judge| {
         for [lower, higher] in [["52 makespan", "13 makespan"], ["13 cost", "52 cost"]] {
             judge.compare_generally(|judge| {
                 for (name, alpha) in site_names().into_iter().flat_map(|name| ALPHAS.map(|alpha| (name, alpha))) {
                     let line = format!("{name} provisioned");
-                    judge.expect_at_most(&judge.mean(lower, &line, alpha), &judge.mean(higher, &line, alpha), 0.0);
+                    judge.expect_at_most(judge.mean(lower, &line, alpha), judge.mean(higher, &line, alpha));
                 }
             });
         }
     },
-    weaker: None,
-};
+)
+.with_note(
+    "A plan over slots pays for an inner slot as a whole, while one that is bought pays for its tasks and their \
+            fees: if cost counts, it waits until these have fallen, and may take longer.",
+);
 
-pub const BY_TASKS: Claim<Results> = Claim {
-    number: 27,
-    text: "Figure 53: bought workflows take less time than by best effort with every number of tasks; on SDSC the more \
-           so the larger they are; what cost weighs matters little for time and much for cost",
-    says: &[
+pub const BY_TASKS: Claim<Results> = Claim::new(
+    "Figure 53: bought workflows take less time than by best effort with every number of tasks; on SDSC the more so \
+     the larger they are; what cost weighs matters little for time and much for cost",
+    &[
         Says::Quote("figure 53", "makespan is better than best effort for all workflow sizes"),
         Says::Quote("figure 53", "no significant difference in the makespan between doing provisioning"),
         Says::Quote("figure 53", "the allocation cost between the two differs significantly"),
     ],
-    note: Some(
-        "At weight 1 a workflow displaces no job and waits behind the whole queue. Where the queue is short a workflow \
-         displaces hardly any job, so fees are low at any weight.",
-    ),
-    compare: |judge| {
+    |judge| {
         for (name, tasks) in site_names().into_iter().flat_map(|name| TASKS.map(|tasks| (name, tasks))) {
             for alpha in [0, 1] {
-                judge.expect_below(
-                    &judge.ratio_number("53 makespan", &format!("{name} alpha {alpha}"), tasks),
-                    &exact_number(1.0),
-                );
+                judge.expect_below(judge.ratio_number("53 makespan", &format!("{name} alpha {alpha}"), tasks), 1.0);
             }
         }
         judge.separate_part(|judge| {
@@ -102,8 +90,11 @@ pub const BY_TASKS: Claim<Results> = Claim {
             }
         });
     },
-    weaker: None,
-};
+)
+.with_note(
+    "At weight 1 a workflow displaces no job and waits behind the whole queue. Where the queue is short a \
+            workflow displaces hardly any job, so fees are low at any weight.",
+);
 
 /// Numbers at weights 0 and 1, each with all numbers of its site's panel in figure 53.
 fn weights(judge: &Judge<'_, Results>, figure: &'static str) -> Vec<(Number, Number, Vec<Number>)> {
@@ -117,12 +108,11 @@ fn weights(judge: &Judge<'_, Results>, figure: &'static str) -> Vec<(Number, Num
     pairs
 }
 
-pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
-    number: 28,
-    text: "Figures 54, 55: a workflow always takes less time than by best effort; in general, the larger the tasks, the \
-           less is paid relative to best effort, and the larger tasks and the fuller the site, the larger is the gain in \
-           time; the smallest tasks cost about 2 times as much on CTC, about 6 times as much on SDSC",
-    says: &[
+pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim::new(
+    "Figures 54, 55: a workflow always takes less time than by best effort; in general, the larger the tasks, the less \
+     is paid relative to best effort, and the larger tasks and the fuller the site, the larger is the gain in time; \
+     the smallest tasks cost about 2 times as much on CTC, about 6 times as much on SDSC",
+    &[
         Says::Quote("figure 54", "about 6 times the cost in the SDSC cluster"),
         Says::Quote(
             "figure 54",
@@ -131,12 +121,7 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
         Says::Quote("figure 55", "as the resource utilization increases and/or the task sizes increase"),
         Says::Quote("figure 55", "The allocation cost of the provisioned approach is higher than the best effort"),
     ],
-    note: Some(
-        "Single steps depend on how long the queue happens to be at the moments. Where no task displaces a job, no fee \
-         is paid, and cost is exactly best effort's. At weight 0 a workflow takes the earliest start at any fee, so a \
-         few long queues make the mean. The factor of 6 on SDSC is not found with any width.",
-    ),
-    compare: |judge| {
+    |judge| {
         let smallest = Site::ALL.map(|site| priced_widths(judge, site)[0]);
         for (figure, line, at, paper) in [
             ("54 makespan", "CTC alpha 0", smallest[0], 0.85),
@@ -153,9 +138,7 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
             judge.separate_part(|judge| judge.expect_about(&dear, printed));
         }
         for (line, widths) in priced_lines(judge) {
-            widths.iter().for_each(|width| {
-                judge.expect_below(&judge.ratio_number("54 makespan", &line, *width), &exact_number(1.0))
-            });
+            widths.iter().for_each(|width| judge.expect_below(judge.ratio_number("54 makespan", &line, *width), 1.0));
         }
         judge.compare_generally(|judge| {
             for (line, widths) in priced_lines(judge) {
@@ -170,14 +153,18 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim {
         judge.compare_generally(by_load_and_width);
         judge.compare_generally(|judge| {
             for (line, site) in lines_by_width() {
-                load_percents(site).iter().for_each(|load| {
-                    judge.expect_below(&exact_number(1.0), &judge.ratio_number("55 cost", &line, *load))
-                });
+                load_percents(site)
+                    .iter()
+                    .for_each(|load| judge.expect_below(1.0, judge.ratio_number("55 cost", &line, *load)));
             }
         });
     },
-    weaker: None,
-};
+)
+.with_note(
+    "Single steps depend on how long the queue happens to be at the moments. Where no task displaces a job, no \
+            fee is paid, and cost is exactly best effort's. At weight 0 a workflow takes the earliest start at any \
+            fee, so a few long queues make the mean. The factor of 6 on SDSC is not found with any width.",
+);
 
 /// Lines of figure 54, with the widths of their points.
 fn priced_lines(judge: &Judge<'_, Results>) -> Vec<(String, [f64; 4])> {
@@ -202,25 +189,19 @@ fn by_load_and_width(judge: &mut Judge<'_, Results>) {
     }
 }
 
-pub const SEVERAL_SITES: Claim<Results> = Claim {
-    number: 29,
-    text: "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is \
-           about 43 % more than best effort's on two sites, more than over slots, and falls as sites are added",
-    says: &[
+pub const SEVERAL_SITES: Claim<Results> = Claim::new(
+    "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is about 43 \
+     % more than best effort's on two sites, more than over slots, and falls as sites are added",
+    &[
         Says::Quote("figure 56", "is about 43% more than that of the best effort allocation cost"),
         Says::Quote("figure 56", "The provisioned makespan is also lower than that of Figure 19"),
         Says::Quote("figure 56", "(Figure 56) is higher than that of the fixed price model (Figure 19)"),
     ],
-    note: Some(
-        "Sites are added from the fullest to the emptiest: on the two fullest a workflow that weighs cost waits for \
-         fees to fall, and each further site lets it start sooner without. With less loaded sites hardly any fee is \
-         paid, so little is left to fall. A plan over slots pays for larger slots instead.",
-    ),
-    compare: |judge| {
+    |judge| {
         on_several_sites(judge);
         let ratio = judge.ratio_number("56 cost", "", 2.0);
         judge.show_numbers(&[(ratio.clone(), 1.43)]);
-        judge.separate_part(|judge| judge.expect_about(&ratio.plus(-1.0), 0.43));
+        judge.separate_part(|judge| judge.expect_about(ratio.plus(-1.0), 0.43));
         judge.separate_part(|judge| {
             for sites in SITES {
                 let [slots, prices] = ["19 cost", "56 cost"].map(|figure| judge.mean(figure, "provisioned", sites));
@@ -228,20 +209,25 @@ pub const SEVERAL_SITES: Claim<Results> = Claim {
             }
         });
     },
-    weaker: Some(Weaker { text: "flat in time, below figure 19, and falling in cost", compare: on_several_sites }),
-};
+)
+.with_note(
+    "Sites are added from the fullest to the emptiest: on the two fullest a workflow that weighs cost waits for \
+            fees to fall, and each further site lets it start sooner without. With less loaded sites hardly any fee is \
+            paid, so little is left to fall. A plan over slots pays for larger slots instead.",
+)
+.with_weaker("flat in time, below figure 19, and falling in cost", on_several_sites);
 
 fn on_several_sites(judge: &mut Judge<'_, Results>) {
     let mut makespans = SITES.map(|sites| judge.mean("56 makespan", "provisioned", sites));
     makespans.sort_by(|one, other| one.value.unwrap_or(f64::NAN).total_cmp(&other.value.unwrap_or(f64::NAN)));
     let [least, .., most] = makespans;
     judge.with_bound("\"hardly matters\" is read as a factor of 1.3", |judge| {
-        judge.separate_part(|judge| judge.expect_at_most(&most, &least.times(1.3), 0.0));
+        judge.separate_part(|judge| judge.expect_at_most(&most, least.times(1.3)));
     });
     for sites in SITES {
         judge.expect_below(
-            &judge.mean("56 makespan", "provisioned", sites),
-            &judge.mean("19 makespan", "provisioned", sites),
+            judge.mean("56 makespan", "provisioned", sites),
+            judge.mean("19 makespan", "provisioned", sites),
         );
     }
     judge.compare_generally(|judge| judge.ratio_falls("56 cost", "", &SITES));

@@ -32,7 +32,7 @@ trait ProvisioningNumbers {
     fn ratio_falls(&mut self, figure: &'static str, line: &str, along: &[f64]);
     fn one_below_the_other(&mut self, numbers: &[Number]);
     fn show_numbers(&mut self, numbers: &[(Number, f64)]);
-    fn within_factor(&mut self, one: &Number, other: &Number, factor: f64);
+    fn within_factor(&mut self, one: impl Into<Number>, other: impl Into<Number>, factor: f64);
 }
 
 impl ProvisioningNumbers for Judge<'_, Results> {
@@ -92,17 +92,19 @@ impl ProvisioningNumbers for Judge<'_, Results> {
     }
 
     fn one_below_the_other(&mut self, numbers: &[Number]) {
-        numbers.windows(2).for_each(|pair| self.expect_at_most(&pair[1], &pair[0], 0.0));
+        numbers.windows(2).for_each(|pair| self.expect_at_most(&pair[1], &pair[0]));
     }
 
     /// Shows numbers of the thesis beside ours.
     fn show_numbers(&mut self, numbers: &[(Number, f64)]) {
-        numbers.iter().for_each(|(number, paper)| self.show_beside(number.name.clone(), *paper, number));
+        numbers.iter().for_each(|(number, paper)| self.show_number(number, *paper));
     }
 
-    fn within_factor(&mut self, one: &Number, other: &Number, factor: f64) {
-        self.expect_at_most(one, &other.times(factor), 0.0);
-        self.expect_at_most(other, &one.times(factor), 0.0);
+    fn within_factor(&mut self, one: impl Into<Number>, other: impl Into<Number>, factor: f64) {
+        let one = one.into();
+        let other = other.into();
+        self.expect_at_most(&one, other.times(factor));
+        self.expect_at_most(&other, one.times(factor));
     }
 }
 

@@ -3,63 +3,53 @@
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
 use super::{ProvisioningNumbers, priced_percents, site_names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says, exact_number};
+use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
 
-pub const FEES: Claim<Results> = Claim {
-    number: 14,
-    text: "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
-    says: &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
-    note: Some(
-        "A fee counts processor-hours that others lose. With the model, jobs grow with the machine, so those that a \
-         reservation delays on CTC are about three times as wide as on SDSC.",
-    ),
-    compare: |judge| {
+pub const FEES: Claim<Results> = Claim::new(
+    "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
+    &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
+    |judge| {
         for name in site_names() {
             judge.expect_falling("23", &format!("{name} fee"), &ALPHAS);
-            judge.expect_at_most(&judge.mean("23", &format!("{name} fee"), 1.0), &exact_number(0.0), 0.0);
+            judge.expect_at_most(judge.mean("23", &format!("{name} fee"), 1.0), 0.0);
         }
         for alpha in PAYING {
-            judge.expect_below(&judge.mean("23", "CTC fee", alpha), &judge.mean("23", "SDSC fee", alpha));
+            judge.expect_below(judge.mean("23", "CTC fee", alpha), judge.mean("23", "SDSC fee", alpha));
         }
     },
-    weaker: None,
-};
+)
+.with_note(
+    "A fee counts processor-hours that others lose. With the model, jobs grow with the machine, so those that a \
+            reservation delays on CTC are about three times as wide as on SDSC.",
+);
 
-pub const WAITS: Claim<Results> = Claim {
-    number: 15,
-    text: "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as \
-           long",
-    says: &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
-    note: None,
-    compare: |judge| {
+pub const WAITS: Claim<Results> = Claim::new(
+    "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as long",
+    &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
+    |judge| {
         for name in site_names() {
             judge.expect_below(
-                &mean_wait(judge, "reserved", 0.0, name),
-                &mean_wait(judge, "queued", 0.0, name).times(0.5),
+                mean_wait(judge, "reserved", 0.0, name),
+                mean_wait(judge, "queued", 0.0, name).times(0.5),
             );
             judge.with_bound("\"about equal\" is read as a factor of 1.3", |judge| {
                 judge.within_factor(
-                    &mean_wait(judge, "reserved", 1.0, name),
-                    &mean_wait(judge, "queued", 1.0, name),
+                    mean_wait(judge, "reserved", 1.0, name),
+                    mean_wait(judge, "queued", 1.0, name),
                     1.3,
                 );
             });
         }
     },
-    weaker: None,
-};
+);
 
-pub const BY_LOAD: Claim<Results> = Claim {
-    number: 16,
-    text: "Figures 25, 26: as load rises so do fees, and reservations that may have fees wait less relative to the queue",
-    says: &[
+pub const BY_LOAD: Claim<Results> = Claim::new(
+    "Figures 25, 26: as load rises so do fees, and reservations that may have fees wait less relative to the queue",
+    &[
         Says::Quote("figure 25", "price increases with increasing utilization"),
         Says::Quote("figure 26", "the reservation wait times becomes less as compared to the best effort"),
     ],
-    note: Some(
-        "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its does.",
-    ),
-    compare: |judge| {
+    |judge| {
         for (site, alpha) in Site::ALL.into_iter().flat_map(|site| PAYING.map(|alpha| (site, alpha))) {
             judge.expect_rising("25", &format!("{} alpha {alpha}", site.name()), &priced_percents(site));
         }
@@ -69,45 +59,44 @@ pub const BY_LOAD: Claim<Results> = Claim {
             }
         });
     },
-    weaker: None,
-};
+)
+.with_note(
+    "The more cost weighs, the more of the reservations start behind the queue, where their wait grows as its \
+            does.",
+);
 
 /// Weights of cost under which reservations may have fees.
 const PAYING: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 
-pub const BY_SHARE: Claim<Results> = Claim {
-    number: 17,
-    text: "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer \
-           they wait",
-    says: &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
-    note: Some("Why single steps go the other way is not known."),
-    compare: |judge| {
+pub const BY_SHARE: Claim<Results> = Claim::new(
+    "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they \
+     wait",
+    &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
+    |judge| {
         let shares = SHARES.map(f64::from);
         for name in site_names() {
             for pair in shares.windows(2) {
-                judge.expect_below(&judge.mean("27 fee", name, pair[1]), &judge.mean("27 fee", name, pair[0]));
+                judge.expect_below(judge.mean("27 fee", name, pair[1]), judge.mean("27 fee", name, pair[0]));
             }
-            judge.expect_at_most(&judge.mean("27 fee", name, 100.0), &exact_number(0.0), 0.0);
+            judge.expect_at_most(judge.mean("27 fee", name, 100.0), 0.0);
             judge.expect_rising("27 wait", name, &shares);
         }
     },
-    weaker: None,
-};
+)
+.with_note("Why single steps go the other way is not known.");
 
-pub const HALF: Claim<Results> = Claim {
-    number: 18,
-    text: "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
-    says: &[Says::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
-    note: Some("Why single steps go the other way is not known."),
-    compare: |judge| {
+pub const HALF: Claim<Results> = Claim::new(
+    "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
+    &[Says::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
+    |judge| {
         judge.compare_generally(|judge| {
             for name in site_names() {
                 judge.expect_falling("28", &format!("{name} queued"), &ALPHAS);
             }
         });
     },
-    weaker: None,
-};
+)
+.with_note("Why single steps go the other way is not known.");
 
 /// Compares: a number is higher with inexact estimates.
 fn inexact_is_more(judge: &mut Judge<'_, Results>, figure: &'static str, what: &str, alphas: &[f64]) {
@@ -118,11 +107,10 @@ fn inexact_is_more(judge: &mut Judge<'_, Results>, figure: &'static str, what: &
     }
 }
 
-pub const PLANNERS: Claim<Results> = Claim {
-    number: 19,
-    text: "Figure 29: under EASY fees are generally higher than under conservative backfilling, the more so the fuller \
-           the site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
-    says: &[
+pub const PLANNERS: Claim<Results> = Claim::new(
+    "Figure 29: under EASY fees are generally higher than under conservative backfilling, the more so the fuller the \
+     site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
+    &[
         Says::Quote("figure 29", "is generally more than that of conservative backfilling"),
         Says::Quote("figure 29", "gets accentuated as the resource utilization increases"),
         Says::Quote(
@@ -130,12 +118,7 @@ pub const PLANNERS: Claim<Results> = Claim {
             "is more than the average price at the SDSC cluster when the resource utilization is the same",
         ),
     ],
-    note: Some(
-        "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of the \
-         queue, so a reservation may set off any order behind it: the difference is small beside how fees differ \
-         between histories.",
-    ),
-    compare: |judge| {
+    |judge| {
         judge.compare_generally(|judge| {
             for (site, load) in Site::ALL.into_iter().flat_map(|site| priced_percents(site).map(|load| (site, load))) {
                 let [conservative, easy] =
@@ -153,29 +136,31 @@ pub const PLANNERS: Claim<Results> = Claim {
         });
         judge.separate_part(|judge| {
             for planner in ["easy-count", "conservative-count"] {
-                judge.expect_below(&fee(judge, Site::Sdsc, planner, 77.8), &fee(judge, Site::Ctc, planner, 78.8));
+                judge.expect_below(fee(judge, Site::Sdsc, planner, 77.8), fee(judge, Site::Ctc, planner, 78.8));
             }
         });
     },
-    weaker: None,
-};
+)
+.with_note(
+    "A fee counts what delayed jobs lose and nothing of what others gain. EASY plans no start but the first of \
+            the queue, so a reservation may set off any order behind it: the difference is small beside how fees \
+            differ between histories.",
+);
 
 /// Mean fee under a planner in figure 29.
 fn fee(judge: &Judge<'_, Results>, site: Site, planner: &str, load: f64) -> Number {
     judge.mean("29", &format!("{} {planner}", site.name()), load)
 }
 
-pub const ESTIMATES: Claim<Results> = Claim {
-    number: 20,
-    text: "Figures 30, 31: with inexact estimates fees are generally higher, and all jobs wait longer; reservations that \
-           pay nothing wait longer than the queue",
-    says: &[
+pub const ESTIMATES: Claim<Results> = Claim::new(
+    "Figures 30, 31: with inexact estimates fees are generally higher, and all jobs wait longer; reservations that pay \
+     nothing wait longer than the queue",
+    &[
         Says::Quote("figure 30", "the prices are generally higher with inaccurate estimates"),
         Says::Quote("figure 31", "both the slot and best effort wait times are increased with inaccurate estimates"),
         Says::Quote("figure 31", "slots is more than the average wait time of best effort traffic"),
     ],
-    note: None,
-    compare: |judge| {
+    |judge| {
         // Without fees there is nothing to compare.
         judge.compare_generally(|judge| inexact_is_more(judge, "30", "fee", &PAYING));
         for what in ["reserved", "queued"] {
@@ -187,8 +172,7 @@ pub const ESTIMATES: Claim<Results> = Claim {
             judge.separate_part(|judge| judge.expect_below(&queued, &reserved));
         }
     },
-    weaker: None,
-};
+);
 
 fn mean_wait(judge: &Judge<'_, Results>, who: &str, alpha: f64, name: &str) -> Number {
     judge.mean("24", &format!("{name} {who}"), alpha)

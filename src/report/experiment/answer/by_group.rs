@@ -193,28 +193,19 @@ impl GroupTable<'_> {
 
     /// Means of a quantity of groups: a row per group, a column per contender. None without groups.
     pub fn table(&self, quantity: JobQuantity) -> Option<NamedTable> {
-        let mut rows = Vec::new();
         let mut tests = 0;
         let all = self.sort_all();
-        for SortedGroups { name, groups, .. } in &all {
-            for group in groups {
-                let mut row = vec![TableCell::text(*name), TableCell::text(group.label.as_str())];
-                row.push(TableCell::count(group.jobs as u64));
-                for contender in 0..self.names.len() {
-                    let (cell, is_tested) = group.contender_cell(contender, self.reference);
-                    tests += u64::from(is_tested);
-                    row.push(cell);
-                }
-                rows.push(row);
-            }
-        }
-        let labels = ["By", "Group"].map(TableHead::label);
-        let columns = self.names.iter().map(|name| TableHead::number(name.as_str()));
-        let heads = labels.into_iter().chain([TableHead::number("jobs")]).chain(columns).collect();
+        let rows = list_groups(&all, |group| {
+            let cells = (0..self.names.len()).map(|contender| group.contender_cell(contender, self.reference));
+            let (cells, tested): (Vec<TableCell>, Vec<bool>) = cells.unzip();
+            tests += tested.into_iter().filter(|is_tested| *is_tested).count() as u64;
+            Some(cells)
+        });
         let label = quantity.label().replace(", ", " in ");
         let mut notes = vec![format!("Mean {label}, over the {} common jobs.", format_count(self.jobs.count()))];
         notes.extend(self.basis_note(tests));
         notes.extend(left_out_note(&all));
+        let heads = group_heads(self.names.iter().map(String::as_str));
         (!rows.is_empty()).then_some(NamedTable { name: "for_whom", title: "For whom", heads, rows, notes })
     }
 
@@ -231,6 +222,26 @@ impl GroupTable<'_> {
             )
         })
     }
+}
+
+/// Heads of a table with a row per group: its property, its name, the number of its jobs, and further columns.
+pub(super) fn group_heads<'h>(columns: impl IntoIterator<Item = &'h str>) -> Vec<TableHead> {
+    let labels = ["By", "Group"].map(TableHead::label);
+    labels.into_iter().chain(["jobs"].into_iter().chain(columns).map(TableHead::number)).collect()
+}
+
+/// Rows of such a table; a group without further cells has none.
+pub(super) fn list_groups(
+    all: &[SortedGroups],
+    mut cells: impl FnMut(&GroupSums) -> Option<Vec<TableCell>>,
+) -> Vec<Vec<TableCell>> {
+    let mut rows = Vec::new();
+    for (sorted, group) in all.iter().flat_map(|sorted| sorted.groups.iter().map(move |group| (sorted, group))) {
+        let Some(cells) = cells(group) else { continue };
+        let labels = [TableCell::text(sorted.name), TableCell::text(group.label.as_str())];
+        rows.push(labels.into_iter().chain([TableCell::count(group.jobs as u64)]).chain(cells).collect());
+    }
+    rows
 }
 
 /// The number of groups that are not shown. None if all are.

@@ -24,6 +24,7 @@ use self::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
 pub use self::log_facts::LogFacts;
 pub use self::panels::{Answers, answer_panels};
 use self::shown::{head_of, in_words, scale_estimate, show_difference, show_estimate};
+pub use self::table::fold_columns;
 use self::table::{Mark, NamedTable, TableCell, TableHead};
 pub use self::what_if::{ChangeFacts, Phases, WhatIf, WhatIfAnswer, answer_what_if};
 use super::figures::wrap_lines;

@@ -148,45 +148,16 @@ impl NamedTable {
 
     /// The table for a terminal of 100 columns; columns that do not fit continue below.
     pub fn text(&self) -> String {
-        let columns: Vec<Vec<String>> = (0..self.heads.len())
-            .map(|column: usize| -> Vec<String> {
-                let cells = self.rows.iter().map(move |row| row[column].signed_text());
-                let head = &self.heads[column];
-                let head = if head.is_label { head.text.clone() } else { format!("{} ", head.text) };
-                std::iter::once(head).chain(cells).collect()
-            })
-            .collect();
-        let is_label = |column: &usize| self.heads[*column].is_label;
-        let labels: Vec<usize> = (0..columns.len()).filter(is_label).collect();
-        let mut rest: Vec<usize> = (0..columns.len()).filter(|column| !is_label(column)).collect();
-        let room: usize =
-            WIDTH.saturating_sub(labels.iter().map(|column| column_width(*column, &columns) + GAP.len()).sum());
-        let mut text = String::new();
-        loop {
-            let mut used = 0;
-            let count = rest
-                .iter()
-                .take_while(|column| {
-                    used += column_width(**column, &columns) + GAP.len();
-                    used <= room
-                })
-                .count()
-                .max(1)
-                .min(rest.len());
-            let block: Vec<usize> = labels.iter().copied().chain(rest.drain(..count)).collect();
-            text.extend((0..=self.rows.len()).map(|row| {
-                let cells = block.iter().map(|column| {
-                    let cell = &columns[*column][row];
-                    let width = column_width(*column, &columns);
-                    if is_label(column) { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
-                });
-                format!("{}\n", cells.collect::<Vec<_>>().join(GAP).trim_end())
-            }));
-            if rest.is_empty() {
-                break;
+        let mut labels: Vec<Vec<String>> = Vec::new();
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        for (place, head) in self.heads.iter().enumerate() {
+            let cells = self.rows.iter().map(|row| row[place].signed_text());
+            match head.is_label {
+                true => labels.push(std::iter::once(head.text.clone()).chain(cells).collect()),
+                false => columns.push(std::iter::once(format!("{} ", head.text)).chain(cells).collect()),
             }
-            text.push('\n');
         }
+        let mut text = fold_columns(&labels, columns, WIDTH - GAP.len()).join("\n");
         let notes = self.explain_signs().map(|signs| format!("{signs}.")).into_iter().chain(self.notes.iter().cloned());
         notes.for_each(|note| text.push_str(&format!("{}\n", wrap_lines(&note))));
         text
@@ -230,8 +201,36 @@ impl NamedTable {
     }
 }
 
-fn column_width(column: usize, columns: &[Vec<String>]) -> usize {
-    columns[column].iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
+/// Columns of cells beside these labels, in blocks of lines that are not wider than this, unless one column is. Labels
+/// are set to the left, cells to the right.
+pub fn fold_columns(labels: &[Vec<String>], mut columns: Vec<Vec<String>>, width: usize) -> Vec<String> {
+    let label_width = labels.iter().map(|column| column_width(column)).sum::<usize>();
+    let room = width.saturating_sub(label_width + GAP.len() * labels.len().saturating_sub(1));
+    let mut blocks = Vec::new();
+    loop {
+        let mut used = 0;
+        let fitting = columns.iter().take_while(|column| {
+            used += GAP.len() + column_width(column);
+            used <= room
+        });
+        let count = fitting.count().max(1).min(columns.len());
+        let block: Vec<Vec<String>> = columns.drain(..count).collect();
+        let lines = labels.first().or(block.first()).map_or(0, Vec::len);
+        blocks.push((0..lines).map(|line| line_of_block(labels, &block, line)).collect());
+        if columns.is_empty() {
+            return blocks;
+        }
+    }
+}
+
+fn line_of_block(labels: &[Vec<String>], block: &[Vec<String>], line: usize) -> String {
+    let labels = labels.iter().map(|column| format!("{:<width$}", column[line], width = column_width(column)));
+    let cells = block.iter().map(|column| format!("{:>width$}", column[line], width = column_width(column)));
+    format!("{}\n", labels.chain(cells).collect::<Vec<_>>().join(GAP).trim_end())
+}
+
+fn column_width(column: &[String]) -> usize {
+    column.iter().map(|cell| cell.chars().count()).max().unwrap_or(0)
 }
 
 fn head_text(head: &TableHead) -> String {

@@ -31,11 +31,12 @@ pub struct JudgedClaim {
 }
 
 impl Findings {
+    /// Judges claims, which are numbered by their places.
     pub fn judge_claims<R>(claims: &[Claim<R>], results: &R) -> Findings {
-        let judged = |claim: &Claim<R>| {
+        let judged = |(number, claim): (u32, &Claim<R>)| {
             let finding = claim.judge(results);
             JudgedClaim {
-                number: claim.number,
+                number,
                 text: claim.text.to_owned(),
                 says: claim.says.iter().map(Says::quote_words).collect(),
                 weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
@@ -43,7 +44,7 @@ impl Findings {
                 finding,
             }
         };
-        Findings { all: claims.iter().map(judged).collect() }
+        Findings { all: (1..).zip(claims).map(judged).collect() }
     }
 
     /// The finding of the claim with this number.

@@ -157,8 +157,8 @@ impl Number {
         Number { name: format!("|{inner}|"), ..self.times(sign) }
     }
 
-    pub fn distance(&self, other: &Number) -> Number {
-        self.minus(other).absolute()
+    pub fn distance(&self, other: impl Into<Number>) -> Number {
+        self.minus(&other.into()).absolute()
     }
 
     /// The value of a number without a name.
@@ -235,6 +235,18 @@ pub fn exact_number(value: f64) -> Number {
     Number::new(String::new(), Some(value))
 }
 
+impl From<f64> for Number {
+    fn from(value: f64) -> Number {
+        exact_number(value)
+    }
+}
+
+impl From<&Number> for Number {
+    fn from(number: &Number) -> Number {
+        number.clone()
+    }
+}
+
 impl<'r, R> Judge<'r, R> {
     pub fn new(results: &'r R) -> Judge<'r, R> {
         let (comparisons, pairs) = Default::default();
@@ -309,12 +321,22 @@ impl<'r, R> Judge<'r, R> {
         self.untold.push(reason.into());
     }
 
-    pub fn expect_below(&mut self, low: &Number, high: &Number) {
-        self.compare_numbers(low, high, 0.0, true);
+    /// Shows a number by its name beside the paper's.
+    pub fn show_number(&mut self, ours: &Number, paper: impl ToString) {
+        self.show_beside(ours.name.clone(), paper, ours);
     }
 
-    pub fn expect_at_most(&mut self, low: &Number, high: &Number, tolerance: f64) {
-        self.compare_numbers(low, high, tolerance, false);
+    pub fn expect_below(&mut self, low: impl Into<Number>, high: impl Into<Number>) {
+        self.compare_numbers(&low.into(), &high.into(), 0.0, true);
+    }
+
+    pub fn expect_at_most(&mut self, low: impl Into<Number>, high: impl Into<Number>) {
+        self.expect_within(low, high, 0.0);
+    }
+
+    /// Compares: a number is at most this much above another one.
+    pub fn expect_within(&mut self, low: impl Into<Number>, high: impl Into<Number>, tolerance: f64) {
+        self.compare_numbers(&low.into(), &high.into(), tolerance, false);
     }
 
     pub fn compare_numbers(&mut self, low: &Number, high: &Number, tolerance: f64, strict: bool) {

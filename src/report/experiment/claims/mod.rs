@@ -26,14 +26,13 @@ pub use written::{WrittenClaim, check_claims, walk_claims};
 
 /// A statement of a paper, in words and as comparisons.
 pub struct Claim<R> {
-    pub number: u32,
     /// The statement in short, in words of ours.
     pub text: &'static str,
     pub says: &'static [Says],
     /// Explanation of why it does not hold as it stands.
-    pub note: Option<&'static str>,
-    pub compare: fn(&mut Judge<'_, R>),
-    pub weaker: Option<Weaker<R>>,
+    note: Option<&'static str>,
+    compare: fn(&mut Judge<'_, R>),
+    weaker: Option<Weaker<R>>,
 }
 
 /// Source of a claim in its paper.
@@ -46,9 +45,9 @@ pub enum Says {
 }
 
 /// A statement of ours that is weaker than the paper's. It is judged beside the claim, and does not affect its verdict.
-pub struct Weaker<R> {
-    pub text: &'static str,
-    pub compare: fn(&mut Judge<'_, R>),
+struct Weaker<R> {
+    text: &'static str,
+    compare: fn(&mut Judge<'_, R>),
 }
 
 /// Verdict of a claim, with its evidence.
@@ -138,6 +137,21 @@ pub struct Outlier {
 }
 
 impl<R> Claim<R> {
+    /// A claim that its comparisons decide.
+    pub const fn new(text: &'static str, says: &'static [Says], compare: fn(&mut Judge<'_, R>)) -> Claim<R> {
+        Claim { text, says, note: None, compare, weaker: None }
+    }
+
+    /// Explains why it does not hold as it stands.
+    pub const fn with_note(self, note: &'static str) -> Claim<R> {
+        Claim { note: Some(note), ..self }
+    }
+
+    /// Adds a weaker statement, which is judged beside it.
+    pub const fn with_weaker(self, text: &'static str, compare: fn(&mut Judge<'_, R>)) -> Claim<R> {
+        Claim { weaker: Some(Weaker { text, compare }), ..self }
+    }
+
     pub fn judge(&self, results: &R) -> Finding {
         let mut judge = Judge::new(results);
         (self.compare)(&mut judge);
@@ -289,39 +303,33 @@ mod tests {
 
     /// A claim that compares fixed numbers.
     fn judged(compare: fn(&mut Judge<'_, ()>)) -> Finding {
-        Claim { number: 1, text: "", says: &[], note: None, compare, weaker: None }.judge(&())
+        Claim::new("", &[], compare).judge(&())
     }
 
     #[test]
     fn a_claim_is_as_strong_as_its_weakest_part() {
-        let holds: fn(&mut Judge<'_, ()>) = |judge| judge.expect_below(&exact_number(1.0), &exact_number(2.0));
+        let holds: fn(&mut Judge<'_, ()>) = |judge| judge.expect_below(1.0, 2.0);
         assert_eq!(judged(holds).verdict, Verdict::Holds);
         let bound = judged(|judge| {
-            judge.expect_below(&exact_number(1.0), &exact_number(2.0));
-            judge.with_bound("close is 1 here", |judge| judge.expect_below(&exact_number(1.0), &exact_number(2.0)));
+            judge.expect_below(1.0, 2.0);
+            judge.with_bound("close is 1 here", |judge| judge.expect_below(1.0, 2.0));
         });
         assert_eq!((bound.verdict, bound.tolerance_reasons()), (Verdict::WithinTolerance, vec!["close is 1 here"]));
-        let unused = judged(|judge| {
-            judge.with_slack("noise", |judge| judge.expect_at_most(&exact_number(1.0), &exact_number(2.0), 1.0))
-        });
+        let unused = judged(|judge| judge.with_slack("noise", |judge| judge.expect_within(1.0, 2.0, 1.0)));
         assert_eq!((unused.verdict, unused.tolerance_reasons().len()), (Verdict::Holds, 0));
-        let used = judged(|judge| {
-            judge.with_slack("noise", |judge| judge.expect_at_most(&exact_number(2.5), &exact_number(2.0), 1.0))
-        });
+        let used = judged(|judge| judge.with_slack("noise", |judge| judge.expect_within(2.5, 2.0, 1.0)));
         assert_eq!((used.verdict, used.tolerance_reasons()), (Verdict::WithinTolerance, vec!["noise"]));
         // A bound that fails is named, too.
-        let failing = judged(|judge| {
-            judge.with_bound("much is 2", |judge| judge.expect_below(&exact_number(2.0), &exact_number(1.0)))
-        });
+        let failing = judged(|judge| judge.with_bound("much is 2", |judge| judge.expect_below(2.0, 1.0)));
         assert_eq!((failing.verdict, failing.tolerance_reasons()), (Verdict::DoesNotHold, vec!["much is 2"]));
         let missing = judged(|judge| {
-            judge.expect_below(&exact_number(1.0), &exact_number(2.0));
-            judge.expect_below(&Number::new("lost".to_owned(), None), &exact_number(2.0));
+            judge.expect_below(1.0, 2.0);
+            judge.expect_below(Number::new("lost".to_owned(), None), 2.0);
         });
         assert_eq!(missing.verdict, Verdict::CannotBeTold);
         let fails = judged(|judge| {
             judge.not_judged("no log");
-            judge.expect_below(&exact_number(3.0), &exact_number(2.0));
+            judge.expect_below(3.0, 2.0);
         });
         assert_eq!(fails.verdict, Verdict::DoesNotHold);
         assert_eq!(judged(|_| {}).verdict, Verdict::CannotBeTold);
@@ -330,17 +338,8 @@ mod tests {
     /// A weaker statement of ours holds, and the paper's still does not.
     #[test]
     fn a_weaker_statement_never_replaces_the_papers() {
-        let claim = Claim {
-            number: 1,
-            text: "a is above 2",
-            says: &[],
-            note: None,
-            compare: |judge: &mut Judge<'_, f64>| judge.expect_below(&exact_number(2.0), &exact_number(*judge.results)),
-            weaker: Some(Weaker {
-                text: "a is above 1",
-                compare: |judge| judge.expect_below(&exact_number(1.0), &exact_number(*judge.results)),
-            }),
-        };
+        let claim = Claim::<f64>::new("a is above 2", &[], |judge| judge.expect_below(2.0, *judge.results))
+            .with_weaker("a is above 1", |judge| judge.expect_below(1.0, *judge.results));
         let finding = claim.judge(&1.5);
         assert_eq!((finding.verdict, finding.weaker), (Verdict::DoesNotHold, Some(Verdict::Holds)));
     }

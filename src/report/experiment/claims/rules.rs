@@ -11,7 +11,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Comparison, Judge, Number, Part, Verdict, exact_number};
+use super::{Comparison, Judge, Number, Part, Verdict};
 
 /// "About", "around", "roughly" before a printed number: within a fifth of it.
 const ABOUT: f64 = 0.2;
@@ -107,42 +107,41 @@ pub(super) fn decisive_sample(margin: f64, pulls: &[f64]) -> Option<usize> {
 
 impl<R> Judge<'_, R> {
     /// Compares: a number is about the one that the source prints.
-    pub fn expect_about(&mut self, number: &Number, printed: f64) {
-        self.with_bound(ABOUT_WORDS, |judge| {
-            judge.expect_at_most(&number.distance(&exact_number(printed)), &exact_number(ABOUT * printed), 0.0)
-        });
+    pub fn expect_about(&mut self, number: impl Into<Number>, printed: f64) {
+        self.with_bound(ABOUT_WORDS, |judge| judge.expect_at_most(number.into().distance(printed), ABOUT * printed));
     }
 
     /// Compares: a number agrees with the one that the source prints of other draws.
-    pub fn expect_agreement(&mut self, number: &Number, printed: f64) {
-        let apart = number.distance(&exact_number(printed));
-        self.with_bound(AGREES_WORDS, |judge| judge.expect_at_most(&apart, &exact_number(AGREES * printed), 0.0));
+    pub fn expect_agreement(&mut self, number: impl Into<Number>, printed: f64) {
+        let apart = number.into().distance(printed);
+        self.with_bound(AGREES_WORDS, |judge| judge.expect_at_most(apart, AGREES * printed));
     }
 
     /// Compares: a number is almost the one that the source names.
-    pub fn expect_almost(&mut self, number: &Number, named: f64) {
+    pub fn expect_almost(&mut self, number: impl Into<Number>, named: f64) {
+        let number = number.into();
         self.with_bound(ALMOST_WORDS, |judge| {
-            judge.expect_at_most(&exact_number((1.0 - ALMOST) * named), number, 0.0);
-            judge.expect_at_most(number, &exact_number(named), 0.0);
+            judge.expect_at_most((1.0 - ALMOST) * named, &number);
+            judge.expect_at_most(number, named);
         });
     }
 
     /// Compares: two numbers of a figure are close, beside the range of all its numbers.
-    pub fn close(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+    pub fn close(&mut self, one: impl Into<Number>, other: impl Into<Number>, figure: &[Number]) {
         let most = close_limit(figure);
-        self.with_bound(CLOSE_WORDS, |judge| judge.expect_at_most(&one.distance(other), &most, 0.0));
+        self.with_bound(CLOSE_WORDS, |judge| judge.expect_at_most(one.into().distance(other), most));
     }
 
     /// Compares: a number of a figure is not above another one, or close to it.
-    pub fn expect_not_above(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+    pub fn expect_not_above(&mut self, one: impl Into<Number>, other: impl Into<Number>, figure: &[Number]) {
         let limit = close_limit(figure).value.unwrap_or(0.0);
-        self.with_slack(CLOSE_WORDS, |judge| judge.expect_at_most(one, other, limit));
+        self.with_slack(CLOSE_WORDS, |judge| judge.expect_within(one, other, limit));
     }
 
     /// Compares: two numbers of a figure are not close.
-    pub fn expect_apart(&mut self, one: &Number, other: &Number, figure: &[Number]) {
+    pub fn expect_apart(&mut self, one: impl Into<Number>, other: impl Into<Number>, figure: &[Number]) {
         let least = close_limit(figure);
-        self.with_bound(CLOSE_WORDS, |judge| judge.expect_below(&least, &one.distance(other)));
+        self.with_bound(CLOSE_WORDS, |judge| judge.expect_below(least, one.into().distance(other)));
     }
 
     /// Compares for settings in general: some may fail.
@@ -175,11 +174,11 @@ pub(super) const GENERALLY_WORDS: &str = "\"generally\" is read as with at most 
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Claim, Finding};
+    use super::super::{Claim, Finding, exact_number};
     use super::*;
 
     fn judged(compare: fn(&mut Judge<'_, ()>)) -> Finding {
-        Claim { number: 1, text: "", says: &[], note: None, compare, weaker: None }.judge(&())
+        Claim::new("", &[], compare).judge(&())
     }
 
     /// A number whose samples are this far from each other: with four samples, the interval is 3.18 * spread / 1.73.
@@ -189,7 +188,7 @@ mod tests {
 
     fn verdict_against_one(number: &Number, tolerance: f64) -> Verdict {
         let mut judge = Judge::new(&());
-        judge.expect_at_most(number, &exact_number(1.0), tolerance);
+        judge.expect_within(number, 1.0, tolerance);
         judge.comparisons[0].verdict()
     }
 
@@ -229,13 +228,13 @@ mod tests {
     fn nothing_compared_with_nothing_is_vacuous() {
         let none = || Number::mean("none".to_owned(), &[0.0, 0.0, 0.0]);
         let mut judge = Judge::new(&());
-        judge.expect_below(&none(), &none().times(2.0));
-        judge.expect_at_most(&none(), &exact_number(0.0), 0.0);
+        judge.expect_below(none(), none().times(2.0));
+        judge.expect_at_most(none(), 0.0);
         let vacuous: Vec<bool> = judge.comparisons.iter().map(|one| one.is_vacuous).collect();
         assert_eq!(vacuous, [true, false], "that a number is 0 says something");
         assert_eq!(judge.into_finding(None).verdict, Verdict::Holds);
         let mut judge = Judge::new(&());
-        judge.expect_below(&none(), &none());
+        judge.expect_below(none(), none());
         let finding = judge.into_finding(None);
         assert_eq!(finding.verdict, Verdict::CannotBeTold);
         assert!(
@@ -249,16 +248,16 @@ mod tests {
     fn one_near_tie_does_not_make_a_claim_undecidable() {
         let with_ties = |ties: usize| {
             let mut judge = Judge::new(&());
-            (0..2).for_each(|_| judge.expect_below(&noisy(0.5, 0.1), &exact_number(1.0)));
-            (0..ties).for_each(|_| judge.expect_below(&noisy(1.01, 0.1), &exact_number(1.0)));
+            (0..2).for_each(|_| judge.expect_below(noisy(0.5, 0.1), 1.0));
+            (0..ties).for_each(|_| judge.expect_below(noisy(1.01, 0.1), 1.0));
             judge.into_finding(None)
         };
         assert_eq!(with_ties(1).verdict, Verdict::Holds);
         assert_eq!(with_ties(1).finding_lines()[1], "2 of 3 comparisons hold, 1 cannot be told");
         assert_eq!(with_ties(2).verdict, Verdict::CannotBeTold, "half is no majority");
         let failing = judged(|judge| {
-            (0..9).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
-            judge.expect_below(&noisy(1.5, 0.1), &exact_number(1.0));
+            (0..9).for_each(|_| judge.expect_below(0.5, 1.0));
+            judge.expect_below(noisy(1.5, 0.1), 1.0);
         });
         assert_eq!(failing.verdict, Verdict::DoesNotHold);
         assert_eq!(failing.finding_lines()[1], "9 of 10 comparisons hold, 1 fails significantly");
@@ -267,8 +266,8 @@ mod tests {
     #[test]
     fn each_part_needs_a_majority_of_its_own() {
         let finding = judged(|judge| {
-            (0..9).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
-            judge.separate_part(|judge| judge.expect_below(&noisy(1.01, 0.1), &exact_number(1.0)));
+            (0..9).for_each(|_| judge.expect_below(0.5, 1.0));
+            judge.separate_part(|judge| judge.expect_below(noisy(1.01, 0.1), 1.0));
         });
         assert_eq!(finding.verdict, Verdict::CannotBeTold);
     }
@@ -278,8 +277,8 @@ mod tests {
         let with_exceptions = |exceptions: usize| {
             let mut judge = Judge::new(&());
             judge.compare_generally(|judge| {
-                (0..8 - exceptions).for_each(|_| judge.expect_below(&exact_number(0.5), &exact_number(1.0)));
-                (0..exceptions).for_each(|_| judge.expect_below(&exact_number(1.5), &exact_number(1.0)));
+                (0..8 - exceptions).for_each(|_| judge.expect_below(0.5, 1.0));
+                (0..exceptions).for_each(|_| judge.expect_below(1.5, 1.0));
             });
             judge.into_finding(None)
         };
@@ -298,21 +297,21 @@ mod tests {
     fn words_of_sources_have_one_rule_each() {
         let about = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.expect_about(&Number::new("n".to_owned(), Some(value)), 5.0);
+            judge.expect_about(Number::new("n".to_owned(), Some(value)), 5.0);
             judge.into_finding(None).verdict
         };
         assert_eq!([4.0, 6.0].map(about), [Verdict::WithinTolerance; 2]);
         assert_eq!([3.9, 6.1].map(about), [Verdict::DoesNotHold; 2]);
         let agrees = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.expect_agreement(&Number::new("n".to_owned(), Some(value)), 5.0);
+            judge.expect_agreement(Number::new("n".to_owned(), Some(value)), 5.0);
             judge.into_finding(None).verdict
         };
         assert_eq!([4.5, 5.5].map(agrees), [Verdict::WithinTolerance; 2]);
         assert_eq!([4.4, 5.6].map(agrees), [Verdict::DoesNotHold; 2]);
         let almost = |value: f64| {
             let mut judge = Judge::new(&());
-            judge.expect_almost(&Number::new("n".to_owned(), Some(value)), 2.0);
+            judge.expect_almost(Number::new("n".to_owned(), Some(value)), 2.0);
             judge.into_finding(None).verdict
         };
         assert_eq!([1.8, 2.0].map(almost), [Verdict::WithinTolerance; 2]);
@@ -320,19 +319,19 @@ mod tests {
         let close = |apart: f64| {
             let number = |value: f64| Number::new("n".to_owned(), Some(value));
             let mut judge = Judge::new(&());
-            judge.close(&number(1.0), &number(1.0 + apart), &[number(0.0), number(2.0)]);
+            judge.close(number(1.0), number(1.0 + apart), &[number(0.0), number(2.0)]);
             judge.into_finding(None).verdict
         };
         assert_eq!(close(0.1), Verdict::WithinTolerance);
         assert_eq!(close(0.11), Verdict::DoesNotHold);
         let mut judge = Judge::new(&());
-        judge.expect_apart(&exact_number(1.0), &exact_number(1.11), &[exact_number(0.0), exact_number(2.0)]);
-        judge.expect_apart(&exact_number(1.0), &exact_number(1.09), &[exact_number(0.0), exact_number(2.0)]);
+        judge.expect_apart(1.0, 1.11, &[exact_number(0.0), exact_number(2.0)]);
+        judge.expect_apart(1.0, 1.09, &[exact_number(0.0), exact_number(2.0)]);
         let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
         assert_eq!(verdicts, [Verdict::WithinTolerance, Verdict::DoesNotHold]);
         let mut judge = Judge::new(&());
         for one in [0.9, 1.09, 1.11] {
-            judge.expect_not_above(&exact_number(one), &exact_number(1.0), &[exact_number(0.0), exact_number(2.0)]);
+            judge.expect_not_above(one, 1.0, &[exact_number(0.0), exact_number(2.0)]);
         }
         let verdicts: Vec<Verdict> = judge.comparisons.iter().map(Comparison::verdict).collect();
         assert_eq!(verdicts, [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold]);
@@ -345,7 +344,7 @@ mod tests {
             let names = (1..=samples.len()).map(|number| format!("trace {number}")).collect();
             let number = Number::mean("D".to_owned(), samples).with_names(names);
             let mut judge = Judge::new(&());
-            judge.expect_below(&number, &exact_number(2.0));
+            judge.expect_below(&number, 2.0);
             judge.into_finding(None)
         };
         assert_eq!(finding(&samples).comparisons[0].outlier, None);

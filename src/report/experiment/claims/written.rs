@@ -247,7 +247,7 @@ impl WrittenClaim {
         for Printed { ours, paper } in &self.numbers {
             let Some(ours) = ours else { continue };
             if let Ok(Some(number)) = cells.term_number(&ours.meaning, &Default::default()) {
-                judge.show_beside(number.name.clone(), one_line(paper.as_deref().unwrap_or_default()), &number);
+                judge.show_number(&number, one_line(paper.as_deref().unwrap_or_default()));
             }
         }
         let weaker = self.weaker.as_ref().and_then(|weaker| {

@@ -15,21 +15,27 @@ pub const QUANTILES: [u64; 7] = [0, 5, 25, 50, 75, 95, 100];
 /// Microseconds in a second.
 pub(super) const SECOND: f64 = 1e6;
 
+/// Columns of `jobs.csv` that every table has.
+const COLUMNS: [&str; 13] = [
+    "job_id",
+    "workload_name",
+    "job",
+    "user",
+    "name",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "final_state",
+    "starting_time",
+    "finish_time",
+    "value",
+    "value_max",
+];
+
 /// Reads rows of `jobs.csv`, given its heading.
 pub struct JobReader {
-    number: usize,
-    workload: usize,
-    run_number: usize,
-    user: usize,
-    name: usize,
-    submitted: usize,
-    cores: usize,
-    walltime: usize,
-    state: usize,
-    started: usize,
-    ended: usize,
-    value: usize,
-    worth: usize,
+    /// Places of `COLUMNS`.
+    places: [usize; COLUMNS.len()],
     /// Only where some jobs do not count.
     counted: Option<usize>,
     width: usize,
@@ -74,24 +80,12 @@ pub struct JobLine {
 impl JobReader {
     /// A reader of rows below this heading; an error names the missing column.
     pub fn new(heading: &[String]) -> Result<JobReader, String> {
-        Ok(JobReader {
-            number: find_column("job_id", heading)?,
-            workload: find_column("workload_name", heading)?,
-            run_number: find_column("job", heading)?,
-            user: find_column("user", heading)?,
-            name: find_column("name", heading)?,
-            submitted: find_column("submission_time", heading)?,
-            cores: find_column("requested_number_of_resources", heading)?,
-            walltime: find_column("requested_time", heading)?,
-            state: find_column("final_state", heading)?,
-            started: find_column("starting_time", heading)?,
-            ended: find_column("finish_time", heading)?,
-            value: find_column("value", heading)?,
-            worth: find_column("value_max", heading)?,
-            counted: find_column("counted", heading).ok(),
-            width: heading.len(),
-            table: JobTable::default(),
-        })
+        let mut places = [0; COLUMNS.len()];
+        for (place, name) in places.iter_mut().zip(COLUMNS) {
+            *place = find_column(name, heading)?;
+        }
+        let counted = find_column("counted", heading).ok();
+        Ok(JobReader { places, counted, width: heading.len(), table: JobTable::default() })
     }
 
     /// Takes the next row; an error says what is wrong with it. `topology` is the name of the result's topology.
@@ -99,30 +93,30 @@ impl JobReader {
         if row.len() != self.width {
             return Err(format!("expected {} cells, but there are {}", self.width, row.len()));
         }
-        let suffix = row[self.workload].strip_prefix(topology).and_then(|rest| rest.strip_prefix('.'));
+        let cells = self.places.map(|place| row[place].as_str());
+        let [number, workload, run, user, name, submitted, cores, walltime, state, started, ended, value, worth] =
+            cells;
+        let suffix = workload.strip_prefix(topology).and_then(|rest| rest.strip_prefix('.'));
         let workload = suffix.and_then(|number| number.parse().ok()).unwrap_or(1);
-        let submitted = parse_time(self.submitted, "submission_time", row)?;
-        let value = nonempty_cell(self.value, row)
-            .map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell)))
-            .transpose()?;
+        let submitted = parse_time("submission_time", submitted)?.ok_or_else(|| wrong_number("submission_time", ""))?;
+        let value =
+            nonempty(value).map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell))).transpose()?;
         self.table.jobs.push(JobLine {
-            log: (workload, parse_whole(self.number, "job_id", row)?),
-            run: parse_whole(self.run_number, "job", row)?,
-            user: row[self.user].clone(),
-            name: row[self.name].clone(),
+            log: (workload, parse_whole("job_id", number)?),
+            run: parse_whole("job", run)?,
+            user: user.to_owned(),
+            name: name.to_owned(),
             logged: (None, None),
-            submitted: submitted.ok_or_else(|| wrong_number("submission_time", ""))?,
-            cores: nonempty_cell(self.cores, row)
-                .map(|_| parse_whole(self.cores, "requested_number_of_resources", row))
-                .transpose()?,
-            walltime: parse_time(self.walltime, "requested_time", row)?,
-            worth: row[self.worth].clone(),
-            end: end_of(&row[self.state]),
+            submitted,
+            cores: nonempty(cores).map(|cell| parse_whole("requested_number_of_resources", cell)).transpose()?,
+            walltime: parse_time("requested_time", walltime)?,
+            worth: worth.to_owned(),
+            end: end_of(state),
             counts: self.counted.is_none_or(|column| row[column] != "0"),
-            has_ended: matches!(row[self.state].as_str(), "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
-            was_killed: row[self.state] == "COMPLETED_WALLTIME_REACHED",
-            started: parse_time(self.started, "starting_time", row)?,
-            ended: parse_time(self.ended, "finish_time", row)?,
+            has_ended: matches!(state, "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
+            was_killed: state == "COMPLETED_WALLTIME_REACHED",
+            started: parse_time("starting_time", started)?,
+            ended: parse_time("finish_time", ended)?,
             value: value.filter(|value| value.is_finite()),
         });
         Ok(())
@@ -137,12 +131,12 @@ impl JobReader {
     }
 }
 
-fn parse_whole(column: usize, what: &str, row: &[String]) -> Result<u64, String> {
-    row[column].parse::<u64>().map_err(|_| wrong_number(what, &row[column]))
+fn parse_whole(what: &str, cell: &str) -> Result<u64, String> {
+    cell.parse::<u64>().map_err(|_| wrong_number(what, cell))
 }
 
-fn parse_time(column: usize, what: &str, row: &[String]) -> Result<Option<i64>, String> {
-    nonempty_cell(column, row).map(|cell| parse_micros(cell).ok_or_else(|| wrong_number(what, cell))).transpose()
+fn parse_time(what: &str, cell: &str) -> Result<Option<i64>, String> {
+    nonempty(cell).map(|cell| parse_micros(cell).ok_or_else(|| wrong_number(what, cell))).transpose()
 }
 
 fn find_column(name: &str, heading: &[String]) -> Result<usize, String> {
@@ -150,8 +144,8 @@ fn find_column(name: &str, heading: &[String]) -> Result<usize, String> {
     place.ok_or_else(|| format!("it has no column `{name}`"))
 }
 
-fn nonempty_cell(column: usize, row: &[String]) -> Option<&str> {
-    Some(row[column].as_str()).filter(|cell| !cell.is_empty())
+fn nonempty(cell: &str) -> Option<&str> {
+    Some(cell).filter(|cell| !cell.is_empty())
 }
 
 /// End of a job by its `final_state`.

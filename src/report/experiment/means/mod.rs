@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use super::file::Experiment;
 use super::metrics::Metric;
 use super::repeats::{self, Distinct, distinct_rows};
-use super::rows::{RunRow, join_cells};
+use super::rows::{RunRow, csv_number, join_cells};
 use super::statistics::Estimate;
 
 pub use page::means_page;
@@ -120,15 +120,11 @@ pub fn means_csv(means: &Means) -> String {
     for (picks, cells) in means.combinations() {
         for (metric, cell) in means.metrics.iter().zip(cells) {
             let count = cell.map_or(0, |estimate| estimate.count).to_string();
-            let mean = exact_number(cell.map(|it| it.mean));
-            let within = exact_number(cell.and_then(|it| it.within));
+            let mean = csv_number(cell.map(|it| it.mean));
+            let within = csv_number(cell.and_then(|it| it.within));
             let values = means.axes.iter().zip(&picks).map(|(axis, pick)| axis.values[*pick].as_str());
             text.push_str(&join_cells(values.chain([metric.name, &count, &mean, &within])));
         }
     }
     text
-}
-
-fn exact_number(number: Option<f64>) -> String {
-    number.map_or(String::new(), |number| number.to_string())
 }

@@ -1,8 +1,9 @@
 //! Standings for terminals and for programs.
 
+use super::super::answer::fold_columns;
 use super::super::figures::wrap_lines;
 use super::super::range::NONE;
-use super::super::rows::join_cells;
+use super::super::rows::{csv_number, join_cells};
 use super::{Panel, Standings};
 use hansa_sim::numerals::format_counted;
 
@@ -13,33 +14,17 @@ const WIDTH: usize = 100;
 /// do not fit continue below. Metrics of which no run has a number are only named.
 pub fn entrants_table(standings: &Standings) -> String {
     let mut text = String::new();
-    let names: Vec<&str> = standings.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
-    let label = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let names = standings.entrants.iter().map(|entrant| entrant.name.clone());
+    let labels: [Vec<String>; 1] = [std::iter::once(String::new()).chain(names).collect()];
     for panel in &standings.panels {
         if !panel.settings.is_empty() {
             text.push_str(&format!("{}\n\n", settings_text(panel)));
         }
         let (shown, absent): (Vec<usize>, Vec<usize>) =
             (0..standings.metrics.len()).partition(|&metric| panel.has_metric(metric));
-        let mut columns: Vec<Shown> = shown.into_iter().map(|metric| Shown::of(standings, panel, metric)).collect();
-        while !columns.is_empty() {
-            let mut room = WIDTH.saturating_sub(label);
-            let count = columns
-                .iter()
-                .take_while(|column| {
-                    let fits = column.width + GAP.len() <= room;
-                    room = room.saturating_sub(column.width + GAP.len());
-                    fits
-                })
-                .count()
-                .max(1);
-            let block: Vec<Shown> = columns.drain(..count).collect();
-            for (place, name) in [""].iter().chain(&names).enumerate() {
-                let cells = block.iter().map(|column| format!("{GAP}{}", column.cell_text(place)));
-                text.push_str(format!("{name:<label$}{}", cells.collect::<String>()).trim_end());
-                text.push('\n');
-            }
-            text.push('\n');
+        let columns: Vec<Vec<String>> = shown.into_iter().map(|metric| list_means(standings, panel, metric)).collect();
+        if !columns.is_empty() {
+            fold_columns(&labels, columns, WIDTH).iter().for_each(|block| text.push_str(&format!("{block}\n")));
         }
         if !absent.is_empty() {
             let absent: Vec<&str> = absent.into_iter().map(|metric| standings.metrics[metric].name).collect();
@@ -55,34 +40,15 @@ pub fn entrants_table(standings: &Standings) -> String {
     text
 }
 
-const GAP: &str = "  ";
-
-/// A column of the terminal: its name, and a number per entrant.
-struct Shown {
-    cells: Vec<(String, bool)>,
-    /// Includes the star.
-    width: usize,
-}
-
-impl Shown {
-    fn of(standings: &Standings, panel: &Panel, metric: usize) -> Shown {
-        let digits = panel.mean_digits(metric);
-        let name = (standings.metrics[metric].name.to_owned(), false);
-        let cells: Vec<(String, bool)> = [name]
-            .into_iter()
-            .chain(panel.rows.iter().map(|row| match &row[metric].estimate {
-                Some(estimate) => (digits.show_number(estimate.mean), row[metric].is_best),
-                None => (NONE.to_owned(), false),
-            }))
-            .collect();
-        let width = cells.iter().map(|(cell, _)| cell.chars().count()).max().unwrap_or(0) + 1;
-        Shown { cells, width }
-    }
-
-    fn cell_text(&self, place: usize) -> String {
-        let (cell, is_best) = &self.cells[place];
-        format!("{cell:>width$}{}", if *is_best { "*" } else { " " }, width = self.width - 1)
-    }
+/// A column of the terminal: its name, and a mean per entrant, with a star beside the best.
+fn list_means(standings: &Standings, panel: &Panel, metric: usize) -> Vec<String> {
+    let digits = panel.mean_digits(metric);
+    let means = panel.rows.iter().map(|row| match &row[metric].estimate {
+        Some(estimate) if row[metric].is_best => format!("{}*", digits.show_number(estimate.mean)),
+        Some(estimate) => format!("{} ", digits.show_number(estimate.mean)),
+        None => format!("{NONE} "),
+    });
+    std::iter::once(format!("{} ", standings.metrics[metric].name)).chain(means).collect()
 }
 
 pub(super) fn settings_text(panel: &Panel) -> String {
@@ -106,7 +72,7 @@ pub fn standings_csv(standings: &Standings) -> String {
                 let within = cell.estimate.and_then(|it| it.within);
                 let by = cell.difference.map(|it| it.mean);
                 let by_within = cell.difference.and_then(|it| it.within);
-                let numbers = [exact_number(mean), exact_number(within), exact_number(by), exact_number(by_within)];
+                let numbers = [csv_number(mean), csv_number(within), csv_number(by), csv_number(by_within)];
                 let best = if cell.is_best { "1" } else { "0" };
                 let fixed = panel.settings.iter().map(|(_, value)| value.as_str());
                 let told = [entrant.name.as_str(), metric.name, &count].into_iter();
@@ -115,8 +81,4 @@ pub fn standings_csv(standings: &Standings) -> String {
         }
     }
     text
-}
-
-fn exact_number(number: Option<f64>) -> String {
-    number.map_or(String::new(), |number| number.to_string())
 }

@@ -17,7 +17,7 @@ use hansa_sim::systems::batch::Batch;
 use hansa_sim::systems::heft::Planning;
 use hansa_sim::time::{Span, Stamp, Time};
 use hansa_sim::topology::{Site, User, Workload};
-use hansa_sim::workload::rigids::{self, Content, Deal, LogFile, Origin, Rigids};
+use hansa_sim::workload::rigids::{Content, LogFile, Origin, Rigids};
 use hansa_sim::workload::{Rigid, Source};
 
 pub fn shown(manifest: &Manifest, topology: &Topology, tally: &Tally) -> String {
@@ -243,24 +243,7 @@ fn numbered(numbers: &[u64]) -> Workload {
     let jobs = numbers.iter().map(|number| Rigid { number: *number, ..Rigid::default() });
     let content = Box::new(Content { jobs: Arc::new(jobs.collect()), ..Content::default() });
     let log = LogFile { path: "log.swf".to_owned(), hash: String::new(), strict: false };
-    let rigids = Rigids {
-        origin: Origin::Swf(log),
-        deal: Deal::default(),
-        site: None,
-        utilisation: None,
-        rate_millionths: None,
-        delay: Span::ZERO,
-        terms: None,
-        follow: true,
-        data: Default::default(),
-        overestimate_millionths: 1_000_000,
-        walltimes: Default::default(),
-        needs: Default::default(),
-        node_kilobytes: 1,
-        window: rigids::Window::default(),
-        count: numbers.len() as u32,
-        content,
-    };
+    let rigids = Rigids { count: numbers.len() as u32, content, ..Rigids::with_defaults(Origin::Swf(log)) };
     Workload { users: vec![0], shares: Vec::new(), system: 0, source: Source::Rigid(rigids) }
 }
 
@@ -485,15 +468,7 @@ fn large(sites: u32, cores: u32, jobs: u32, cores_of_task: u32) -> (Topology, Ta
     let mut topology = topology();
     let site = topology.sites[0].clone();
     topology.sites = (0..sites).map(|number| Site { name: format!("site-{number}"), cores, ..site.clone() }).collect();
-    topology.users = (0..100)
-        .map(|number| User {
-            name: format!("user-{number}"),
-            latency: Span::ZERO,
-            behaviour: hansa_sim::grid::Behaviour::Script,
-            approach: hansa_sim::grid::Approach::default(),
-            program: hansa_sim::grid::Program::default(),
-        })
-        .collect();
+    topology.users = (0..100).map(|number| User::named(format!("user-{number}"))).collect();
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let mut seed = 1u64;
     let mut draw = move |below: u32| {
@@ -546,8 +521,7 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
     let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"site-{}\"\ncores = 64\ncount = 9\n\
                 [[user]]\nname = \"user-{}\"\nstrategy = \"var\"\nahead = \"2 h\"\ncount = 100\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
-    let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    let topology = hansa_sim::topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
+    let topology = crate::play::read_text(text);
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     let second = |at: u32| Time::ZERO + Span::from_secs(u64::from(at));
     let hour = Span::from_minutes(60);
@@ -557,15 +531,7 @@ pub fn bargaining(jobs: u32) -> (Topology, Tally) {
         let site = ActorId(number % 9);
         let user = ActorId(9 + number % 100);
         let task = Task::new(hour, 1 + number % 7, Kind(0));
-        let job = Job {
-            id,
-            arrive: second(now),
-            first_task: number,
-            tasks: vec![task],
-            edges: Vec::new(),
-            worth: None,
-            times: None,
-        };
+        let job = Job { id, arrive: second(now), first_task: number, tasks: vec![task], ..Job::default() };
         let part = Part { procs: 1 + number % 7, start: second(now + 60), span: hour };
         let rate = Rate::ONE;
         let fee = Area::of(number % 3, hour);

@@ -7,13 +7,14 @@ use super::StorySubject;
 use super::wait::*;
 use crate::Names;
 use crate::Tally;
+use crate::play::second as at;
 use crate::referee::tally::{StintEnd, Stints, TaskRow};
 use crate::subjects::requests::tests as reservations;
 use crate::tests::{ANN, ROUTER, YORK, topology};
 use hansa_sim::grid::{Job, JobId, Kind, NodeSet, Task, TaskId};
 use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::Record;
-use hansa_sim::time::{Span, Stamp, Time};
+use hansa_sim::time::{Span, Stamp};
 
 /// The wait of a job of one task.
 fn wait_of(tally: &Tally, job: &str) -> Why {
@@ -66,10 +67,6 @@ fn tally_of(jobs: &[JobTimes]) -> Tally {
         tally.add(&Entry { stamp: Stamp::at(at(seconds)), actor, record }).unwrap();
     }
     tally
-}
-
-fn at(seconds: u64) -> Time {
-    Time::ZERO + Span::from_secs(seconds)
 }
 
 #[test]

@@ -6,7 +6,6 @@ use std::str::FromStr;
 use serde::de::DeserializeOwned;
 
 use super::Unreadable;
-use hansa_sim::grid::JobId;
 
 pub struct Cursor<'a> {
     pub text: &'a str,
@@ -109,11 +108,6 @@ impl<'a> Cursor<'a> {
         known
             .map(of)
             .ok_or_else(|| Unreadable { column: before + 1, expected: format!("{what} that the manifest lists") })
-    }
-
-    pub fn job_id(&mut self) -> Result<JobId, Unreadable> {
-        self.expect(",\"job\":")?;
-        Ok(JobId(self.read_number()?))
     }
 
     /// Reads any type that has a JSON form.

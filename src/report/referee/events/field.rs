@@ -3,138 +3,109 @@
 use super::{Cursor, EventReader, EventWriter, Unreadable, put_list};
 use crate::tables::csv;
 use hansa_sim::decimal::{put_float, put_number, put_number_and, put_seconds};
-use hansa_sim::grid::{Area, CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, TaskId};
+use hansa_sim::grid::{Area, BookingId, CableId, EdgeId, Invalid, JobId, JobShape, Needs, NodeSet, Rate, TaskId};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 
-/// A field of a record, under a key.
+/// A field of a record, under a key. Some have several keys of their own, and some are left out if they are empty.
 pub trait Field: Sized {
     fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>);
     fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
 }
 
-impl Field for u32 {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_number(line, (*self).into());
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u32, Unreadable> {
-        at.key(key)?;
-        at.read_number()
-    }
+/// A value that a line has as it stands, under a key or in a list.
+pub trait LineValue: Sized {
+    fn put_value(&self, writer: &EventWriter, line: &mut Vec<u8>);
+    fn read_value(reader: &EventReader, at: &mut Cursor<'_>) -> Result<Self, Unreadable>;
 }
 
-impl Field for u64 {
+impl<V: LineValue> Field for V {
     #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_number(line, *self);
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<u64, Unreadable> {
-        at.key(key)?;
-        at.read_number()
-    }
-}
-
-impl Field for f64 {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_float(line, *self);
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<f64, Unreadable> {
-        at.key(key)?;
-        at.read_number()
-    }
-}
-
-/// Left out where there is none.
-impl Field for Option<f64> {
     fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        if let Some(number) = self {
-            number.put_field(key, writer, line);
+        put_key(line, key);
+        self.put_value(writer, line);
+    }
+
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<V, Unreadable> {
+        at.key(key)?;
+        V::read_value(reader, at)
+    }
+}
+
+/// Values by the functions that write and read them.
+macro_rules! values {
+    ($($kind:ty: |$value:ident, $line:ident| $put:expr, |$at:ident| $read:expr;)*) => {$(
+        impl LineValue for $kind {
+            #[inline]
+            fn put_value(&self, _: &EventWriter, $line: &mut Vec<u8>) {
+                let $value = self;
+                $put;
+            }
+
+            fn read_value(_: &EventReader, $at: &mut Cursor<'_>) -> Result<$kind, Unreadable> {
+                $read
+            }
         }
-    }
-
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<f64>, Unreadable> {
-        if at.is_at_key(key) { f64::read_field(key, reader, at).map(Some) } else { Ok(None) }
-    }
+    )*};
 }
 
-impl Field for Time {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_seconds(line, self.micros());
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Time, Unreadable> {
-        at.key(key)?;
-        at.read_seconds().map(Time::from_micros)
-    }
+values! {
+    u32: |number, line| put_number(line, (*number).into()), |at| at.read_number();
+    u64: |number, line| put_number(line, *number), |at| at.read_number();
+    f64: |number, line| put_float(line, *number), |at| at.read_number();
+    bool: |is, line| line.extend_from_slice(if *is { b"true" } else { b"false" }), |at| at.read_number();
+    Time: |time, line| put_seconds(line, time.micros()), |at| at.read_seconds().map(Time::from_micros);
+    Span: |span, line| put_seconds(line, span.micros()), |at| at.read_seconds().map(Span::from_micros);
+    Area: |area, line| put_seconds(line, area.micros()), |at| at.read_seconds().map(Area::from_micros);
+    JobId: |job, line| put_number(line, job.0.into()), |at| at.read_number().map(JobId);
+    BookingId: |booking, line| put_number(line, booking.0), |at| at.read_number().map(BookingId);
+    Rate: |rate, line| put_number(line, rate.0.into()), |at| at.read_number().map(Rate);
+    TaskId: |task, line| put_task(line, *task), |at| at.parsed("a task as \"job.task\"", read_task);
+    EdgeId: |edge, line| put_edge(line, edge), |at| at.parsed("an edge as \"job.task-task\"", read_edge);
+    NodeSet: |nodes, line| put_nodes(line, nodes), |at| at.parsed("cores as \"0-3 7\"", NodeSet::parse);
+    Invalid: |invalid, line| put_word(line, invalid.name()), |at| at.parsed("what is wrong with a request", read_invalid);
 }
 
-impl Field for Span {
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_seconds(line, self.micros());
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Span, Unreadable> {
-        at.key(key)?;
-        at.read_seconds().map(Span::from_micros)
-    }
-}
-
-impl Field for Area {
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_seconds(line, self.micros());
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Area, Unreadable> {
-        at.key(key)?;
-        at.read_seconds().map(Area::from_micros)
-    }
-}
-
-impl Field for ActorId {
-    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
+impl LineValue for ActorId {
+    fn put_value(&self, writer: &EventWriter, line: &mut Vec<u8>) {
         put_name(line, &writer.actors, self.0);
     }
 
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
-        at.key(key)?;
+    fn read_value(reader: &EventReader, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         reader.read_actor(at)
     }
 }
 
-impl Field for CableId {
-    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
+impl LineValue for CableId {
+    fn put_value(&self, writer: &EventWriter, line: &mut Vec<u8>) {
         put_name(line, &writer.links, self.0);
     }
 
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<CableId, Unreadable> {
-        at.key(key)?;
-        at.name(&reader.links, CableId, LINK)
+    fn read_value(reader: &EventReader, at: &mut Cursor<'_>) -> Result<CableId, Unreadable> {
+        at.name(&reader.links, CableId, "the name of a link")
     }
 }
 
-const LINK: &str = "the name of a link";
+/// Left out where there is none.
+impl<F: Field> Field for Option<F> {
+    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
+        if let Some(field) = self {
+            field.put_field(key, writer, line);
+        }
+    }
+
+    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Option<F>, Unreadable> {
+        if at.is_at_key(key) { F::read_field(key, reader, at).map(Some) } else { Ok(None) }
+    }
+}
 
 /// Left out where there is none.
 impl Field for Vec<CableId> {
     fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
         if !self.is_empty() {
             put_key(line, key);
-            put_list(line, self, |line, link| put_name(line, &writer.links, link.0));
+            put_list(line, self, |line, link| link.put_value(writer, line));
         }
     }
 
@@ -143,137 +114,125 @@ impl Field for Vec<CableId> {
             return Ok(Vec::new());
         }
         at.key(key)?;
-        at.read_list(|at| at.name(&reader.links, CableId, LINK))
+        at.read_list(|at| CableId::read_value(reader, at))
     }
 }
 
-impl Field for JobId {
-    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.0.put_field(key, writer, line);
+/// An item of lists.
+pub trait ListItem: LineValue {}
+
+impl<I: ListItem> LineValue for Vec<I> {
+    fn put_value(&self, writer: &EventWriter, line: &mut Vec<u8>) {
+        put_list(line, self, |line, item| item.put_value(writer, line));
     }
 
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<JobId, Unreadable> {
-        u32::read_field(key, reader, at).map(JobId)
+    fn read_value(reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<I>, Unreadable> {
+        at.read_list(|at| I::read_value(reader, at))
     }
 }
 
-/// Shapes of a malleable job: `[nodes,duration,runtime]` each.
-impl Field for Vec<JobShape> {
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_list(line, self, |line, JobShape { nodes, duration, runtime }| {
-            line.push(b'[');
-            put_number_and(line, (*nodes).into(), b',');
-            put_seconds(line, duration.micros());
-            line.push(b',');
-            put_seconds(line, runtime.micros());
-            line.push(b']');
-        });
-    }
+/// Items of lists that are themselves lists: `[nodes,duration,runtime]`.
+macro_rules! rows {
+    ($($kind:ident { $first:ident $(, $field:ident)* })*) => {$(
+        impl $crate::referee::events::LineValue for $kind {
+            fn put_value(&self, writer: &$crate::referee::events::EventWriter, line: &mut Vec<u8>) {
+                line.push(b'[');
+                self.$first.put_value(writer, line);
+                $(
+                    line.push(b',');
+                    self.$field.put_value(writer, line);
+                )*
+                line.push(b']');
+            }
 
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<JobShape>, Unreadable> {
-        at.key(key)?;
-        at.read_list(|at| {
-            at.expect("[")?;
-            let nodes = at.read_number()?;
-            at.expect(",")?;
-            let duration = Span::from_micros(at.read_seconds()?);
-            at.expect(",")?;
-            let runtime = Span::from_micros(at.read_seconds()?);
-            at.expect("]")?;
-            Ok(JobShape { nodes, duration, runtime })
-        })
-    }
+            fn read_value(
+                reader: &$crate::referee::events::EventReader,
+                at: &mut $crate::referee::events::Cursor<'_>,
+            ) -> Result<$kind, $crate::referee::events::Unreadable> {
+                at.expect("[")?;
+                let $first = $crate::referee::events::LineValue::read_value(reader, at)?;
+                $(
+                    at.expect(",")?;
+                    let $field = $crate::referee::events::LineValue::read_value(reader, at)?;
+                )*
+                at.expect("]")?;
+                Ok($kind { $first $(, $field)* })
+            }
+        }
+
+        impl $crate::referee::events::ListItem for $kind {}
+    )*};
 }
+
+/// Fields with a key for each of their parts.
+macro_rules! groups {
+    ($($kind:ident { $($field:ident: $key:literal),* })*) => {$(
+        impl $crate::referee::events::Field for $kind {
+            fn put_field(&self, _: &str, writer: &$crate::referee::events::EventWriter, line: &mut Vec<u8>) {
+                $(self.$field.put_field($key, writer, line);)*
+            }
+
+            fn read_field(
+                _: &str,
+                reader: &$crate::referee::events::EventReader,
+                at: &mut $crate::referee::events::Cursor<'_>,
+            ) -> Result<$kind, $crate::referee::events::Unreadable> {
+                $(let $field = $crate::referee::events::Field::read_field($key, reader, at)?;)*
+                Ok($kind { $($field),* })
+            }
+        }
+    )*};
+}
+
+pub(crate) use {groups, rows};
+
+rows! { JobShape { nodes, duration, runtime } }
+
+groups! { Needs { cpu: "cpu", memory: "memory" } }
 
 /// As `"12.3"`.
-impl Field for TaskId {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        line.push(b'"');
-        put_number_and(line, self.job.0.into(), b'.');
-        put_number_and(line, self.index.into(), b'"');
-    }
+#[inline]
+fn put_task(line: &mut Vec<u8>, task: TaskId) {
+    line.push(b'"');
+    put_number_and(line, task.job.0.into(), b'.');
+    put_number_and(line, task.index.into(), b'"');
+}
 
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<TaskId, Unreadable> {
-        at.key(key)?;
-        at.parsed("a task as \"job.task\"", |text| {
-            let (job, index) = text.split_once('.')?;
-            Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? })
-        })
-    }
+fn read_task(text: &str) -> Option<TaskId> {
+    let (job, index) = text.split_once('.')?;
+    Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? })
 }
 
 /// As `"12.3-4"`, or `"12.home-0"` and `"12.0-home"`.
-impl Field for EdgeId {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        line.push(b'"');
-        put_number(line, self.job.0.into());
-        line.push(b'.');
-        csv::put_ends(line, self);
-        line.push(b'"');
-    }
+#[inline]
+fn put_edge(line: &mut Vec<u8>, edge: &EdgeId) {
+    line.push(b'"');
+    put_number(line, edge.job.0.into());
+    line.push(b'.');
+    csv::put_ends(line, edge);
+    line.push(b'"');
+}
 
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<EdgeId, Unreadable> {
-        at.key(key)?;
-        at.parsed("an edge as \"job.task-task\"", |text| {
-            let (job, tasks) = text.split_once('.')?;
-            let (from, to) = tasks.split_once('-')?;
-            Some(EdgeId { job: JobId(job.parse().ok()?), from: read_end(from)?, to: read_end(to)? })
-        })
-    }
+fn read_edge(text: &str) -> Option<EdgeId> {
+    let (job, tasks) = text.split_once('.')?;
+    let (from, to) = tasks.split_once('-')?;
+    Some(EdgeId { job: JobId(job.parse().ok()?), from: read_end(from)?, to: read_end(to)? })
 }
 
 fn read_end(text: &str) -> Option<u32> {
     if text == "home" { Some(EdgeId::HOME) } else { text.parse().ok() }
 }
 
-/// Under a key each.
-impl Field for Needs {
-    fn put_field(&self, _: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        self.cpu.put_field("cpu", writer, line);
-        self.memory.put_field("memory", writer, line);
-    }
-
-    fn read_field(_: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Needs, Unreadable> {
-        Ok(Needs { cpu: Field::read_field("cpu", reader, at)?, memory: Field::read_field("memory", reader, at)? })
-    }
-}
-
 /// As `"0-3 7"`.
-impl Field for NodeSet {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        line.push(b'"');
-        csv::put_cores(line, self, 0);
-        line.push(b'"');
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<NodeSet, Unreadable> {
-        at.key(key)?;
-        at.parsed("cores as \"0-3 7\"", NodeSet::parse)
-    }
+#[inline]
+fn put_nodes(line: &mut Vec<u8>, nodes: &NodeSet) {
+    line.push(b'"');
+    csv::put_cores(line, nodes, 0);
+    line.push(b'"');
 }
 
-impl Field for Invalid {
-    #[inline]
-    fn put_field(&self, key: &str, _: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        line.push(b'"');
-        line.extend_from_slice(self.name().as_bytes());
-        line.push(b'"');
-    }
-
-    fn read_field(key: &str, _: &EventReader, at: &mut Cursor<'_>) -> Result<Invalid, Unreadable> {
-        at.key(key)?;
-        at.parsed("what is wrong with a request", |word| {
-            Invalid::ALL.into_iter().find(|invalid| word == invalid.name())
-        })
-    }
+fn read_invalid(word: &str) -> Option<Invalid> {
+    Invalid::ALL.into_iter().find(|invalid| word == invalid.name())
 }
 
 /// Under a key for each answer that there is.
@@ -309,6 +268,14 @@ pub fn put_key(line: &mut Vec<u8>, key: &str) {
     line.extend_from_slice(b",\"");
     line.extend_from_slice(key.as_bytes());
     line.extend_from_slice(b"\":");
+}
+
+/// A word in quotes, which needs no escapes.
+#[inline]
+pub fn put_word(line: &mut Vec<u8>, word: &str) {
+    line.push(b'"');
+    line.extend_from_slice(word.as_bytes());
+    line.push(b'"');
 }
 
 pub fn put_name(line: &mut Vec<u8>, names: &[String], number: u32) {

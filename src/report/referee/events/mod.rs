@@ -17,10 +17,11 @@ use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
 pub(crate) use self::cursor::Cursor;
-pub(crate) use self::field::{Field, put_key, put_name};
+use self::field::put_name;
+pub(crate) use self::field::{Field, LineValue, ListItem, groups, put_word, rows};
 use crate::Names;
-use hansa_sim::decimal::{put_float, put_json_float, put_number, put_number_and, put_seconds};
-use hansa_sim::grid::{Curve, Edge, Job, JobId, Kind, SiteTime, SiteTimes, Task, Worth};
+use hansa_sim::decimal::{put_json_float, put_number, put_number_and, put_seconds};
+use hansa_sim::grid::{Curve, Edge, Job, Kind, SiteTime, SiteTimes, Task, Worth};
 use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::Record;
 use hansa_sim::time::{Span, Stamp, Time};
@@ -82,34 +83,23 @@ impl EventWriter {
     }
 
     pub(crate) fn put_job(&self, line: &mut Vec<u8>, job: &Job, user: ActorId) {
-        put_job_id(line, job.id);
-        line.extend_from_slice(b",\"user\":");
-        put_name(line, &self.actors, user.0);
-        line.extend_from_slice(b",\"submitted\":");
-        put_seconds(line, job.arrive.micros());
-        line.extend_from_slice(b",\"first_task\":");
-        put_number(line, job.first_task.into());
+        job.id.put_field("job", self, line);
+        user.put_field("user", self, line);
+        job.arrive.put_field("submitted", self, line);
+        job.first_task.put_field("first_task", self, line);
         line.extend_from_slice(b",\"tasks\":");
         put_list(line, job.tasks.iter().enumerate(), |line, (number, task)| {
             line.extend_from_slice(b"{\"runtime\":");
             put_seconds(line, task.runtime.micros());
-            line.extend_from_slice(b",\"cores\":");
-            put_number(line, task.cores.into());
+            task.cores.put_field("cores", self, line);
             line.extend_from_slice(b",\"kind\":");
             put_name(line, &self.kinds, task.kind.0.into());
             if task.walltime != task.runtime {
-                line.extend_from_slice(b",\"walltime\":");
-                put_seconds(line, task.walltime.micros());
+                task.walltime.put_field("walltime", self, line);
             }
             if let Some(times) = job.times_of(number) {
                 line.extend_from_slice(b",\"runtimes\":");
-                put_list(line, times, |line, SiteTime { site, runtime }| {
-                    line.push(b'[');
-                    put_name(line, &self.actors, site.0);
-                    line.push(b',');
-                    put_seconds(line, runtime.micros());
-                    line.push(b']');
-                });
+                put_list(line, times, |line, time| time.put_value(self, line));
             }
             line.push(b'}');
         });
@@ -125,8 +115,7 @@ impl EventWriter {
             }
         });
         if let Some(worth) = &job.worth {
-            line.extend_from_slice(b",\"worth\":");
-            put_float(line, worth.max);
+            worth.max.put_field("worth", self, line);
             line.extend_from_slice(b",\"curve\":");
             put_curve(line, &worth.curve);
         }
@@ -170,24 +159,20 @@ impl EventReader {
     }
 
     pub(crate) fn job(&self, at: &mut Cursor<'_>) -> Result<(Arc<Job>, ActorId), Unreadable> {
-        let id = at.job_id()?;
-        at.expect(",\"user\":")?;
-        let user = self.read_actor(at)?;
-        at.expect(",\"submitted\":")?;
-        let arrive = Time::from_micros(at.read_seconds()?);
-        at.expect(",\"first_task\":")?;
-        let first_task = at.read_number()?;
+        let id = Field::read_field("job", self, at)?;
+        let user = Field::read_field("user", self, at)?;
+        let arrive = Field::read_field("submitted", self, at)?;
+        let first_task = Field::read_field("first_task", self, at)?;
         at.expect(",\"tasks\":")?;
         let mut times = Vec::new();
         let tasks = at.read_list(|at| {
             at.expect("{\"runtime\":")?;
             let runtime = Span::from_micros(at.read_seconds()?);
-            at.expect(",\"cores\":")?;
-            let cores = at.read_number()?;
+            let cores = Field::read_field("cores", self, at)?;
             at.expect(",\"kind\":")?;
             let kind = at.name(&self.kinds, Kind, "a kind of core")?;
-            let walltime = if at.accept(",\"walltime\":") { Span::from_micros(at.read_seconds()?) } else { runtime };
-            times.push(if at.accept(",\"runtimes\":") { at.read_list(|at| self.site_time(at))? } else { Vec::new() });
+            let walltime = Option::read_field("walltime", self, at)?.unwrap_or(runtime);
+            times.push(Option::read_field("runtimes", self, at)?.unwrap_or_default());
             at.expect("}")?;
             Ok(Task { runtime, cores, kind, walltime })
         })?;
@@ -205,19 +190,12 @@ impl EventReader {
         Ok((Arc::new(Job { id, arrive, first_task, tasks, edges, worth, times: SiteTimes::new(times) }), user))
     }
 
-    fn site_time(&self, at: &mut Cursor<'_>) -> Result<SiteTime, Unreadable> {
-        at.expect("[")?;
-        let site = self.read_actor(at)?;
-        at.expect(",")?;
-        let runtime = Span::from_micros(at.read_seconds()?);
-        at.expect("]")?;
-        Ok(SiteTime { site, runtime })
-    }
-
     pub(crate) fn read_actor(&self, at: &mut Cursor<'_>) -> Result<ActorId, Unreadable> {
         at.name(&self.actors, ActorId, "the name of an actor")
     }
 }
+
+rows! { SiteTime { site, runtime } }
 
 fn index_names(names: &[String]) -> BTreeMap<String, u32> {
     BTreeMap::from_iter(quote_names(names).into_iter().zip(0..))
@@ -267,11 +245,6 @@ fn put_curve(line: &mut Vec<u8>, curve: &Curve) {
         line.pop();
     }
     line.extend_from_slice(b"]}");
-}
-
-fn put_job_id(line: &mut Vec<u8>, job: JobId) {
-    line.extend_from_slice(b",\"job\":");
-    put_number(line, job.0.into());
 }
 
 #[cfg(test)]

@@ -45,11 +45,9 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
     let asked = Job {
         id: JobId(job),
         arrive: Time::from_micros(job.into()),
-        first_task: 0,
         tasks: (0..tasks).map(task).collect(),
         edges: (1..tasks).map(|to| Edge::new(to - 1, to)).collect(),
-        worth: None,
-        times: None,
+        ..Job::default()
     };
     JobRow {
         job: Arc::new(asked),

@@ -3,71 +3,40 @@
 //! An offer is a list `["york",12]`, a bid `["12.3",0.5,"won","york"]` or `["12.3",0.5,"behind"]`. An infinite bid is a
 //! text, `"inf"` or `"-inf"`, since JSON has no number for it.
 
-use crate::referee::events::{Cursor, EventReader, EventWriter, Field, Unreadable, put_key, put_list, put_name};
-use hansa_sim::decimal::{put_float, put_number, put_number_and};
-use hansa_sim::grid::{JobId, TaskId};
+use crate::referee::events::{Cursor, EventReader, EventWriter, LineValue, ListItem, Unreadable, put_word, rows};
+use hansa_sim::decimal::put_float;
+use hansa_sim::grid::TaskId;
 use hansa_sim::protocol::{BidOutcome, CoreOffer, LossReason, TaskBid};
 
-impl Field for Vec<CoreOffer> {
-    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_list(line, self, |line, offer| {
-            line.push(b'[');
-            put_name(line, &writer.actors, offer.site.0);
+rows! { CoreOffer { site, cores } }
+
+impl ListItem for TaskBid {}
+
+impl LineValue for TaskBid {
+    fn put_value(&self, writer: &EventWriter, line: &mut Vec<u8>) {
+        let TaskBid { task, bid, outcome } = self;
+        line.push(b'[');
+        task.put_value(writer, line);
+        line.push(b',');
+        put_bid(line, *bid);
+        line.push(b',');
+        put_word(line, outcome.word());
+        if let BidOutcome::Won(site) = outcome {
             line.push(b',');
-            put_number(line, offer.cores.into());
-            line.push(b']');
-        });
+            site.put_value(writer, line);
+        }
+        line.push(b']');
     }
 
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<CoreOffer>, Unreadable> {
-        at.key(key)?;
-        at.read_list(|at| {
-            at.expect("[")?;
-            let site = reader.read_actor(at)?;
-            at.expect(",")?;
-            let cores = at.read_number()?;
-            at.expect("]")?;
-            Ok(CoreOffer { site, cores })
-        })
-    }
-}
-
-impl Field for Vec<TaskBid> {
-    fn put_field(&self, key: &str, writer: &EventWriter, line: &mut Vec<u8>) {
-        put_key(line, key);
-        put_list(line, self, |line, TaskBid { task, bid, outcome }| {
-            line.extend_from_slice(b"[\"");
-            put_number_and(line, task.job.0.into(), b'.');
-            put_number_and(line, task.index.into(), b'"');
-            line.push(b',');
-            put_bid(line, *bid);
-            line.extend_from_slice(b",\"");
-            line.extend_from_slice(outcome.word().as_bytes());
-            line.push(b'"');
-            if let BidOutcome::Won(site) = outcome {
-                line.push(b',');
-                put_name(line, &writer.actors, site.0);
-            }
-            line.push(b']');
-        });
-    }
-
-    fn read_field(key: &str, reader: &EventReader, at: &mut Cursor<'_>) -> Result<Vec<TaskBid>, Unreadable> {
-        at.key(key)?;
-        at.read_list(|at| {
-            at.expect("[")?;
-            let task = at.parsed("a task as \"job.task\"", |text| {
-                let (job, index) = text.split_once('.')?;
-                Some(TaskId { job: JobId(job.parse().ok()?), index: index.parse().ok()? })
-            })?;
-            at.expect(",")?;
-            let bid = read_bid(at)?;
-            at.expect(",")?;
-            let outcome = read_outcome(reader, at)?;
-            at.expect("]")?;
-            Ok(TaskBid { task, bid, outcome })
-        })
+    fn read_value(reader: &EventReader, at: &mut Cursor<'_>) -> Result<TaskBid, Unreadable> {
+        at.expect("[")?;
+        let task = TaskId::read_value(reader, at)?;
+        at.expect(",")?;
+        let bid = read_bid(at)?;
+        at.expect(",")?;
+        let outcome = read_outcome(reader, at)?;
+        at.expect("]")?;
+        Ok(TaskBid { task, bid, outcome })
     }
 }
 

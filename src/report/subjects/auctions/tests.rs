@@ -1,11 +1,11 @@
 //! Tables, summaries and sections of recorded auctions.
 
 use super::*;
+use crate::play::{play, read_text};
 use crate::{Inconsistent, Names, RecordError, Status};
-use hansa_sim::kernel::{ActorId, Entry, Place};
+use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::{BidOutcome, CoreOffer, Record, TaskBid};
-use hansa_sim::time::{Stamp, Time};
-use hansa_sim::topology::{self, Roster};
+use hansa_sim::time::Time;
 
 /// One site of 4 cores under PVR. At 0, the smallest of 12, 15 and 30 go first, and 3 cores for the last are missing.
 const TOPOLOGY: &str = r#"
@@ -30,12 +30,8 @@ job = [
 "#;
 
 pub fn played(toml: &str) -> (Topology, Vec<Entry<Record>>) {
-    let topology =
-        topology::read_topology("by-hand.toml", &[], &mut |_| Ok(toml.as_bytes().to_vec())).unwrap().topology;
-    let roster = Roster::of_topology(&topology);
-    let mut place = Place::new(topology::build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
-    assert_eq!(place.run_before(Stamp::NEVER, usize::MAX), Ok(false));
-    let log = place.take_log();
+    let topology = read_text(toml);
+    let log = play(&topology);
     (topology, log)
 }
 

@@ -118,8 +118,7 @@ mod tests {
     fn summary(jobs: &[u32]) -> Summary {
         let text = "name = \"bargains\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 64\n\
                     [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"lublin\"\njobs = 2\nnodes = 4\n";
-        let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-        let topology = hansa_sim::topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
+        let topology = crate::play::read_text(text);
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         let [york, ann] = ["york", "ann"].map(|name| tally.names.find_actor(name).unwrap());
         let mut add = |minutes, actor, record| {

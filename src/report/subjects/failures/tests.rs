@@ -30,15 +30,7 @@ fn add(tally: &mut Tally, at: u64, actor: ActorId, record: Record) -> Result<(),
 
 fn come(tally: &mut Tally, job: u32) -> TaskId {
     let task = Task { walltime: minutes(90), ..Task::new(minutes(60), 1, Kind(0)) };
-    let asked = Job {
-        id: JobId(job),
-        arrive: Time::ZERO,
-        first_task: job,
-        tasks: vec![task],
-        edges: Vec::new(),
-        worth: None,
-        times: None,
-    };
+    let asked = Job { id: JobId(job), first_task: job, tasks: vec![task], ..Job::default() };
     add(tally, 0, ROUTER, Record::Arrived { job: Arc::new(asked), user: BOB }).unwrap();
     let task = TaskId { job: JobId(job), index: 0 };
     add(tally, 0, ROUTER, Record::Assigned { task, site: YORK }).unwrap();

@@ -102,15 +102,7 @@ mod tests {
         let task = TaskId { job: JobId(0), index: 0 };
         let arrived = |id| {
             let tasks = vec![Task::new(Span::from_secs(9), 1, Kind(0))];
-            let job = Job {
-                id: JobId(id),
-                arrive: Time::ZERO,
-                first_task: id,
-                tasks,
-                edges: Vec::new(),
-                worth: None,
-                times: None,
-            };
+            let job = Job { id: JobId(id), first_task: id, tasks, ..Job::default() };
             Record::Arrived { job: Arc::new(job), user: ann }
         };
         let happened = [

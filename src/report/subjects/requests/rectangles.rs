@@ -356,6 +356,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::play::second;
     use crate::subjects::requests::tests::reserving;
     use crate::tests::{BOB, ROUTER, YORK, names};
     use hansa_sim::grid::{Job, Kind, Task};
@@ -364,10 +365,6 @@ mod tests {
     use hansa_sim::systems::Service;
     use hansa_sim::systems::reservation::Reservation;
     use hansa_sim::time::Stamp;
-
-    fn second(seconds: u64) -> Time {
-        Time::ZERO + Span::from_secs(seconds)
-    }
 
     /// Arrival, ready time, duration, deadline, nodes; start and nodes of the booking.
     type Asked = ([u64; 4], u32, u64, &'static str);

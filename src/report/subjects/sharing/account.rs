@@ -252,15 +252,7 @@ mod tests {
         for id in 0..3 {
             let task = TaskId { job: JobId(id), index: 0 };
             let tasks = vec![Task::new(Span::from_secs(60), 1, Kind(0))];
-            let job = Job {
-                id: task.job,
-                arrive: Time::ZERO,
-                first_task: id,
-                tasks,
-                edges: Vec::new(),
-                worth: None,
-                times: None,
-            };
+            let job = Job { id: task.job, first_task: id, tasks, ..Job::default() };
             let mut add = |seconds, actor, record| {
                 let stamp = Stamp::at(Time::ZERO + Span::from_secs(seconds));
                 tally.add(&Entry { stamp, actor, record }).unwrap();

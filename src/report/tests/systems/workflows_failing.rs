@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::play::{play_checked, read_text};
 use crate::{Names, Tally};
 use hansa_sim::grid::{
     Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law, NodeSet, Per,
     Recovery, TaskId,
 };
-use hansa_sim::kernel::{ActorId, Entry, judge};
+use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::Record;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, build_actors, read_topology};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(unoptimised) { 20 } else { 100 }))]
@@ -34,8 +34,7 @@ proptest! {
              [[workload]]\nsource = \"layered\"\ntasks = 12\n[[workload]]\nsource = \"layered\"\ntasks = 8\nseed = 3\n",
             if linked { links } else { "" }
         );
-        let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let mut topology = read_topology("grid.toml", &[], &mut read).unwrap().topology;
+        let mut topology = read_text(&text);
         let law = Law { kind: Distribution::Exponential, shape: 1.0 };
         let mtbf = Span::from_secs(mtbf);
         let mttr = Span::from_secs(20);
@@ -48,9 +47,7 @@ proptest! {
         let checkpoint = (every > 0).then_some(saves);
         topology.recovery = Recovery { killed: Killed::ALL[killed].1, attempts, checkpoint, ..Recovery::default() };
 
-        let roster = Roster::of_topology(&topology);
-        let actors = build_actors(&topology, &roster.all()).unwrap();
-        let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+        let log = play_checked(&topology);
         let names = Names::of(&topology);
         let mut tally = Tally::new(&topology, &names);
         for entry in &log {
@@ -105,11 +102,8 @@ fn plans_reuse_the_time_of_abandoned_workflows() {
              tasks = [{{ runtime = \"100 s\", cores = 1 }}, {{ runtime = \"100 s\", cores = 1 }}]\nedges = [[0, 1]]\n\
              [[workload.job]]\narrive = \"20 s\"\ntasks = [{{ runtime = \"90 s\", cores = 1 }}]\n"
         );
-        let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let topology = read_topology("grid.toml", &[], &mut read).unwrap().topology;
-        let roster = Roster::of_topology(&topology);
-        let actors = build_actors(&topology, &roster.all()).unwrap();
-        let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+        let topology = read_text(&text);
+        let log = play_checked(&topology);
         let ends = log.iter().filter_map(|entry| match entry.record {
             Record::Removed { job } | Record::Completed { job, .. } => Some((job.0, entry.stamp.time.seconds())),
             _ => None,

@@ -2,10 +2,10 @@
 
 use super::*;
 use crate::{Names, Tally};
-use hansa_sim::kernel::{Entry, Place};
+use hansa_sim::kernel::Entry;
 use hansa_sim::network::{Duplex, Efficiency, LinkId, Mode};
 use hansa_sim::protocol::Record;
-use hansa_sim::time::{Stamp, Time};
+use hansa_sim::time::Time;
 use hansa_sim::topology::simgrid;
 use hansa_sim::topology::{Payload, link_names, network_paths};
 
@@ -276,11 +276,7 @@ edges = [[0, 2, 10000000], [1, 2, 3000000]]
 
 /// Log of a run, with seconds, and its table of transfers.
 fn told(topology: &Topology) -> (Vec<String>, String) {
-    let roster = hansa_sim::topology::Roster::of_topology(topology);
-    let actors = hansa_sim::topology::build_actors(topology, &roster.all()).unwrap();
-    let mut place = Place::new(actors, roster.latencies.clone());
-    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
-    let log = place.take_log();
+    let log = crate::play::play(topology);
     let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
     let mut table = String::new();

@@ -6,13 +6,15 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::{cases, load_text};
+use crate::play::play_checked as play;
+use crate::play::second;
 use crate::{Names, Status, Tally};
 use hansa_sim::grid::{Bookings, Calendar, JobId, Killed, NodeSet, Outages, QueueOrder, TaskId};
-use hansa_sim::kernel::{ActorId, Entry, judge};
+use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build_actors};
+use hansa_sim::topology::{Roster, Topology};
 
 /// York and bath are shared, leeds has reservations only.
 const SITES: [(&str, u32); 3] = [("york", 6), ("bath", 4), ("leeds", 5)];
@@ -331,16 +333,6 @@ const STRATEGIES: [(&str, &str); 7] = [
     ("var-and-reserve", "ahead = \"30 s\""),
     ("coallocate", "legs = [\"york\", \"bath\"]"),
 ];
-
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
-
-fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let actors = build_actors(topology, &roster.all()).unwrap();
-    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
-}
 
 /// A task on nodes of a site, with start and end, and true if it was lost then.
 struct Stint {

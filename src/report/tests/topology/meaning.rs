@@ -33,31 +33,17 @@ fn defaults_are_those_of_the_market_paper() {
     let topology = load_text(FINE, &[]).unwrap();
     let expected = Topology {
         name: "fine".into(),
-        about: None,
         seed: 1,
         kinds: vec!["any".into()],
         systems: vec![Service::new(Market::default())],
         sites: vec![Site {
             name: "york".into(),
             cores: 8,
-            kind: Kind(0),
-            speed_millionths: 1_000_000,
             scheduler: "auction".into(),
-            latency: Span::ZERO,
-            report_every: Span::ZERO,
             systems: vec![0],
             ..Site::with_defaults()
         }],
-        cables: None,
-        failures: Vec::new(),
-        recovery: hansa_sim::grid::Recovery::default(),
-        users: vec![User {
-            name: "alice".into(),
-            latency: Span::ZERO,
-            behaviour: hansa_sim::grid::Behaviour::Script,
-            approach: hansa_sim::grid::Approach::default(),
-            program: hansa_sim::grid::Program::default(),
-        }],
+        users: vec![User::named("alice")],
         workloads: vec![Workload {
             system: 0,
             users: vec![0],
@@ -78,6 +64,7 @@ fn defaults_are_those_of_the_market_paper() {
                 output: 0,
             }),
         }],
+        ..Topology::default()
     };
     assert_eq!(topology, expected);
 }
@@ -125,16 +112,7 @@ fn counts_and_defaults_shorten_files() {
     assert_eq!((sites[0].name.as_str(), sites[999].name.as_str()), ("site-1", "site-1000"));
     assert_eq!((sites[5].cores, sites[6].cores, sites[1000].cores), (4, 5, 64));
     assert_eq!((sites[0].latency.micros(), sites[1000].latency.micros()), (1_500, 0));
-    assert_eq!(
-        users[1],
-        User {
-            name: "user-2".into(),
-            latency: Span::from_secs(2),
-            behaviour: hansa_sim::grid::Behaviour::Script,
-            approach: hansa_sim::grid::Approach::default(),
-            program: hansa_sim::grid::Program::default()
-        }
-    );
+    assert_eq!(users[1], User { latency: Span::from_secs(2), ..User::named("user-2") });
     assert_eq!(workloads[0].users, [0, 1]);
 }
 
@@ -281,7 +259,6 @@ fn topologies() -> impl Strategy<Value = Topology> {
                         name: name.clone(),
                         cores,
                         kind: Kind(kind as u16),
-                        speed_millionths: 1_000_000,
                         scheduler: "auction".into(),
                         latency,
                         report_every: Span::from_micros(latency.micros() / 2),
@@ -292,13 +269,7 @@ fn topologies() -> impl Strategy<Value = Topology> {
                 let users: Vec<User> = users
                     .into_iter()
                     .zip(names.iter().rev())
-                    .map(|(latency, name)| User {
-                        name: name.clone(),
-                        latency,
-                        behaviour: hansa_sim::grid::Behaviour::Script,
-                        approach: hansa_sim::grid::Approach::default(),
-                        program: hansa_sim::grid::Program::default(),
-                    })
+                    .map(|(latency, name)| User { latency, ..User::named(name.clone()) })
                     .collect();
                 let base = Topology {
                     name: names[0].clone(),
@@ -307,11 +278,8 @@ fn topologies() -> impl Strategy<Value = Topology> {
                     kinds: kinds.clone(),
                     systems: vec![Service::new(market.clone())],
                     sites,
-                    cables: None,
-                    failures: Vec::new(),
-                    recovery: hansa_sim::grid::Recovery::default(),
                     users,
-                    workloads: Vec::new(),
+                    ..Topology::default()
                 };
                 prop::collection::vec(workloads(base.users.len(), count, tick), 1..4)
                     .prop_map(move |workloads| Topology { workloads, ..base.clone() })
@@ -431,18 +399,7 @@ fn jobs(kinds: usize, tick: Span) -> impl Strategy<Value = table::ListedJob> {
             let last = tasks.len() as u32 - 1;
             let edges = shape.into_iter().filter(|(from, to)| from < to && *to <= last);
             let edges = edges.map(|(from, to)| Edge::new(from, to)).collect();
-            table::ListedJob {
-                name: None,
-                task_names: Vec::new(),
-                arrive: Time::ZERO + arrive,
-                tasks,
-                edges,
-                worth,
-                times: Vec::new(),
-                needs: None,
-                volumes: Default::default(),
-                sbatch: String::new(),
-            }
+            table::ListedJob { arrive: Time::ZERO + arrive, tasks, edges, worth, ..table::ListedJob::default() }
         },
     )
 }

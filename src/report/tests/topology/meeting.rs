@@ -3,20 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::load_text;
+pub(super) use crate::play::play as run;
 use crate::{Names, RecordError, Status, Systems, Tally};
 use hansa_sim::grid::{JobId, NodeSet, TaskId};
-use hansa_sim::kernel::{Entry, Place};
+use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::roles::queue;
-use hansa_sim::time::{Stamp, Time};
-use hansa_sim::topology::{Role, Roster, Topology, build_actors};
-
-pub(super) fn run(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies);
-    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
-    place.take_log()
-}
+use hansa_sim::time::Time;
+use hansa_sim::topology::{Role, Roster};
 
 const ALONE: &str = r#"name = "meeting"
 [workflow]

@@ -8,13 +8,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use proptest::prelude::*;
 
 use super::{cases, load_text};
+use crate::play::play_checked as play;
+use crate::play::second;
 use crate::{Names, Tally};
 use hansa_sim::grid::{Calendar, Killed, NodeSet, QueueOrder, TaskId};
-use hansa_sim::kernel::{Entry, judge};
+use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::Record;
 use hansa_sim::roles::queue;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build_actors};
+use hansa_sim::topology::{Roster, Topology};
 
 /// Name and nodes of each site. York may be shared by several systems.
 const SITES: [(&str, u32); 2] = [("york", 6), ("bath", 4)];
@@ -192,17 +194,6 @@ impl Story {
             }
         }
     }
-}
-
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
-
-/// Runs a grid in the engine that checks every promise.
-fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let actors = build_actors(topology, &roster.all()).unwrap();
-    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
 }
 
 /// Checks that every job ends, and that the end of a queued job is reported as of the moment at which it happens.

@@ -529,12 +529,10 @@ fn a_user_that_sends_data_of_others_is_named() {
     let task = Task::new(Span::from_minutes(60), 1, Kind(0));
     let job = Job {
         id: JobId(1),
-        arrive: Time::ZERO,
         first_task: 2,
         tasks: vec![task; 2],
         edges: vec![Edge { from: 0, to: 1, data: 1000 }],
-        worth: None,
-        times: None,
+        ..Job::default()
     };
     let edge = |job, from, to| EdgeId { job: JobId(job), from, to };
     let blamed = |ships: &[(EdgeId, u64)]| {

@@ -1,12 +1,11 @@
 //! Jobs of queues and reservations whose data crosses links: worked by hand; and errors of their keys.
 
 use super::load_text;
+use crate::play::{play, play_checked};
 use crate::{Names, Tally};
-use hansa_sim::kernel::{Place, judge};
 use hansa_sim::protocol::{Record, ReserveAnswer};
 use hansa_sim::systems::reservation::fit;
-use hansa_sim::time::Stamp;
-use hansa_sim::topology::{Roster, Topology, build_actors};
+use hansa_sim::topology::{Roster, Topology};
 
 /// One megabyte per second each way.
 const WIRE: &str = r#"[[link]]
@@ -22,12 +21,8 @@ name = "alice"
 /// which a judge checks.
 fn told(topology: &Topology) -> (Vec<String>, String) {
     let roster = Roster::of_topology(topology);
-    let actors = || build_actors(topology, &roster.all()).unwrap();
-    let mut place = Place::new(actors(), roster.latencies.clone());
-    place.run_before(Stamp::NEVER, usize::MAX).unwrap();
-    let log = place.take_log();
-    let latencies: Vec<_> = roster.all().iter().map(|id| roster.latencies[id.index()]).collect();
-    assert_eq!(judge::run_actors(actors().into_iter().map(|(_, actor)| actor).collect(), &latencies), log);
+    let log = play(topology);
+    assert_eq!(play_checked(topology), log);
 
     let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
@@ -156,13 +151,7 @@ fn without_data_links_change_nothing() {
     let linked = load_text(&format!("{plain}{jobs}"), &[]).unwrap();
     let alone = load_text(&format!("{plain}{jobs}").replace(wire, ""), &[]).unwrap();
     assert!(linked.cables.is_some() && alone.cables.is_none());
-    let run = |topology: &Topology| {
-        let roster = Roster::of_topology(topology);
-        let mut place = Place::new(build_actors(topology, &roster.all()).unwrap(), roster.latencies);
-        place.run_before(Stamp::NEVER, usize::MAX).unwrap();
-        place.take_log()
-    };
-    assert_eq!(run(&linked), run(&alone));
+    assert_eq!(play(&linked), play(&alone));
 }
 
 #[test]

@@ -2,12 +2,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::failure::{Distribution, Law};
+use crate::play::second;
 
 const SITE: usize = 3;
-
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
 
 fn failure(nodes: &str, pattern: FailurePattern) -> Failure {
     let nodes = NodeSet::parse(nodes).unwrap();

@@ -7,21 +7,10 @@
 //! start later: a pass then considers only new jobs. FCFS is EASY without the walk.
 
 use super::blocks::{BlockQueue, Limits};
-#[cfg(test)]
-use super::judge::{Rule, judge_story};
 use super::order::{Ranking, Waiting};
-use super::{Ask, Policy, QueuePolicyRow, RankedPart, Reserved, Step, by_node};
+use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
-
-pub const ROW: QueuePolicyRow = QueuePolicyRow {
-    name: "easy",
-    about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
-    build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::All),
-    ranks: RankedPart::Reservation,
-    #[cfg(test)]
-    judge: |story| judge_story(Rule::Easy, false, story),
-};
 
 /// Jobs that may overtake the head of the queue, if they do not delay it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Queues of sites: the policies that start jobs, one per file.
+//! Queues of sites: the policies that start jobs, and their table.
 //!
 //! A policy is called instant by instant: first with ends, then with arrivals, in order; then it makes one pass and
 //! returns the starts. It never learns the actual run time of a job in advance. Bookings come and go in between.
@@ -6,14 +6,7 @@
 mod blocks;
 mod by_count;
 mod by_node;
-mod conservative;
-mod conservative_count;
-mod conservative_rebuild;
 mod easy;
-mod easy_count;
-mod easy_first_misfit;
-mod fcfs;
-mod fcfs_count;
 #[cfg(test)]
 mod judge;
 mod labels;
@@ -27,6 +20,10 @@ mod slotlist;
 mod tests;
 mod trial;
 
+use self::easy::Backfill;
+#[cfg(test)]
+use self::judge::{Rule, judge_story};
+use self::planner::Replan;
 pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jobs};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
@@ -181,16 +178,80 @@ impl QueuePolicyRow {
     }
 }
 
+/// The policies. Those of one kind share a file: `easy.rs` has FCFS and EASY, `planner.rs` conservative backfilling.
 pub const ALL: &[QueuePolicyRow] = &[
-    fcfs::ROW,
-    easy::ROW,
-    conservative::ROW,
-    fcfs_count::ROW,
-    easy_count::ROW,
-    easy_first_misfit::ROW,
-    conservative_count::ROW,
-    conservative_rebuild::ROW,
-    slotlist::ROW,
+    QueuePolicyRow {
+        name: "fcfs",
+        about: "first come, first served: no job starts before the one ahead of it",
+        build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::None),
+        ranks: RankedPart::Head,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Fcfs, false, story),
+    },
+    QueuePolicyRow {
+        name: "easy",
+        about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
+        build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::All),
+        ranks: RankedPart::Reservation,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Easy, false, story),
+    },
+    QueuePolicyRow {
+        name: "conservative",
+        about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
+        build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, Replan::OneByOne),
+        ranks: RankedPart::Places,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Conservative, false, story),
+    },
+    QueuePolicyRow {
+        name: "fcfs-count",
+        about: "like fcfs, but only counts nodes",
+        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::None),
+        ranks: RankedPart::Head,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Fcfs, true, story),
+    },
+    QueuePolicyRow {
+        name: "easy-count",
+        about: "like easy, but only counts nodes, as most simulators do",
+        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::All),
+        ranks: RankedPart::Reservation,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Easy, true, story),
+    },
+    QueuePolicyRow {
+        name: "easy-first-misfit",
+        about: "like easy-count, but no job behind the first follower that does not fit may overtake",
+        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::UntilMisfit),
+        ranks: RankedPart::Followers,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::EasyUntilMisfit, true, story),
+    },
+    QueuePolicyRow {
+        name: "conservative-count",
+        about: "like conservative, but only counts nodes",
+        build: planner::by_count,
+        ranks: RankedPart::Places,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Conservative, true, story),
+    },
+    QueuePolicyRow {
+        name: "conservative-rebuild",
+        about: "like conservative, but rebuilds the whole plan when a job ends early",
+        build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, Replan::FromScratch),
+        ranks: RankedPart::Plan,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::Rebuild, false, story),
+    },
+    QueuePolicyRow {
+        name: "slotlist",
+        about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
+        build: slotlist::build_policy,
+        ranks: RankedPart::Places,
+        #[cfg(test)]
+        judge: |story| judge_story(Rule::SlotList, true, story),
+    },
 ];
 
 /// Default scheduler of sites in topologies with a `[batch]` table.

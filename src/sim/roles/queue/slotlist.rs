@@ -5,23 +5,16 @@
 //! rearranged. While all jobs take the time that they request, each gets its place on arrival; otherwise the list is
 //! rebuilt: running jobs and bookings in order of starts, then the queue. A rebuild costs O(slots) per job.
 
-#[cfg(test)]
-use super::judge::{Rule, judge_story};
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
-use super::{Ask, Policy, QueuePolicyRow, RankedPart, Reserved, Step};
+use super::{Ask, Policy, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
 use crate::time::Time;
 
-pub const ROW: QueuePolicyRow = QueuePolicyRow {
-    name: "slotlist",
-    about: "like conservative, but keeps a list of free slots, of which a job takes the first that is suitable",
-    build: |nodes, reserved, order| Box::new(SlotList::new(nodes, reserved, order)),
-    ranks: RankedPart::Places,
-    #[cfg(test)]
-    judge: |story| judge_story(Rule::SlotList, true, story),
-};
+pub(super) fn build_policy(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy> {
+    Box::new(SlotList::new(nodes, reserved, order))
+}
 
 #[derive(Clone)]
 struct SlotList {

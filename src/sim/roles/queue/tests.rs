@@ -11,11 +11,8 @@ use super::trial::{only_task, play_among};
 use super::{ALL, Ask, Policy, QueuePolicyRow, Reserved, Step, find_policy};
 use super::{Ran, Rigid, play_jobs};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
+use crate::play::second;
 use crate::time::{Span, Time};
-
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
 
 fn job(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
     Rigid { submit: second(submit), nodes, walltime: Span::from_secs(walltime), runtime: Span::from_secs(runtime) }

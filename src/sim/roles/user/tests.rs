@@ -31,16 +31,12 @@ fn streamed_messages_equal_those_made_in_advance() {
         seed: 3,
         jobs: 300,
         load: 40.0,
-        load_basis: crate::workload::market::LoadBasis::Total,
         tasks: (1, 3),
         total_runtime: (1, 40),
         cores_max: 2,
-        ranges: Default::default(),
-        week: Default::default(),
         kinds: [Kind(0), Kind(0)],
         kind_share: 1.0,
-        degree: 1.0,
-        output: 0,
+        ..crate::workload::market::Generator::default()
     };
     let platform = crate::workload::Platform { cores: vec![8], ..Default::default() };
     let workload = |most: usize, base: u32| {
@@ -110,15 +106,7 @@ impl Actor<Message, Record> for Stranger {
 #[test]
 fn a_stranger_does_not_end_the_patience_of_a_user() {
     let tasks = vec![Task::new(Span::from_secs(1), 1, Kind(0))];
-    let job = Arc::new(Job {
-        id: JobId(0),
-        arrive: Time::ZERO,
-        first_task: 0,
-        tasks,
-        edges: Vec::new(),
-        worth: None,
-        times: None,
-    });
+    let job = Arc::new(Job { tasks, ..Job::default() });
     let enqueue = Enqueue { job, site: None, kind: None, think: None, needs: None, staging: None };
     let script = Script::from_messages(vec![(Time::ZERO, ActorId(0), Message::Enqueue(enqueue))]);
     let user = User::new(Resubmit::new(script, Span::from_micros(9), 1));

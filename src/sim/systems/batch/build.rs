@@ -6,18 +6,14 @@ use super::dispatcher::makes_sense;
 use super::known_site::Allowed;
 use super::stock::Queued;
 use super::{Batch, Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
-use crate::grid::{Job, Named, Needs, Site, Staging};
+use crate::grid::{Named, Needs, Staging};
 use crate::protocol::{Enqueue, Message};
-use crate::roles::site::Manager;
-use crate::roles::{self, Follower, Followers, StreamedJobs, queue};
-use crate::settings::Walk;
+use crate::roles::{Follower, Followers, StreamedJobs, queue};
+use crate::systems::DataLimit;
 use crate::systems::managers::{self, Runs};
-use crate::systems::{
-    ActorError, Built, DataLimit, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy,
-    Senders, Service, System, SystemRow, Traits,
-};
+use crate::systems::prelude::*;
+use crate::workload::JobSource;
 use crate::workload::rigids::{Handed, Rigids};
-use crate::workload::{JobSource, Source, Workload};
 
 pub const ROW: SystemRow = SystemRow {
     key: "batch",
@@ -118,8 +114,7 @@ impl System for Batch {
                 .ok_or_else(|| ActorError::unknown("policy for a queue", &site.scheduler))?
                 .build)(site, fails.as_ref(), decider)?,
         };
-        let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
-        Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
+        build_site_actor(site, manager, senders, fails)
     }
 
     fn distribute_workload(

@@ -13,6 +13,7 @@ use proptest::prelude::*;
 use super::{Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
 use crate::grid::{Invalid, Job, JobId, Kind, NodeSet, QueueOrder, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
+use crate::play::second;
 use crate::protocol::{Book, Ended, Enqueue, Message, Queue, Recall, Record, Run};
 use crate::roles::queue::{self, ALL, Ran, Rigid, play_jobs};
 use crate::roles::{Follower, Followers, JobStore, Resubmit, Script, Site, User};
@@ -22,23 +23,11 @@ const ROUTER: ActorId = ActorId(0);
 
 type Built = Vec<Box<dyn Actor<Message, Record> + Send>>;
 
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
-
 fn job(number: u32, rigid: &Rigid) -> Arc<Job> {
     let Rigid { submit, nodes, walltime, runtime } = *rigid;
     let task = Task { runtime, cores: nodes, kind: Kind(0), walltime };
     let id = JobId(number);
-    Arc::new(Job {
-        id,
-        arrive: submit,
-        first_task: number,
-        tasks: vec![task],
-        edges: Vec::new(),
-        worth: None,
-        times: None,
-    })
+    Arc::new(Job { id, arrive: submit, first_task: number, tasks: vec![task], ..Job::default() })
 }
 
 fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {

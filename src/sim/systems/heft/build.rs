@@ -1,17 +1,9 @@
 //! The planner's row, and the actors of its grid.
 
 use super::{CORES_MAX, Planner, Planning, Resource, plans};
-use crate::grid::Site;
-use crate::roles;
-use crate::settings::Walk;
 use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::in_turn;
-use crate::systems::{
-    Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, Own, Policy, Senders, Service, System,
-    SystemRow, Traits,
-};
-use crate::time::Span;
-use crate::workload::Workload;
+use crate::systems::prelude::*;
 
 pub const ROW: SystemRow = SystemRow {
     key: "workflow",

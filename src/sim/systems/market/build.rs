@@ -3,18 +3,11 @@
 use super::bid::{self, BidPolicy, BidUnit};
 use super::offering::Offering;
 use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
-use crate::grid::{Graph, Job, Program, Site};
+use crate::grid::{Graph, Program};
 use crate::kernel::ActorId;
-use crate::roles;
-use crate::settings::Walk;
 use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::{in_turn, in_turn_under};
-use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
-    PlacementError, Policy, Senders, Service, System, SystemRow, Traits,
-};
-use crate::time::Span;
-use crate::workload::Workload;
+use crate::systems::prelude::*;
 
 pub const ROW: SystemRow = SystemRow {
     key: "market",

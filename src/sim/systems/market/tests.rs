@@ -27,13 +27,11 @@ use crate::workload::{Source, market, table};
 
 fn job_a() -> Job {
     Job {
-        id: JobId(0),
         arrive: minutes(100),
-        first_task: 0,
         tasks: vec![task(10, 2, 0), task(20, 4, 0), task(15, 1, 1), task(5, 3, 0)],
         edges: edges(&[(0, 1), (0, 2), (1, 3), (2, 3)]),
         worth: Some(Worth { max: 130.0, curve: Curve::new(2.0, 6.0, &[(3.0, 0.8), (5.0, 0.4)]).unwrap() }),
-        times: None,
+        ..Job::default()
     }
 }
 
@@ -120,16 +118,10 @@ fn literal_pvdsq_orders_as_pvd() {
 /// The seven jobs of the auction's example; worth nothing in the end, but not for a long time.
 fn auction_example() -> Source {
     let job = |tasks: &[Task], pairs: &[(u32, u32)]| table::ListedJob {
-        name: None,
-        task_names: Vec::new(),
-        arrive: Time::ZERO,
         tasks: tasks.to_vec(),
         edges: edges(pairs),
         worth: Some(Worth { max: 1.0, curve: Curve::new(1000.0, 2000.0, &[]).unwrap() }),
-        times: Vec::new(),
-        needs: None,
-        volumes: Default::default(),
-        sbatch: String::new(),
+        ..table::ListedJob::default()
     };
     Source::Table(table::Table {
         delay: Span::ZERO,
@@ -194,16 +186,9 @@ fn small_workload(load: f64) -> Source {
         seed: 1,
         jobs: 40,
         load,
-        load_basis: market::LoadBasis::Total,
-        tasks: (5, 20),
         total_runtime: (10, 2000),
         cores_max: 20,
-        ranges: Default::default(),
-        week: Default::default(),
-        kinds: [Kind(0), Kind(1)],
-        kind_share: 0.8,
-        degree: 1.0,
-        output: 0,
+        ..market::Generator::default()
     })
 }
 
@@ -602,17 +587,7 @@ prop_compose! {
                 max,
                 curve: Curve::new(curve.initial() * patience, curve.final_() * patience, &[]).unwrap(),
             });
-            table::ListedJob {
- name: None, task_names: Vec::new(),
-                arrive: minutes(arrive),
-                edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] },
-                tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(),
-                worth,
-                times: Vec::new(),
-                needs: None,
-                volumes: Default::default(),
-            sbatch: String::new(),
-            }
+            table::ListedJob { arrive: minutes(arrive), edges: if then.is_some() { edges(&[(0, 1)]) } else { vec![] }, tasks: [task(runtime, cores, kind)].into_iter().chain(then).collect(), worth, ..table::ListedJob::default() }
         };
         picks.into_iter().map(job).collect()
     }
@@ -808,18 +783,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
         Source::Table(table::Table {
             delay: Span::ZERO,
             data: Default::default(),
-            jobs: vec![table::ListedJob {
-                name: None,
-                task_names: Vec::new(),
-                arrive: Time::ZERO,
-                tasks,
-                edges: vec![],
-                worth: None,
-                times: Vec::new(),
-                needs: None,
-                volumes: Default::default(),
-                sbatch: String::new(),
-            }],
+            jobs: vec![table::ListedJob { tasks, ..table::ListedJob::default() }],
         })
     };
     let diagnostic =
@@ -845,18 +809,7 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let mut pairs: Vec<(u32, u32)> = layers.collect();
     pairs.sort_unstable();
     let tasks = vec![task(1, 1, 0); 2202];
-    let exploding = table::ListedJob {
-        name: None,
-        task_names: Vec::new(),
-        arrive: Time::ZERO,
-        tasks,
-        edges: edges(&pairs),
-        worth: None,
-        times: Vec::new(),
-        needs: None,
-        volumes: Default::default(),
-        sbatch: String::new(),
-    };
+    let exploding = table::ListedJob { tasks, edges: edges(&pairs), ..table::ListedJob::default() };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of_jobs(vec![exploding.clone()])));
     let told = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();
     assert!(told.contains("succ_sum = \"unique\""), "{told}");

@@ -11,16 +11,12 @@ use super::strategy::StrategyRow;
 use super::user_keys::walk_user;
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
-use crate::grid::{Job, Kind, PlanMode, Site, User};
-use crate::roles::{self, Planner};
-use crate::settings::{Walk, format_counted};
-use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, ExternalDecider, Fails, Gives, Grid, NegotiatedJob, Own,
-    PlacementError, Policy, Senders, Service, StrategyTraits, Submissions, System, SystemRow, Traits,
-};
-use crate::time::Span;
+use crate::grid::{Kind, PlanMode, User};
+use crate::roles::Planner;
+use crate::settings::format_counted;
+use crate::systems::prelude::*;
+use crate::systems::{NegotiatedJob, StrategyTraits, Submissions};
 use crate::workload::rigids::Handed;
-use crate::workload::{Source, Workload};
 
 pub const ROW: SystemRow = SystemRow {
     key: "provisioning",
@@ -89,12 +85,11 @@ impl System for Provisioning {
             planner::build_planner(&site.scheduler).ok_or_else(|| ActorError::unknown("planner", &site.scheduler))?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));
         let front = NegotiatingManager::new(desk).serving(&senders.services);
-        let (front, outages) = match fails {
-            Some(fails) => (front.with_outages(fails.clone()), Some(fails.outages)),
-            None => (front, None),
+        let front = match &fails {
+            Some(fails) => front.with_outages(fails.clone()),
+            None => front,
         };
-        let actor = roles::Site::new(site.cores, Box::new(front), senders.all());
-        Ok(Box::new(actor.with_report_period(site.report_every).with_outages(outages)))
+        build_site_actor(site, Box::new(front), senders, fails)
     }
 
     fn build_user(&self, user: &User, grid: &Grid<'_>, submissions: &mut Submissions) -> Option<Box<dyn Planner>> {

@@ -61,10 +61,7 @@ impl SentTasks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn second(at: u64) -> Time {
-        Time::from_micros(at * 1_000_000)
-    }
+    use crate::play::second;
 
     #[test]
     fn what_comes_together_with_a_question_is_in_the_answer() {

@@ -207,12 +207,9 @@ fn submit_task(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::play::second;
     use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
     use crate::systems::provisioning::{forecast::History, planner};
-
-    fn second(at: u64) -> Time {
-        Time::from_micros(at * 1_000_000)
-    }
 
     fn rigid(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
         Rigid { submit: second(submit), nodes, walltime: Span::from_secs(walltime), runtime: Span::from_secs(runtime) }

@@ -108,11 +108,8 @@ pub fn replay_outcome(work: &Part, fee: Option<Area>, started: Option<Time>, can
 mod tests {
     use super::*;
     use crate::grid::Rate;
+    use crate::play::second;
     use crate::systems::provisioning::forecast::{Forecast, History, Recorded};
-
-    fn second(at: u64) -> Time {
-        Time::from_micros(at * 1_000_000)
-    }
 
     fn area(area: u64) -> Area {
         Area::of(1, Span::from_secs(area))

@@ -7,17 +7,10 @@ use super::{
     Allocates, Cluster, ClusterBook, FailingHoldManager, HoldManager, MetaScheduler, OutageView, RectEnd, Reservation,
     fit,
 };
-use crate::grid::{Program, Request, Reserved, Site, Speed};
+use crate::grid::{Program, Request, Reserved, Speed};
 use crate::protocol::{Cancel, Message, Reserve};
-use crate::roles;
-use crate::roles::site::Manager;
-use crate::settings::Walk;
+use crate::systems::prelude::*;
 use crate::systems::starts::StartRule;
-use crate::systems::{
-    ActorError, Built, DistributeError, Distribution, EXTERNAL, ExternalDecider, Fails, Gives, Grid, HubProgram, Own,
-    Policy, Senders, Service, System, SystemRow, Traits,
-};
-use crate::workload::Workload;
 
 pub const ROW: SystemRow = SystemRow {
     key: "reservation",
@@ -100,8 +93,7 @@ impl System for Reservation {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),
         };
-        let actor = roles::Site::new(site.cores, manager, senders.all()).with_report_period(site.report_every);
-        Ok(Box::new(actor.with_outages(fails.map(|fails| fails.outages))))
+        build_site_actor(site, manager, senders, fails)
     }
 
     fn distribute_workload(

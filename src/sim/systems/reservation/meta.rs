@@ -534,10 +534,7 @@ mod tests {
     use super::super::reference::AvailRectList;
     use super::super::rules::RectEnd;
     use super::*;
-
-    fn at(second: u64) -> Time {
-        Time::ZERO + Span::from_secs(second)
-    }
+    use crate::play::second as at;
 
     /// A list of the paper's, with latency in seconds and tenths of speed.
     struct Listed {

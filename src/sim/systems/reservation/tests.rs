@@ -15,6 +15,7 @@ use super::reference::AvailRectList;
 use super::*;
 use crate::grid::{Calendar, Clash, Invalid, Job, JobId, Kind, NodeSet, Request, Speed, Task, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Entry, Event, Outbox, judge};
+use crate::play::second as at;
 use crate::protocol::{Cancel, Ended, Message, Record, Reserve, ReserveAnswer};
 use crate::random::SplitMix64;
 use crate::roles::{Script, Site, User};
@@ -22,10 +23,6 @@ use crate::time::{Span, Stamp, Time};
 use crate::workload::lublin::Times;
 use crate::workload::malleable::Malleability;
 use crate::workload::reservations::RequestGenerator;
-
-fn at(second: u64) -> Time {
-    Time::from_micros(second * 1_000_000)
-}
 
 fn set(text: &str) -> NodeSet {
     NodeSet::parse(text).unwrap()
@@ -253,20 +250,7 @@ fn larger_clusters_choose_alike_too() {
 }
 
 fn demand(size: f64) -> RequestGenerator {
-    RequestGenerator {
-        seed: 1,
-        requests: 10_000,
-        nodes: 1024,
-        size,
-        size_max: 10.0,
-        rate_millionths: 1_000_000,
-        ahead_millionths: 3_000_000,
-        slack_millionths: 3_000_000,
-        used_millionths: 1_000_000,
-        malleability: Default::default(),
-        times: Default::default(),
-        data: Default::default(),
-    }
+    RequestGenerator { seed: 1, requests: 10_000, nodes: 1024, size, size_max: 10.0, ..RequestGenerator::default() }
 }
 
 /// Offered load by middle size; the reference is a run of another program, and the tolerance is the spread of our own
@@ -617,15 +601,7 @@ impl Actor<Message, Record> for Braggart {
 #[test]
 fn a_site_does_not_end_the_job_of_another() {
     let task = Task::new(Span::from_secs(5), 2, Kind(0));
-    let job = Job {
-        id: JobId(0),
-        arrive: at(0),
-        first_task: 0,
-        tasks: vec![task],
-        edges: Vec::new(),
-        worth: None,
-        times: None,
-    };
+    let job = Job { arrive: at(0), tasks: vec![task], ..Job::default() };
     let says = vec![(
         at(0),
         ActorId(0),

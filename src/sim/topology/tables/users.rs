@@ -100,11 +100,5 @@ fn walk_behaviour(user: &mut User, known: &UserScope<'_>, w: &mut dyn Walk) {
 }
 
 pub fn default_user() -> User {
-    User {
-        name: String::new(),
-        latency: Span::ZERO,
-        behaviour: Behaviour::Script,
-        approach: crate::grid::Approach::default(),
-        program: crate::grid::Program::default(),
-    }
+    User::named(String::new())
 }

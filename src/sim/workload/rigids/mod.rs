@@ -186,7 +186,7 @@ impl Rigids {
     }
 
     /// Defaults, before any job is known.
-    fn with_defaults(origin: Origin) -> Rigids {
+    pub fn with_defaults(origin: Origin) -> Rigids {
         Rigids {
             origin,
             deal: Deal::default(),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use self::recorded::{RecordedWaits, compare_recorded};
 use self::sentences::{group_sentence, method_sentences, verdict_sentence};
-use super::by_group::{GroupTable, SortedGroups, left_out_note, quantity_numbers};
+use super::by_group::{GroupTable, SortedGroups, group_heads, left_out_note, list_groups, quantity_numbers};
 use super::common::{ClusterSum, CommonJobs, JobQuantity, mean_of_clusters};
 use super::log_facts::LogFacts;
 use super::shown::{show_difference, show_estimate};
@@ -235,25 +235,17 @@ fn mark_of(apart: &Estimate) -> Mark {
 /// Differences of the mean waits of groups: a row per group. None without groups.
 fn for_whom_table(table: &GroupTable<'_>, groups: &[SortedGroups], phases: Phases) -> Option<NamedTable> {
     let changes = &table.names[1..];
-    let mut heads: Vec<TableHead> = ["By", "Group"].map(TableHead::label).into();
-    heads.extend(["jobs", "baseline"].map(TableHead::number));
-    heads.extend(changes.iter().map(|name| TableHead::number(name.as_str())));
     let mut tests = 0;
-    let mut rows = Vec::new();
-    for sorted in groups {
-        for group in &sorted.groups {
-            let mut row = vec![TableCell::text(sorted.name), TableCell::text(group.label.as_str())];
-            row.push(TableCell::count(group.jobs as u64));
-            row.push(group.own_mean(0).map_or_else(TableCell::none, |mean| show_estimate(&mean, true)));
-            for contender in 1..=changes.len() {
-                let apart = group.difference(contender);
-                tests += u64::from(apart.is_some_and(|apart| apart.within.is_some()));
-                let cell = apart.map(|apart| show_difference(&apart).with_mark(mark_of(&apart)));
-                row.push(cell.unwrap_or_else(TableCell::none));
-            }
-            rows.push(row);
+    let rows = list_groups(groups, |group| {
+        let mut cells = vec![group.own_mean(0).map_or_else(TableCell::none, |mean| show_estimate(&mean, true))];
+        for contender in 1..=changes.len() {
+            let apart = group.difference(contender);
+            tests += u64::from(apart.is_some_and(|apart| apart.within.is_some()));
+            cells.push(apart.map_or_else(TableCell::none, |apart| show_difference(&apart).with_mark(mark_of(&apart))));
         }
-    }
+        Some(cells)
+    });
+    let heads = group_heads(["baseline"].into_iter().chain(changes.iter().map(String::as_str)));
     let mut notes = vec![
         "The column baseline has mean waits in s, those of the changes have differences from it: positive is a longer wait."
             .to_owned(),
@@ -291,7 +283,8 @@ impl WhatIfAnswer {
             |change| json!({ "name": change.name, "file": change.file, "about": change.about, "lines": change.lines }),
         );
         json!({
-            "baseline": self.name,
+            "topology": self.name,
+            "baseline": self.names[0],
             "changes": changes.collect::<Vec<_>>(),
             "verdicts": self.verdicts,
             "method": self.method,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::by_group::{GroupTable, left_out_note};
+use super::super::by_group::{GroupTable, group_heads, left_out_note, list_groups};
 use super::super::common::{ClusterSum, CommonJob, CommonJobs, JobQuantity, mean_of_clusters};
 use super::super::log_facts::LogFacts;
 use super::super::shown::{show_difference, show_estimate};
-use super::super::table::{NamedTable, TableCell, TableHead};
+use super::super::table::{NamedTable, TableCell};
 use super::Phases;
 use crate::RunOutcomes;
 use crate::experiment::figures::wrap_lines;
@@ -104,27 +104,19 @@ fn recorded_table(common: &CommonJobs<'_>, facts: &LogFacts, phases: Phases) -> 
     let table =
         GroupTable { names: &names, reference: 0, jobs: common, facts, numbers: &numbers, repeats: phases.repeats() };
     let groups = table.sort_all();
-    let mut heads: Vec<TableHead> = ["By", "Group"].map(TableHead::label).into();
-    heads.extend(["jobs", "log", "baseline", "error", "error, %"].map(TableHead::number));
-    let mut rows = Vec::new();
-    for sorted in &groups {
-        for group in &sorted.groups {
-            let (Some(then), Some(here)) = (group.own_mean(0), group.own_mean(1)) else { continue };
-            let then = Estimate { within: None, ..then };
-            let mut row = vec![TableCell::text(sorted.name), TableCell::text(group.label.as_str())];
-            row.push(TableCell::count(group.jobs as u64));
-            row.push(show_estimate(&then, false));
-            row.push(show_estimate(&here, true));
-            row.push(group.difference(1).map_or_else(TableCell::none, |apart| show_difference(&apart)));
-            let percent = (then.mean > 0.0).then(|| 100.0 * (here.mean - then.mean) / then.mean);
-            row.push(percent.map_or_else(TableCell::none, |percent| TableCell {
-                text: format!("{percent:+.0}"),
-                number: Some(percent),
-                ..TableCell::default()
-            }));
-            rows.push(row);
-        }
-    }
+    let rows = list_groups(&groups, |group| {
+        let then = Estimate { within: None, ..group.own_mean(0)? };
+        let here = group.own_mean(1)?;
+        let apart = group.difference(1).map_or_else(TableCell::none, |apart| show_difference(&apart));
+        let percent = (then.mean > 0.0).then(|| 100.0 * (here.mean - then.mean) / then.mean);
+        let percent = percent.map_or_else(TableCell::none, |percent| TableCell {
+            text: format!("{percent:+.0}"),
+            number: Some(percent),
+            ..TableCell::default()
+        });
+        Some(vec![show_estimate(&then, false), show_estimate(&here, true), apart, percent])
+    });
+    let heads = group_heads(["log", "baseline", "error", "error, %"]);
     let mut notes = vec!["Mean waits in s; the error is the baseline less the log.".to_owned()];
     notes.extend(left_out_note(&groups));
     let title = "The baseline against the log";

@@ -12,18 +12,7 @@ fn source(tasks: Vec<Task>, pairs: &[(u32, u32)]) -> Source {
     let arrive = minutes(100);
     let worth = None;
     let volumes = Default::default();
-    let job = table::ListedJob {
-        name: None,
-        task_names: Vec::new(),
-        arrive,
-        tasks,
-        edges: edges(pairs),
-        worth,
-        times: Vec::new(),
-        needs: None,
-        volumes,
-        sbatch: String::new(),
-    };
+    let job = table::ListedJob { arrive, tasks, edges: edges(pairs), worth, volumes, ..table::ListedJob::default() };
     Source::Table(table::Table::of_jobs(vec![job]))
 }
 
@@ -103,9 +92,7 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
         ]
         edges = [[0, 1, "1 MB"]]
     "#;
-    let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    let topology =
-        topology::read_topology("grid.toml", &[], &mut read).unwrap_or_else(|wrong| panic!("{wrong}")).topology;
+    let topology = crate::play::read_text(text);
     let names = crate::Names::of(&topology);
     let mut tally = crate::Tally::new(&topology, &names);
     let told: Vec<String> = play(&topology)
@@ -165,8 +152,7 @@ proptest! {
              [[user]]\nname = \"ann\"\n[[workload]]\nsource = \"market\"\njobs = {jobs}\ncores_max = 4\nload = 2.0\n\
              total_runtime = [\"20 min\", \"300 min\"]\n{output}{link}"
         );
-        let mut read = |_: &str| Ok(text.clone().into_bytes());
-        let mut topology = topology::read_topology("grid.toml", &[], &mut read).unwrap().topology;
+        let mut topology = crate::play::read_text(&text);
         topology.failures = vec![drawn(0, mtbf, Per::Node), drawn(1, 2 * mtbf, Per::Site), once(1, "0-3", 30, 45)];
         if data.is_some() {
             let Failure { pattern, announced, .. } = drawn(0, mtbf, Per::Node);

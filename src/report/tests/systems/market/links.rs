@@ -40,8 +40,7 @@ worth = { max = 8.0, initial = 1.2, final = 2.0 }
 
 #[test]
 fn a_lone_job_across_kinds_has_an_slr_of_one() {
-    let topology =
-        topology::read_topology("across.toml", &[], &mut |_| Ok(ACROSS.as_bytes().to_vec())).unwrap().topology;
+    let topology = crate::play::read_text(ACROSS);
     let log = play_fast(&topology);
     let end = log.iter().find_map(|entry| match entry.record {
         Record::Completed { value, .. } => Some((entry.stamp.time, value)),

@@ -15,7 +15,7 @@ use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::Record;
 use hansa_sim::systems::market::*;
 use hansa_sim::time::{Span, Stamp, Time};
-use hansa_sim::topology::{self, Topology};
+use hansa_sim::topology::Topology;
 use hansa_sim::workload::{Source, table};
 use markets::*;
 

@@ -44,16 +44,9 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
 /// Jobs of one task: arrival and run time in minutes, and cores.
 fn listed(jobs: &[(u64, u64, u32)]) -> Source {
     let job = |&(arrive, runtime, cores): &(u64, u64, u32)| table::ListedJob {
-        name: None,
-        task_names: Vec::new(),
         arrive: minutes(arrive),
         tasks: vec![task(runtime, cores, 0)],
-        edges: Vec::new(),
-        worth: None,
-        times: Vec::new(),
-        needs: None,
-        volumes: Default::default(),
-        sbatch: String::new(),
+        ..table::ListedJob::default()
     };
     Source::Table(table::Table::of_jobs(jobs.iter().map(job).collect()))
 }

@@ -7,23 +7,22 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::play::{play_checked, read_text as read};
 use crate::{Bargaining, Names, Status, Tally, calendars_fit};
 use hansa_sim::grid::{
     Area, Bookings, Checkpoint, Distribution, Drawn, Every, Failure, FailurePattern, FailureTarget, Killed, Law,
     NodeSet, Per, Recovery, TaskId,
 };
-use hansa_sim::kernel::{ActorId, Entry, judge};
+use hansa_sim::kernel::{ActorId, Entry};
 use hansa_sim::protocol::{Bargain, HoldFate, Record};
 use hansa_sim::systems::provisioning::planner;
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Roster, Topology, build_actors, read_topology};
+use hansa_sim::topology::Topology;
 
 /// The log of a topology and its summary. The report accepts no start on failed nodes, no booking that ends twice, and
 /// no message about a booking of another user.
 fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
-    let roster = Roster::of_topology(topology);
-    let actors = build_actors(topology, &roster.all()).unwrap();
-    let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
+    let log = play_checked(topology);
     let names = Names::of(topology);
     let mut tally = Tally::new(topology, &names);
     let mut aside = Tally::putting_aside(topology, &names, Box::new(Vec::new()));
@@ -41,11 +40,6 @@ fn play(topology: &Topology) -> (Vec<Entry<Record>>, Bargaining) {
     assert_eq!((&all.sites, &all.causes), (&same.sites, &same.causes));
     calendars_fit(topology, &tally);
     (log, all)
-}
-
-fn read(text: &str) -> Topology {
-    let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    read_topology("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
 }
 
 /// Two jobs, one after the other, that need york and leeds at once, where york fails. A site names starts when a task

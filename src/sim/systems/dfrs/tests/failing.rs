@@ -14,13 +14,10 @@ use crate::grid::{
     Checkpoint, Every, Failure, FailurePattern, FailureTarget, Killed, MoveCost, NodeSet, Recovery, Traced,
 };
 use crate::kernel::Entry;
+use crate::play::second;
 use crate::protocol::Record;
 use crate::systems::{Failing, Fails};
 use crate::time::{Span, Time};
-
-fn second(second: u64) -> Time {
-    Time::ZERO + Span::from_secs(second)
-}
 
 /// Outages with node, start and end in seconds; those of one node must not overlap.
 fn failing(nodes: u32, outages: &[(u32, u64, u64)], recovery: Recovery) -> Option<Fails> {

@@ -8,10 +8,9 @@ use super::super::{Algorithm, ClusterRun, Fractional, Timed, run_alone};
 use super::site::{any_jobs, told};
 use super::timed;
 use crate::grid::PenaltyRule;
-use crate::kernel::{Entry, judge};
-use crate::protocol::Record;
+use crate::play::{play_checked as play, read_text};
 use crate::time::{Span, Time};
-use crate::topology::{Roster, Topology, build_actors, read_topology};
+use crate::topology::Topology;
 
 /// A user, a dispatcher and a site; messages take no time.
 fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
@@ -28,14 +27,7 @@ fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
         )
         .unwrap();
     }
-    let mut read = |_: &str| Ok(text.as_bytes().to_vec());
-    read_topology("grid.toml", &[], &mut read).unwrap_or_else(|faults| panic!("{faults}\n{text}")).topology
-}
-
-fn play(topology: &Topology) -> Vec<Entry<Record>> {
-    let roster = Roster::of_topology(topology);
-    let actors = build_actors(topology, &roster.all()).unwrap();
-    judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies)
+    read_text(&text)
 }
 
 /// Checks that the grid does what the cluster does alone.

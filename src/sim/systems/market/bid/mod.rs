@@ -1,15 +1,7 @@
-//! Bid policies; each file holds one, under its name in the paper.
+//! Bid policies, under their names in the paper.
 
-mod edf;
-mod fifo;
-mod lrtf;
-mod p_slr;
-mod pv;
-mod pvd;
-mod pvdsq;
-mod pvr;
+mod formulas;
 mod random;
-mod srtf;
 
 use super::rules::Market;
 use crate::grid::{Job, JobId, Named};
@@ -127,15 +119,15 @@ pub struct BidPolicyRow {
 /// All policies: those of the paper in its order, then any others.
 pub const ALL: &[BidPolicyRow] = &[
     random::ROW,
-    fifo::ROW,
-    srtf::ROW,
-    lrtf::ROW,
-    edf::ROW,
-    p_slr::ROW,
-    pv::ROW,
-    pvd::ROW,
-    pvdsq::ROW,
-    pvr::ROW,
+    formulas::FIFO,
+    formulas::SRTF,
+    formulas::LRTF,
+    formulas::EDF,
+    formulas::P_SLR,
+    formulas::PV,
+    formulas::PVD,
+    formulas::PVDSQ,
+    formulas::PVR,
     // One row a line.
 ];
 

@@ -66,16 +66,11 @@ fn the_first_auction_of_the_example_is_recorded() {
 
 fn listed(arrive: u64, tasks: &[Task], pairs: &[(u32, u32)], max: f64) -> table::ListedJob {
     table::ListedJob {
-        name: None,
-        task_names: Vec::new(),
         arrive: minutes(arrive),
         tasks: tasks.to_vec(),
         edges: edges(pairs),
         worth: Some(Worth { max, curve: Curve::new(2.0, 6.0, &[]).unwrap() }),
-        needs: None,
-        times: Vec::new(),
-        volumes: Default::default(),
-        sbatch: String::new(),
+        ..table::ListedJob::default()
     }
 }
 

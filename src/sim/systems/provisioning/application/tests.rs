@@ -3,15 +3,12 @@ use super::*;
 use crate::grid::{
     Area, Edge, EdgeSlots, InnerSlots, JobId, Part, Rate, Receipt, Slot, Speed, Step, Tariff, TaskId, Workflow,
 };
+use crate::play::second;
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode, WantedStarts};
 use crate::systems::provisioning::{forecast, planner};
 use crate::time::{Span, Time};
-
-fn second(at: u64) -> Time {
-    Time::from_micros(at * 1_000_000)
-}
 
 fn cost(allocation: u64, makespan: f64) -> Cost {
     Cost {

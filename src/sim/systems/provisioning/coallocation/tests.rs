@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, Tariff, TaskId};
+use crate::play::second;
 use crate::random::SplitMix64;
 use crate::roles::queue::Ask;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, HoldState, PlanningMode};
 use crate::systems::provisioning::{forecast::Constant, planner};
 use crate::time::{Span, Time};
-
-fn second(at: u64) -> Time {
-    Time::from_micros(at * 1_000_000)
-}
 
 fn desk(procs: u32) -> Desk {
     Desk::new(

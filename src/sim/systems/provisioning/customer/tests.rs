@@ -245,11 +245,9 @@ fn job(id: u32, arrive: u64, tasks: u32) -> NegotiatedJob {
     let job = Job {
         id: JobId(id),
         arrive: Time::ZERO + Span::from_secs(arrive),
-        first_task: 0,
         tasks: (0..tasks).map(task).collect(),
         edges: if tasks > 2 { chain } else { Vec::new() },
-        worth: None,
-        times: None,
+        ..Job::default()
     };
     NegotiatedJob { job: Arc::new(job), site: None, after: None }
 }
@@ -499,13 +497,9 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     let row = strategy::find_strategy("best-effort").unwrap();
     let hours = |hours: u64| Task::new(Span::from_secs(hours * 3_600), 1, Kind(0));
     let example = Job {
-        id: JobId(0),
-        arrive: Time::ZERO,
-        first_task: 0,
         tasks: vec![hours(1), hours(2), hours(1), hours(5), hours(1)],
         edges: vec![Edge::new(0, 1), Edge::new(0, 2), Edge::new(0, 3), Edge::new(0, 4), Edge::new(1, 2)],
-        worth: None,
-        times: None,
+        ..Job::default()
     };
     let world = World::with_providers(&[CORES], LATENCY);
     let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };

@@ -1,11 +1,8 @@
 use super::*;
 use crate::grid::{Area, Counts, EdgeSlots, JobId, Offer};
+use crate::play::second;
 use crate::systems::provisioning::forecast::Constant;
 use crate::systems::provisioning::planner;
-
-fn second(at: u64) -> Time {
-    Time::from_micros(at * 1_000_000)
-}
 
 fn task(number: u32) -> TaskId {
     TaskId { job: JobId(number), index: 0 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::grid::{JobId, QuoteId};
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
+use crate::play::second;
 use crate::protocol::{Claim, Claimed, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
 use crate::roles::{Out, Site};
 use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
@@ -74,10 +75,6 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
     let log = judge::run_actors(actors, &latencies);
     assert_eq!(books::told(&log), *account.lock().unwrap());
     Played { log, heard: ears.iter().map(|heard| heard.lock().unwrap().clone()).collect() }
-}
-
-fn second(at: u64) -> Time {
-    Time::ZERO + Span::from_secs(at)
 }
 
 fn part(procs: u32, start: u64, lasts: u64) -> Part {

@@ -3,14 +3,13 @@
 //! A planner gets a complete question each time, and its memory never affects an answer. Processors are counted, so
 //! fixed parts can be anything that the counts allow.
 
-mod conservative_count;
-mod easy_count;
-mod fcfs_count;
+mod counting;
 mod policy;
 mod slotlist;
 #[cfg(test)]
 mod tests;
 
+use self::counting::{Counting, plan_conservative, plan_easy, plan_fcfs};
 use crate::grid::{Counts, FreeList, Named};
 use crate::roles::queue::{self, Ask};
 use crate::time::Time;
@@ -58,7 +57,12 @@ pub struct PlannerRow {
     pub build: fn() -> Box<dyn Planner>,
 }
 
-pub const ALL: &[PlannerRow] = &[slotlist::ROW, conservative_count::ROW, fcfs_count::ROW, easy_count::ROW];
+pub const ALL: &[PlannerRow] = &[
+    slotlist::ROW,
+    PlannerRow { name: "conservative-count", build: || Box::new(Counting(plan_conservative)) },
+    PlannerRow { name: "fcfs-count", build: || Box::new(Counting(plan_fcfs)) },
+    PlannerRow { name: "easy-count", build: || Box::new(Counting(plan_easy)) },
+];
 
 pub const USUAL: &str = slotlist::ROW.name;
 

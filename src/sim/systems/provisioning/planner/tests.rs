@@ -2,14 +2,11 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::grid::{Counts, JobId, TaskId};
+use crate::play::second;
 use crate::time::Span;
 
 pub(crate) fn task(number: u32) -> TaskId {
     TaskId { job: JobId(number), index: 0 }
-}
-
-fn second(at: u64) -> Time {
-    Time::from_micros(at * 1_000_000)
 }
 
 fn ask(number: u32, nodes: u32, length: u64) -> Ask {
