@@ -182,7 +182,8 @@ impl MemberPart<'_> {
             self.watched.watch(leaf.activity(), names);
             let sender = &mut joined.sender;
             let receiver = &mut joined.receiver;
-            drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
+            let turns = joined.connection.turns();
+            drive_leaf::drive_leaf(leaf, LeafIo { kept, turns, sender, receiver, names, endings, fault: &fault })
         });
         let ending = kept.block_on(leave_run(joined, end));
         loads.abort();

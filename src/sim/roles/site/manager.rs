@@ -115,6 +115,8 @@ pub enum Order {
     /// Ends a task that the manager accounts for and that has done all its work.
     Finish(TaskId),
     Say(ActorId, Message),
+    /// Sends a message as if at that time, which may be later.
+    SayAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
     Note(Record),
 }
@@ -140,6 +142,8 @@ pub struct Start {
     pub loss: Loss,
     /// Order of ends within one instant: lower ranks first, and among equals the earlier start.
     pub rank: u64,
+    /// True if its sender only records its end.
+    pub ends_quietly: bool,
 }
 
 impl Start {
@@ -157,6 +161,7 @@ impl Start {
             ending: Ending::Settled,
             loss: Loss::default(),
             rank: 0,
+            ends_quietly: false,
         }
     }
 }

@@ -26,7 +26,7 @@ pub use self::manager::{Ending, Loss, Manager, On, Order, Start, task_rank};
 pub use self::tasks::{Running, TaskState, Tasks};
 use crate::grid::{Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
-use crate::protocol::{Ended, Message, Record};
+use crate::protocol::{Message, Record};
 use crate::time::{Span, Stamp, Time};
 
 pub struct Site {
@@ -156,11 +156,11 @@ impl Site {
     fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
         self.log_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
-        let Running { task, sender, started, ending, .. } = running;
+        let Running { task, sender, ending, .. } = running;
         out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
         self.reckoned -= usize::from(ending == Ending::Reckoned);
         if ending != Ending::Settled {
-            out.send_at(now.round_up(self.report_every), sender, Message::Ended(Ended { task, started }));
+            out.send_at(now.round_up(self.report_every), sender, running.end_message());
         }
         running
     }
@@ -225,6 +225,7 @@ impl Site {
                 Order::Start(start) => self.take_on(now, start, out),
                 Order::Finish(task) => self.finish(now, task, out),
                 Order::Say(to, message) => out.send(to, message),
+                Order::SayAt(at, to, message) => out.send_at(at, to, message),
                 Order::Note(record) => out.log(record),
                 Order::Drop { task, sender } => self.drop_coming(task, sender),
                 Order::Abandon(task) => self.abandon(task, out),

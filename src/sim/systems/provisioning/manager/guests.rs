@@ -351,7 +351,17 @@ fn make_submission(
     (walltime, runtime): (Span, Span),
     losses: u32,
 ) -> Submission {
-    let enter =
-        Enter { task, procs, walltime, runtime, not_before: Time::ZERO, within: Vec::new(), tells: false, losses };
+    let enter = Enter {
+        task,
+        procs,
+        walltime,
+        runtime,
+        not_before: Time::ZERO,
+        within: Vec::new(),
+        tells: false,
+        losses,
+        may_be_lost: true,
+        ends_quietly: false,
+    };
     Submission { sender, origin, enter }
 }

@@ -32,7 +32,7 @@ use crate::protocol::{
 use crate::roles::queue::Ask;
 use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, task_rank};
 use crate::systems::Fails;
-use crate::time::{Span, Time};
+use crate::time::{Span, Stamp, Time};
 
 pub struct NegotiatingManager {
     desk: Desk,
@@ -149,10 +149,10 @@ impl NegotiatingManager {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
             Message::Enter(enter) => self.enter(now, user, enter, orders),
-            Message::Inquire(Inquire { number, query }) => {
+            Message::Inquire(Inquire { number, query, quiet_for }) => {
                 let reply = self.reply(now, query);
                 orders.extend(reply.record(user).map(Order::Note));
-                orders.push(Order::Say(user, Message::Informed(Informed { number, reply })));
+                orders.push(Order::Say(user, Message::Informed(Informed { number, reply, quiet_for })));
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
@@ -185,9 +185,13 @@ impl NegotiatingManager {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
-        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &request_of(&enter)) };
+        let taken = match () {
+            () if is_here => Err(Denial::Duplicate),
+            () if self.remedy.is_some() && !enter.may_be_lost => Err(Denial::NotSafe),
+            () => self.desk.takes(now, &request_of(&enter)),
+        };
         if let Err(why) = taken {
-            return orders.push(Order::Say(sender, Message::Barred(Barred { task, why })));
+            return orders.extend(refusal(now, sender, &enter, why));
         }
         orders.push(Order::Note(Record::Entered { user: sender, task }));
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
@@ -354,7 +358,8 @@ impl NegotiatingManager {
         let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
-        orders.push(Order::Start(Start { walltime, ending, loss, rank: task_rank(task), ..start }));
+        let ends_quietly = enter.ends_quietly;
+        orders.push(Order::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
         let idle_until = if enter.tells { enter.not_before } else { now };
         let is_leg = enter.is_leg();
         let losses = enter.losses;
@@ -506,10 +511,6 @@ impl Enter {
     fn is_leg(&self) -> bool {
         self.tells && !self.within.is_empty()
     }
-
-    fn lasts_at_least(&self) -> Span {
-        self.runtime.min(self.walltime)
-    }
 }
 
 impl Reply {
@@ -525,6 +526,12 @@ impl Reply {
             Reply::Load(_) | Reply::Chances(_) | Reply::Denied(_) => None,
         }
     }
+}
+
+/// The refusal of a task, sent as soon as the submission allows. None if the end of time comes first.
+fn refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<Order> {
+    let at = enter.reaction().earliest(Stamp::at(now)).time;
+    (at <= Time::LATEST).then(|| Order::SayAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
 }
 
 fn request_of(enter: &Enter) -> Ask {

@@ -93,11 +93,11 @@ impl Strategy for JustInTime {
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
-        for provider in providers {
-            poll.loads.entry(provider).or_insert_with(|| {
-                self.asked.insert(deal.ask(provider, Query::Load), number);
-                ProviderLoad { asked: deal.arrival(provider), told: None }
-            });
+        let round: Vec<_> = providers.into_iter().filter(|provider| !poll.loads.contains_key(provider)).collect();
+        let numbers = deal.ask_all(round.iter().map(|provider| (*provider, Query::Load)).collect());
+        self.asked.extend(numbers.into_iter().map(|asked| (asked, number)));
+        for provider in round {
+            poll.loads.insert(provider, ProviderLoad { asked: deal.arrival(provider), told: None });
         }
     }
 

@@ -111,14 +111,13 @@ impl VolatileState {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
-        for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
-            let query = match from {
-                None => Query::Prices { procs, span },
-                Some(start) => Query::PricesFrom(Part { procs, start, span }),
-            };
-            let number = deal.ask(site as usize, query);
-            self.asked.insert(number, leg);
-        }
+        let legs = self.coordinator.request().legs.iter();
+        let round = legs.map(|&Leg { site, procs, span }| match from {
+            None => (site as usize, Query::Prices { procs, span }),
+            Some(start) => (site as usize, Query::PricesFrom(Part { procs, start, span })),
+        });
+        let numbers = deal.ask_all(round.collect());
+        self.asked.extend(numbers.into_iter().zip(0..));
         self.from = from;
     }
 
@@ -183,11 +182,12 @@ impl VolatileState {
             let quotes: Option<Vec<Quote>> = self.quotes.iter().cloned().collect();
             let Some(quotes) = quotes else { return Some(Vec::new()) };
             let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
-            for question in pool.questions() {
-                let provider = self.coordinator.request().legs[question.leg].site as usize;
-                let number = deal.ask(provider, Query::Price(question.part));
-                self.asked.insert(number, question.leg);
-            }
+            let questions = pool.questions();
+            let legs = &self.coordinator.request().legs;
+            let round =
+                questions.iter().map(|question| (legs[question.leg].site as usize, Query::Price(question.part)));
+            let numbers = deal.ask_all(round.collect());
+            self.asked.extend(numbers.into_iter().zip(questions.iter().map(|question| question.leg)));
             self.pool = Some(pool);
             if !self.asked.is_empty() {
                 return None;

@@ -55,9 +55,7 @@ impl Greedy {
         let wishes: Vec<_> = wishes.into_iter().filter(|wish| providers.contains(&wish.site)).collect();
         self.application = Some(application);
         self.silent = wishes.len();
-        for wish in wishes {
-            deal.ask(wish.site, Query::PricesFrom(wish.part));
-        }
+        deal.ask_all(wishes.into_iter().map(|wish| (wish.site, Query::PricesFrom(wish.part))).collect());
     }
 
     fn buy(&mut self, deal: &mut Deal<'_>) {

@@ -59,9 +59,7 @@ impl Moga {
         if providers.is_empty() {
             return self.give_in(Bargain::Refused, Reason::NoPlan, deal);
         }
-        for provider in providers {
-            deal.ask(provider, Query::Slots);
-        }
+        deal.ask_all(providers.into_iter().map(|provider| (provider, Query::Slots)).collect());
     }
 
     /// Plans on all advertised slots, and claims what the plan needs.

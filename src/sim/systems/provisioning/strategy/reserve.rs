@@ -36,11 +36,13 @@ impl ReserveStrategy {
         let providers = deal.fitting(0);
         let start = deal.wanted().max(deal.soonest_requested());
         self.silent = providers.len();
-        for provider in providers {
-            let procs = task.cores;
+        let procs = task.cores;
+        let round = providers.into_iter().map(|provider| {
             let span = deal.world.providers[provider].lasts(&task) + deal.slack();
-            deal.ask(provider, Query::PricesFrom(Part { procs, start, span }));
-        }
+            (provider, Query::PricesFrom(Part { procs, start, span }))
+        });
+        let round = round.collect();
+        deal.ask_all(round);
     }
 
     fn book(&mut self, deal: &mut Deal<'_>) {

@@ -47,10 +47,12 @@ impl PaddedJob {
     pub fn ask(&mut self, deal: &mut Deal<'_>) {
         let providers = deal.fitting(0);
         self.silent = providers.len();
-        for provider in providers {
+        let round = providers.into_iter().map(|provider| {
             let work = job_work(provider, deal);
-            deal.ask(provider, Query::Chances { work, step: STEP });
-        }
+            (provider, Query::Chances { work, step: STEP })
+        });
+        let round = round.collect();
+        deal.ask_all(round);
     }
 
     /// Handles an answer. Returns whether there is a chance, if it was the last one.

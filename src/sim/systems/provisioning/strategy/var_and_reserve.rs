@@ -102,13 +102,14 @@ impl Strategy for Both {
     fn begin_job(&mut self, deal: &mut Deal<'_>) {
         let providers = deal.fitting(0);
         self.silent = providers.len();
-        for provider in providers {
+        let round = providers.into_iter().map(|provider| {
             // News about the job takes a while.
             let part = job_work(provider, deal);
             let lasts = deal.world.providers[provider].lasts(&deal.run.job.tasks[0]);
-            let part = Part { span: lasts + deal.slack() + deal.slack(), ..part };
-            deal.ask(provider, Query::Price(part));
-        }
+            (provider, Query::Price(Part { span: lasts + deal.slack() + deal.slack(), ..part }))
+        });
+        let round = round.collect();
+        deal.ask_all(round);
     }
 
     fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
