@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Status;
 use crate::referee::tally::{JobRow, Standing};
 use crate::results::counted::CountedSummary;
+use crate::subjects::is_zero;
 use hansa_sim::time::Span;
 
 /// The whole file: results, which topology and seed determine, and facts about this run.
@@ -141,6 +142,9 @@ pub struct Counts {
     /// Ended at their walltime.
     #[serde(default)]
     pub killed: u64,
+    /// Ended by their sites for others, before they were done.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub preempted: u64,
     /// Given up after the job's final deadline, or taken back by their user.
     pub removed: u64,
     pub refused: u64,
@@ -359,6 +363,7 @@ impl Counts {
         *match standing {
             Standing::Finished => &mut self.finished,
             Standing::Killed => &mut self.killed,
+            Standing::Preempted => &mut self.preempted,
             Standing::Removed => &mut self.removed,
             Standing::Refused => &mut self.refused,
             Standing::Unfinished => &mut self.unfinished,
@@ -366,7 +371,8 @@ impl Counts {
     }
 
     pub fn add_up(&self) -> bool {
-        self.submitted == self.finished + self.killed + self.removed + self.refused + self.unfinished
+        let ended = self.finished + self.killed + self.preempted;
+        self.submitted == ended + self.removed + self.refused + self.unfinished
     }
 }
 

@@ -145,7 +145,7 @@ pub(super) const USUAL: Words = Words {
 };
 
 /// True if a number may be left out of a summary.
-fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
     *number == N::default()
 }
 
@@ -167,6 +167,7 @@ impl Summary {
         let removed = words.unwrap_or(USUAL).removed;
         let others = [
             (counts.killed, "killed at the walltime"),
+            (counts.preempted, "preempted"),
             (counts.removed, removed),
             (counts.refused, "refused"),
             (counts.unfinished, "unfinished"),

@@ -18,6 +18,7 @@ use super::super::{ExternalClocks, RunContext};
 use super::accounts::{passwd_text, put_state, users_of_script};
 use super::change::UserLines;
 use super::conf::{Conf, Ground};
+use super::controller_log::{ControllerLog, Preemption};
 use super::ports::Ports;
 use super::site_conf::SiteFiles;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram, charge_flag};
@@ -34,6 +35,9 @@ pub const SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
 
+/// Log of slurmctld in the folder of a cluster.
+const CONTROLLER_LOG: &str = "slurmctld.log";
+
 pub struct Cluster {
     talk: Talk,
     /// Sum to which the progress of this cluster's clock is added.
@@ -49,6 +53,7 @@ pub struct Cluster {
     reports: File,
     /// A report of which the end has not been read.
     unread: String,
+    log: ControllerLog,
     /// Programs that run, by number.
     programs: BTreeMap<u32, Program>,
     started: u32,
@@ -148,6 +153,7 @@ impl Cluster {
         let charge = charge_flag(site.program.slurm.charge);
         let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
         let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
+        let log = ControllerLog::new(dir.path.join(CONTROLLER_LOG));
         Ok(Cluster {
             talk,
             clocks: around.clocks.clone(),
@@ -158,6 +164,7 @@ impl Cluster {
             users: BTreeSet::new(),
             reports,
             unread: String::new(),
+            log,
             programs: BTreeMap::new(),
             started: 0,
             ended: Vec::new(),
@@ -204,7 +211,7 @@ impl Cluster {
         while !self.are_nodes_idle()? {
             if self.now > give_up {
                 let text =
-                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints("slurmctld.log"));
+                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints(CONTROLLER_LOG));
                 return Err(self.talk.fault_text(&text).into());
             }
             self.move_clock(self.now + SECOND)?;
@@ -336,6 +343,16 @@ impl Cluster {
         Ok(read.lines().map(str::to_owned).collect())
     }
 
+    /// Preemptions since the last call. None are possible unless the conf lets Slurm preempt jobs.
+    pub fn read_preemptions(&mut self) -> Result<Vec<Preemption>, Trouble> {
+        if !self.conf.preempts {
+            return Ok(Vec::new());
+        }
+        self.log.read_preemptions().map_err(|error| {
+            self.talk.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into()
+        })
+    }
+
     /// The earliest time of the run at which a program does something by itself.
     pub fn next(&self) -> Option<u64> {
         self.next.map(|next| next.saturating_sub(self.base))
@@ -422,7 +439,7 @@ fn job_script(folder: &str) -> String {
         "#!/bin/bash\n\
          killed() {{ echo \"killed $SLURM_JOB_NAME\" >{folder}/reports; exit 1; }}\n\
          trap killed TERM\n\
-         echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE\" >{folder}/reports\n\
+         echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE ${{SLURM_RESTART_COUNT:-0}}\" >{folder}/reports\n\
          sleep \"$1\" &\n\
          wait $! || killed\n"
     )

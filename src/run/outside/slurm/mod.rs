@@ -9,6 +9,7 @@ mod accounts;
 mod change;
 mod cluster;
 mod conf;
+mod controller_log;
 mod jobs;
 mod ports;
 mod site_conf;
@@ -239,6 +240,10 @@ impl SlurmSite {
             SiteEvent::Ended { job, .. } => self.jobs.free_cores(now, *job),
             SiteEvent::Lost { job, on, waits, runtime } => {
                 self.jobs.free_cores(now, *job);
+                if self.cluster.preempts() {
+                    // Slurm requeues it once its node is down.
+                    orders.push(cancel_command(&self.jobs.name(*job)));
+                }
                 if let Some(walltime) = *waits {
                     let work = WaitingJob { cores: on.len(), walltime, runtime: *runtime };
                     let name = self.jobs.submit(now, *job, work);
@@ -267,11 +272,17 @@ impl SlurmSite {
         wishes: &mut Vec<SiteAction>,
         orders: &mut Vec<Command>,
     ) -> Result<(), Trouble> {
+        for preemption in self.cluster.read_preemptions()? {
+            self.jobs.record_preemption(preemption);
+        }
         for line in reports {
             let name = line.split(' ').nth(1);
             match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
                 Reported::Starts(job, on) => wishes.push(SiteAction::Start { job, on: Some(on) }),
                 Reported::Killed(job) => wishes.push(SiteAction::Kill { job }),
+                Reported::Requeued(job) => wishes.push(SiteAction::Requeue { job }),
+                Reported::Preempted(job) => wishes.push(SiteAction::Preempt { job }),
+                Reported::RunsAgain => orders.extend(name.map(cancel_command)),
                 Reported::StartsInVain(job) => {
                     orders.extend(name.map(cancel_command));
                     let again = self.jobs.submit_again(now, job);
@@ -280,6 +291,10 @@ impl SlurmSite {
                 Reported::Nothing => {}
             }
         }
+        for job in self.jobs.take_unseen() {
+            err::warning(&self.cluster.fault_text(&format!("has preempted job {} before its script began", job.0)));
+            wishes.push(SiteAction::Reject { job });
+        }
         Ok(())
     }
 
@@ -287,7 +302,12 @@ impl SlurmSite {
     fn submission_command(&self, job: JobId, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
         let options = SbatchOptions::parse(self.requests.get(job).options).unwrap_or_default();
-        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"]).collect();
+        let mut command: Command =
+            to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--parsable"]).collect();
+        if !self.cluster.preempts() {
+            // Jobs on a node that fails are submitted again.
+            command.push("--no-requeue".to_owned());
+        }
         if !options.has_size() {
             command.extend(to_words(&["-n", &work.cores.to_string()]));
         }
@@ -308,6 +328,7 @@ impl SlurmSite {
     /// Checks the end of a command. A job that Slurm does not take is rejected.
     fn check(&mut self, ended: &EndedProgram, wishes: &mut Vec<SiteAction>) -> Result<(), Trouble> {
         if ended.code == 0 {
+            self.record_number(ended);
             return Ok(());
         }
         let command = ended.command.join(" ");
@@ -322,6 +343,16 @@ impl SlurmSite {
             None => {
                 Err(self.cluster.fault_text(&format!("fails at `{command}` (exit code {}): {said}", ended.code)).into())
             }
+        }
+    }
+
+    /// Records the number of the job that a command has submitted.
+    fn record_number(&mut self, ended: &EndedProgram) {
+        if let [program, _, _, name, ..] = &ended.command[..]
+            && program == "sbatch"
+            && let Ok(number) = ended.said.trim().parse()
+        {
+            self.jobs.record_number(name, number);
         }
     }
 

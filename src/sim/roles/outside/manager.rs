@@ -206,6 +206,15 @@ impl Managed {
                 None if self.has_ended_unheard(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
+            SiteAction::Requeue { job } => {
+                let work = self.leave_nodes(job, "requeues")?;
+                self.waiting.insert(job, work);
+                orders.push(Order::Requeue(only_task(job)));
+            }
+            SiteAction::Preempt { job } => {
+                self.leave_nodes(job, "preempts")?;
+                orders.push(Order::Preempt(only_task(job)));
+            }
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {
                 let at = to_seconds(at.micros());
@@ -274,6 +283,14 @@ impl Managed {
     fn progress(&self, now: Time, runs: &RunningJobs) -> f64 {
         let takes = self.stretched(runs.work.runtime, runs.work.nodes);
         (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
+    }
+
+    /// Frees the nodes of a running job, of which the program knows that it has left them.
+    fn leave_nodes(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
+        let runs = self.running.remove(&job);
+        let RunningJobs { on, work, .. } = runs.ok_or_else(|| format!("{does} job {}, which is not running", job.0))?;
+        self.free.unite(&on);
+        Ok(work)
     }
 
     fn leave_queue(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {

@@ -90,8 +90,13 @@ pub enum Order {
     Abandon(TaskId),
     /// Removes a running task from its nodes for good, as its work is useless. Its sender is not told.
     Lose(TaskId),
+    /// Takes a running task off its nodes for another one. Its manager keeps it, to start it again from the beginning;
+    /// its sender is not told.
+    Requeue(TaskId),
     /// Ends a running task early. Its sender is told as of any other end.
     Kill(TaskId),
+    /// Ends a running task early, for another one. Its sender is told as of any other end.
+    Preempt(TaskId),
     /// Takes a task off its nodes, to resume it later.
     Suspend(TaskId),
     /// Resumes a suspended task; it makes progress from `from` on.
