@@ -33,7 +33,7 @@ const STILL: Duration = Duration::from_secs(60);
 const STARTS_WITHIN: u64 = 120;
 pub const SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
-const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
+const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
 
 /// Log of slurmctld in the folder of a cluster.
 const CONTROLLER_LOG: &str = "slurmctld.log";
@@ -64,6 +64,8 @@ pub struct Cluster {
     /// Time of the clock, and the earliest deadline of a program.
     now: u64,
     next: Option<u64>,
+    /// Time of the clock to which a search has brought it: what it has found there belongs to that time.
+    found_at: Option<u64>,
     steps: u64,
     _ports: Ports,
     dir: RunDir,
@@ -171,6 +173,7 @@ impl Cluster {
             base: 0,
             now: 0,
             next: None,
+            found_at: None,
             steps: 0,
             _ports: ports,
             dir,
@@ -290,13 +293,32 @@ impl Cluster {
 
     /// Moves the clock to this time of its own, and no further; ends when all programs block there.
     pub fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
+        self.carry_out(&ClockOrder::MoveTo(to)).map(drop)
+    }
+
+    /// Moves the clock towards a time of the run, until a script reports or a program ends. Returns the time of the run
+    /// at which the clock has stopped for that. None if it has come to `to`.
+    ///
+    /// The run must not have an order for Slurm before.
+    pub fn search_to(&mut self, to: u64) -> Result<Option<u64>, Trouble> {
+        let until = self.base + to;
+        if self.found_at.is_none() && until > self.now {
+            let pipe = format!("{}/reports", self.folder);
+            let answer = self.carry_out(&ClockOrder::SearchTo { until, pipe })?;
+            self.found_at = answer.has_found.then_some(self.now);
+        }
+        Ok(self.found_at.map(|found| found.saturating_sub(self.base)))
+    }
+
+    /// Repeats an order to move the clock until it is carried out.
+    fn carry_out(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
         let mut since = Instant::now();
         loop {
             let was = self.now;
-            let answer = self.send_order(&ClockOrder::MoveTo(to))?;
+            let answer = self.send_order(order)?;
             if answer.is_there {
                 self.steps = answer.steps;
-                return Ok(());
+                return Ok(answer);
             }
             if self.talk.is_stopped() {
                 return Err(Trouble::Stopped);
@@ -315,6 +337,10 @@ impl Cluster {
     /// Moves the clock to a time of the run, and returns what job scripts have reported until then.
     pub fn move_to(&mut self, to: u64) -> Result<Vec<String>, Trouble> {
         let mut reports = Vec::new();
+        if self.is_ahead(to) {
+            return Ok(reports);
+        }
+        self.found_at = None;
         loop {
             self.move_clock((self.base + to).max(self.now))?;
             // A script that found the pipe full goes on once it has been read.
@@ -358,9 +384,14 @@ impl Cluster {
         self.next.map(|next| next.saturating_sub(self.base))
     }
 
-    /// Programs that have ended since the last call, besides daemons.
-    pub fn take_ended(&mut self) -> Vec<EndedProgram> {
-        std::mem::take(&mut self.ended)
+    /// True if a search has found something later than this time of the run.
+    fn is_ahead(&self, now: u64) -> bool {
+        self.found_at.is_some_and(|found| self.base + now < found)
+    }
+
+    /// Programs that have ended by a time of the run since the last call, besides daemons.
+    pub fn take_ended(&mut self, now: u64) -> Vec<EndedProgram> {
+        if self.is_ahead(now) { Vec::new() } else { std::mem::take(&mut self.ended) }
     }
 
     pub fn fault_text(&self, what: &str) -> String {

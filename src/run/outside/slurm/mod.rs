@@ -42,6 +42,9 @@ pub const PACKAGES: &str = "on Debian and Ubuntu: apt-get install slurmctld slur
 /// Virtual time that jobs wait in vain until the run ends.
 const IN_VAIN: Span = Span::from_secs(2 * 3600);
 
+/// Longest stretch of virtual time for which the clock goes on by itself, so that jobs that wait in vain are noticed.
+const SEARCH_AT_MOST: Span = Span::from_secs(600);
+
 pub use cluster::search_path;
 
 pub struct BegunSlurm {
@@ -87,7 +90,7 @@ pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<Externa
     users.check(&cluster.fault_text("has accounts"), &requests)?;
     cluster.boot_daemons()?;
     let jobs = Jobs::new(cluster.nodes());
-    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, requests, users, fault: around.fault.clone() });
+    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, requests, users, fault: around.fault.clone(), undisturbed_until: Time::ZERO });
     Ok(Box::new(decider))
 }
 
@@ -196,6 +199,8 @@ struct SlurmSite {
     requests: JobRequests,
     users: JobUsers,
     fault: ProgramFault,
+    /// Time before which Slurm gets no order.
+    undisturbed_until: Time,
 }
 
 impl SlurmSite {
@@ -215,8 +220,12 @@ impl SlurmSite {
                 self.take_reports(now, &reports, &mut wishes, &mut orders)?;
             }
         }
-        for ended in self.cluster.take_ended() {
+        for ended in self.cluster.take_ended(now.micros() * NANOS) {
             self.check(&ended, &mut wishes)?;
+        }
+        if !wishes.is_empty() {
+            // Others may react.
+            self.undisturbed_until = Time::ZERO;
         }
         if let Some(at) = self.next(now)? {
             wishes.push(SiteAction::Call { at });
@@ -365,6 +374,13 @@ impl SlurmSite {
         if self.jobs.wait_for_nothing() && now >= self.jobs.quiet_since + IN_VAIN {
             return Err(self.waits_in_vain(now)?.into());
         }
+        let until = self.undisturbed_until.min(now + SEARCH_AT_MOST);
+        if from < until
+            && let Some(found) = self.cluster.search_to(until.micros() * NANOS)?
+        {
+            let at = Time::ZERO + Span::from_micros(found.div_ceil(NANOS));
+            return Ok(Some(at.max(now + Span::from_micros(1))));
+        }
         let wakes = self.cluster.next().map(|next| Time::ZERO + Span::from_micros(next.div_ceil(NANOS)));
         Ok(wakes.map(|wakes| wakes.max(from)))
     }
@@ -373,7 +389,7 @@ impl SlurmSite {
     fn waits_in_vain(&mut self, now: Time) -> Result<String, Trouble> {
         self.carry_out(&to_words(&["squeue", "-h", "-o", "%j (%r)"]).collect::<Vec<_>>())?;
         self.move_to(now)?;
-        let ended = self.cluster.take_ended();
+        let ended = self.cluster.take_ended(now.micros() * NANOS);
         let said = ended.iter().flat_map(|ended| ended.said.lines()).take(3).collect::<Vec<_>>().join(", ");
         let hours = IN_VAIN.micros() / 3_600_000_000;
         let waiting = self.jobs.waiting_count();
@@ -382,6 +398,10 @@ impl SlurmSite {
 }
 
 impl Decides for SlurmSite {
+    fn foresee(&mut self, until: Time) {
+        self.undisturbed_until = until;
+    }
+
     fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.request_decision(now, happened).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);

@@ -26,6 +26,9 @@ pub trait Decides: CheckedProgram {
     /// Actions in reaction to events. None once the program has failed.
     fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
 
+    /// Called before it decides: no event comes before this time, unless it is caused by what the program orders now.
+    fn foresee(&mut self, _until: Time) {}
+
     /// True if the program itself ends jobs at their walltimes, early or late. Otherwise the site does.
     fn ends_at_walltimes(&self) -> bool {
         false
@@ -350,6 +353,10 @@ impl Manager for Managed {
     /// bound keeps such a run from going on forever.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
+    }
+
+    fn foresee(&mut self, until: Time) {
+        self.decider.foresee(until);
     }
 
     /// Once the program has failed, no more is decided, and the run is about to end.

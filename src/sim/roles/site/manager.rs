@@ -54,6 +54,10 @@ pub trait Manager: Send {
         0
     }
 
+    /// Called before it decides: neither a message nor a change of the site's tasks and nodes comes before this time,
+    /// unless it is caused by what the manager orders now.
+    fn foresee(&mut self, _until: Time) {}
+
     /// Next time to decide without an end or a message; called after deciding.
     fn next_wake(&self) -> Option<Time> {
         None

@@ -371,6 +371,12 @@ impl Site {
         }
     }
 
+    /// Time before which nothing happens here that the manager has not ordered.
+    fn undisturbed_until(&self, out: &Out) -> Time {
+        let due = self.due.peek().map(|Reverse(due)| due.at);
+        due.into_iter().chain(self.next_change()).fold(out.horizon(), Time::min)
+    }
+
     /// Sets a timer for the next event or decision, which is in the next step if nothing was decided in this one.
     /// `earliest` is the promise of the causes of this batch; everything else has timers of its own.
     fn come_back(&mut self, now: Time, earliest: Time, has_decided: bool, out: &mut Out) {
@@ -451,6 +457,7 @@ impl Actor<Message, Record> for Site {
         }
         let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
         if decides {
+            self.manager.foresee(self.undisturbed_until(out));
             self.manager.decide_orders(now.time, &self.tasks, &mut self.orders);
             self.carry_out(now.time, out);
         }
