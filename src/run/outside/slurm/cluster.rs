@@ -467,7 +467,7 @@ fn find_complaints(said: &str, conf: &Conf) -> String {
 /// The script of a job: reports that it starts, sleeps for its run time, and reports if it is killed.
 fn job_script(folder: &str) -> String {
     format!(
-        "#!/bin/bash\n\
+        "#!/bin/sh\n\
          killed() {{ echo \"killed $SLURM_JOB_NAME\" >{folder}/reports; exit 1; }}\n\
          trap killed TERM\n\
          echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE ${{SLURM_RESTART_COUNT:-0}}\" >{folder}/reports\n\
