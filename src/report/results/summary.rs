@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::Status;
 use crate::referee::tally::{JobRow, Standing};
 use crate::results::counted::CountedSummary;
-use crate::subjects::is_zero;
 use hansa_sim::time::Span;
 
 /// The whole file: results, which topology and seed determine, and facts about this run.
@@ -374,6 +373,11 @@ impl Counts {
         let ended = self.finished + self.killed + self.preempted;
         self.submitted == ended + self.removed + self.refused + self.unfinished
     }
+}
+
+/// True if a number may be left out of a summary.
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 pub(crate) fn work_micros(row: &JobRow) -> u128 {

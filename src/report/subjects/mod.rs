@@ -22,7 +22,7 @@ use crate::referee::record_table::RecordTable;
 use crate::referee::tally::{JobBook, SubjectTally};
 use crate::results::account::Account;
 use crate::results::metric::Metric;
-use crate::results::summary::Counts;
+use crate::results::summary::{Counts, is_zero};
 use crate::{Summary, Tally};
 use hansa_sim::systems;
 use hansa_sim::topology::Topology;
@@ -143,11 +143,6 @@ pub(super) const USUAL: Words = Words {
     waiting: "A task waits from when its job is submitted and its predecessors are done until it starts or \
               its job is given up; time during which a result is in transit counts as waiting, too.",
 };
-
-/// True if a number may be left out of a summary.
-pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
-    *number == N::default()
-}
 
 impl Summary {
     /// The subjects that have a part in it.

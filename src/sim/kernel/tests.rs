@@ -121,7 +121,13 @@ impl Actor<Word, u64> for Gossip {
 
 fn gossips(seed: u64, everybody: u32, life: u8) -> Cast {
     let gossip = |id| -> BoxedActor<Word, u64> {
-        Box::new(Gossip { id: ActorId(id), everybody, life, state: mix_bits(seed ^ mix_bits(id.into())), undisturbed_until: Time::ZERO })
+        Box::new(Gossip {
+            id: ActorId(id),
+            everybody,
+            life,
+            state: mix_bits(seed ^ mix_bits(id.into())),
+            undisturbed_until: Time::ZERO,
+        })
     };
     (0..everybody).map(|id| (ActorId(id), gossip(id))).collect()
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::stay::{SiteStays, Stay};
 use crate::Tally;
 use crate::referee::tally::{JobRow, SiteFacts, StintEnd, TaskRow};
-use crate::subjects::is_zero;
+use crate::results::summary::is_zero;
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 

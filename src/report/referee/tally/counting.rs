@@ -180,7 +180,11 @@ impl JobBook {
 
     pub fn removed(&mut self, by: Reporter, job: &JobId) -> CountResult {
         let by_user = self.tells_of_own_jobs(by.actor);
-        if self.told_of(by, *job)?.tasks.iter().any(|task| task.site.is_some() && task.end.is_none() && !task.awaits_restart())
+        if self
+            .told_of(by, *job)?
+            .tasks
+            .iter()
+            .any(|task| task.site.is_some() && task.end.is_none() && !task.awaits_restart())
             && by_user
         {
             return Err(Inconsistent::Busy(*job));

@@ -111,7 +111,8 @@ impl SummaryPart for Schedule {
 impl Schedule {
     pub fn add_up(&self) -> bool {
         let ends = self.nb_jobs_finished + self.nb_jobs_rejected + self.nb_jobs_unfinished;
-        self.nb_jobs == ends && self.nb_jobs_finished == self.nb_jobs_success + self.nb_jobs_killed + self.nb_jobs_preempted
+        self.nb_jobs == ends
+            && self.nb_jobs_finished == self.nb_jobs_success + self.nb_jobs_killed + self.nb_jobs_preempted
     }
 }
 

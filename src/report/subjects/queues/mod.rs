@@ -132,8 +132,15 @@ mod tests {
         };
         for id in [0, 1] {
             let tasks = vec![Task::new(Span::from_secs(90), 1, Kind(0))];
-            let (arrive, first_task) = (Time::ZERO, id);
-            let job = Job { id: JobId(id), arrive, first_task, tasks, edges: Vec::new(), worth: None, times: None };
+            let job = Job {
+                id: JobId(id),
+                arrive: Time::ZERO,
+                first_task: id,
+                tasks,
+                edges: Vec::new(),
+                worth: None,
+                times: None,
+            };
             add(0, batch, Record::Arrived { job: Arc::new(job), user: ann }).unwrap();
         }
         let [again, over] = [0, 1].map(|job| TaskId { job: JobId(job), index: 0 });

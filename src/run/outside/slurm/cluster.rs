@@ -33,7 +33,8 @@ const STILL: Duration = Duration::from_secs(60);
 const STARTS_WITHIN: u64 = 120;
 pub const SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
-const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
+const EXPECTED: &str =
+    r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
 
 /// Log of slurmctld in the folder of a cluster.
 const CONTROLLER_LOG: &str = "slurmctld.log";
@@ -374,9 +375,9 @@ impl Cluster {
         if !self.conf.preempts {
             return Ok(Vec::new());
         }
-        self.log.read_preemptions().map_err(|error| {
-            self.talk.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into()
-        })
+        self.log
+            .read_preemptions()
+            .map_err(|error| self.talk.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into())
     }
 
     /// The earliest time of the run at which a program does something by itself.

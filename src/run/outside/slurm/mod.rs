@@ -90,7 +90,14 @@ pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<Externa
     users.check(&cluster.fault_text("has accounts"), &requests)?;
     cluster.boot_daemons()?;
     let jobs = Jobs::new(cluster.nodes());
-    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, requests, users, fault: around.fault.clone(), undisturbed_until: Time::ZERO });
+    let decider: Box<dyn Decides> = Box::new(SlurmSite {
+        cluster,
+        jobs,
+        requests,
+        users,
+        fault: around.fault.clone(),
+        undisturbed_until: Time::ZERO,
+    });
     Ok(Box::new(decider))
 }
 
@@ -311,8 +318,7 @@ impl SlurmSite {
     fn submission_command(&self, job: JobId, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
         let options = SbatchOptions::parse(self.requests.get(job).options).unwrap_or_default();
-        let mut command: Command =
-            to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--parsable"]).collect();
+        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--parsable"]).collect();
         if !self.cluster.preempts() {
             // Jobs on a node that fails are submitted again.
             command.push("--no-requeue".to_owned());
