@@ -11,7 +11,7 @@ from typing import Any
 #: Records that give a task cores.
 _PLACED = ("started", "resumed", "moved")
 #: Records after which a task has no cores.
-_LEFT = ("finished", "killed", "lost", "suspended", "dropped")
+_LEFT = ("finished", "killed", "preempted", "lost", "requeued", "suspended", "dropped")
 _KINDS = frozenset((*_PLACED, *_LEFT, "stacked", "shared", "needs"))
 
 COLUMNS = ["task", "job", "site", "start", "end", "core_ranges", "core_count", "used"]

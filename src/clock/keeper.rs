@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use crate::proc::process_pid;
-use crate::processes::Processes;
+use crate::processes::{Processes, pipe_has_data};
 use crate::state::{NEVER, Page};
 use crate::steps::{Step, Stepper};
 
@@ -65,6 +66,8 @@ pub enum KeeperEnd {
     Over,
     /// An answer is due.
     Paused,
+    /// The pipe of a search has data, or a program has ended.
+    Stopped,
     Interrupted,
 }
 
@@ -151,6 +154,15 @@ impl<'a> Keeper<'a> {
         self.run()
     }
 
+    /// Moves a driven clock to this time, in ns, or to the first moment at which a pipe has data or a program has ended.
+    /// Nothing is read from the pipe.
+    pub fn search_to(&mut self, until: u64, pipe: Arc<File>) -> KeeperEnd {
+        self.processes.stops_at = Some(pipe);
+        let end = self.move_to(until);
+        self.processes.stops_at = None;
+        end
+    }
+
     pub fn take_ended(&mut self) -> Vec<(u32, u8)> {
         std::mem::take(&mut self.ended)
     }
@@ -195,6 +207,14 @@ impl<'a> Keeper<'a> {
                 if !is_late() && !self.is_interrupted() {
                     continue;
                 }
+            }
+            if step == Step::Stopped {
+                // Ends of other processes are no reason.
+                let end = self.reap_processes();
+                if end.is_some() || !self.ended.is_empty() || self.has_data() {
+                    return end.unwrap_or(KeeperEnd::Stopped);
+                }
+                continue;
             }
             let is_driven = answers_within.is_some();
             let has_end = self.stepper.until < NEVER - 1;
@@ -253,6 +273,11 @@ impl<'a> Keeper<'a> {
                 }
             }
         }
+    }
+
+    /// True if the pipe of a search has data.
+    fn has_data(&self) -> bool {
+        self.processes.stops_at.as_ref().is_some_and(|pipe| pipe_has_data(pipe))
     }
 
     /// Waits until a thread has found that all are asleep, but not for long. True if one has.

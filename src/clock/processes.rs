@@ -4,13 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{
-    PidfdFlags, PidfdGetfdFlags, Resource, Signal, getrlimit, kill_process, pidfd_getfd, pidfd_open,
+    PidfdFlags, PidfdGetfdFlags, Resource, Signal, WaitId, WaitIdOptions, getrlimit, kill_process, pidfd_getfd,
+    pidfd_open, waitid,
 };
 use rustix::thread::{futex, sched_yield};
+use rustix::time::Timespec;
 
 use crate::proc::{self, Call, Thread, ThreadState, process_pid};
 use crate::state::{AWAKE, BORN, ENDING, FREE, IN_TURN, ON_DATA, PRESUMED, Page};
@@ -41,6 +45,8 @@ pub struct Processes {
     named: BTreeSet<(u32, &'static str)>,
     /// Processes beyond the clock's reach so far.
     unreached: BTreeSet<u32>,
+    /// Pipe at whose data the clock stops, as it does at the end of a child. None if it does not stop.
+    pub stops_at: Option<Arc<File>>,
 }
 
 /// Turns that the keeper gives to all threads that are ready before it moves the clock. One is enough for a thread that
@@ -80,6 +86,7 @@ impl Processes {
             suspects: BTreeSet::new(),
             named: BTreeSet::new(),
             unreached: BTreeSet::new(),
+            stops_at: None,
         }
     }
 
@@ -294,6 +301,10 @@ impl Processes {
     }
 }
 
+pub fn pipe_has_data(pipe: &File) -> bool {
+    poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&Timespec::default())) == Ok(1)
+}
+
 fn holds_slot(process: u32, page: &Page) -> bool {
     (0..page.used()).any(|slot| page.state(slot) != FREE && page.slots[slot].process.load(SeqCst) == process)
 }
@@ -355,6 +366,12 @@ impl World for Processes {
         {
             let _ = kill_process(process, signal);
         }
+    }
+
+    fn is_to_stop(&mut self) -> bool {
+        let Some(pipe) = &self.stops_at else { return false };
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        pipe_has_data(pipe) || matches!(waitid(WaitId::All, options), Ok(Some(_)))
     }
 
     fn strangers_block(&mut self, page: &Page) -> bool {

@@ -27,6 +27,10 @@ pub trait World {
     fn is_owned(&mut self, page: &Page, timer: usize) -> bool;
     /// Counts an expiry of a timer in its eventfd, or sends its signal.
     fn expire_timer(&mut self, page: &Page, timer: usize);
+    /// True if something has happened for which the clock is to stand still. All threads block then.
+    fn is_to_stop(&mut self) -> bool {
+        false
+    }
     /// Looks at the threads without a slot. False if one of them may run.
     fn strangers_block(&mut self, page: &Page) -> bool;
 }
@@ -41,6 +45,8 @@ pub enum Step {
     Idle,
     /// The next deadline is beyond the end of the clock.
     Over,
+    /// All block, and something has happened for which the clock is to stand still.
+    Stopped,
     /// The clock has moved to the deadline of this sleeper or timer.
     Done(Next),
 }
@@ -141,6 +147,9 @@ impl Stepper {
     }
 
     fn go_on(&mut self, page: &Page, world: &mut impl World, looked: LookedAt) -> Step {
+        if world.is_to_stop() {
+            return Step::Stopped;
+        }
         loop {
             let Some((deadline, next)) = page.earliest_deadline() else { return Step::Idle };
             if deadline > self.until {

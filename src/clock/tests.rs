@@ -64,6 +64,8 @@ struct System {
     looks: u32,
     /// The clock moved although a thread could run.
     overtaken: u32,
+    /// The clock is to stand still.
+    is_to_stop: bool,
 }
 
 impl System {
@@ -81,6 +83,7 @@ impl System {
             takes_turns: false,
             looks: 0,
             overtaken: 0,
+            is_to_stop: false,
         };
         let slot = page.reserve(None, 1).unwrap();
         system.begin(page, 0, slot);
@@ -265,6 +268,10 @@ impl World for System {
     }
 
     fn expire_timer(&mut self, _: &Page, _: usize) {}
+
+    fn is_to_stop(&mut self) -> bool {
+        self.is_to_stop
+    }
 
     fn strangers_block(&mut self, _: &Page) -> bool {
         true
@@ -538,6 +545,20 @@ fn a_thread_moves_the_clock_alone_only_if_nothing_is_due() {
     assert!(!page.advance_alone(own, 31), "it is in a handler of a signal that has ended its sleep");
     page.wake(own, before);
     assert!(page.advance_alone(own, 50) && !page.advance_alone(own, 51), "the clock ends");
+}
+
+#[test]
+fn the_clock_stands_still_once_all_block_if_it_is_to_stop() {
+    let page = page_of_zeros();
+    let mut system = System::new(&page, vec![vec![Act::Sleep(7), Act::Sleep(7)]], 1);
+    system.is_to_stop = true;
+    let mut stepper = Stepper::new(NEVER - 1);
+    assert_eq!(stepper.step(&page, &mut system), Step::Busy, "a thread runs");
+    while system.run_any(&page) {}
+    assert_eq!((stepper.step(&page, &mut system), page.now()), (Step::Stopped, 0));
+    system.is_to_stop = false;
+    assert!(matches!(stepper.step(&page, &mut system), Step::Done(_)));
+    assert_eq!(page.now(), 7);
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
         [4, 5, 6].map(|job| table[&job].clone());
     assert_eq!(
         (low.as_str(), next.as_str(), high.as_str()),
-        ("COMPLETED_WALLTIME_REACHED", "COMPLETED_SUCCESSFULLY", "COMPLETED_SUCCESSFULLY")
+        ("PREEMPTED", "COMPLETED_SUCCESSFULLY", "COMPLETED_SUCCESSFULLY")
     );
     assert!((500.0..600.0).contains(&low_end) && low_end <= high_start, "{low_end} {high_start}");
     assert!(next_start >= high_end, "the job of the better QOS goes first: {next_start} {high_end}");
@@ -159,6 +159,55 @@ fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
+}
+
+#[test]
+fn preempted_jobs_are_requeued_and_run_again() {
+    if !has_accounts() {
+        return;
+    }
+    let scratch = Scratch::new();
+    fs::create_dir(scratch.path("york")).unwrap();
+    let jobs = [
+        // All cores: two are preempted, one of which may be requeued; one ends at its walltime, which is 400 s.
+        (60, 900, 12, "--uid=bob -q low"),
+        (61, 900, 8, "--uid=bob -q low --no-requeue"),
+        (300, 200, 20, "--uid=ann -q high"),
+        (4000, 1000, 1, "--uid=bob -q low"),
+    ];
+    let topology = write_site(&scratch, "", &jobs);
+    scratch.file("york/slurm.conf", &CONF.replace("PreemptMode=CANCEL", "PreemptMode=REQUEUE"));
+    let limited = fs::read_to_string(&topology).unwrap();
+    let limited = limited.replace("runtime = \"1000 s\"", "runtime = \"1000 s\", walltime = \"400 s\"");
+    fs::write(&topology, limited).unwrap();
+    let ran = run(&scratch, &topology, "out");
+    let said = text(&ran.stdout) + &text(&ran.stderr);
+    assert!(ran.status.success(), "{said}");
+    let table = rows(&scratch.path("out"));
+    let [again, cancelled, high, limited] = [0, 1, 2, 3].map(|job| table[&job].clone());
+    assert_eq!(
+        [&again.0, &cancelled.0, &high.0, &limited.0].map(String::as_str),
+        ["COMPLETED_SUCCESSFULLY", "PREEMPTED", "COMPLETED_SUCCESSFULLY", "COMPLETED_WALLTIME_REACHED"]
+    );
+    assert!(again.1 < 100.0 && high.1 > cancelled.2 && cancelled.2 < 400.0, "{table:?}");
+    // It has run from the beginning once the other one was over.
+    assert!(again.2 >= high.2 + 900.0 && again.2 < high.2 + 1200.0, "{table:?}");
+    let log = fs::read_to_string(scratch.path("out/events.jsonl")).unwrap();
+    let count = |event: &str| log.matches(&format!("\"event\":\"{event}\"")).count();
+    assert_eq!(["requeued", "preempted", "killed", "lost", "started"].map(count), [1, 1, 1, 0, 5]);
+    let jobs = fs::read_to_string(scratch.path("out/jobs.csv")).unwrap();
+    let ends: Vec<&str> = jobs.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
+    assert_eq!(ends, ["requeues", "1", "0", "0", "0"]);
+    assert!(said.contains("1 job ended for others; jobs requeued 1 time"), "{said}");
+    let why = Command::new(HANSA).arg("why").arg(scratch.path("out")).arg("0").output().unwrap();
+    assert!(text(&why.stdout).contains("requeued 1 time for other jobs"), "{}", text(&why.stdout));
+    let counts = fs::read_to_string(scratch.path("out/schedule.json")).unwrap();
+    for expected in ["\"nb_jobs_killed\": 1", "\"nb_jobs_preempted\": 1", "\"nb_requeues\": 1"] {
+        assert!(counts.contains(expected), "{expected}: {counts}");
+    }
+    let verified = Command::new(HANSA).arg("verify").arg(scratch.path("out")).output().unwrap();
+    assert!(verified.status.success(), "{}", text(&verified.stderr));
+    await_none(&scratch);
 }
 
 #[test]

@@ -180,7 +180,7 @@ impl Tally {
     /// True if a task of one of these jobs has started and its end was not reported.
     fn runs_any(&self, jobs: &[JobId]) -> bool {
         let tasks = jobs.iter().filter_map(|job| self.jobs.get(job)).flat_map(|row| &row.tasks);
-        tasks.into_iter().any(|task| task.start.is_some() && task.end.is_none() && !task.is_lost())
+        tasks.into_iter().any(|task| task.start.is_some() && task.end.is_none() && !task.awaits_restart())
     }
 
     /// The sites that have tasks of a job which have not ended; if all have, those where they did, for the router has
@@ -198,7 +198,7 @@ impl Tally {
     /// The sites where tasks of a job have started, have not ended and are not lost.
     fn running_sites(&self, row: &JobRow) -> Vec<ActorId> {
         self.site_actors(distinct_sites(
-            row.tasks.iter().filter(|task| task.start.is_some() && task.end.is_none() && !task.is_lost()),
+            row.tasks.iter().filter(|task| task.start.is_some() && task.end.is_none() && !task.awaits_restart()),
         ))
     }
 

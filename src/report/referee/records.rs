@@ -52,6 +52,9 @@ records! { JobBook (), (names)
     "started" Started { task, cores } => started, format!("starts task {task} on cores {cores}");
     "finished" Finished { task } => finished, format!("sees task {task} end");
     "killed" Killed { task } => killed, format!("kills task {task} at its walltime");
+    "preempted" Preempted { task } => preempted, format!("ends task {task} before it is done, for another one");
+    "requeued" Requeued { task } => requeued,
+        format!("takes task {task} off its cores for another one, to start it again later");
     "withdrawn" Withdrawn { task } => withdrawn,
         format!("returns task {task}, which its user resubmits elsewhere");
     "completed" Completed { job, value } => completed, match value {

@@ -31,7 +31,7 @@ macro_rules! batsim {
             whole("requested_number_of_resources", "cores that a task asks for; of several shapes, in the first"),
             seconds("requested_time", "the time that a task asks for; of several shapes, in the first"),
             whole("success", "1 if all of its tasks ended, else 0"),
-            text("final_state", "`COMPLETED_SUCCESSFULLY`, even if it was worth nothing any more; `COMPLETED_WALLTIME_REACHED`; `COMPLETED_KILLED` if it was removed after its final deadline; `REJECTED` if it was refused; `RUNNING` or `SUBMITTED` if the log ends before it does"),
+            text("final_state", "`COMPLETED_SUCCESSFULLY`, even if it was worth nothing any more; `COMPLETED_WALLTIME_REACHED`; `PREEMPTED` if its site ended it for another; `COMPLETED_KILLED` if it was removed after its final deadline; `REJECTED` if it was refused; `RUNNING` or `SUBMITTED` if the log ends before it does"),
             seconds("starting_time", "start of the first task, or of this one"),
             seconds("execution_time", "from start to finish"),
             seconds("finish_time", "when the router saw the job end, or removed it; of a task, and of a job that is one, when it ended at its site"),
@@ -68,6 +68,10 @@ pub const JOBS: TableForm = TableForm {
         number("value_max", "", "what its user would have got at best"),
         number("slr", "", "from submission to finish, in the time of its critical path"),
         text("name", "its name in the input, if that is not its number"),
+        whole(
+            REQUEUES,
+            "only where sites requeued jobs: number of times that its site gave its cores to another job and started it again later"
+        ),
         whole(COUNTED, "only where a workload has a warm-up or a cool-down: 1 if the job counts in means, else 0"),
         text(SYSTEM, "only where there are several systems: the table of the system whose job it is"),
     ],
@@ -90,6 +94,7 @@ pub const TASKS: TableForm = TableForm {
 
 const SYSTEM: &str = "system";
 const COUNTED: &str = "counted";
+const REQUEUES: &str = "requeues";
 
 /// `jobs.csv` in progress.
 pub(crate) struct JobSheet<'a> {
@@ -119,6 +124,8 @@ struct FieldNames {
     systems: Vec<&'static str>,
     /// True if a column says which jobs count.
     counts: bool,
+    /// True if a column counts the requeues of jobs.
+    requeues: bool,
 }
 
 impl Account for JobSheet<'_> {
@@ -158,16 +165,22 @@ impl FieldNames {
             kinds: field_names(&tally.names.kinds),
             systems: if tally.keys().len() > 1 { tally.keys().collect() } else { Vec::new() },
             counts: tally.counted.leaves_out(),
+            requeues: tally.totals.requeues > 0,
         }
     }
 
-    /// The columns of a table that this run does not have. They come last, but for a system after a missing count.
+    /// The columns of a table that this run does not have. They come last, but for others of this kind that it has.
     fn absent(&self, table: &TableForm) -> Vec<&'static str> {
         table
             .columns
             .iter()
             .map(|column| column.name)
-            .filter(|name| (*name == COUNTED && !self.counts) || (*name == SYSTEM && self.systems.is_empty()))
+            .filter(|name| match *name {
+                REQUEUES => !self.requeues,
+                COUNTED => !self.counts,
+                SYSTEM => self.systems.is_empty(),
+                _ => false,
+            })
             .collect()
     }
 
@@ -185,6 +198,13 @@ impl FieldNames {
         let kind = self.kinds.get(usize::from(task.kind.0)).map_or("", String::as_str);
         let site = ran.site.map_or("", |site| &self.sites[site as usize]);
         line.text(site).text(kind).cores(&ran.cores, 0);
+    }
+
+    /// Adds the number of times that a job was requeued, if any was.
+    fn put_requeues(&self, line: &mut CsvRow<'_>, row: &JobRow) {
+        if self.requeues {
+            line.number(row.requeues());
+        }
     }
 
     /// Adds the field that says if a job counts, if a workload has a warm-up or a cool-down.
@@ -240,6 +260,7 @@ impl<'a> JobSheet<'a> {
             None => _ = line.until("name"),
         }
         put_name(&mut line, tally.job_name(row.job.id));
+        words.put_requeues(&mut line, row);
         words.put_counted(&mut line, tally, row);
         words.end(line, row);
     }
@@ -261,6 +282,7 @@ impl<'a> JobSheet<'a> {
         line.until("last_end").maybe(row.last_end(), CsvRow::time);
         put_worth(&mut line, row);
         put_name(&mut line, self.tally.job_name(row.job.id));
+        self.words.put_requeues(&mut line, row);
         self.words.put_counted(&mut line, self.tally, row);
         self.words.end(line, row);
     }
@@ -314,6 +336,7 @@ fn put_standing(line: &mut CsvRow<'_>, standing: Standing, started: bool) {
     line.number(standing == Standing::Finished).text(match standing {
         Standing::Finished => "COMPLETED_SUCCESSFULLY",
         Standing::Killed => "COMPLETED_WALLTIME_REACHED",
+        Standing::Preempted => "PREEMPTED",
         Standing::Removed => "COMPLETED_KILLED",
         Standing::Refused => "REJECTED",
         Standing::Unfinished if started => "RUNNING",

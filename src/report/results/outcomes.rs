@@ -15,6 +15,8 @@ pub enum JobEnd {
     Finished,
     /// Killed at its walltime.
     Killed,
+    /// Ended for another job.
+    Preempted,
     Removed,
     Refused,
     Unfinished,
@@ -34,7 +36,7 @@ pub struct JobOutcome {
     pub cores: Option<u32>,
     pub submitted: u64,
     pub started: Option<u64>,
-    /// End of a job that finished or was killed.
+    /// End of a job that finished, was killed or was preempted.
     pub ended: Option<u64>,
     pub end: JobEnd,
     /// False if it is in a warm-up or a cool-down.
@@ -74,6 +76,7 @@ impl From<Standing> for JobEnd {
         match standing {
             Standing::Finished => JobEnd::Finished,
             Standing::Killed => JobEnd::Killed,
+            Standing::Preempted => JobEnd::Preempted,
             Standing::Removed => JobEnd::Removed,
             Standing::Refused => JobEnd::Refused,
             Standing::Unfinished => JobEnd::Unfinished,
@@ -82,7 +85,7 @@ impl From<Standing> for JobEnd {
 }
 
 impl JobOutcome {
-    /// Seconds from submission to end; None unless it finished or was killed.
+    /// Seconds from submission to end; None unless it finished, was killed or was preempted.
     pub fn turnaround_seconds(&self) -> Option<f64> {
         Some(to_seconds(self.ended?.saturating_sub(self.submitted)))
     }

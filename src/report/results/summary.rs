@@ -141,6 +141,9 @@ pub struct Counts {
     /// Ended at their walltime.
     #[serde(default)]
     pub killed: u64,
+    /// Ended by their sites for others, before they were done.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub preempted: u64,
     /// Given up after the job's final deadline, or taken back by their user.
     pub removed: u64,
     pub refused: u64,
@@ -359,6 +362,7 @@ impl Counts {
         *match standing {
             Standing::Finished => &mut self.finished,
             Standing::Killed => &mut self.killed,
+            Standing::Preempted => &mut self.preempted,
             Standing::Removed => &mut self.removed,
             Standing::Refused => &mut self.refused,
             Standing::Unfinished => &mut self.unfinished,
@@ -366,8 +370,14 @@ impl Counts {
     }
 
     pub fn add_up(&self) -> bool {
-        self.submitted == self.finished + self.killed + self.removed + self.refused + self.unfinished
+        let ended = self.finished + self.killed + self.preempted;
+        self.submitted == ended + self.removed + self.refused + self.unfinished
     }
+}
+
+/// True if a number may be left out of a summary.
+pub(crate) fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
+    *number == N::default()
 }
 
 pub(crate) fn work_micros(row: &JobRow) -> u128 {

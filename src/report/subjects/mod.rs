@@ -22,7 +22,7 @@ use crate::referee::record_table::RecordTable;
 use crate::referee::tally::{JobBook, SubjectTally};
 use crate::results::account::Account;
 use crate::results::metric::Metric;
-use crate::results::summary::Counts;
+use crate::results::summary::{Counts, is_zero};
 use crate::{Summary, Tally};
 use hansa_sim::systems;
 use hansa_sim::topology::Topology;
@@ -144,11 +144,6 @@ pub(super) const USUAL: Words = Words {
               its job is given up; time during which a result is in transit counts as waiting, too.",
 };
 
-/// True if a number may be left out of a summary.
-fn is_zero<N: Default + PartialEq>(number: &N) -> bool {
-    *number == N::default()
-}
-
 impl Summary {
     /// The subjects that have a part in it.
     pub(crate) fn present_subjects(&self) -> impl Iterator<Item = &'static Subject> {
@@ -167,6 +162,7 @@ impl Summary {
         let removed = words.unwrap_or(USUAL).removed;
         let others = [
             (counts.killed, "killed at the walltime"),
+            (counts.preempted, "preempted"),
             (counts.removed, removed),
             (counts.refused, "refused"),
             (counts.unfinished, "unfinished"),

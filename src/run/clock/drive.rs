@@ -4,9 +4,10 @@
 //! ends all programs.
 
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
@@ -23,6 +24,8 @@ pub enum ClockOrder {
     Start(ClockedProgram),
     /// Moves the clock to this time, in ns since its start, or until `ANSWERED` of real time have passed.
     MoveTo(u64),
+    /// Moves the clock like `MoveTo`, but stops it once a program has ended or this pipe has data, which are not read.
+    SearchTo { until: u64, pipe: String },
 }
 
 /// A program to be started under the clock.
@@ -49,6 +52,8 @@ pub struct ClockAnswer {
     pub next: Option<u64>,
     /// Programs that have ended since the last answer, with their exit codes.
     pub ended: Vec<(u32, u8)>,
+    /// True if a search has found something.
+    pub has_found: bool,
     /// Moves of the clock so far.
     pub steps: u64,
     /// Reason why the order could not be carried out.
@@ -65,6 +70,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub fn drive_clock(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
     let orders = read_orders(wakers)?;
     keeper.answers_within = Some(ANSWERED);
+    let mut searched = None;
     while let Some(line) = next(&orders, keeper) {
         let answer = match serde_json::from_str(&line) {
             Ok(ClockOrder::Start(program)) => {
@@ -75,8 +81,16 @@ pub fn drive_clock(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failu
                 // Programs that this process has just asked to end must not pass for lost ones.
                 _ if keeper.is_interrupted() => break,
                 KeeperEnd::Over => clock_answer(keeper, true),
-                KeeperEnd::Paused => clock_answer(keeper, false),
+                KeeperEnd::Paused | KeeperEnd::Stopped => clock_answer(keeper, false),
                 KeeperEnd::Left(_) | KeeperEnd::Interrupted => break,
+            },
+            Ok(ClockOrder::SearchTo { until, pipe }) => match search_clock(keeper, until, pipe, &mut searched) {
+                Ok(_) if keeper.is_interrupted() => break,
+                Ok(KeeperEnd::Over) => clock_answer(keeper, true),
+                Ok(KeeperEnd::Stopped) => ClockAnswer { has_found: true, ..clock_answer(keeper, true) },
+                Ok(KeeperEnd::Paused) => clock_answer(keeper, false),
+                Ok(KeeperEnd::Left(_) | KeeperEnd::Interrupted) => break,
+                Err(fault) => ClockAnswer { fault: Some(fault), ..clock_answer(keeper, false) },
             },
             Err(error) => ClockAnswer { fault: Some(error.to_string()), ..clock_answer(keeper, false) },
         };
@@ -86,6 +100,29 @@ pub fn drive_clock(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failu
         let _ = stdout().write_all(&line).and_then(|()| stdout().flush());
     }
     Ok(())
+}
+
+/// A pipe of searches, with its path.
+type SearchedPipe = Option<(String, Arc<File>)>;
+
+/// Searches for data in a pipe, which is opened once.
+fn search_clock(
+    keeper: &mut Keeper<'_>,
+    until: u64,
+    path: String,
+    searched: &mut SearchedPipe,
+) -> Result<KeeperEnd, String> {
+    let known = searched.take().filter(|(known, _)| *known == path);
+    let pipe = match known {
+        Some((_, pipe)) => pipe,
+        None => {
+            // Opened for both, so that it neither blocks nor is at its end without a writer.
+            let opened = OpenOptions::new().read(true).write(true).open(&path);
+            Arc::new(opened.map_err(|error| format!("cannot open {path}: {error}"))?)
+        }
+    };
+    *searched = Some((path, pipe.clone()));
+    Ok(keeper.search_to(until, pipe))
 }
 
 /// Reads orders on a thread of its own, so that the end of the input is seen while the clock moves.
@@ -126,5 +163,6 @@ fn start_program(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<()
 fn clock_answer(keeper: &mut Keeper<'_>, is_there: bool) -> ClockAnswer {
     let ended = keeper.take_ended();
     let next = keeper.page.earliest_deadline().map(|(deadline, _)| deadline);
-    ClockAnswer { now: keeper.page.now(), is_there, next, ended, steps: keeper.stepper.steps, fault: None }
+    let now = keeper.page.now();
+    ClockAnswer { now, is_there, next, ended, has_found: false, steps: keeper.stepper.steps, fault: None }
 }

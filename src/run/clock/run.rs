@@ -137,7 +137,9 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         KeeperEnd::Left(0) => Ok(()),
         KeeperEnd::Left(code) => Err(Failure::Told(code)),
         KeeperEnd::Over => Err(Failure::Told(TIMED_OUT)),
-        KeeperEnd::Paused | KeeperEnd::Interrupted => Err(Failure::Interrupted("interrupted".to_owned())),
+        KeeperEnd::Paused | KeeperEnd::Stopped | KeeperEnd::Interrupted => {
+            Err(Failure::Interrupted("interrupted".to_owned()))
+        }
     }
 }
 

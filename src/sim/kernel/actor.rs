@@ -124,6 +124,8 @@ impl Contract {
 #[derive(Debug)]
 pub struct Outbox<M, R> {
     now: Stamp,
+    /// Time before which no event that is known elsewhere can reach the actor.
+    horizon: Time,
     pub(super) actions: Vec<Action<M>>,
     pub(super) records: Vec<R>,
 }
@@ -146,11 +148,20 @@ pub(super) enum Action<M> {
 
 impl<M, R> Outbox<M, R> {
     pub(super) fn new() -> Outbox<M, R> {
-        Outbox { now: Stamp::ZERO, actions: Vec::new(), records: Vec::new() }
+        Outbox { now: Stamp::ZERO, horizon: Time::ZERO, actions: Vec::new(), records: Vec::new() }
     }
 
-    pub(super) fn begin(&mut self, now: Stamp) {
+    pub(super) fn begin(&mut self, now: Stamp, horizon: Time) {
         self.now = now;
+        self.horizon = horizon;
+    }
+
+    /// Time before which nothing reaches this actor, but for timers that it sets in this batch: what it does until then
+    /// it may do at once. The present time if it has acted in this batch, since others may react.
+    ///
+    /// It depends on the layout of the run, so it must not change what an actor does, only how soon that is computed.
+    pub fn horizon(&self) -> Time {
+        if self.actions.is_empty() { self.horizon } else { self.now.time }
     }
 
     /// Sends a message now; it arrives after the latency between the two actors.

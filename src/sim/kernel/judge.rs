@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::actor::Action;
 use super::{Actor, ActorId, Cause, Entry, Event, Message, Outbox};
-use crate::time::{Span, Stamp};
+use crate::time::{Span, Stamp, Time};
 
 /// Runs all actors to the end. Each has its own link to the hub; a message between two of them takes the latencies of
 /// both links.
@@ -33,7 +33,7 @@ pub fn run_actors<M: Message, R>(mut actors: Vec<Box<dyn Actor<M, R> + Send>>, l
         }
 
         let mut out = Outbox::new();
-        out.begin(now);
+        out.begin(now, Time::ZERO);
         actors[actor].handle_batch(now, &mut batch, &mut out);
 
         for action in out.actions {

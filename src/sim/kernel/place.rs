@@ -49,6 +49,8 @@ pub struct Place<M, R> {
     answers: VecDeque<Envelope<M>>,
     events: u64,
     activity: Arc<Activity>,
+    /// Stamp before which no message from elsewhere arrives. Zero at a hub, where events have no order of their own.
+    bound: Stamp,
 }
 
 /// The agenda that a pending event is in.
@@ -104,6 +106,7 @@ impl<M: Message, R> Place<M, R> {
             answers: VecDeque::new(),
             events: 0,
             activity: Arc::default(),
+            bound: Stamp::ZERO,
         };
         for (id, actor) in actors {
             place.residents[id.index()] = Some(Resident { actor, next_number: 1 });
@@ -156,6 +159,7 @@ impl<M: Message, R> Place<M, R> {
     /// Runs up to `batches` batches, all strictly before `bound`. True if there were that many, or if it pauses
     /// ([`Activity::pause_after_each_batch`]).
     pub fn run_before(&mut self, bound: Stamp, batches: usize) -> Result<bool, Breach> {
+        self.bound = bound;
         for _ in 0..batches {
             match self.next() {
                 Some(next) if next < bound => self.step(Track::Main)?,
@@ -249,7 +253,8 @@ impl<M: Message, R> Place<M, R> {
 
         self.events += self.batch.len() as u64;
         let resident = self.residents[to.index()].as_mut().expect("only actors that live here have anything pending");
-        self.outbox.begin(now);
+        let next = self.tracks[track as usize].agenda.next().map_or(Stamp::NEVER, |(stamp, _)| stamp);
+        self.outbox.begin(now, next.min(self.bound).time);
         self.activity.begin(to, now);
         resident.actor.handle_batch(now, &mut self.batch, &mut self.outbox);
         self.activity.end();

@@ -56,6 +56,8 @@ struct Gossip {
     everybody: u32,
     life: u8,
     state: u64,
+    /// Nothing is to reach it before.
+    undisturbed_until: Time,
 }
 
 const QUIET: u64 = 1 << 32;
@@ -96,6 +98,7 @@ impl Gossip {
 
 impl Actor<Word, u64> for Gossip {
     fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        assert!(now.time >= self.undisturbed_until, "{batch:?} come at {now}, before {}", self.undisturbed_until);
         for event in batch.drain(..) {
             self.state = mix_bits(
                 self.state ^ mix_bits(now.time.micros()) ^ u64::from(now.step) << 32 ^ u64::from(event.from.0),
@@ -116,12 +119,19 @@ impl Actor<Word, u64> for Gossip {
             }
             out.log(self.state ^ u64::from(self.id.0));
         }
+        self.undisturbed_until = out.horizon();
     }
 }
 
 fn gossips(seed: u64, everybody: u32, life: u8) -> Cast {
     let gossip = |id| -> BoxedActor<Word, u64> {
-        Box::new(Gossip { id: ActorId(id), everybody, life, state: mix_bits(seed ^ mix_bits(id.into())) })
+        Box::new(Gossip {
+            id: ActorId(id),
+            everybody,
+            life,
+            state: mix_bits(seed ^ mix_bits(id.into())),
+            undisturbed_until: Time::ZERO,
+        })
     };
     (0..everybody).map(|id| (ActorId(id), gossip(id))).collect()
 }
@@ -633,6 +643,33 @@ fn nothing_happens_after_the_last_time() {
         let told = breach.describe(&|_| "york".to_owned(), &|_| String::new());
         assert!(told.starts_with(&format!("virtual time ends before {what} of york, due at [")), "{told}");
     }
+}
+
+/// Notes its horizon at each batch.
+struct Watching(Arc<std::sync::Mutex<Vec<Time>>>);
+
+impl Actor<Word, u64> for Watching {
+    fn handle_batch(&mut self, _: Stamp, _: &mut Vec<Event<Word>>, out: &mut Outbox<Word, u64>) {
+        self.0.lock().unwrap().push(out.horizon());
+    }
+}
+
+#[test]
+fn an_actor_foresees_the_next_event_of_its_place_and_the_bound_of_the_run() {
+    let seen = Arc::default();
+    let actors: Cast = vec![
+        (ActorId(0), Box::new(Planning(Time::from_micros(70), true))),
+        (ActorId(1), Box::new(Watching(Arc::clone(&seen)))),
+        (ActorId(2), Box::new(Planning(Time::from_micros(30), false))),
+    ];
+    let mut place = Place::new(actors, [Span::ZERO; 3].into());
+    place.run_before(stamp(50), 9).unwrap();
+    // Another actor begins at time zero, too.
+    assert_eq!(*seen.lock().unwrap(), [Time::ZERO]);
+    let actors: Cast = vec![(ActorId(0), Box::new(Watching(Arc::clone(&seen))))];
+    let mut place = Place::new(actors, [Span::ZERO].into());
+    place.run_before(stamp(50), 9).unwrap();
+    assert_eq!(seen.lock().unwrap()[1..], [Time::from_micros(50)]);
 }
 
 #[test]

@@ -118,6 +118,10 @@ pub enum Record {
     Shaped { job: JobId, shape: u32 },
     /// A site offered its idle cores to the auctioneer, after `received` starts; tasks wait there for `waiting` cores.
     Offered { idle: u32, waiting: u32, received: u64 },
+    /// A site took a running task off its cores for another one. It waits there, to start again from the beginning.
+    Requeued { task: TaskId },
+    /// A site ended a running task before its work was done, for another one.
+    Preempted { task: TaskId },
 }
 
 words! {
@@ -268,6 +272,8 @@ impl Record {
             | Record::Postponed { .. }
             | Record::HandedBack { .. }
             | Record::Offered { .. }
+            | Record::Requeued { .. }
+            | Record::Preempted { .. }
             | Record::Entered { .. } => Author::Site,
             Record::Bargained { .. } | Record::Accused { .. } => Author::User,
             Record::Arrived { .. }

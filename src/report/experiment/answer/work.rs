@@ -68,6 +68,7 @@ fn add_counts(sum: &mut Counts, more: Counts) {
     sum.submitted += more.submitted;
     sum.finished += more.finished;
     sum.killed += more.killed;
+    sum.preempted += more.preempted;
     sum.removed += more.removed;
     sum.refused += more.refused;
     sum.unfinished += more.unfinished;
@@ -106,8 +107,9 @@ pub(super) fn work_warnings(contest: &Contest<'_>, sums: &[WorkSums], common: Op
 }
 
 fn difference_in_words(contest: &Contest<'_>, sums: &[WorkSums], common: Option<&CommonJobs<'_>>) -> String {
-    let causes: [WorkColumn; 5] = [
+    let causes: [WorkColumn; 6] = [
         ("killed at their walltime", |sum| sum.jobs.killed),
+        ("preempted", |sum| sum.jobs.preempted),
         ("given up or taken back", |sum| sum.jobs.removed),
         ("refused", |sum| sum.jobs.refused),
         ("unfinished", |sum| sum.jobs.unfinished),
@@ -140,10 +142,11 @@ fn difference_in_words(contest: &Contest<'_>, sums: &[WorkSums], common: Option<
 /// Jobs by their ends, and means over each run's own jobs beside those over the common ones. Columns of zeros are left
 /// out.
 pub(super) fn work_table(contest: &Contest<'_>, sums: &[WorkSums], common: Option<&CommonJobs<'_>>) -> NamedTable {
-    let columns: [WorkColumn; 9] = [
+    let columns: [WorkColumn; 10] = [
         ("submitted", |sum| sum.jobs.submitted),
         ("finished", |sum| sum.jobs.finished),
         ("killed", |sum| sum.jobs.killed),
+        ("preempted", |sum| sum.jobs.preempted),
         ("given up", |sum| sum.jobs.removed),
         ("refused", |sum| sum.jobs.refused),
         ("unfinished", |sum| sum.jobs.unfinished),

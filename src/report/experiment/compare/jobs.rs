@@ -70,7 +70,7 @@ pub struct JobLine {
     end: JobEnd,
     /// False if it is in a warm-up or a cool-down.
     pub(super) counts: bool,
-    /// True if it was ended at its walltime.
+    /// True if it was ended before it was done: at its walltime, or for another job.
     pub(super) was_killed: bool,
     pub(super) started: Option<i64>,
     pub(super) ended: Option<i64>,
@@ -101,6 +101,7 @@ impl JobReader {
         let submitted = parse_time("submission_time", submitted)?.ok_or_else(|| wrong_number("submission_time", ""))?;
         let value =
             nonempty(value).map(|cell| cell.parse::<f64>().map_err(|_| wrong_number("value", cell))).transpose()?;
+        let end = end_of(state);
         self.table.jobs.push(JobLine {
             log: (workload, parse_whole("job_id", number)?),
             run: parse_whole("job", run)?,
@@ -111,10 +112,10 @@ impl JobReader {
             cores: nonempty(cores).map(|cell| parse_whole("requested_number_of_resources", cell)).transpose()?,
             walltime: parse_time("requested_time", walltime)?,
             worth: worth.to_owned(),
-            end: end_of(state),
+            end,
             counts: self.counted.is_none_or(|column| row[column] != "0"),
-            has_ended: matches!(state, "COMPLETED_SUCCESSFULLY" | "COMPLETED_WALLTIME_REACHED"),
-            was_killed: state == "COMPLETED_WALLTIME_REACHED",
+            has_ended: matches!(end, JobEnd::Finished | JobEnd::Killed | JobEnd::Preempted),
+            was_killed: matches!(end, JobEnd::Killed | JobEnd::Preempted),
             started: parse_time("starting_time", started)?,
             ended: parse_time("finish_time", ended)?,
             value: value.filter(|value| value.is_finite()),
@@ -153,6 +154,7 @@ fn end_of(state: &str) -> JobEnd {
     match state {
         "COMPLETED_SUCCESSFULLY" => JobEnd::Finished,
         "COMPLETED_WALLTIME_REACHED" => JobEnd::Killed,
+        "PREEMPTED" => JobEnd::Preempted,
         "COMPLETED_KILLED" => JobEnd::Removed,
         "REJECTED" => JobEnd::Refused,
         _ => JobEnd::Unfinished,

@@ -565,7 +565,7 @@ const storyOf = job => {
   const where = `${task}${counted(job.cores, 'core')}${job.places ? ` (${job.places})` : ''}${sites ? ` of ${sites}` : ''}`;
   const ready = job.ready > job.arrive ? `, was to start from ${at(job.ready)} on` : '';
   let words = `Job ${job.number}${job.workload ? ` of workload ${job.workload}` : ''}${job.name ? ` (${job.name})` : ''} of ${userNames[job.user] || 'a user'}: submitted at ${at(job.arrive)}${ready}`;
-  const last = { f: '', k: ', killed at its walltime', c: ', taken back by its user', g: ', given up', u: '', r: '' }[job.outcome];
+  const last = { f: '', k: ', killed at its walltime', p: ', ended for another job', c: ', taken back by its user', g: ', given up', u: '', r: '' }[job.outcome];
   if (job.outcome === 'r') return `${words}, refused. It asked for ${where}.`;
   if (job.start === '') return `${words}; it never started${last}. It asked for ${where}.`;
   words += `, waited ${duration(job.start - job.ready)}, started at ${at(job.start)} on ${where}`;

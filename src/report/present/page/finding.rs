@@ -89,6 +89,7 @@ fn outcome(row: &JobRow) -> char {
     match row.standing() {
         Standing::Finished => 'f',
         Standing::Killed => 'k',
+        Standing::Preempted => 'p',
         Standing::Removed if row.is_cancelled() => 'c',
         Standing::Removed => 'g',
         Standing::Refused => 'r',

@@ -122,7 +122,7 @@ impl ValueOutcome {
         (ValueOutcome::TooLate, "f5", "too late, worth nothing"),
         (ValueOutcome::GivenUp, "f1", "given up after the final deadline"),
         (ValueOutcome::TakenBack, "f2", "taken back by their users"),
-        (ValueOutcome::Killed, "f6", "killed at their walltime"),
+        (ValueOutcome::Killed, "f6", "killed before they were done"),
         (ValueOutcome::Refused, "f3", "refused on arrival"),
         (ValueOutcome::Unfinished, "f7", "unfinished when the log ended"),
     ];
@@ -132,7 +132,7 @@ impl ValueOutcome {
         Some(match row.standing() {
             Standing::Removed if row.is_cancelled() => ValueOutcome::TakenBack,
             Standing::Removed => ValueOutcome::GivenUp,
-            Standing::Killed => ValueOutcome::Killed,
+            Standing::Killed | Standing::Preempted => ValueOutcome::Killed,
             Standing::Refused => ValueOutcome::Refused,
             Standing::Unfinished => ValueOutcome::Unfinished,
             Standing::Finished if starved => ValueOutcome::TooLate,

@@ -39,6 +39,7 @@ impl Page<'_> {
             (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
             (_, Standing::Finished, None) => "finished".to_owned(),
             (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
+            (_, Standing::Preempted, _) => "ended for another job".to_owned(),
             (None, Standing::Removed, _) if row.is_cancelled() => "never started, taken back".to_owned(),
             (None, Standing::Removed, _) => "never started, given up".to_owned(),
             (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),

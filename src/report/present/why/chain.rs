@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::flow::{FlowStory, JobFlows};
 use super::stay::SiteStays;
 use crate::Tally;
-use crate::referee::tally::{Fate, JobRow, Standing};
+use crate::referee::tally::{Fate, JobRow, Standing, StintEnd};
 use crate::referee::transfers::FlowRow;
 use hansa_sim::grid::Area;
 use hansa_sim::time::{Span, Time};
@@ -70,6 +70,9 @@ pub enum Cause {
     Pause,
     /// The work of an interval that a failure destroyed, and the time until the task was on cores again.
     Failure,
+    /// The work of an interval after which the site gave the cores to another task, and the time until the task was on
+    /// cores again.
+    Preemption,
     /// The task was at its site, which gave it no cores yet.
     Cores,
     /// The task was on its way to its site.
@@ -83,10 +86,11 @@ pub enum Cause {
 }
 
 impl Cause {
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 9] = [
         Cause::Run,
         Cause::Pause,
         Cause::Failure,
+        Cause::Preemption,
         Cause::Cores,
         Cause::Dispatch,
         Cause::Transfer,
@@ -245,9 +249,13 @@ impl<'a> ChainWalk<'a> {
         let stints: Vec<_> = self.row.tasks[task].stints(self.cursor).collect();
         let wastes = self.row.tasks[task].setbacks.as_ref().is_some_and(|setbacks| setbacks.wasted != Area::ZERO);
         for stint in stints.iter().rev() {
-            let gap = if stint.is_lost() { Cause::Failure } else { Cause::Pause };
+            let (gap, cause) = match stint.left {
+                Some(StintEnd::Lost) if wastes => (Cause::Failure, Cause::Failure),
+                Some(StintEnd::Lost) => (Cause::Failure, Cause::Run),
+                Some(StintEnd::Requeued) => (Cause::Preemption, Cause::Preemption),
+                _ => (Cause::Pause, Cause::Run),
+            };
             self.push(task, stint.to, gap, None);
-            let cause = if stint.is_lost() && wastes { Cause::Failure } else { Cause::Run };
             self.push(task, stint.from, cause, None);
         }
         self.push(task, start, Cause::Run, None);

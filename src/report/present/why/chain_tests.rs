@@ -204,7 +204,7 @@ fn way_of(steps: &[Step<'_>], completed: u64) -> Way {
             Cause::Cores | Cause::Dispatch => "site",
             Cause::Report if step.to == at(completed) => "end",
             Cause::Report | Cause::Assignment => "assignment",
-            Cause::Pause | Cause::Failure => "none of this",
+            Cause::Pause | Cause::Failure | Cause::Preemption => "none of this",
         };
         if before != Some((kind, step.task)) {
             way.push((step.to.micros(), kind));

@@ -187,15 +187,19 @@ impl Why {
 
     /// Lines on a run with breaks, moves or shares of cores.
     fn add_shared_run(&self, lines: &mut StoryLines) {
-        let Some(SharedRun { pauses, moves, losses, on_cores, paused, share }) = self.shared else { return };
+        let Some(SharedRun { pauses, moves, losses, requeues, on_cores, paused, share }) = self.shared else { return };
         let lost = match losses {
             0 => String::new(),
             1 => ", 1 loss by a failure".to_owned(),
             many => format!(", {} losses by failures", format_count(many)),
         };
+        let requeued = match requeues {
+            0 => String::new(),
+            times => format!(", requeued {} for other jobs", format_counted(times, "time")),
+        };
         let pauses = format_counted(pauses, "pause");
         let moves = format_counted(moves, "move");
-        lines.add("then", format!("{pauses}, {moves}{lost}; {} off its cores", format_span(paused)));
+        lines.add("then", format!("{pauses}, {moves}{lost}{requeued}; {} off its cores", format_span(paused)));
         lines.add(
             "on its cores",
             format!("{}, with {} of their processors in the mean", format_span(on_cores), format_percent(share)),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::stay::{SiteStays, Stay};
 use crate::Tally;
 use crate::referee::tally::{JobRow, SiteFacts, StintEnd, TaskRow};
+use crate::results::summary::is_zero;
 use hansa_sim::protocol::ReserveAnswer;
 use hansa_sim::time::{Span, Time};
 
@@ -63,6 +64,9 @@ pub struct SharedRun {
     pub moves: u64,
     /// Number of losses because nodes failed.
     pub losses: u64,
+    /// Number of times that its site gave its cores to another job.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub requeues: u64,
     /// Time on its cores, in seconds.
     pub on_cores: f64,
     /// Time off its cores between its start and its end, in seconds.
@@ -280,8 +284,9 @@ impl SharedRun {
             run.pauses += u64::from(stint.left == Some(StintEnd::Suspended));
             run.moves += u64::from(stint.left == Some(StintEnd::Moved));
             run.losses += u64::from(stint.is_lost());
+            run.requeues += u64::from(stint.left == Some(StintEnd::Requeued));
         }
-        if run.pauses + run.moves + run.losses == 0 && used == run.on_cores {
+        if run.pauses + run.moves + run.losses + run.requeues == 0 && used == run.on_cores {
             return None;
         }
         run.paused = end.since(start).micros() as f64 / 1e6 - run.on_cores;

@@ -32,8 +32,8 @@ pub struct YieldInterval {
     /// Share of the processors that it could use; 0 during a pause.
     #[serde(rename = "yield")]
     pub share: f64,
-    /// Reason for the end of the interval: `shared` (another yield), `moved`, `paused`, `lost`; none if it ended or is
-    /// a pause.
+    /// Reason for the end of the interval: `shared` (another yield), `moved`, `paused`, `lost`, `requeued`; none if it
+    /// ended or is a pause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<&'static str>,
 }
@@ -173,6 +173,7 @@ fn end_word(end: StintEnd) -> &'static str {
         StintEnd::Moved => "moved",
         StintEnd::Suspended => "paused",
         StintEnd::Lost => "lost",
+        StintEnd::Requeued => "requeued",
     }
 }
 

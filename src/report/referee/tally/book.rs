@@ -91,6 +91,8 @@ pub(crate) struct Totals {
     /// Tasks that have started.
     pub started: u64,
     pub(crate) running: u64,
+    /// Number of times that sites requeued a task.
+    pub(crate) requeues: u64,
     /// End of the last ended task.
     pub(crate) end: Time,
 }
@@ -158,10 +160,10 @@ impl JobBook {
         sent.is_some_and(|sent| sent < given)
     }
 
-    /// Time from submission to end of a job that finished or was killed, as `jobs.csv` has it.
+    /// Time from submission to end of a job that ended at its site, as `jobs.csv` has it.
     pub(crate) fn turnaround(&self, row: &JobRow) -> Option<Span> {
         let end = match row.fate {
-            _ if !matches!(row.standing(), Standing::Finished | Standing::Killed) => None,
+            _ if row.standing() != Standing::Finished && !row.standing().has_no_result() => None,
             _ if self.is_one_task(row) => row.tasks[0].end,
             Fate::Completed { at, .. } => Some(at),
             _ => None,

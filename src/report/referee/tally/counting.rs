@@ -9,7 +9,7 @@ use super::{Fate, Inconsistent, JobRow, TaskRow};
 use crate::referee::ledger::Ledger;
 use hansa_sim::grid::{Edge, EdgeId, Invalid, Job, JobId, Needs, NodeSet, TaskId};
 use hansa_sim::kernel::ActorId;
-use hansa_sim::time::Time;
+use hansa_sim::time::{Span, Time};
 
 /// The actor that reports, and the time.
 #[derive(Clone, Copy)]
@@ -45,17 +45,17 @@ impl JobBook {
         let site = self.site(*site)?;
         let by_user = self.tells_of_own_jobs(by.actor);
         let row = self.task(*task)?;
-        if row.start.is_some() && !row.is_lost() {
+        if row.start.is_some() && !row.awaits_restart() {
             return Err(Inconsistent::Again(*task, "started"));
         }
         if let (Some(before), Some(stints)) = (row.site.filter(|before| *before != site), &mut row.stints) {
             stints.mark_emigrated(before);
         }
         // A user that takes a task back says so.
-        if by_user && row.site.is_some() && !(row.is_lost() && row.assigned.is_none()) {
+        if by_user && row.site.is_some() && !(row.awaits_restart() && row.assigned.is_none()) {
             return Err(Inconsistent::GivenTwice(*task));
         }
-        (row.site, row.assigned, row.is_sent_again) = (Some(site), Some(by.now), row.is_lost());
+        (row.site, row.assigned, row.is_sent_again) = (Some(site), Some(by.now), row.awaits_restart());
         if by_user {
             self.dealt.entry((by.actor, site)).or_default().0 += 1;
         }
@@ -67,19 +67,19 @@ impl JobBook {
             self.told_of(by, task.job)?;
         }
         let row = self.task(*task)?;
-        let is_lost = row.is_lost();
-        if row.site.is_none() || row.start.is_some() && !is_lost {
+        let has_run = row.awaits_restart();
+        if row.site.is_none() || row.start.is_some() && !has_run {
             return Err(Inconsistent::Again(*task, "started"));
         }
         (row.assigned, row.entered, row.is_sent_again) = (None, false, false);
         // The place of its last run is known until it runs elsewhere; its saved work is left behind.
-        if !is_lost {
+        if !has_run {
             row.site = None;
         }
         let JobBook { jobs, sites, withdrawn, .. } = self;
         if let Some(job) = jobs.get_mut(&task.job) {
             withdrawn[job.system as usize] += 1;
-            if is_lost {
+            if has_run {
                 let worked = job.work_done(task.index as usize, by.now, sites);
                 job.tasks[task.index as usize].setbacks_mut().start_over(worked);
             }
@@ -91,8 +91,10 @@ impl JobBook {
         let site = self.holds(*task, by.actor, cores)?;
         let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
         let row = self.given(*task, site)?;
-        if row.is_lost() {
-            row.setbacks_mut().go_on(by.now);
+        if row.awaits_restart() {
+            if row.is_lost() {
+                row.setbacks_mut().go_on(by.now);
+            }
             row.stints.iter_mut().for_each(|stints| stints.begin(by.now));
             row.cores = cores.clone();
             self.totals.running += 1;
@@ -111,11 +113,39 @@ impl JobBook {
     }
 
     pub fn finished(&mut self, by: Reporter, task: &TaskId) -> CountResult {
-        self.end(*task, by, false)
+        self.end(*task, by)
     }
 
     pub fn killed(&mut self, by: Reporter, task: &TaskId) -> CountResult {
-        self.end(*task, by, true)
+        self.end_early(*task, by, |row| row.killed = true)
+    }
+
+    pub fn preempted(&mut self, by: Reporter, task: &TaskId) -> CountResult {
+        self.end_early(*task, by, |row| row.preempted = true)
+    }
+
+    /// A task has left its cores for another one, and starts again from the beginning.
+    pub fn requeued(&mut self, by: Reporter, task: &TaskId) -> CountResult {
+        let site = self.site(by.actor)?;
+        let worked = self.worked_since_start(*task, by.now);
+        let cores = self.cores_of(*task);
+        self.leave(by, task, StintEnd::Requeued)?;
+        let row = self.given(*task, site)?;
+        row.is_sent_again = false;
+        row.keep_sending();
+        row.setbacks_mut().record_requeue(worked, cores);
+        self.totals.requeues += 1;
+        self.totals.running -= 1;
+        self.totals.end = self.totals.end.max(by.now);
+        Ok(Some(task.job))
+    }
+
+    /// Work of each core of a task since its last start.
+    pub(crate) fn worked_since_start(&self, task: TaskId, now: Time) -> Span {
+        let needs = self.needs_of(task.job);
+        let row = self.jobs.get(&task.job).and_then(|job| job.tasks.get(task.index as usize));
+        let stints = row.into_iter().flat_map(|row| row.worked_stints(now, needs, &self.sites));
+        stints.fold(Span::ZERO, |worked, (stint, more)| if stint.starts_over() { Span::ZERO } else { worked + more })
     }
 
     pub(crate) fn leave(&mut self, by: Reporter, task: &TaskId, left: StintEnd) -> CountResult {
@@ -150,7 +180,11 @@ impl JobBook {
 
     pub fn removed(&mut self, by: Reporter, job: &JobId) -> CountResult {
         let by_user = self.tells_of_own_jobs(by.actor);
-        if self.told_of(by, *job)?.tasks.iter().any(|task| task.site.is_some() && task.end.is_none() && !task.is_lost())
+        if self
+            .told_of(by, *job)?
+            .tasks
+            .iter()
+            .any(|task| task.site.is_some() && task.end.is_none() && !task.awaits_restart())
             && by_user
         {
             return Err(Inconsistent::Busy(*job));
@@ -288,14 +322,23 @@ impl JobBook {
         self.open(job)
     }
 
-    fn end(&mut self, task: TaskId, by: Reporter, killed: bool) -> CountResult {
+    /// Records the end of a task whose work is not done; `mark` records the reason.
+    fn end_early(&mut self, task: TaskId, by: Reporter, mark: fn(&mut TaskRow)) -> CountResult {
+        let ended = self.end(task, by)?;
+        if let Some(row) = self.jobs.get_mut(&task.job).and_then(|job| job.tasks.get_mut(task.index as usize)) {
+            mark(row);
+        }
+        Ok(ended)
+    }
+
+    fn end(&mut self, task: TaskId, by: Reporter) -> CountResult {
         let site = self.site(by.actor)?;
         let row = self.given(task, site)?;
         match (row.start, row.end) {
             (_, Some(_)) => return Err(Inconsistent::Again(task, "finished")),
             (None, _) => return Err(Inconsistent::NeverStarted(task)),
             _ if row.on_cores_since().is_none() => return Err(Inconsistent::NotRunning(task)),
-            _ => (row.end, row.killed) = (Some(by.now), killed),
+            _ => row.end = Some(by.now),
         }
         let sent = self.witness.as_ref().and_then(|witness| witness.end_sent(by.actor, task));
         let facts = &self.sites[site as usize];

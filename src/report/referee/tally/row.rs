@@ -99,28 +99,32 @@ pub struct TaskRow {
     pub cores: NodeSet,
     /// True if it was killed at its walltime.
     pub killed: bool,
-    /// True if it has been assigned to a site since it was lost last.
+    /// True if its site ended it for another task.
+    pub preempted: bool,
+    /// True if it has been assigned to a site since it was lost or requeued last.
     pub is_sent_again: bool,
     /// True if its site has accepted it from its user, where users report their own jobs.
     pub entered: bool,
     /// Its stints, if there was a break between start and end, or a change of cores; most tasks have none.
     pub stints: Option<Box<Stints>>,
-    /// The consequences of failures, if there were any.
+    /// The consequences of failures and of preemptions, if there were any.
     pub setbacks: Option<Box<Setbacks>>,
 }
 
-/// The consequences of failures for a task, and its checkpoints.
+/// The consequences of failures and of preemptions for a task, and its checkpoints.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setbacks {
-    /// Numbers of losses and of new starts.
+    /// Numbers of losses and of new starts after them.
     pub lost: u32,
     pub again: u32,
+    /// Number of times that its site requeued it.
+    pub requeued: u32,
     /// Wasted work of all its cores.
     pub wasted: Area,
     /// Number of checkpoints, and the work of all its cores that they took.
     pub checkpoints: u64,
     pub spent: Area,
-    /// Work of checkpoints of each of its cores since it was lost last.
+    /// Work of checkpoints of each of its cores since it was lost or requeued last.
     spent_now: Span,
     /// Duration from each loss until it ran again.
     pub recovering: Span,
@@ -137,10 +141,21 @@ impl Setbacks {
 
     /// Records a loss, with the work of each of its cores since the last loss and the saved part of it.
     pub fn record_loss(&mut self, now: Time, worked: Span, saved: Span, cores: u32) {
-        let kept = saved + std::mem::take(&mut self.spent_now);
+        self.waste(worked, saved, cores);
         self.lost += 1;
-        self.wasted += Area::of(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
         self.lost_at = now;
+    }
+
+    /// Records that its site requeued it, with the work of each of its cores since the last start, none of which is
+    /// saved.
+    pub fn record_requeue(&mut self, worked: Span, cores: u32) {
+        self.waste(worked, Span::ZERO, cores);
+        self.requeued += 1;
+    }
+
+    fn waste(&mut self, worked: Span, saved: Span, cores: u32) {
+        let kept = saved + std::mem::take(&mut self.spent_now);
+        self.wasted += Area::of(cores, Span::from_micros(worked.micros().saturating_sub(kept.micros())));
     }
 
     /// Records that it starts from the beginning, at any site: all its work, in core microseconds, is wasted.
@@ -148,7 +163,7 @@ impl Setbacks {
         self.wasted = Area::from_micros(u64::try_from(worked).unwrap_or(u64::MAX)).saturating_sub(self.spent);
     }
 
-    /// Records that it runs again.
+    /// Records that it runs again after a loss.
     pub fn go_on(&mut self, now: Time) {
         self.again += 1;
         self.recovering = self.recovering + now.since(self.lost_at);
@@ -161,9 +176,18 @@ pub enum Standing {
     Finished,
     /// Killed at its walltime.
     Killed,
+    /// Ended for another one.
+    Preempted,
     Removed,
     Refused,
     Unfinished,
+}
+
+impl Standing {
+    /// True if it ended at its site, but before its work was done.
+    pub fn has_no_result(self) -> bool {
+        matches!(self, Standing::Killed | Standing::Preempted)
+    }
 }
 
 impl TaskRow {
@@ -176,14 +200,14 @@ impl TaskRow {
         stints.chain(alone)
     }
 
-    /// Keeps the time of its assignment to the site where it was lost, as it may be assigned anew.
+    /// Keeps the time of its assignment to the site where it was lost or requeued, as it may be assigned anew.
     pub fn keep_sending(&mut self) {
         if let (Some(at), Some(stints)) = (self.assigned, &mut self.stints) {
             stints.keep_sending(at);
         }
     }
 
-    /// Times of its assignments: to the sites where it was lost, and the last one.
+    /// Times of its assignments: to the sites where it was lost or requeued, and the last one.
     pub fn assignment_times(&self) -> impl Iterator<Item = Time> + use<'_> {
         let lost = self.stints.as_ref().map_or(&[][..], |stints| stints.sent_times());
         // It may continue where it was lost.
@@ -218,7 +242,7 @@ impl TaskRow {
                     });
                 }
                 // It starts as if it were new.
-                (_, Some(StintEnd::Lost), _) => held = Time::ZERO,
+                (_, Some(left), _) if left.starts_over() => held = Time::ZERO,
                 _ => {}
             }
             let time = stint.to.since(stint.from.max(held));
@@ -227,9 +251,14 @@ impl TaskRow {
         })
     }
 
-    /// True if it is lost and has not been sent to a site again.
+    /// True if it awaits another start and has not been sent to a site again.
     fn is_gone(&self) -> bool {
-        self.is_lost() && !self.is_sent_again
+        self.awaits_restart() && !self.is_sent_again
+    }
+
+    /// True if a node of it has failed, or its site has requeued it, and it has not run since.
+    pub fn awaits_restart(&self) -> bool {
+        self.stints.as_ref().is_some_and(|stints| stints.awaits_restart())
     }
 
     /// True if a node of it has failed, and it has not run since.
@@ -237,7 +266,7 @@ impl TaskRow {
         self.stints.as_ref().is_some_and(|stints| stints.is_lost())
     }
 
-    /// The consequences of failures for it; most tasks have none.
+    /// The consequences of failures and of preemptions for it; most tasks have none.
     pub fn setbacks_mut(&mut self) -> &mut Setbacks {
         self.setbacks.get_or_insert_default()
     }
@@ -278,7 +307,7 @@ impl JobRow {
 
     /// Gives its task one of its shapes; false if it does not have that, or runs or has ended in another one.
     pub fn take_shape(&mut self, chosen: u32) -> bool {
-        let runs = self.tasks.iter().any(|task| task.start.is_some() && !task.is_lost());
+        let runs = self.tasks.iter().any(|task| task.start.is_some() && !task.awaits_restart());
         let Some(row) = self.shapes.as_mut().filter(|_| !runs) else { return false };
         let Some(JobShape { nodes, duration, runtime }) = row.shapes.get(chosen as usize).copied() else {
             return false;
@@ -317,6 +346,7 @@ impl JobRow {
         match self.fate {
             Fate::Open => Standing::Unfinished,
             Fate::Completed { .. } if self.tasks.iter().any(|task| task.killed) => Standing::Killed,
+            Fate::Completed { .. } if self.tasks.iter().any(|task| task.preempted) => Standing::Preempted,
             Fate::Completed { .. } => Standing::Finished,
             Fate::Removed { .. } | Fate::Cancelled { .. } => Standing::Removed,
             Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_) => Standing::Refused,
@@ -328,12 +358,18 @@ impl JobRow {
         let task = &self.tasks[index];
         match (task.end, task.start, self.fate) {
             (Some(_), ..) if task.killed => Standing::Killed,
+            (Some(_), ..) if task.preempted => Standing::Preempted,
             (Some(_), ..) => Standing::Finished,
             (None, None, Fate::Removed { .. } | Fate::Cancelled { .. }) => Standing::Removed,
-            (None, Some(_), Fate::Removed { .. }) if task.is_lost() => Standing::Removed,
+            (None, Some(_), Fate::Removed { .. }) if task.awaits_restart() => Standing::Removed,
             (None, None, Fate::Refused | Fate::NotAdmitted | Fate::TurnedAway | Fate::Rejected(_)) => Standing::Refused,
             _ => Standing::Unfinished,
         }
+    }
+
+    /// Number of times that sites requeued its tasks.
+    pub fn requeues(&self) -> u32 {
+        self.tasks.iter().filter_map(|task| task.setbacks.as_ref()).map(|setbacks| setbacks.requeued).sum()
     }
 
     /// Time at which it was given up or taken back.
@@ -420,7 +456,7 @@ impl JobRow {
         let last = worth.curve.final_();
         Some(match self.fate {
             Fate::NotAdmitted => false,
-            _ if self.standing() == Standing::Killed => true,
+            _ if self.standing().has_no_result() => true,
             // A job that is promised an end at the deadline has it then.
             Fate::Completed { value: None, .. } => self.result_age().is_none_or(|age| age > last),
             _ => self.slr().is_none_or(|slr| slr >= last),
@@ -433,7 +469,7 @@ impl JobRow {
         let worth = self.job.worth.as_ref()?;
         match self.fate {
             Fate::Completed { value: Some(value), .. } => Some(value),
-            Fate::Completed { .. } if self.standing() == Standing::Killed => Some(0.0),
+            Fate::Completed { .. } if self.standing().has_no_result() => Some(0.0),
             Fate::Completed { .. } => Some(self.result_age().map_or(0.0, |age| worth.max * worth.curve.factor(age))),
             _ => Some(0.0),
         }

@@ -14,7 +14,7 @@ pub struct Stints {
     /// The nodes with more than one of its parallel tasks, those with more than two, and so on.
     more: Vec<NodeSet>,
     share: f64,
-    /// Times of its assignments to the sites where it was lost.
+    /// Times of its assignments to the sites where it was lost or requeued.
     sent: Vec<Time>,
 }
 
@@ -41,6 +41,15 @@ pub enum StintEnd {
     Suspended,
     /// A node of it failed.
     Lost,
+    /// Its site gave its nodes to another task, and starts it again from the beginning.
+    Requeued,
+}
+
+impl StintEnd {
+    /// True if the next stint is a new start. What the task has saved of its work counts elsewhere.
+    pub fn starts_over(self) -> bool {
+        matches!(self, StintEnd::Lost | StintEnd::Requeued)
+    }
 }
 
 /// A stint of a task: its times and its nodes.
@@ -95,12 +104,17 @@ impl Stints {
         }
     }
 
-    /// True if a node of it has failed, and it has not continued since.
+    /// True if a node of it has failed, or its site has requeued it, and it has not started again since.
+    pub fn awaits_restart(&self) -> bool {
+        self.since.is_none() && self.over.last().is_some_and(|over| over.left.starts_over())
+    }
+
+    /// True if a node of it has failed, and it has not started again since.
     pub fn is_lost(&self) -> bool {
         self.since.is_none() && self.over.last().is_some_and(|over| over.left == StintEnd::Lost)
     }
 
-    /// Records its assignment to a site where it was lost, once or repeatedly.
+    /// Records its assignment to a site where it was lost or requeued, once or repeatedly.
     pub fn keep_sending(&mut self, at: Time) {
         if self.sent.last() != Some(&at) {
             self.sent.push(at);
@@ -156,6 +170,11 @@ impl<'a> Stint<'a> {
     /// True if it ended because a node failed.
     pub fn is_lost(&self) -> bool {
         self.left == Some(StintEnd::Lost)
+    }
+
+    /// True if the next stint is a new start.
+    pub fn starts_over(&self) -> bool {
+        self.left.is_some_and(StintEnd::starts_over)
     }
 
     /// Number of its parallel tasks.

@@ -25,6 +25,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
             end: moment(index + 1),
             cores,
             killed: false,
+            preempted: index % 5 == 3,
             is_sent_again: false,
             entered: true,
             stints: index.is_multiple_of(4).then(|| {
@@ -38,6 +39,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
                 let mut setbacks = Setbacks::default();
                 setbacks.record_checkpoints(u64::from(index) + 1, Span::from_secs(2), 1 + index);
                 setbacks.record_loss(Time::from_micros(7), Span::from_secs(9), Span::from_secs(1), 1 + index);
+                setbacks.record_requeue(Span::from_secs(3), 1 + index);
                 Box::new(setbacks)
             }),
         }

@@ -150,7 +150,7 @@ fn find_bidder(book: &JobBook, bid: &TaskBid, offers: &[CoreOffer]) -> Result<Ta
     let row = book.jobs.get(&bid.task.job).ok_or(Inconsistent::NotBidding(bid.task))?;
     let index = bid.task.index as usize;
     let (task, wish) = row.tasks.get(index).zip(row.job.tasks.get(index)).ok_or(Inconsistent::UnknownTask(bid.task))?;
-    let waits = task.site.is_none() || (task.is_lost() && !task.is_sent_again);
+    let waits = task.site.is_none() || (task.awaits_restart() && !task.is_sent_again);
     if !waits || bid.bid.is_nan() {
         return Err(Inconsistent::NotBidding(bid.task));
     }

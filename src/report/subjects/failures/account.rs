@@ -131,10 +131,10 @@ impl Account for FailureAccount<'_> {
             self.lost += wasted;
             match row.fate {
                 // A killed task has no result.
-                _ if task.killed => self.lost += kept,
+                _ if task.killed || task.preempted => self.lost += kept,
                 _ if task.end.is_some() => {}
                 // Its saved work is useless.
-                Fate::Removed { .. } if task.is_lost() => self.lost += kept,
+                Fate::Removed { .. } if task.awaits_restart() => self.lost += kept,
                 _ => self.unfinished += kept,
             }
             has_lost |= task.is_lost();

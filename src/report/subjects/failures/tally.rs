@@ -29,16 +29,8 @@ impl FailureTally {
         if *saved > book.given(*task, site)?.ran_by(by.now) {
             return Err(Inconsistent::Unearned(*task));
         }
-        let needs = book.needs_of(task.job);
-        let sites = &book.sites;
-        let row = book.jobs.get(&task.job).map(|job| &job.tasks[task.index as usize]);
-        let worked = row.map_or(Span::ZERO, |row| {
-            row.worked_stints(by.now, needs, sites).fold(Span::ZERO, |worked, (stint, more)| match stint.is_lost() {
-                true => Span::ZERO,
-                false => worked + more,
-            })
-        });
-        let saved = sites[site as usize].dedicated_time(needs, *saved, 1.0);
+        let worked = book.worked_since_start(*task, by.now);
+        let saved = book.sites[site as usize].dedicated_time(book.needs_of(task.job), *saved, 1.0);
         let cores = book.cores_of(*task);
         book.leave(by, task, StintEnd::Lost)?;
         let row = book.given(*task, site)?;

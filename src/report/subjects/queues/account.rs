@@ -84,12 +84,14 @@ impl<'a> Queueing<'a> {
         *match row.standing() {
             Standing::Finished => &mut all.nb_jobs_success,
             Standing::Killed => &mut all.nb_jobs_killed,
+            Standing::Preempted => &mut all.nb_jobs_preempted,
             Standing::Refused | Standing::Removed => &mut all.nb_jobs_rejected,
             Standing::Unfinished => &mut all.nb_jobs_unfinished,
         } += 1;
         if let Fate::Rejected(why) = row.fate {
             *all.rejected.entry(why.to_string()).or_default() += 1;
         }
+        all.nb_requeues += u64::from(row.requeues());
         let Some(fared) = QueuedTimes::of(self.tally, row) else { return };
         self.waits.add(fared.wait.micros() as f64 / 1e6);
         self.turnarounds.add(fared.turnaround.micros() as f64 / 1e6);
@@ -169,7 +171,7 @@ impl Account for Queueing<'_> {
     fn close(&mut self, summary: &mut Summary) {
         let demand = self.node_demand();
         let all = &mut self.all;
-        all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed;
+        all.nb_jobs_finished = all.nb_jobs_success + all.nb_jobs_killed + all.nb_jobs_preempted;
         assert!(all.add_up(), "every job is counted once");
         all.success_rate = (all.nb_jobs > 0).then(|| all.nb_jobs_success as f64 / all.nb_jobs as f64);
         (all.mean_waiting_time, all.max_waiting_time) = (self.waits.get(), self.waits.max());

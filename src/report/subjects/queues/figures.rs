@@ -61,7 +61,8 @@ pub const METRICS: &[Metric] = &[
     ),
 ];
 
-/// `nb_jobs` is the sum of `nb_jobs_success`, `nb_jobs_killed`, `nb_jobs_rejected` and `nb_jobs_unfinished`.
+/// `nb_jobs` is the sum of `nb_jobs_success`, `nb_jobs_killed`, `nb_jobs_preempted`, `nb_jobs_rejected` and
+/// `nb_jobs_unfinished`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Schedule {
     pub nb_computing_machines: u64,
@@ -69,10 +70,16 @@ pub struct Schedule {
     /// Jobs in a warm-up or a cool-down, which are in no other number or mean of jobs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub nb_jobs_not_counted: u64,
-    /// Successful jobs and killed ones.
+    /// Successful, killed and preempted jobs.
     pub nb_jobs_finished: u64,
     pub nb_jobs_success: u64,
     pub nb_jobs_killed: u64,
+    /// Jobs that their sites ended for others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_jobs_preempted: u64,
+    /// Number of times that a site gave the nodes of a job to another one, and started it again later.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nb_requeues: u64,
     pub nb_jobs_rejected: u64,
     pub nb_jobs_unfinished: u64,
     /// Number of jobs taken back from a queue and submitted elsewhere.
@@ -104,7 +111,8 @@ impl SummaryPart for Schedule {
 impl Schedule {
     pub fn add_up(&self) -> bool {
         let ends = self.nb_jobs_finished + self.nb_jobs_rejected + self.nb_jobs_unfinished;
-        self.nb_jobs == ends && self.nb_jobs_finished == self.nb_jobs_success + self.nb_jobs_killed
+        self.nb_jobs == ends
+            && self.nb_jobs_finished == self.nb_jobs_success + self.nb_jobs_killed + self.nb_jobs_preempted
     }
 }
 
@@ -123,6 +131,11 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     if let Some((mean, max)) = schedule.mean_bounded_slowdown.zip(schedule.max_bounded_slowdown) {
         let [mean, max] = [mean, max].map(|slowdown| Digits::for_numbers([mean, max]).show_number(slowdown));
         lines.push(("slowdown", format!("of queued jobs, bounded: mean {mean}, at most {max}{under}")));
+    }
+    if schedule.nb_jobs_preempted + schedule.nb_requeues > 0 {
+        let ended = format_counted(schedule.nb_jobs_preempted, "job");
+        let again = format_counted(schedule.nb_requeues, "time");
+        lines.push(("preempted", format!("{ended} ended for others; jobs requeued {again}")));
     }
     lines.extend(schedule.rejected.iter().map(|(why, jobs)| ("refused", format!("{}: {why}", format_count(*jobs)))));
     if !schedule.rejected.is_empty() {

@@ -119,4 +119,50 @@ mod tests {
         let killed = SUBJECT.metrics.iter().find(|metric| metric.name == "killed").unwrap();
         assert_eq!(killed.of(&summary), Some(1.0));
     }
+
+    #[test]
+    fn jobs_that_are_preempted_are_not_killed_and_run_again_if_they_are_requeued() {
+        let topology = Topology { systems: vec![Service::new(Batch::default())], ..topology() };
+        let mut tally = Tally::new(&topology, &Names::of(&topology));
+        let [york, ann] = ["york", "ann"].map(|name| tally.names.find_actor(name).unwrap());
+        let batch = ActorId(0);
+        let cores = NodeSet::parse("0").unwrap();
+        let mut add = |at: u64, actor, record| {
+            tally.add(&Entry { stamp: Stamp::at(Time::ZERO + Span::from_secs(at)), actor, record }).map(drop)
+        };
+        for id in [0, 1] {
+            let tasks = vec![Task::new(Span::from_secs(90), 1, Kind(0))];
+            let job = Job {
+                id: JobId(id),
+                arrive: Time::ZERO,
+                first_task: id,
+                tasks,
+                edges: Vec::new(),
+                worth: None,
+                times: None,
+            };
+            add(0, batch, Record::Arrived { job: Arc::new(job), user: ann }).unwrap();
+        }
+        let [again, over] = [0, 1].map(|job| TaskId { job: JobId(job), index: 0 });
+        assert!(add(1, york, Record::Requeued { task: again }).is_err(), "it has not run");
+        add(10, york, Record::Started { task: again, cores: cores.clone() }).unwrap();
+        add(40, york, Record::Requeued { task: again }).unwrap();
+        assert!(add(40, york, Record::Finished { task: again }).is_err(), "it is off its cores");
+        add(50, york, Record::Started { task: over, cores: cores.clone() }).unwrap();
+        add(60, york, Record::Preempted { task: over }).unwrap();
+        add(60, batch, Record::Completed { job: over.job, value: None }).unwrap();
+        add(70, york, Record::Started { task: again, cores }).unwrap();
+        add(160, york, Record::Finished { task: again }).unwrap();
+        add(160, batch, Record::Completed { job: again.job, value: None }).unwrap();
+
+        let summary = tally.summary(1, Status::Complete, String::new());
+        let counts = summary.jobs;
+        assert_eq!((counts.finished, counts.killed, counts.preempted), (1, 0, 1));
+        let schedule = summary.read_part::<Schedule>().unwrap();
+        assert_eq!((schedule.nb_jobs_killed, schedule.nb_jobs_preempted, schedule.nb_requeues), (0, 1, 1));
+        // Waits until the first starts, and a run time without the work that was done twice.
+        assert_eq!(schedule.mean_waiting_time, Some(30.0));
+        assert_eq!(schedule.mean_slowdown, Some((160.0 / 90.0 + 60.0 / 10.0) / 2.0));
+        assert!(lines(&summary).contains(&("preempted", "1 job ended for others; jobs requeued 1 time".to_owned())));
+    }
 }

@@ -117,7 +117,7 @@ pub fn result_job(tally: &Tally, queues: &Queues, row: &JobRow) -> Rigid {
         requested_time: Some(Span::from_secs(task.walltime.micros().div_ceil(1_000_000))),
         status: match row.standing() {
             Standing::Finished => Some(1),
-            Standing::Killed => Some(0),
+            Standing::Killed | Standing::Preempted => Some(0),
             Standing::Refused | Standing::Removed => Some(5),
             Standing::Unfinished => None,
         },

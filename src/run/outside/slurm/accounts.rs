@@ -147,7 +147,9 @@ fn make_state(
     let give_up = clock.now() + SETS_UP_WITHIN * super::cluster::SECOND;
     while clock.now() < give_up {
         clock.move_clock(clock.now() + 60 * super::cluster::SECOND)?;
-        let Some(ended) = clock.take_ended().into_iter().find(|ended| ended.number == number) else { continue };
+        let Some(ended) = clock.take_ended(clock.now()).into_iter().find(|ended| ended.number == number) else {
+            continue;
+        };
         let faults = script_faults(path, script, &ended.said);
         if ended.code != 0 {
             return Err(cannot("set up the accounts", &shorten_output(ended.said.trim())));

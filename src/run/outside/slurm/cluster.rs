@@ -18,6 +18,7 @@ use super::super::{ExternalClocks, RunContext};
 use super::accounts::{passwd_text, put_state, users_of_script};
 use super::change::UserLines;
 use super::conf::{Conf, Ground};
+use super::controller_log::{ControllerLog, Preemption};
 use super::ports::Ports;
 use super::site_conf::SiteFiles;
 use crate::clock::{ClockAnswer, ClockOrder, ClockedProgram, charge_flag};
@@ -32,7 +33,11 @@ const STILL: Duration = Duration::from_secs(60);
 const STARTS_WITHIN: u64 = 120;
 pub const SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
-const EXPECTED: &str = r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"steps":1,"fault":null}"#;
+const EXPECTED: &str =
+    r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
+
+/// Log of slurmctld in the folder of a cluster.
+const CONTROLLER_LOG: &str = "slurmctld.log";
 
 pub struct Cluster {
     talk: Talk,
@@ -49,6 +54,7 @@ pub struct Cluster {
     reports: File,
     /// A report of which the end has not been read.
     unread: String,
+    log: ControllerLog,
     /// Programs that run, by number.
     programs: BTreeMap<u32, Program>,
     started: u32,
@@ -59,6 +65,8 @@ pub struct Cluster {
     /// Time of the clock, and the earliest deadline of a program.
     now: u64,
     next: Option<u64>,
+    /// Time of the clock to which a search has brought it: what it has found there belongs to that time.
+    found_at: Option<u64>,
     steps: u64,
     _ports: Ports,
     dir: RunDir,
@@ -148,6 +156,7 @@ impl Cluster {
         let charge = charge_flag(site.program.slurm.charge);
         let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
         let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
+        let log = ControllerLog::new(dir.path.join(CONTROLLER_LOG));
         Ok(Cluster {
             talk,
             clocks: around.clocks.clone(),
@@ -158,12 +167,14 @@ impl Cluster {
             users: BTreeSet::new(),
             reports,
             unread: String::new(),
+            log,
             programs: BTreeMap::new(),
             started: 0,
             ended: Vec::new(),
             base: 0,
             now: 0,
             next: None,
+            found_at: None,
             steps: 0,
             _ports: ports,
             dir,
@@ -204,7 +215,7 @@ impl Cluster {
         while !self.are_nodes_idle()? {
             if self.now > give_up {
                 let text =
-                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints("slurmctld.log"));
+                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints(CONTROLLER_LOG));
                 return Err(self.talk.fault_text(&text).into());
             }
             self.move_clock(self.now + SECOND)?;
@@ -283,13 +294,32 @@ impl Cluster {
 
     /// Moves the clock to this time of its own, and no further; ends when all programs block there.
     pub fn move_clock(&mut self, to: u64) -> Result<(), Trouble> {
+        self.carry_out(&ClockOrder::MoveTo(to)).map(drop)
+    }
+
+    /// Moves the clock towards a time of the run, until a script reports or a program ends. Returns the time of the run
+    /// at which the clock has stopped for that. None if it has come to `to`.
+    ///
+    /// The run must not have an order for Slurm before.
+    pub fn search_to(&mut self, to: u64) -> Result<Option<u64>, Trouble> {
+        let until = self.base + to;
+        if self.found_at.is_none() && until > self.now {
+            let pipe = format!("{}/reports", self.folder);
+            let answer = self.carry_out(&ClockOrder::SearchTo { until, pipe })?;
+            self.found_at = answer.has_found.then_some(self.now);
+        }
+        Ok(self.found_at.map(|found| found.saturating_sub(self.base)))
+    }
+
+    /// Repeats an order to move the clock until it is carried out.
+    fn carry_out(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
         let mut since = Instant::now();
         loop {
             let was = self.now;
-            let answer = self.send_order(&ClockOrder::MoveTo(to))?;
+            let answer = self.send_order(order)?;
             if answer.is_there {
                 self.steps = answer.steps;
-                return Ok(());
+                return Ok(answer);
             }
             if self.talk.is_stopped() {
                 return Err(Trouble::Stopped);
@@ -308,6 +338,10 @@ impl Cluster {
     /// Moves the clock to a time of the run, and returns what job scripts have reported until then.
     pub fn move_to(&mut self, to: u64) -> Result<Vec<String>, Trouble> {
         let mut reports = Vec::new();
+        if self.is_ahead(to) {
+            return Ok(reports);
+        }
+        self.found_at = None;
         loop {
             self.move_clock((self.base + to).max(self.now))?;
             // A script that found the pipe full goes on once it has been read.
@@ -336,14 +370,29 @@ impl Cluster {
         Ok(read.lines().map(str::to_owned).collect())
     }
 
+    /// Preemptions since the last call. None are possible unless the conf lets Slurm preempt jobs.
+    pub fn read_preemptions(&mut self) -> Result<Vec<Preemption>, Trouble> {
+        if !self.conf.preempts {
+            return Ok(Vec::new());
+        }
+        self.log
+            .read_preemptions()
+            .map_err(|error| self.talk.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into())
+    }
+
     /// The earliest time of the run at which a program does something by itself.
     pub fn next(&self) -> Option<u64> {
         self.next.map(|next| next.saturating_sub(self.base))
     }
 
-    /// Programs that have ended since the last call, besides daemons.
-    pub fn take_ended(&mut self) -> Vec<EndedProgram> {
-        std::mem::take(&mut self.ended)
+    /// True if a search has found something later than this time of the run.
+    fn is_ahead(&self, now: u64) -> bool {
+        self.found_at.is_some_and(|found| self.base + now < found)
+    }
+
+    /// Programs that have ended by a time of the run since the last call, besides daemons.
+    pub fn take_ended(&mut self, now: u64) -> Vec<EndedProgram> {
+        if self.is_ahead(now) { Vec::new() } else { std::mem::take(&mut self.ended) }
     }
 
     pub fn fault_text(&self, what: &str) -> String {
@@ -419,10 +468,10 @@ fn find_complaints(said: &str, conf: &Conf) -> String {
 /// The script of a job: reports that it starts, sleeps for its run time, and reports if it is killed.
 fn job_script(folder: &str) -> String {
     format!(
-        "#!/bin/bash\n\
+        "#!/bin/sh\n\
          killed() {{ echo \"killed $SLURM_JOB_NAME\" >{folder}/reports; exit 1; }}\n\
          trap killed TERM\n\
-         echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE\" >{folder}/reports\n\
+         echo \"start $SLURM_JOB_NAME $SLURM_JOB_NODELIST $SLURM_JOB_CPUS_PER_NODE ${{SLURM_RESTART_COUNT:-0}}\" >{folder}/reports\n\
          sleep \"$1\" &\n\
          wait $! || killed\n"
     )

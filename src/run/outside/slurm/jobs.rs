@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::controller_log::Preemption;
 use hansa_sim::grid::{JobId, NodeSet};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::slurm_conf::expand_hosts;
@@ -16,6 +17,10 @@ pub struct Jobs {
     waiting: BTreeMap<JobId, WaitingJob>,
     running: BTreeMap<JobId, RunningJob>,
     attempts: BTreeMap<JobId, u32>,
+    /// Jobs by their numbers in Slurm, with their attempts.
+    by_number: BTreeMap<u32, (JobId, u32)>,
+    /// Fates of jobs that other jobs have preempted, until their scripts report their ends.
+    preempted: BTreeMap<JobId, Preemption>,
     /// Time since which nothing has been submitted, started or ended.
     pub quiet_since: Time,
 }
@@ -32,6 +37,7 @@ pub struct WaitingJob {
 struct RunningJob {
     /// All cores that Slurm has given it, which may be more than it has requested.
     holds: NodeSet,
+    work: WaitingJob,
     until: Time,
 }
 
@@ -40,8 +46,14 @@ struct RunningJob {
 pub enum Reported {
     Starts(JobId, NodeSet),
     Killed(JobId),
+    /// Another job has its cores, and it waits again.
+    Requeued(JobId),
+    /// Another job has its cores, and it is over.
+    Preempted(JobId),
     /// It has started on a node that has just failed, which Slurm does not know yet.
     StartsInVain(JobId),
+    /// It has ended in the moment in which Slurm requeued it, and runs once more.
+    RunsAgain,
     /// A report about a job that Slurm does not decide on any more.
     Nothing,
 }
@@ -62,6 +74,8 @@ impl Jobs {
             waiting: BTreeMap::new(),
             running: BTreeMap::new(),
             attempts: BTreeMap::new(),
+            by_number: BTreeMap::new(),
+            preempted: BTreeMap::new(),
             quiet_since: Time::ZERO,
         }
     }
@@ -79,6 +93,33 @@ impl Jobs {
         format!("j{}.{}", job.0, self.attempts.get(&job).copied().unwrap_or_default())
     }
 
+    /// Records the number that Slurm has given to the attempt of a name.
+    pub fn record_number(&mut self, name: &str, number: u32) {
+        let job = job_of(name).filter(|(job, attempt)| self.attempts.get(job) == Some(attempt));
+        self.by_number.extend(job.map(|job| (number, job)));
+    }
+
+    /// Records that another job has preempted a job, which its script is about to report.
+    pub fn record_preemption(&mut self, preemption: Preemption) {
+        let (Preemption::Requeued(number) | Preemption::Ended(number)) = preemption;
+        let Some((job, attempt)) = self.by_number.get(&number).copied() else { return };
+        let is_here = self.waiting.contains_key(&job) || self.running.contains_key(&job);
+        if is_here && self.attempts.get(&job) == Some(&attempt) {
+            self.preempted.insert(job, preemption);
+        }
+    }
+
+    /// Removes the jobs that are over although no script has reported their start: Slurm has given them nodes, and has
+    /// given these to others before the script could begin.
+    pub fn take_unseen(&mut self) -> Vec<JobId> {
+        let waiting: Vec<JobId> = self.preempted.keys().copied().filter(|job| self.waiting.contains_key(job)).collect();
+        let fates = waiting.into_iter().map(|job| (job, self.preempted.remove(&job)));
+        let over: Vec<JobId> =
+            fates.filter(|(_, fate)| matches!(fate, Some(Preemption::Ended(_)))).map(|(job, _)| job).collect();
+        self.waiting.retain(|job, _| !over.contains(job));
+        over
+    }
+
     /// Removes a job that waits. False if it does not.
     pub fn withdraw(&mut self, job: JobId) -> bool {
         self.waiting.remove(&job).is_some()
@@ -86,10 +127,16 @@ impl Jobs {
 
     /// Frees the cores of a job that has left them.
     pub fn free_cores(&mut self, now: Time, job: JobId) {
-        if let Some(left) = self.running.remove(&job) {
-            self.quiet_since = now;
-            self.free.unite(&left.holds);
-        }
+        self.leave(now, job);
+    }
+
+    /// Frees the cores of a job that runs, and returns its work.
+    fn leave(&mut self, now: Time, job: JobId) -> Option<WaitingJob> {
+        let RunningJob { holds, work, .. } = self.running.remove(&job)?;
+        self.preempted.remove(&job);
+        self.quiet_since = now;
+        self.free.unite(&holds);
+        Some(work)
     }
 
     /// Takes the nodes that are down, and returns those that failed and those that came back.
@@ -112,16 +159,30 @@ impl Jobs {
             return Ok(Reported::Nothing);
         }
         match words[..] {
-            ["start", _, nodes, cores] if self.waiting.contains_key(&job) => {
+            ["start", _, nodes, cores, _] if self.waiting.contains_key(&job) => {
                 let allocated = expand_hosts(nodes).zip(parse_counts(cores)).ok_or_else(garbled)?;
                 self.start(now, job, &allocated)
             }
-            ["killed", _] if self.running.contains_key(&job) => {
-                self.free_cores(now, job);
-                Ok(Reported::Killed(job))
+            ["killed", _] if self.running.contains_key(&job) => Ok(self.end_early(now, job)),
+            ["start", _, _, _, restarts] if restarts != "0" && !self.running.contains_key(&job) => {
+                Ok(Reported::RunsAgain)
             }
-            ["start", _, _, _] | ["killed", _] => Ok(Reported::Nothing),
+            ["start", _, _, _, _] | ["killed", _] => Ok(Reported::Nothing),
             _ => Err(garbled()),
+        }
+    }
+
+    /// A job has been killed: at its walltime, or by another job.
+    fn end_early(&mut self, now: Time, job: JobId) -> Reported {
+        let fate = self.preempted.remove(&job);
+        let work = self.leave(now, job);
+        match fate {
+            None => Reported::Killed(job),
+            Some(Preemption::Ended(_)) => Reported::Preempted(job),
+            Some(Preemption::Requeued(_)) => {
+                self.waiting.extend(work.map(|work| (job, work)));
+                Reported::Requeued(job)
+            }
         }
     }
 
@@ -140,14 +201,15 @@ impl Jobs {
         if holds.meets(&self.down) {
             return Ok(Reported::StartsInVain(job));
         }
-        let WaitingJob { cores, walltime, .. } = self.waiting[&job];
+        let work = self.waiting[&job];
+        let WaitingJob { cores, walltime, .. } = work;
         let Some(on) = holds.lowest(cores) else {
             return Err(format!("starts job {} on {} cores, but it requests {cores}", job.0, holds.len()));
         };
         self.waiting.remove(&job);
         self.quiet_since = now;
         self.free.subtract(&holds);
-        self.running.insert(job, RunningJob { holds, until: now + walltime });
+        self.running.insert(job, RunningJob { holds, work, until: now + walltime });
         Ok(Reported::Starts(job, on))
     }
 
@@ -238,14 +300,14 @@ mod tests {
     #[test]
     fn cores_of_a_node_are_handed_out_from_the_lowest() {
         let mut jobs = jobs();
-        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
-        assert_eq!(jobs.read_report(at(2), "start j1.0 n[1-2] 1(x2)"), starts(1, "3-4"));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1 0"), starts(0, "0-2"));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n[1-2] 1(x2) 0"), starts(1, "3-4"));
         assert_eq!((jobs.waiting_count(), jobs.next_kill()), (0, Some(at(61))));
         jobs.free_cores(at(3), JobId(0));
         jobs.submit(at(3), JobId(2), work(1));
-        assert_eq!(jobs.read_report(at(4), "start j2.0 n1 1"), starts(2, "2"));
+        assert_eq!(jobs.read_report(at(4), "start j2.0 n1 1 0"), starts(2, "2"));
         jobs.submit(at(4), JobId(3), work(1));
-        let taken = jobs.read_report(at(5), "start j3.0 n1 1").unwrap_err();
+        let taken = jobs.read_report(at(5), "start j3.0 n1 1 0").unwrap_err();
         assert_eq!(taken, "starts job 3 on 1 cores of node n1, of which 0 are free");
     }
 
@@ -253,21 +315,21 @@ mod tests {
     fn nodes_have_the_cores_of_their_conf_in_order() {
         let mut jobs = Jobs::new(&[("g1".to_owned(), 3), ("n01".to_owned(), 1), ("n02".to_owned(), 4)]);
         jobs.submit(at(0), JobId(0), work(6));
-        assert_eq!(jobs.read_report(at(1), "start j0.0 g1,n02 3(x2)"), starts(0, "0-2 4-6"));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 g1,n02 3(x2) 0"), starts(0, "0-2 4-6"));
         jobs.submit(at(1), JobId(1), work(1));
-        let elsewhere = jobs.read_report(at(2), "start j1.0 n03 1").unwrap_err();
+        let elsewhere = jobs.read_report(at(2), "start j1.0 n03 1 0").unwrap_err();
         assert_eq!(elsewhere, "starts job 1 on a node n03 that it does not have");
-        assert_eq!(jobs.read_report(at(2), "start j1.0 n01 1"), starts(1, "3"));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n01 1 0"), starts(1, "3"));
     }
 
     #[test]
     fn a_whole_node_is_held_and_the_requested_cores_are_used() {
         let mut jobs = Jobs::new(&nodes(&["n0", "n1", "n2", "n3"]));
         jobs.submit(at(0), JobId(0), work(1));
-        assert_eq!(jobs.read_report(at(1), "start j0.0 n0 2"), starts(0, "0"));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n0 2 0"), starts(0, "0"));
         jobs.submit(at(1), JobId(1), work(1));
-        assert!(jobs.read_report(at(2), "start j1.0 n0 1").is_err());
-        let few = jobs.read_report(at(2), "start j1.0 n1 0").unwrap_err();
+        assert!(jobs.read_report(at(2), "start j1.0 n0 1 0").is_err());
+        let few = jobs.read_report(at(2), "start j1.0 n1 0 0").unwrap_err();
         assert_eq!(few, "starts job 1 on 0 cores, but it requests 1");
     }
 
@@ -275,12 +337,12 @@ mod tests {
     fn reports_of_earlier_attempts_and_recalled_jobs_change_nothing() {
         let mut jobs = jobs();
         assert!(jobs.withdraw(JobId(1)) && !jobs.withdraw(JobId(1)));
-        assert_eq!(jobs.read_report(at(1), "start j1.0 n0 2"), Ok(Reported::Nothing));
-        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1"), starts(0, "0-2"));
+        assert_eq!(jobs.read_report(at(1), "start j1.0 n0 2 0"), Ok(Reported::Nothing));
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1 0"), starts(0, "0-2"));
         jobs.free_cores(at(2), JobId(0));
         assert_eq!(jobs.submit(at(2), JobId(0), work(3)), "j0.1");
         assert_eq!(jobs.read_report(at(3), "killed j0.0"), Ok(Reported::Nothing));
-        assert_eq!(jobs.read_report(at(3), "start j0.1 n[2-3] 2,1"), starts(0, "4-6"));
+        assert_eq!(jobs.read_report(at(3), "start j0.1 n[2-3] 2,1 0"), starts(0, "4-6"));
         assert_eq!(jobs.read_report(at(9), "killed j0.1"), Ok(Reported::Killed(JobId(0))));
         assert_eq!(jobs.next_kill(), None);
         for wrong in ["", "start", "start x n0 1", "start j0.1", "what j0.1"] {
@@ -289,15 +351,40 @@ mod tests {
     }
 
     #[test]
+    fn jobs_that_are_preempted_wait_again_or_are_over() {
+        let mut jobs = jobs();
+        jobs.record_number("j0.0", 7);
+        jobs.record_number("j1.0", 8);
+        assert_eq!(jobs.read_report(at(1), "start j0.0 n[0-1] 2,1 0"), starts(0, "0-2"));
+        jobs.record_preemption(Preemption::Requeued(7));
+        jobs.record_preemption(Preemption::Ended(9));
+        assert!(jobs.take_unseen().is_empty());
+        assert_eq!(jobs.read_report(at(9), "killed j0.0"), Ok(Reported::Requeued(JobId(0))));
+        assert_eq!(jobs.waiting_count(), 2);
+        assert_eq!(jobs.read_report(at(10), "start j0.0 n[0-1] 2,1 1"), starts(0, "0-2"));
+        assert_eq!(jobs.next_kill(), Some(at(70)), "its walltime begins anew");
+        jobs.record_preemption(Preemption::Ended(7));
+        assert_eq!(jobs.read_report(at(11), "killed j0.0"), Ok(Reported::Preempted(JobId(0))));
+        // One that has ended just before is not to run again, and one that has not begun is over.
+        assert_eq!(jobs.read_report(at(12), "start j0.0 n0 2 2"), Ok(Reported::RunsAgain));
+        jobs.record_preemption(Preemption::Ended(8));
+        assert_eq!((jobs.take_unseen(), jobs.has_waiting()), (vec![JobId(1)], false));
+        assert_eq!(jobs.submit(at(20), JobId(2), work(1)), "j2.0");
+        jobs.record_number("j2.0", 10);
+        assert_eq!(jobs.read_report(at(21), "start j2.0 n0 1 0"), starts(2, "0"));
+        assert_eq!(jobs.read_report(at(30), "killed j2.0"), Ok(Reported::Killed(JobId(2))));
+    }
+
+    #[test]
     fn nothing_starts_on_nodes_that_are_down() {
         let mut jobs = jobs();
         let cores = |text| NodeSet::parse(text).unwrap();
         assert_eq!(jobs.set_down(at(1), cores("0-3")), (cores("0-3"), NodeSet::default()));
         assert_eq!(jobs.set_down(at(2), cores("2-5")), (cores("4-5"), cores("0-1")));
-        assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2"), Ok(Reported::StartsInVain(JobId(1))));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2 0"), Ok(Reported::StartsInVain(JobId(1))));
         assert_eq!(jobs.submit_again(at(2), JobId(1)), Some(("j1.1".to_owned(), work(2))));
         assert!(!jobs.wait_for_nothing());
-        assert_eq!(jobs.read_report(at(2), "start j1.0 n0 2"), Ok(Reported::Nothing));
-        assert_eq!(jobs.read_report(at(2), "start j1.1 n0 2"), starts(1, "0-1"));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n0 2 0"), Ok(Reported::Nothing));
+        assert_eq!(jobs.read_report(at(2), "start j1.1 n0 2 0"), starts(1, "0-1"));
     }
 }

@@ -9,6 +9,7 @@ mod accounts;
 mod change;
 mod cluster;
 mod conf;
+mod controller_log;
 mod jobs;
 mod ports;
 mod site_conf;
@@ -40,6 +41,9 @@ pub const PACKAGES: &str = "on Debian and Ubuntu: apt-get install slurmctld slur
 
 /// Virtual time that jobs wait in vain until the run ends.
 const IN_VAIN: Span = Span::from_secs(2 * 3600);
+
+/// Longest stretch of virtual time for which the clock goes on by itself, so that jobs that wait in vain are noticed.
+const SEARCH_AT_MOST: Span = Span::from_secs(600);
 
 pub use cluster::search_path;
 
@@ -86,7 +90,14 @@ pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<Externa
     users.check(&cluster.fault_text("has accounts"), &requests)?;
     cluster.boot_daemons()?;
     let jobs = Jobs::new(cluster.nodes());
-    let decider: Box<dyn Decides> = Box::new(SlurmSite { cluster, jobs, requests, users, fault: around.fault.clone() });
+    let decider: Box<dyn Decides> = Box::new(SlurmSite {
+        cluster,
+        jobs,
+        requests,
+        users,
+        fault: around.fault.clone(),
+        undisturbed_until: Time::ZERO,
+    });
     Ok(Box::new(decider))
 }
 
@@ -195,6 +206,8 @@ struct SlurmSite {
     requests: JobRequests,
     users: JobUsers,
     fault: ProgramFault,
+    /// Time before which Slurm gets no order.
+    undisturbed_until: Time,
 }
 
 impl SlurmSite {
@@ -214,8 +227,12 @@ impl SlurmSite {
                 self.take_reports(now, &reports, &mut wishes, &mut orders)?;
             }
         }
-        for ended in self.cluster.take_ended() {
+        for ended in self.cluster.take_ended(now.micros() * NANOS) {
             self.check(&ended, &mut wishes)?;
+        }
+        if !wishes.is_empty() {
+            // Others may react.
+            self.undisturbed_until = Time::ZERO;
         }
         if let Some(at) = self.next(now)? {
             wishes.push(SiteAction::Call { at });
@@ -239,6 +256,10 @@ impl SlurmSite {
             SiteEvent::Ended { job, .. } => self.jobs.free_cores(now, *job),
             SiteEvent::Lost { job, on, waits, runtime } => {
                 self.jobs.free_cores(now, *job);
+                if self.cluster.preempts() {
+                    // Slurm requeues it once its node is down.
+                    orders.push(cancel_command(&self.jobs.name(*job)));
+                }
                 if let Some(walltime) = *waits {
                     let work = WaitingJob { cores: on.len(), walltime, runtime: *runtime };
                     let name = self.jobs.submit(now, *job, work);
@@ -267,11 +288,17 @@ impl SlurmSite {
         wishes: &mut Vec<SiteAction>,
         orders: &mut Vec<Command>,
     ) -> Result<(), Trouble> {
+        for preemption in self.cluster.read_preemptions()? {
+            self.jobs.record_preemption(preemption);
+        }
         for line in reports {
             let name = line.split(' ').nth(1);
             match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
                 Reported::Starts(job, on) => wishes.push(SiteAction::Start { job, on: Some(on) }),
                 Reported::Killed(job) => wishes.push(SiteAction::Kill { job }),
+                Reported::Requeued(job) => wishes.push(SiteAction::Requeue { job }),
+                Reported::Preempted(job) => wishes.push(SiteAction::Preempt { job }),
+                Reported::RunsAgain => orders.extend(name.map(cancel_command)),
                 Reported::StartsInVain(job) => {
                     orders.extend(name.map(cancel_command));
                     let again = self.jobs.submit_again(now, job);
@@ -280,6 +307,10 @@ impl SlurmSite {
                 Reported::Nothing => {}
             }
         }
+        for job in self.jobs.take_unseen() {
+            err::warning(&self.cluster.fault_text(&format!("has preempted job {} before its script began", job.0)));
+            wishes.push(SiteAction::Reject { job });
+        }
         Ok(())
     }
 
@@ -287,7 +318,11 @@ impl SlurmSite {
     fn submission_command(&self, job: JobId, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
         let options = SbatchOptions::parse(self.requests.get(job).options).unwrap_or_default();
-        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--no-requeue"]).collect();
+        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--parsable"]).collect();
+        if !self.cluster.preempts() {
+            // Jobs on a node that fails are submitted again.
+            command.push("--no-requeue".to_owned());
+        }
         if !options.has_size() {
             command.extend(to_words(&["-n", &work.cores.to_string()]));
         }
@@ -308,6 +343,7 @@ impl SlurmSite {
     /// Checks the end of a command. A job that Slurm does not take is rejected.
     fn check(&mut self, ended: &EndedProgram, wishes: &mut Vec<SiteAction>) -> Result<(), Trouble> {
         if ended.code == 0 {
+            self.record_number(ended);
             return Ok(());
         }
         let command = ended.command.join(" ");
@@ -325,6 +361,16 @@ impl SlurmSite {
         }
     }
 
+    /// Records the number of the job that a command has submitted.
+    fn record_number(&mut self, ended: &EndedProgram) {
+        if let [program, _, _, name, ..] = &ended.command[..]
+            && program == "sbatch"
+            && let Ok(number) = ended.said.trim().parse()
+        {
+            self.jobs.record_number(name, number);
+        }
+    }
+
     /// The next time at which Slurm may start or kill a job by itself. None if it has none.
     fn next(&mut self, now: Time) -> Result<Option<Time>, Trouble> {
         let preempts = self.cluster.preempts();
@@ -334,6 +380,13 @@ impl SlurmSite {
         if self.jobs.wait_for_nothing() && now >= self.jobs.quiet_since + IN_VAIN {
             return Err(self.waits_in_vain(now)?.into());
         }
+        let until = self.undisturbed_until.min(now + SEARCH_AT_MOST);
+        if from < until
+            && let Some(found) = self.cluster.search_to(until.micros() * NANOS)?
+        {
+            let at = Time::ZERO + Span::from_micros(found.div_ceil(NANOS));
+            return Ok(Some(at.max(now + Span::from_micros(1))));
+        }
         let wakes = self.cluster.next().map(|next| Time::ZERO + Span::from_micros(next.div_ceil(NANOS)));
         Ok(wakes.map(|wakes| wakes.max(from)))
     }
@@ -342,7 +395,7 @@ impl SlurmSite {
     fn waits_in_vain(&mut self, now: Time) -> Result<String, Trouble> {
         self.carry_out(&to_words(&["squeue", "-h", "-o", "%j (%r)"]).collect::<Vec<_>>())?;
         self.move_to(now)?;
-        let ended = self.cluster.take_ended();
+        let ended = self.cluster.take_ended(now.micros() * NANOS);
         let said = ended.iter().flat_map(|ended| ended.said.lines()).take(3).collect::<Vec<_>>().join(", ");
         let hours = IN_VAIN.micros() / 3_600_000_000;
         let waiting = self.jobs.waiting_count();
@@ -351,6 +404,10 @@ impl SlurmSite {
 }
 
 impl Decides for SlurmSite {
+    fn foresee(&mut self, until: Time) {
+        self.undisturbed_until = until;
+    }
+
     fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
         self.request_decision(now, happened).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);

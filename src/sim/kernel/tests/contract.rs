@@ -234,7 +234,7 @@ impl Actor<Word, u64> for Servant {
         });
         if !batch.is_empty() {
             let mut own = Outbox::new();
-            own.begin(now);
+            own.begin(now, Time::ZERO);
             self.gossip.handle_batch(now, batch, &mut own);
             let is_to_master = |action: &Action<Word>| matches!(action, Action::Send { to, .. } if *to == self.master);
             out.actions.extend(own.actions.into_iter().filter(|action| !is_to_master(action)));

@@ -61,6 +61,14 @@ pub enum SiteAction {
     Kill {
         job: JobId,
     },
+    /// Takes a running job off its nodes for another one, and lets it wait here, to start again from the beginning.
+    Requeue {
+        job: JobId,
+    },
+    /// Ends a running job for another one.
+    Preempt {
+        job: JobId,
+    },
     /// Requests a call at this time, even without events.
     Call {
         at: Time,

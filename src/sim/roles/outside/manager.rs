@@ -26,6 +26,9 @@ pub trait Decides: CheckedProgram {
     /// Actions in reaction to events. None once the program has failed.
     fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
 
+    /// Called before it decides: no event comes before this time, unless it is caused by what the program orders now.
+    fn foresee(&mut self, _until: Time) {}
+
     /// True if the program itself ends jobs at their walltimes, early or late. Otherwise the site does.
     fn ends_at_walltimes(&self) -> bool {
         false
@@ -206,6 +209,15 @@ impl Managed {
                 None if self.has_ended_unheard(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
+            SiteAction::Requeue { job } => {
+                let work = self.leave_nodes(job, "requeues")?;
+                self.waiting.insert(job, work);
+                orders.push(Order::Requeue(only_task(job)));
+            }
+            SiteAction::Preempt { job } => {
+                self.leave_nodes(job, "preempts")?;
+                orders.push(Order::Preempt(only_task(job)));
+            }
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {
                 let at = to_seconds(at.micros());
@@ -276,6 +288,14 @@ impl Managed {
         (now.since(runs.since).micros() as f64 / takes.micros() as f64).min(1.0)
     }
 
+    /// Frees the nodes of a running job, of which the program knows that it has left them.
+    fn leave_nodes(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
+        let runs = self.running.remove(&job);
+        let RunningJobs { on, work, .. } = runs.ok_or_else(|| format!("{does} job {}, which is not running", job.0))?;
+        self.free.unite(&on);
+        Ok(work)
+    }
+
     fn leave_queue(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
         self.waiting.remove(&job).ok_or_else(|| {
             let why = if self.running.contains_key(&job) { "which runs already" } else { "which is not waiting here" };
@@ -333,6 +353,10 @@ impl Manager for Managed {
     /// bound keeps such a run from going on forever.
     fn has_waiting(&self) -> bool {
         !self.waiting.is_empty() && self.idle_changes < IDLE_CHANGES_MAX
+    }
+
+    fn foresee(&mut self, until: Time) {
+        self.decider.foresee(until);
     }
 
     /// Once the program has failed, no more is decided, and the run is about to end.

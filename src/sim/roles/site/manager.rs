@@ -54,6 +54,10 @@ pub trait Manager: Send {
         0
     }
 
+    /// Called before it decides: neither a message nor a change of the site's tasks and nodes comes before this time,
+    /// unless it is caused by what the manager orders now.
+    fn foresee(&mut self, _until: Time) {}
+
     /// Next time to decide without an end or a message; called after deciding.
     fn next_wake(&self) -> Option<Time> {
         None
@@ -90,8 +94,13 @@ pub enum Order {
     Abandon(TaskId),
     /// Removes a running task from its nodes for good, as its work is useless. Its sender is not told.
     Lose(TaskId),
+    /// Takes a running task off its nodes for another one. Its manager keeps it, to start it again from the beginning;
+    /// its sender is not told.
+    Requeue(TaskId),
     /// Ends a running task early. Its sender is told as of any other end.
     Kill(TaskId),
+    /// Ends a running task early, for another one. Its sender is told as of any other end.
+    Preempt(TaskId),
     /// Takes a task off its nodes, to resume it later.
     Suspend(TaskId),
     /// Resumes a suspended task; it makes progress from `from` on.

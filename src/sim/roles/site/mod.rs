@@ -148,16 +148,19 @@ impl Site {
     }
 
     fn end(&mut self, now: Time, slot: usize, out: &mut Out) {
-        let killed = self.tasks.at(slot).outlook().killed;
-        let running = self.leave_for_good(now, slot, killed, out);
+        let running = self.tasks.at(slot);
+        let task = running.task;
+        let end = if running.outlook().killed { Record::Killed { task } } else { Record::Finished { task } };
+        let running = self.leave_for_good(now, slot, end, out);
         self.manager.task_ended(now, &running);
     }
 
-    fn leave_for_good(&mut self, now: Time, slot: usize, killed: bool, out: &mut Out) -> Running {
+    /// Frees the nodes of a task, logs this record of its end, and reports it to its sender.
+    fn leave_for_good(&mut self, now: Time, slot: usize, end: Record, out: &mut Out) -> Running {
         self.log_checkpoints(now, slot, true, out);
         let running = self.tasks.finish(slot);
-        let Running { task, sender, ending, .. } = running;
-        out.log(if killed { Record::Killed { task } } else { Record::Finished { task } });
+        let Running { sender, ending, .. } = running;
+        out.log(end);
         self.reckoned -= usize::from(ending == Ending::Reckoned);
         if ending != Ending::Settled {
             out.send_at(now.round_up(self.report_every), sender, running.end_message());
@@ -174,7 +177,7 @@ impl Site {
             running.nodes().is_some() && running.is_done(now),
             "task {task} is ordered to end before its work is done"
         );
-        self.leave_for_good(now, slot, false, out);
+        self.leave_for_good(now, slot, Record::Finished { task }, out);
     }
 
     fn start(&mut self, slot: usize, out: &mut Out) {
@@ -229,8 +232,10 @@ impl Site {
                 Order::Note(record) => out.log(record),
                 Order::Drop { task, sender } => self.drop_coming(task, sender),
                 Order::Abandon(task) => self.abandon(task, out),
-                Order::Lose(task) => self.throw_away(now, task, out),
-                Order::Kill(task) => self.kill(now, task, out),
+                Order::Lose(task) => self.take_off(now, task, Record::Lost { task, saved: Span::ZERO }, out),
+                Order::Requeue(task) => self.take_off(now, task, Record::Requeued { task }, out),
+                Order::Kill(task) => self.cut_short(now, task, Record::Killed { task }, out),
+                Order::Preempt(task) => self.cut_short(now, task, Record::Preempted { task }, out),
                 Order::Suspend(task) => self.suspend(now, task, out),
                 Order::Resume { task, nodes, from } => self.resume(now, (task, nodes, from), out),
                 Order::Move { task, nodes, from } => moved.push((self.pick_up(now, task, from), nodes, from)),
@@ -261,17 +266,19 @@ impl Site {
         out.log(Record::Dropped { task });
     }
 
-    fn throw_away(&mut self, now: Time, task: TaskId, out: &mut Out) {
+    /// Takes a task off its nodes, and logs the reason. Its sender is not told.
+    fn take_off(&mut self, now: Time, task: TaskId, why: Record, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
         self.log_checkpoints(now, slot, false, out);
         self.tasks.finish(slot);
         self.reckoned -= 1;
-        out.log(Record::Lost { task, saved: Span::ZERO });
+        out.log(why);
     }
 
-    fn kill(&mut self, now: Time, task: TaskId, out: &mut Out) {
+    /// Ends a task before its work is done, and logs the reason.
+    fn cut_short(&mut self, now: Time, task: TaskId, why: Record, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
-        self.leave_for_good(now, slot, true, out);
+        self.leave_for_good(now, slot, why, out);
     }
 
     fn suspend(&mut self, now: Time, task: TaskId, out: &mut Out) {
@@ -365,6 +372,12 @@ impl Site {
         }
     }
 
+    /// Time before which nothing happens here that the manager has not ordered.
+    fn undisturbed_until(&self, out: &Out) -> Time {
+        let due = self.due.peek().map(|Reverse(due)| due.at);
+        due.into_iter().chain(self.next_change()).fold(out.horizon(), Time::min)
+    }
+
     /// Sets a timer for the next event or decision, which is in the next step if nothing was decided in this one.
     /// `earliest` is the promise of the causes of this batch; everything else has timers of its own.
     fn come_back(&mut self, now: Time, earliest: Time, has_decided: bool, out: &mut Out) {
@@ -445,6 +458,7 @@ impl Actor<Message, Record> for Site {
         }
         let decides = now.step >= self.manager.decides_from() || !self.manager.has_waiting();
         if decides {
+            self.manager.foresee(self.undisturbed_until(out));
             self.manager.decide_orders(now.time, &self.tasks, &mut self.orders);
             self.carry_out(now.time, out);
         }
