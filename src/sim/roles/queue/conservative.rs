@@ -10,7 +10,7 @@ use super::{QueuePolicyRow, RankedPart, planner};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative",
     about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
-    build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::OneByOne),
+    build: |nodes, reserved, ranking| planner::by_node(nodes, reserved, ranking, planner::Replan::OneByOne),
     ranks: RankedPart::Places,
     #[cfg(test)]
     judge: |story| judge_story(Rule::Conservative, false, story),

@@ -8,7 +8,7 @@ use super::{QueuePolicyRow, RankedPart, planner};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "conservative-rebuild",
     about: "like conservative, but rebuilds the whole plan when a job ends early",
-    build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, planner::Replan::FromScratch),
+    build: |nodes, reserved, ranking| planner::by_node(nodes, reserved, ranking, planner::Replan::FromScratch),
     ranks: RankedPart::Plan,
     #[cfg(test)]
     judge: |story| judge_story(Rule::Rebuild, false, story),

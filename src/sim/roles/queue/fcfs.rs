@@ -8,7 +8,7 @@ use super::{QueuePolicyRow, RankedPart, by_node};
 pub const ROW: QueuePolicyRow = QueuePolicyRow {
     name: "fcfs",
     about: "first come, first served: no job starts before the one ahead of it",
-    build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::None),
+    build: |nodes, reserved, ranking| by_node::build_policy(nodes, reserved, ranking, Backfill::None),
     ranks: RankedPart::Head,
     #[cfg(test)]
     judge: |story| judge_story(Rule::Fcfs, false, story),

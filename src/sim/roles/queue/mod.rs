@@ -17,6 +17,7 @@ mod fcfs_count;
 #[cfg(test)]
 mod judge;
 mod labels;
+mod multifactor;
 mod no_sooner;
 mod order;
 mod places;
@@ -27,6 +28,8 @@ mod slotlist;
 mod tests;
 mod trial;
 
+pub use self::multifactor::MultifactorRules;
+pub use self::order::Ranking;
 pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jobs};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
@@ -123,7 +126,7 @@ pub enum Step {
 pub struct QueuePolicyRow {
     pub name: &'static str,
     pub about: &'static str,
-    pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
+    pub build: fn(nodes: u32, reserved: &[Reserved], ranking: Ranking) -> Box<dyn Policy>,
     pub ranks: RankedPart,
     /// A slow and obvious form of the policy, which tests compare it with.
     #[cfg(test)]
@@ -159,7 +162,7 @@ impl QueuePolicyRow {
     pub fn starts_older(&self, order: QueueOrder) -> bool {
         match (self.ranks, order) {
             (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,
-            (RankedPart::Head, _) => order == QueueOrder::MostStretched,
+            (RankedPart::Head, _) => matches!(order, QueueOrder::MostStretched | QueueOrder::Multifactor),
             (RankedPart::Reservation, _) => true,
             (RankedPart::Followers, _) => order != QueueOrder::Largest,
             // A job that has just joined is the least stretched.
@@ -170,14 +173,15 @@ impl QueuePolicyRow {
     /// True if a new job may precede older ones, so that a pass before it joins the queue may start others than a pass
     /// afterwards.
     pub fn ranks_new_ahead(&self, order: QueueOrder) -> bool {
-        self.ranks != RankedPart::Places && matches!(order, QueueOrder::Shortest | QueueOrder::Largest)
+        let ranks_ahead = matches!(order, QueueOrder::Shortest | QueueOrder::Largest | QueueOrder::Multifactor);
+        self.ranks != RankedPart::Places && ranks_ahead
     }
 }
 
 impl QueuePolicyRow {
     /// True if nodes are only counted, so that jobs may have to move.
     pub fn counts(&self) -> bool {
-        (self.build)(1, &[], QueueOrder::Arrival).moves_jobs()
+        (self.build)(1, &[], Ranking::new(QueueOrder::Arrival)).moves_jobs()
     }
 }
 

@@ -8,6 +8,7 @@ use super::stock::Queued;
 use super::{Batch, Dispatch, Dispatcher, KnownSite, QueueManager, Takes};
 use crate::grid::{Job, Named, Needs, Site, Staging};
 use crate::protocol::{Enqueue, Message};
+use crate::roles::queue::Ranking;
 use crate::roles::site::Manager;
 use crate::roles::{self, Follower, Followers, StreamedJobs, queue};
 use crate::settings::Walk;
@@ -100,11 +101,12 @@ impl System for Batch {
         site: &Site,
         senders: &Senders,
         fails: Option<Fails>,
+        ranking: Ranking,
         decider: Option<ExternalDecider>,
     ) -> Built {
         let desk = || {
             let policy = queue::find_policy(&site.scheduler)?;
-            let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, site.order));
+            let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, ranking));
             let awaits = site.latency.is_zero() && policy.ranks_new_ahead(site.order);
             let desk = if awaits { desk.awaiting_new_jobs() } else { desk };
             Some(Box::new(match &fails {

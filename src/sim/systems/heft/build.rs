@@ -3,6 +3,7 @@
 use super::{CORES_MAX, Planner, Planning, Resource, plans};
 use crate::grid::Site;
 use crate::roles;
+use crate::roles::queue::Ranking;
 use crate::settings::Walk;
 use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::in_turn;
@@ -58,7 +59,14 @@ impl System for Planning {
         Ok(Box::new(planner.with_prompt_sites(grid.prompt_sites())))
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         in_turn(site, senders, fails)
     }
 

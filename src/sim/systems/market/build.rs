@@ -6,6 +6,7 @@ use super::{Auctioneer, Cluster, Figures, Market, Unplaceable};
 use crate::grid::{Graph, Job, Program, Site};
 use crate::kernel::ActorId;
 use crate::roles;
+use crate::roles::queue::Ranking;
 use crate::settings::Walk;
 use crate::systems::distribute::distribute_submissions;
 use crate::systems::failing::{in_turn, in_turn_under};
@@ -112,7 +113,14 @@ impl System for Market {
         self.offers_every = Span::ZERO;
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let Some(every) = self.offers_every() else { return in_turn(site, senders, fails) };
         let [auctioneer] = senders.services[..] else { return Err(ActorError::NoService(ROW.key)) };
         in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, auctioneer, every)))

@@ -12,6 +12,7 @@ use super::user_keys::walk_user;
 use super::world::{Provider, World};
 use super::{planner, plans, strategy};
 use crate::grid::{Job, Kind, PlanMode, Site, User};
+use crate::roles::queue::Ranking;
 use crate::roles::{self, Planner};
 use crate::settings::{Walk, format_counted};
 use crate::systems::{
@@ -84,7 +85,14 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let planner =
             planner::build_planner(&site.scheduler).ok_or_else(|| ActorError::unknown("planner", &site.scheduler))?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));

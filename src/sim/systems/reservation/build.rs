@@ -10,6 +10,7 @@ use super::{
 use crate::grid::{Program, Request, Reserved, Site, Speed};
 use crate::protocol::{Cancel, Message, Reserve};
 use crate::roles;
+use crate::roles::queue::Ranking;
 use crate::roles::site::Manager;
 use crate::settings::Walk;
 use crate::systems::starts::StartRule;
@@ -95,7 +96,14 @@ impl System for Reservation {
         Ok(Box::new(meta.with_allocator(allocator)))
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),
