@@ -159,11 +159,11 @@ pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> boo
 pub fn sites_with_requests(topology: &Topology) -> BTreeSet<String> {
     let requests = topology.workloads.iter().map(|workload| workload.source.job_source().request_list());
     let has_requests = !requests.into_iter().all(|list| matches!(list, RequestList::None));
-    let needs_jobs = |site: &&Site| {
+    let sites = topology.sites.iter().filter(|site| {
         let is_slurm = managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
         has_requests && is_slurm || site.order == QueueOrder::Multifactor
-    };
-    topology.sites.iter().filter(needs_jobs).map(|site| site.name.clone()).collect()
+    });
+    sites.map(|site| site.name.clone()).collect()
 }
 
 /// True if a run asks any program.

@@ -43,7 +43,7 @@ pub struct PartitionFactor {
     pub name: String,
     /// Relative to the largest of all partitions.
     pub factor: u32,
-    /// Jobs of a higher tier precede all others, whatever their priorities.
+    /// Jobs of a higher tier precede all others, for any priority.
     pub tier: u32,
 }
 
@@ -58,7 +58,7 @@ pub struct QosLevel {
 }
 
 /// Shares of an account among its siblings.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AccountShares {
     pub name: String,
     /// Account that it belongs to; empty for the root.
@@ -67,7 +67,7 @@ pub struct AccountShares {
 }
 
 /// Shares of a user among the members of an account.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UserShares {
     pub name: String,
     /// Account of the user; empty for the root. The first one of a user is that of jobs that name none.
@@ -85,9 +85,20 @@ pub enum Shares {
     Parent,
 }
 
-impl Multifactor {
-    /// Slurm's defaults.
-    pub fn with_defaults() -> Multifactor {
+impl Default for QosLevel {
+    fn default() -> QosLevel {
+        QosLevel { name: String::new(), priority: 0, usage_factor_millionths: 1_000_000 }
+    }
+}
+
+impl Default for Shares {
+    fn default() -> Shares {
+        Shares::Count(1)
+    }
+}
+
+impl Default for Multifactor {
+    fn default() -> Multifactor {
         Multifactor {
             age: 0,
             fair_share: 0,
@@ -108,7 +119,9 @@ impl Multifactor {
             users: Vec::new(),
         }
     }
+}
 
+impl Multifactor {
     /// Sum of the weights; if it is zero, all jobs have one rank.
     pub fn weights(&self) -> u64 {
         [self.age, self.fair_share, self.job_size, self.partition, self.qos].into_iter().fold(0, u64::saturating_add)

@@ -101,7 +101,6 @@ impl Topology {
 
     /// Warnings about options of `sbatch` at sites that no real Slurm manages.
     fn ignored_options(&self) -> impl Iterator<Item = String> {
-        let is_slurm = |site: &Site| managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm);
         let others = move |workload: &Workload| -> Vec<&Site> {
             let only = match &workload.source {
                 Source::Rigid(rigids) => rigids.site,
@@ -110,13 +109,13 @@ impl Topology {
             let eligible = self.sites.iter().enumerate().filter(|(number, site)| {
                 site.systems.contains(&workload.system) && only.is_none_or(|only| only == *number)
             });
-            eligible.map(|(_, site)| site).filter(|site| !is_slurm(site)).collect()
+            eligible.map(|(_, site)| site).filter(|site| !is_real_slurm(site)).collect()
         };
-        // Queues that rank jobs by priorities heed what these depend on.
-        let ranks = |site: &&Site| site.order == QueueOrder::Multifactor;
         self.workloads.iter().enumerate().filter_map(move |(number, workload)| {
             let sites = others(workload);
-            let mut ignoring: Vec<&Site> = sites.iter().copied().filter(|site| !ranks(site)).collect();
+            // Queues that rank jobs by priorities heed what these depend on.
+            let mut ignoring: Vec<&Site> =
+                sites.iter().copied().filter(|site| site.order != QueueOrder::Multifactor).collect();
             let heeded = if ignoring.is_empty() { RANKING_OPTIONS } else { &[] };
             if ignoring.is_empty() {
                 ignoring = sites;
@@ -193,6 +192,10 @@ impl Topology {
         fresh.systems.iter_mut().for_each(Service::offer_at_once);
         fresh
     }
+}
+
+fn is_real_slurm(site: &Site) -> bool {
+    managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm)
 }
 
 /// A topology and its sources.

@@ -100,8 +100,8 @@ impl SlurmAccounts {
         for name in names_of(options, "name") {
             for account in usual.iter().chain(others.iter().filter(|account| !usual.contains(account))) {
                 let account = if account == ROOT { String::new() } else { account.clone() };
-                let is_there = |user: &UserShares| user.name == name && user.account == account;
-                if name == ROOT && account.is_empty() || self.users.iter().any(is_there) {
+                let is_there = self.users.iter().any(|user| user.name == name && user.account == account);
+                if name == ROOT && account.is_empty() || is_there {
                     continue;
                 }
                 let shares = shares_of(options).unwrap_or(Shares::Count(1));
@@ -118,14 +118,13 @@ impl SlurmAccounts {
         let conditions = read_options(&conditions);
         let mut names = names_of(&conditions, "name");
         names.extend(names_of(&values, "name"));
-        let is_meant = |name: &str| names.is_empty() || names.iter().any(|other| other == name);
         match noun {
             "qo" => {
-                let levels = self.qos_levels.iter_mut().filter(|level| is_meant(&level.name));
+                let levels = self.qos_levels.iter_mut().filter(|level| is_among(&level.name, &names));
                 levels.for_each(|level| set_qos(level, &values));
             }
             "account" | "acct" => {
-                for account in self.accounts.iter_mut().filter(|account| is_meant(&account.name)) {
+                for account in self.accounts.iter_mut().filter(|account| is_among(&account.name, &names)) {
                     account.shares = shares_of(&values).unwrap_or(account.shares);
                     let parent = values.get("parent").map(|parent| if parent == ROOT { "" } else { parent });
                     account.parent = parent.map_or(account.parent.clone(), str::to_owned);
@@ -133,10 +132,8 @@ impl SlurmAccounts {
             }
             "user" => {
                 let accounts = names_of(&conditions, "account");
-                let is_meant = |user: &&mut UserShares| {
-                    is_meant(&user.name) && (accounts.is_empty() || accounts.contains(&user.account))
-                };
-                for user in self.users.iter_mut().filter(is_meant) {
+                let users = self.users.iter_mut().filter(|user| is_among(&user.name, &names));
+                for user in users.filter(|user| is_among(&user.account, &accounts)) {
                     user.shares = shares_of(&values).unwrap_or(user.shares);
                     user.qos = values.get("defaultqos").cloned().unwrap_or(user.qos.clone());
                 }
@@ -171,11 +168,9 @@ impl SlurmAccounts {
             }
         }
         while !rest.is_empty() {
-            let is_ready = |parent: &str, done: &[AccountShares]| {
-                parent.is_empty() || done.iter().any(|account| account.name == parent)
-            };
-            let (ready, others): (Vec<_>, Vec<_>) =
-                rest.into_iter().partition(|account| is_ready(&account.parent, &self.accounts));
+            let (ready, others): (Vec<_>, Vec<_>) = rest.into_iter().partition(|account| {
+                account.parent.is_empty() || self.accounts.iter().any(|other| other.name == account.parent)
+            });
             if ready.is_empty() {
                 // A circle, which sacctmgr does not allow.
                 break;
@@ -189,6 +184,11 @@ impl SlurmAccounts {
 }
 
 const ROOT: &str = "root";
+
+/// True if a name is among those of a condition; a condition without names is about all.
+fn is_among(name: &str, names: &[String]) -> bool {
+    names.is_empty() || names.iter().any(|other| other == name)
+}
 
 fn bare(word: &str) -> String {
     word.trim_matches(|c| c == '\'' || c == '"').to_owned()

@@ -5,6 +5,8 @@
 //! from the script of `sacctmgr`. Keys that the user has written stay. So the meaning of the topology, and all that is
 //! computed from it, knows nothing of the files.
 
+use std::str::FromStr;
+
 use super::Library;
 use super::file::path_beside;
 use super::slurm_accounts::SlurmAccounts;
@@ -31,13 +33,7 @@ pub fn fill_slurm_factors(root: &mut Table, path: &str, library: &mut Library<'_
         let Some(WrittenNode { location, value: Value::Table(slurm) }) = site.get("slurm") else { continue };
         let location = *location;
         let base = library.diagnostics.source(location.source()).path.clone();
-        let beside = |name: &str| path_beside(base.as_deref().unwrap_or(path), name);
-        let files = SlurmTexts {
-            site: text_of(slurm, "site").map(&beside),
-            conf: text_of(slurm, "conf").map(&beside),
-            change: text_of(slurm, "change").map(&beside),
-            accounts: text_of(slurm, "accounts").map(&beside),
-        };
+        let files = SlurmTexts::of_table(slurm, base.as_deref().unwrap_or(path));
         match files.read_factors(library) {
             Ok(factors) => add_factors(site, &factors, location),
             Err(wrong) => library.diagnostics.add(Diagnostic::new(location, format!("site.{number}.slurm"), wrong)),
@@ -80,11 +76,18 @@ struct SlurmTexts {
 }
 
 impl SlurmTexts {
+    /// The files of a table `slurm`, beside the file that it is in.
+    fn of_table(slurm: &Table, base: &str) -> SlurmTexts {
+        let [site, conf, change, accounts] =
+            ["site", "conf", "change", "accounts"].map(|key| text_of(slurm, key).map(|name| path_beside(base, name)));
+        SlurmTexts { site, conf, change, accounts }
+    }
+
     fn read_factors(&self, library: &mut Library<'_, '_>) -> Result<Multifactor, String> {
         let mut lines = Vec::new();
         if let Some(folder) = &self.site {
-            let mut read = |path: &str| library.open_attached(path).map(|bytes| bytes.to_vec());
-            lines = read_conf(&format!("{folder}/slurm.conf"), &mut read)?;
+            let conf = format!("{folder}/slurm.conf");
+            lines = read_conf(&conf, &mut |path| library.open_attached(path).map(|bytes| bytes.to_vec()))?;
         }
         for path in self.conf.iter().chain(&self.change) {
             let bytes = library.open_attached(path).map_err(|reason| format!("cannot read {path}: {reason}"))?;
@@ -116,19 +119,21 @@ impl SlurmTexts {
 
 /// Adds lines, each of which takes the place of those with the same key, and the same name where there is one.
 fn add_lines(lines: &mut Vec<ConfLine>, new: Vec<ConfLine>) {
-    let subject = |line: &ConfLine| {
-        let key = line.key().to_lowercase();
-        let is_named = ["nodename", "nodeset", "partitionname"].contains(&key.as_str());
-        let name = line.part(line.key()).filter(|_| is_named).unwrap_or_default().to_owned();
-        (key, name)
-    };
     for line in new {
-        let its = subject(&line);
-        match lines.iter().position(|old| subject(old) == its) {
+        let subject = subject_of(&line);
+        match lines.iter().position(|old| subject_of(old) == subject) {
             Some(at) => lines[at] = line,
             None => lines.push(line),
         }
     }
+}
+
+/// Key of a line, and its name if Slurm has a line per name.
+fn subject_of(line: &ConfLine) -> (String, String) {
+    let key = line.key().to_lowercase();
+    let is_named = ["nodename", "nodeset", "partitionname"].contains(&key.as_str());
+    let name = line.part(line.key()).filter(|_| is_named).unwrap_or_default().to_owned();
+    (key, name)
 }
 
 fn value_of<'l>(lines: &'l [ConfLine], key: &str) -> Option<&'l ConfLine> {
@@ -137,7 +142,7 @@ fn value_of<'l>(lines: &'l [ConfLine], key: &str) -> Option<&'l ConfLine> {
 
 /// Reads weights, times, flags and partitions.
 fn read_weights(lines: &[ConfLine]) -> Result<Multifactor, String> {
-    let mut factors = Multifactor::with_defaults();
+    let mut factors = Multifactor::default();
     for (key, weight) in [
         ("PriorityWeightAge", &mut factors.age),
         ("PriorityWeightFairshare", &mut factors.fair_share),
@@ -146,8 +151,7 @@ fn read_weights(lines: &[ConfLine]) -> Result<Multifactor, String> {
         ("PriorityWeightQOS", &mut factors.qos),
     ] {
         if let Some(line) = value_of(lines, key) {
-            let wrong = || format!("{}: expected {key} with a whole number, found {}", line.place(), line.value());
-            *weight = line.value().parse::<u32>().map_err(|_| wrong())?.into();
+            *weight = read_count::<u32>(line)?.into();
         }
     }
     for (key, span) in [
@@ -160,11 +164,10 @@ fn read_weights(lines: &[ConfLine]) -> Result<Multifactor, String> {
         }
     }
     if let Some(line) = value_of(lines, "FairShareDampeningFactor") {
-        let wrong = || format!("{}: expected a whole number, found {}", line.place(), line.value());
-        factors.dampening = line.value().parse().map_err(|_| wrong())?;
+        factors.dampening = read_count(line)?;
     }
-    let is_yes = |line: &ConfLine| ["yes", "up", "true", "1"].contains(&line.value().to_lowercase().as_str());
-    factors.favor_small = value_of(lines, "PriorityFavorSmall").is_some_and(is_yes);
+    let favors_small = value_of(lines, "PriorityFavorSmall").map_or(String::new(), |line| line.value().to_lowercase());
+    factors.favor_small = ["yes", "up", "true", "1"].contains(&favors_small.as_str());
     let flags = flags_of(lines);
     factors.relative_to_time = flags.iter().any(|flag| flag == "small_relative_to_time");
     factors.fair_tree = !flags.iter().any(|flag| flag == "no_fair_tree" || flag == "depth_oblivious");
@@ -177,13 +180,17 @@ fn flags_of(lines: &[ConfLine]) -> Vec<String> {
     text.split(',').map(|flag| flag.trim().to_lowercase()).collect()
 }
 
+fn read_count<T: FromStr>(line: &ConfLine) -> Result<T, String> {
+    let parsed = line.value().parse();
+    parsed.map_err(|_| format!("{}: expected {} with a whole number, found {}", line.place(), line.key(), line.value()))
+}
+
 fn read_time(line: &ConfLine) -> Result<Span, String> {
     let text = line.value();
     if ["infinite", "unlimited"].contains(&text.to_lowercase().as_str()) {
         return Ok(LONG);
     }
-    let wrong = || format!("{}: expected a time such as 7-0, found {text}", line.place());
-    time_limit(text).ok_or_else(wrong)
+    time_limit(text).ok_or_else(|| format!("{}: expected a time such as 7-0, found {text}", line.place()))
 }
 
 /// Factors and tiers of partitions, the default one first.
@@ -198,8 +205,10 @@ fn read_partitions(lines: &[ConfLine]) -> Result<Vec<PartitionFactor>, String> {
             [("Priority", true, true), ("PriorityJobFactor", true, false), ("PriorityTier", false, true)]
         {
             let Some(text) = line.part(key) else { continue };
-            let wrong = || format!("{}: expected {key} with a number up to 65535, found {text}", line.place());
-            let number: u32 = text.parse::<u16>().map_err(|_| wrong())?.into();
+            let Ok(number) = text.parse::<u16>() else {
+                return Err(format!("{}: expected {key} with a number up to 65535, found {text}", line.place()));
+            };
+            let number = number.into();
             if is_factor {
                 partition.factor = number;
             }
@@ -220,15 +229,14 @@ fn read_partitions(lines: &[ConfLine]) -> Result<Vec<PartitionFactor>, String> {
 /// Slurm does not divide factors by the largest if a flag says so. A weight that is larger by it has the same effect.
 fn scale_raw_factors(factors: &mut Multifactor, lines: &[ConfLine]) {
     let flags = flags_of(lines);
-    let has = |name: &str| flags.iter().any(|flag| flag == name || flag == "no_normal_all");
-    let limit = |weight: u64| weight.min(u32::MAX.into());
-    if has("no_normal_part") {
+    let are_all_raw = flags.iter().any(|flag| flag == "no_normal_all");
+    if are_all_raw || flags.iter().any(|flag| flag == "no_normal_part") {
         let most = factors.partitions.iter().map(|partition| partition.factor).max().unwrap_or(0);
-        factors.partition = limit(factors.partition.saturating_mul(most.max(1).into()));
+        factors.partition = factors.partition.saturating_mul(most.max(1).into()).min(u32::MAX.into());
     }
-    if has("no_normal_qos") {
+    if are_all_raw || flags.iter().any(|flag| flag == "no_normal_qos") {
         let most = factors.qos_levels.iter().map(|level| level.priority).max().unwrap_or(0);
-        factors.qos = limit(factors.qos.saturating_mul(most.max(1).into()));
+        factors.qos = factors.qos.saturating_mul(most.max(1).into()).min(u32::MAX.into());
     }
 }
 

@@ -45,14 +45,15 @@ const USUAL_NICE: i64 = 100;
 impl JobFacts {
     /// Facts that options of `sbatch` state.
     pub fn of_options(options: &SbatchOptions) -> JobFacts {
-        let text = |name: &str| options.get(name).map(str::to_owned);
+        let [user, account, qos, partition] =
+            ["--uid", "--account", "--qos", "--partition"].map(|name| options.get(name).map(str::to_owned));
         let has_nice = options.iter().any(|option| option.long_name() == "--nice");
         let nice = options.get("--nice").and_then(|nice| nice.parse().ok());
         JobFacts {
-            user: text("--uid"),
-            account: text("--account"),
-            qos: text("--qos"),
-            partition: text("--partition").and_then(|all| all.split(',').next().map(str::to_owned)),
+            user,
+            account,
+            qos,
+            partition: partition.and_then(|all| all.split(',').next().map(str::to_owned)),
             nice: nice.unwrap_or(if has_nice { USUAL_NICE } else { 0 }),
             nodes: options.count("--nodes").ok().flatten(),
         }

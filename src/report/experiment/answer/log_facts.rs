@@ -121,14 +121,17 @@ impl StatedNames {
     }
 
     fn names(self) -> LogNames {
-        let by_number = |names: BTreeMap<String, u32>| names.into_iter().map(|(name, number)| (number, name)).collect();
         LogNames {
-            users: by_number(self.users),
-            groups: by_number(self.groups),
-            queues: by_number(self.queues),
-            partitions: by_number(self.partitions),
+            users: names_by_number(self.users),
+            groups: names_by_number(self.groups),
+            queues: names_by_number(self.queues),
+            partitions: names_by_number(self.partitions),
         }
     }
+}
+
+fn names_by_number(names: BTreeMap<String, u32>) -> BTreeMap<u32, String> {
+    names.into_iter().map(|(name, number)| (number, name)).collect()
 }
 
 fn number_of(name: Option<String>, numbers: &mut BTreeMap<String, u32>) -> Option<u32> {

@@ -63,8 +63,7 @@ pub(super) struct FairShare {
 }
 
 impl ShareTree {
-    /// The accounts and users of the settings, and those of these owners of jobs, who have one share each unless the
-    /// settings have others.
+    /// The accounts and users of the settings, and of these owners of jobs. Those that are not listed have one share.
     pub fn new(settings: &Multifactor, owners: &[(Option<String>, Option<String>)]) -> ShareTree {
         let mut tree = ShareTree {
             associations: Vec::new(),
@@ -279,13 +278,12 @@ impl FairShare {
                 },
             };
         }
-        let factor = |index: usize| {
-            let association = &associations[index];
+        let factors = associations.iter().enumerate().map(|(index, association)| {
             let counted = if association.shares == Shares::Parent { association.shares_above } else { index };
             let shares = associations[counted].shares_norm;
             if shares <= 0.0 { 0.0 } else { pow(2.0, -((effective[counted] / shares) / self.tree.dampening)) }
-        };
-        (0..associations.len()).map(factor).collect()
+        });
+        factors.collect()
     }
 }
 

@@ -9,7 +9,6 @@ use super::super::trial::Rigid;
 use super::MultifactorRules;
 use super::tests::facts_of_options;
 use crate::grid::{AccountShares, Multifactor, PartitionFactor, QosLevel, Shares, UserShares};
-use crate::settings::units::MILLION;
 use crate::time::Span;
 
 /// Seconds after which ranks are computed anew.
@@ -45,22 +44,24 @@ fn options_of(job: usize) -> String {
     format!("--uid={} -q {qos} --nice={}{partition}", USERS[user_of(job)].0, nice_of(job))
 }
 
+fn partition_of_tier(name: &str, tier: u32) -> PartitionFactor {
+    PartitionFactor { name: name.to_owned(), factor: 1, tier }
+}
+
+fn qos_of_priority(name: &str, priority: u32) -> QosLevel {
+    QosLevel { name: name.to_owned(), priority, ..QosLevel::default() }
+}
+
+fn account_with_shares(name: &str, shares: u64) -> AccountShares {
+    AccountShares { name: name.to_owned(), shares: Shares::Count(shares as u32), ..AccountShares::default() }
+}
+
+fn member_of_account(name: &str, account: &str) -> UserShares {
+    UserShares { name: name.to_owned(), account: account.to_owned(), ..UserShares::default() }
+}
+
 /// The rules that [`judged_rank`] is the slow form of.
 pub fn judged_rules(nodes: u32) -> Arc<MultifactorRules> {
-    let usage_factor_millionths = MILLION;
-    let level = |name: &str, priority: u32| QosLevel { name: name.to_owned(), priority, usage_factor_millionths };
-    let partition = |name: &str, tier: u32| PartitionFactor { name: name.to_owned(), factor: 1, tier };
-    let account = |&(name, shares): &(&str, u64)| AccountShares {
-        name: name.to_owned(),
-        parent: String::new(),
-        shares: Shares::Count(shares as u32),
-    };
-    let user = |&(name, account): &(&str, &str)| UserShares {
-        name: name.to_owned(),
-        account: account.to_owned(),
-        shares: Shares::Count(1),
-        qos: String::new(),
-    };
     let weight = WEIGHT as u64;
     let settings = Multifactor {
         age: weight,
@@ -71,11 +72,11 @@ pub fn judged_rules(nodes: u32) -> Arc<MultifactorRules> {
         max_age: Span::from_secs(MAX_AGE),
         half_life: Span::ZERO,
         calc_period: Span::from_secs(PERIOD),
-        partitions: vec![partition("main", 1), partition("debug", 2)],
-        qos_levels: vec![level("low", 1), level("high", 4)],
-        accounts: ACCOUNTS.iter().map(account).collect(),
-        users: USERS.iter().take(3).map(user).collect(),
-        ..Multifactor::with_defaults()
+        partitions: vec![partition_of_tier("main", 1), partition_of_tier("debug", 2)],
+        qos_levels: vec![qos_of_priority("low", 1), qos_of_priority("high", 4)],
+        accounts: ACCOUNTS.iter().map(|(name, shares)| account_with_shares(name, *shares)).collect(),
+        users: USERS.iter().take(3).map(|(name, account)| member_of_account(name, account)).collect(),
+        ..Multifactor::default()
     };
     let options: Vec<String> = (0..JOBS_MAX).map(options_of).collect();
     Arc::new(MultifactorRules::new(settings, nodes, facts_of_options(&options)))
@@ -83,13 +84,12 @@ pub fn judged_rules(nodes: u32) -> Arc<MultifactorRules> {
 
 /// Tier and priority of a job in a second, after these starts of jobs.
 pub fn judged_rank(job: usize, jobs: &[Rigid], starts: &[Option<u64>], nodes: u32, now: u64) -> (u32, u32) {
-    let seconds = |span: Span| span.micros() / 1_000_000;
     let ranked_at = now / PERIOD * PERIOD;
     let age = ranked_at.saturating_sub(jobs[job].submit.micros() / 1_000_000).min(MAX_AGE);
     let mut usage = [0; USERS.len()];
     for (other, start) in starts.iter().enumerate() {
         let Some(start) = start else { continue };
-        let end = start + seconds(jobs[other].runtime.min(jobs[other].walltime));
+        let end = start + jobs[other].runtime.min(jobs[other].walltime).micros() / 1_000_000;
         usage[user_of(other)] += u64::from(jobs[other].nodes) * end.min(ranked_at).saturating_sub(*start);
     }
     let share = judged_shares(&usage)[user_of(job)];
@@ -106,11 +106,10 @@ fn compare_quotients(a: (u64, u64), b: (u64, u64)) -> Ordering {
 
 /// Fair tree: the level of the root has its user and the accounts, whose level has their users.
 fn judged_shares(usage: &[u64; USERS.len()]) -> [f64; USERS.len()] {
-    let members = |account: &str| -> Vec<usize> { (0..USERS.len()).filter(|user| USERS[*user].1 == account).collect() };
     // Usage and shares of the user of the root, and of the accounts, with the members of each.
     let mut level: Vec<((u64, u64), Vec<usize>)> = vec![((usage[3], 1), vec![3])];
     for (account, shares) in ACCOUNTS {
-        let members = members(account);
+        let members: Vec<usize> = (0..USERS.len()).filter(|user| USERS[*user].1 == account).collect();
         level.push(((members.iter().map(|user| usage[*user]).sum(), shares), members));
     }
     level.sort_by(|a, b| compare_quotients(a.0, b.0));

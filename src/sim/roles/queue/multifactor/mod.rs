@@ -82,11 +82,10 @@ impl MultifactorRules {
         let owners: Vec<(Option<String>, Option<String>)> = facts.owners().into_iter().collect();
         let tree = Arc::new(ShareTree::new(&settings, &owners));
         let most = settings.partitions.iter().map(|partition| partition.factor).max().unwrap_or(0).max(1);
-        let partition_factor = |factor: u32| f64::from(factor) / f64::from(most);
         let partitions = settings
             .partitions
             .iter()
-            .map(|partition| (partition.name.clone(), (partition_factor(partition.factor), partition.tier)))
+            .map(|partition| (partition.name.clone(), (f64::from(partition.factor) / f64::from(most), partition.tier)))
             .collect();
         let most = settings.qos_levels.iter().map(|level| level.priority).max().unwrap_or(0).max(1);
         let qos_levels = settings.qos_levels.iter().map(|level| {
@@ -105,8 +104,8 @@ impl MultifactorRules {
         let usual_partition = settings.partitions.first().map(|partition| partition.name.as_str());
         let partition = facts.partition.as_deref().or(usual_partition);
         let (part_factor, tier) = partition.and_then(|name| self.partitions.get(name)).copied().unwrap_or((0.0, 0));
-        let usual_qos = || facts.user.as_ref().and_then(|user| self.usual_qos.get(user));
-        let qos = facts.qos.as_ref().or_else(usual_qos);
+        let usual_qos = facts.user.as_ref().and_then(|user| self.usual_qos.get(user));
+        let qos = facts.qos.as_ref().or(usual_qos);
         let (qos_factor, usage_factor) = qos.and_then(|name| self.qos_levels.get(name)).copied().unwrap_or((0.0, 1.0));
         let fixed = self.size_factor(ask, &facts) * settings.job_size as f64
             + part_factor * settings.partition as f64

@@ -72,9 +72,9 @@ fn the_classic_example_of_slurms_documentation_comes_out() {
             user("4", "E", own(1)),
             user("5", "F", own(1)),
         ],
-        ..Multifactor::with_defaults()
+        ..Multifactor::default()
     };
-    // The published usage is a part of the machine. The rest of it is the root's here, as Slurm divides by the whole usage.
+    // The published usage is a part of the machine. The rest of it is the root's here, as Slurm divides by all usage.
     let usage = [("1", "B", 0.2), ("2", "C", 0.25), ("4", "E", 0.25), ("root", "root", 0.3)];
     for (user, account, published) in
         [("1", "B", 0.408479), ("2", "C", 0.022097), ("3", "C", 0.125000), ("4", "E", 0.500000), ("5", "F", 0.749154)]
@@ -105,7 +105,7 @@ fn a_fair_tree_ranks_level_by_level() {
     let settings = Multifactor {
         accounts: vec![account("lab", "", own(40)), account("chem", "", own(60))],
         users: vec![user("ann", "lab", own(1)), user("bob", "lab", own(1)), user("cid", "chem", own(1))],
-        ..Multifactor::with_defaults()
+        ..Multifactor::default()
     };
     let usage = [("ann", "lab", 30.0), ("bob", "lab", 10.0), ("cid", "chem", 20.0)];
     let factors = |settings: &Multifactor| {
@@ -130,15 +130,15 @@ fn a_fair_tree_ranks_level_by_level() {
     assert_eq!(factor_of(&none, &[], "ann", "lab"), 1.0);
 }
 
-/// Two accounts with equal quotients, each with a user who has used much and one who has used little. In Slurm, the
-/// first of the second account has the rank of the last of the first one.
+/// Two accounts with equal quotients, each with a user of much usage and one of little. In Slurm, the first user of the
+/// second account has the rank of the last one of the first account.
 #[test]
 fn accounts_that_are_tied_are_ranked_as_in_slurms_source() {
     let own = Shares::Count;
     let settings = Multifactor {
         accounts: vec![account("a", "", own(10)), account("b", "", own(10))],
         users: ["1", "2"].into_iter().flat_map(|name| ["a", "b"].map(|account| user(name, account, own(1)))).collect(),
-        ..Multifactor::with_defaults()
+        ..Multifactor::default()
     };
     let usage = [("1", "a", 30.0), ("2", "a", 10.0), ("1", "b", 25.0), ("2", "b", 15.0)];
     let of = |user: &str, account: &str| factor_of(&settings, &usage, user, account) * 5.0;
@@ -162,7 +162,7 @@ fn settings_of_all() -> Multifactor {
             QosLevel { name: "high".to_owned(), priority: 20, usage_factor_millionths: 2 * MILLION },
         ],
         users: vec![UserShares { qos: "low".to_owned(), ..user("ann", "", Shares::Count(1)) }],
-        ..Multifactor::with_defaults()
+        ..Multifactor::default()
     }
 }
 

@@ -249,10 +249,8 @@ fn walk_priorities(site: &mut Site, rows: &[&'static SystemRow], defaults: bool,
     let about = "weights and accounts of the order `multifactor`, as in `slurm.conf` (docs/queues.md)";
     let table = key("multifactor", "").means(about).usual("none").only_if(fits, order_reason());
     let table = table.expects("a table such as { age = 1000, fair_share = 10000 }");
-    let usual = || Box::new(Multifactor::with_defaults());
-    w.maybe(table, Layout::Section("site.multifactor"), &mut site.multifactor, usual, |rules, w| {
-        walk_multifactor(rules, w);
-    });
+    let written = &mut site.multifactor;
+    w.maybe(table, Layout::Section("site.multifactor"), written, Box::default, |rules, w| walk_multifactor(rules, w));
     if let Some(fields) = w.written_fields().filter(|_| is_ranked && !defaults)
         && !fields.has("multifactor")
         && site.multifactor.is_none()

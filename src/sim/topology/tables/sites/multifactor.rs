@@ -56,8 +56,9 @@ pub fn multifactor_text(rules: &Multifactor) -> String {
 
 fn walk_times(rules: &mut Multifactor, w: &mut dyn Walk) {
     w.set(key("max_age", "the wait from which on age does not grow"), &mut rules.max_age, POSITIVE_SPAN);
-    let long = |span: &Span| *span == Span::ZERO || *span >= MINUTE;
-    let half_life = SPAN.with_condition("0 s, for usage that counts forever, or at least 1 min", long);
+    let half_life = SPAN.with_condition("0 s, for usage that counts forever, or at least 1 min", |span: &Span| {
+        *span == Span::ZERO || *span >= MINUTE
+    });
     w.set(key("half_life", "the time after which usage counts half"), &mut rules.half_life, half_life);
     let period = SPAN.with_condition("at least 1 min", |span: &Span| *span >= MINUTE);
     let about = "the period after which usage is charged and jobs are ranked anew";
@@ -82,8 +83,7 @@ fn walk_lists(rules: &mut Multifactor, w: &mut dyn Walk) {
     });
     let levels = key("qos_levels", "").means("qualities of service");
     let levels = levels.expects("a list of qualities of service").each(LEVEL);
-    let plain = || QosLevel { name: String::new(), priority: 0, usage_factor_millionths: MILLION };
-    w.rows(levels, Layout::Lines, &mut rules.qos_levels, plain, |level, w| {
+    w.rows(levels, Layout::Lines, &mut rules.qos_levels, QosLevel::default, |level, w| {
         w.set(key("name", "").need(NAME), &mut level.name, Text(NAME));
         let about = "priority of its jobs, relative to the largest of all";
         w.set(key("priority", "").means(about).need("a number"), &mut level.priority, 0..=u32::MAX);
@@ -92,22 +92,19 @@ fn walk_lists(rules: &mut Multifactor, w: &mut dyn Walk) {
     });
     let accounts = key("accounts", "").means("accounts; those that jobs name beside them have one share of the root");
     let accounts = accounts.expects("a list of accounts").each(ACCOUNT);
-    let plain = || AccountShares { name: String::new(), parent: String::new(), shares: Shares::Count(1) };
-    w.rows(accounts, Layout::Lines, &mut rules.accounts, plain, |account, w| {
+    w.rows(accounts, Layout::Lines, &mut rules.accounts, AccountShares::default, |account, w| {
         w.set(key("name", "").need(NAME), &mut account.name, Text(NAME));
         let parent = key("parent", "").means("the account that it belongs to").usual("the root");
-        w.set(parent, &mut account.parent, Unless(Text(NAME), String::new()));
+        w.set(parent, &mut account.parent, Unless(AccountName, String::new()));
         walk_shares(&mut account.shares, w);
     });
     let users = key("users", "").means("users; those of other jobs have one share of the account of the job");
     let users = users.expects("a list of users").each(MEMBER);
-    let plain =
-        || UserShares { name: String::new(), account: String::new(), shares: Shares::Count(1), qos: String::new() };
-    w.rows(users, Layout::Lines, &mut rules.users, plain, |user, w| {
+    w.rows(users, Layout::Lines, &mut rules.users, UserShares::default, |user, w| {
         w.set(key("name", "").need(NAME), &mut user.name, Text(NAME));
         let about = "the account of the user; the first one is that of jobs that name none";
         let account = key("account", "").means(about).usual("the root");
-        w.set(account, &mut user.account, Unless(Text(NAME), String::new()));
+        w.set(account, &mut user.account, Unless(AccountName, String::new()));
         walk_shares(&mut user.shares, w);
         let qos = key("qos", "").means("the quality of service of jobs that name none").usual("none");
         w.set(qos, &mut user.qos, Unless(Text(NAME), String::new()));
@@ -144,6 +141,23 @@ fn check_lists(rules: &Multifactor, w: &mut dyn Walk) {
         if !user.name.is_empty() && !members.insert((&user.name, &user.account)) {
             row.complain(format!("user {} is listed twice in one account", quote_text(&user.name)));
         }
+    }
+}
+
+/// Form of the name of an account that is listed, or of the root.
+struct AccountName;
+
+impl Form<String> for AccountName {
+    fn read_value(&self, field: &Field<'_>) -> Option<String> {
+        Text(NAME).read_value(field)
+    }
+
+    fn toml_text(&self, value: &String) -> Option<String> {
+        Some(quote_text(value))
+    }
+
+    fn value_shape(&self) -> Shape {
+        Shape::Text { what: "the name of an account of `accounts`", pattern: None, example: "root" }
     }
 }
 
