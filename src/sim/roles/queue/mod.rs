@@ -28,7 +28,7 @@ mod slotlist;
 mod tests;
 mod trial;
 
-pub use self::multifactor::MultifactorRules;
+pub use self::multifactor::{MultifactorRules, Priorities, Standing};
 pub use self::order::Ranking;
 pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jobs};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};

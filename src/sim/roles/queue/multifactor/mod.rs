@@ -45,7 +45,7 @@ pub struct MultifactorRules {
 
 /// Part of a job's rank that stays while it waits.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Standing {
+pub struct Standing {
     tier: u32,
     /// Sum of the weighted factors of size, partition and quality of service, less the nice value.
     fixed: f64,
@@ -54,8 +54,11 @@ pub(super) struct Standing {
 }
 
 /// Priorities of the jobs of a queue, and the usage that they depend on.
+///
+/// A [`Ranking`](super::Ranking) holds one for its queue. Its state changes with the starts and ends of jobs, and at the
+/// ends of periods; jobs that wait are no part of it.
 #[derive(Clone, Debug)]
-pub(super) struct Priorities {
+pub struct Priorities {
     rules: Arc<MultifactorRules>,
     fair_share: FairShare,
     /// Number of periods that have passed: ranks are those of the end of the last one.
@@ -158,6 +161,7 @@ impl Priorities {
         }
     }
 
+    /// The part of a job's rank that stays while it waits.
     pub fn standing(&self, ask: &Ask) -> Standing {
         self.rules.standing(ask)
     }
@@ -219,6 +223,7 @@ impl Priorities {
         }
     }
 
+    /// Records a start.
     pub fn start_job(&mut self, now: Time, ask: &Ask, standing: Standing) {
         self.advance(now);
         self.running.insert(ask.job, RunningCharge { from: now, cores: ask.nodes, standing });
@@ -235,20 +240,21 @@ impl Priorities {
     }
 
     /// True if ranks may have changed since the last call, as far as the state was advanced.
-    pub fn take_drift(&mut self) -> bool {
+    pub(super) fn take_drift(&mut self) -> bool {
         std::mem::take(&mut self.has_drifted)
     }
 
-    pub fn has_drifted(&self) -> bool {
+    pub(super) fn has_drifted(&self) -> bool {
         self.has_drifted
     }
 
     /// Rank of a job that waits since then; the least is first.
-    pub fn rank(&self, since: Time, standing: &Standing) -> (Reverse<u32>, Reverse<u32>) {
+    pub(super) fn rank(&self, since: Time, standing: &Standing) -> (Reverse<u32>, Reverse<u32>) {
         (Reverse(standing.tier), Reverse(self.priority(since, standing)))
     }
 
-    fn priority(&self, since: Time, standing: &Standing) -> u32 {
+    /// Priority of a job that waits since then, as of the end of the last period.
+    pub fn priority(&self, since: Time, standing: &Standing) -> u32 {
         let settings = &self.rules.settings;
         let ranked_at = self.ranked_at();
         let waited = if ranked_at > since { (ranked_at - since).micros() } else { 0 };
