@@ -10,47 +10,13 @@ use std::sync::Arc;
 use hansa_sim::grid::{Multifactor, TaskId};
 use hansa_sim::roles::queue::{Ask, MultifactorRules, Priorities};
 use hansa_sim::time::{Span, Time};
-use hansa_sim::topology::{Topology, read_topology};
+use hansa_sim::topology::{Override, Topology, read_topology};
 use hansa_sim::workload::facts::JobFactsIndex;
 
-use crate::grid::{HANSA, Scratch, text};
+use crate::grid::{HANSA, Scratch, shipped, text};
 use crate::slurm::{await_none, rows};
 use crate::slurm_site::has_accounts;
 
-const CONF: &str = "\
-ClusterName=york
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerParameters=bf_interval=30,bf_continue
-PriorityType=priority/multifactor
-PriorityWeightAge=10000
-PriorityWeightFairshare=20000
-PriorityWeightJobSize=5000
-PriorityWeightPartition=3000
-PriorityWeightQOS=4000
-PriorityMaxAge=0-2
-PriorityDecayHalfLife=0-1
-PriorityCalcPeriod=1
-AccountingStorageType=accounting_storage/slurmdbd
-AccountingStorageEnforce=associations,limits,qos
-NodeName=n[1-4] CPUs=4
-PartitionName=main Nodes=ALL Default=YES PriorityJobFactor=10 State=UP MaxTime=INFINITE
-PartitionName=debug Nodes=ALL PriorityJobFactor=40 State=UP MaxTime=INFINITE
-";
-const ACCOUNTS: &str = "\
-add QOS Name=high Priority=100
-add QOS Name=mid Priority=40
-add cluster Name=york Fairshare=1 QOS=normal,high,mid
-add account name=lab Fairshare=40
-add account name=chem Fairshare=60
-add account name=team parent=chem Fairshare=5
-add user name=ann DefaultAccount=lab Fairshare=2
-add user name=bob DefaultAccount=lab Fairshare=1
-add user name=cid DefaultAccount=chem Fairshare=3
-add user name=dan DefaultAccount=team Fairshare=1
-add user name=eve DefaultAccount=team Fairshare=parent
-modify user set qoslevel=\"normal,high,mid\"
-";
 /// Stands for `sbatch`: first writes the name of the job, the time, the start of Slurm, and the jobs that wait with
 /// their weighted age, fair share, size, partition and QOS, nice value and priority.
 const SBATCH: &str = r#"#!/bin/bash
@@ -61,7 +27,11 @@ squeue -h -o "job %i %j"
 } >>LOG 2>&1
 exec /usr/bin/sbatch "$@"
 "#;
-const FLAGS: [&str; 2] = ["", "PriorityFlags=NO_FAIR_TREE\nFairShareDampeningFactor=2\nPriorityFavorSmall=YES\n"];
+/// Lines for `slurm.conf` beside those of the site.
+const CONFS: [&str; 2] = [
+    "PriorityFlags=SMALL_RELATIVE_TO_TIME\n",
+    "PriorityFlags=NO_FAIR_TREE\nFairShareDampeningFactor=2\nPriorityFavorSmall=YES\n",
+];
 /// Seconds around the end of a period in which Slurm may have computed priorities or not.
 const UNCLEAR: f64 = 3.0;
 const PERIOD: f64 = 60.0;
@@ -71,29 +41,6 @@ const AGE: usize = 0;
 const SHARE: usize = 1;
 const NICE: usize = 5;
 const PRIORITY: usize = 6;
-
-/// Sixty jobs on sixteen cores, which are overloaded by half, as keys of a table.
-fn job_lines() -> Vec<String> {
-    let mut seed: u64 = 1;
-    let mut lines = Vec::new();
-    for number in 0..60 {
-        seed = (seed * 1_103_515_245 + 12_345) % (1 << 31);
-        let pick = |shift: u32, count: u64| ((seed >> shift) % count) as usize;
-        let user = ["ann", "bob", "cid", "dan", "eve"][pick(16, 5)];
-        let cores = [1, 2, 4, 8][pick(20, 4)];
-        let runtime = 120 + pick(8, 1_500);
-        let qos = ["", " -q high", " -q mid", " -q normal"][pick(12, 4)];
-        let partition = ["", "", " -p debug"][pick(5, 3)];
-        let nice = ["", "", " --nice=300"][pick(24, 3)];
-        lines.push(format!(
-            "{{ arrive = \"{} s\", tasks = [{{ cores = {cores}, runtime = \"{runtime} s\", walltime = \"{} min\" }}], \
-             sbatch = \"--uid={user}{qos}{partition}{nice}\" }}",
-            120 + number * 70,
-            runtime / 30 + 1
-        ));
-    }
-    lines
-}
 
 /// A moment of the run: seconds, and the factors and the priority of each job that waits.
 struct Moment {
@@ -205,32 +152,24 @@ fn priorities_are_those_of_a_real_slurm() {
     if !has_accounts() {
         return;
     }
-    for flags in FLAGS {
+    for conf in CONFS {
         let scratch = Scratch::new();
-        for folder in ["york", "bin"] {
-            fs::create_dir(scratch.path(folder)).unwrap();
-        }
-        scratch.file("york/slurm.conf", &format!("{CONF}{flags}"));
-        scratch.file("york/sacctmgr.script", ACCOUNTS);
+        fs::create_dir(scratch.path("bin")).unwrap();
         let log = scratch.path("log.txt");
         let sbatch = scratch.file("bin/sbatch", &SBATCH.replace("LOG", log.to_str().unwrap()));
         fs::set_permissions(sbatch, fs::Permissions::from_mode(0o755)).unwrap();
-        let site = |keys: &str| {
-            format!(
-                "name = \"york\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\n{keys}\n[[user]]\nname = \"all\"\n\
-                 [[workload]]\nsource = \"table\"\njob = [{}]\n",
-                job_lines().join(", ")
-            )
-        };
-        let real = "scheduler = \"slurm\"\nslurm = { site = \"york\", programs = \"bin\" }";
-        let real = scratch.file("real.toml", &site(real));
-        let ranked = "scheduler = \"easy\"\norder = \"multifactor\"\nslurm = { site = \"york\" }";
-        let ranked = scratch.file("ranked.toml", &site(ranked));
+        let conf = scratch.file("more.conf", conf);
+        let conf = format!("site.york.slurm.conf={:?}", conf.to_str().unwrap());
+        let path = shipped("priorities.toml");
+        let settings = ["site.york.scheduler=easy", "site.york.order=multifactor", &conf];
+        let settings: Vec<Override> = settings.iter().map(|setting| Override::parse(setting).unwrap()).collect();
         let mut read = |path: &str| fs::read(path).map_err(|error| error.to_string());
-        let topology = read_topology(ranked.to_str().unwrap(), &[], &mut read).unwrap().topology;
+        let topology = read_topology(path.to_str().unwrap(), &settings, &mut read).unwrap().topology;
 
         let mut command = Command::new(HANSA);
-        command.arg("run").arg(&real).arg("--out").arg(scratch.path("out")).arg("--inline");
+        command.arg("run").arg(&path).arg("--out").arg(scratch.path("out")).arg("--inline");
+        let programs = format!("site.york.slurm.programs={:?}", scratch.path("bin").to_str().unwrap());
+        command.args(["--set", &conf, "--set", &programs]);
         command.env("TMPDIR", scratch.path("")).env("XDG_CACHE_HOME", scratch.path("cache"));
         let ran = command.stdin(Stdio::null()).output().unwrap();
         assert!(ran.status.success(), "{}", text(&ran.stderr));

@@ -14,7 +14,7 @@ use scheduler::{Scheduler, site_schedulers, takes_managers};
 use super::names::{FreshName, TakenNames};
 use super::programs::{ProgramGaps, walk_program};
 use super::{latency_key, table_names, walk_count};
-use crate::grid::{Multifactor, Program, QueueOrder, SlurmCluster, Speed, Terms};
+use crate::grid::{Program, QueueOrder, SlurmCluster, Speed, Terms};
 use crate::settings::limits::CORES_MAX;
 use crate::settings::{
     Diagnostic, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
