@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::sanitize::sanitize_line_up_to;
-use hansa_sim::grid::{Behaviour, Program, QueueOrder, Site};
+use hansa_sim::grid::{Behaviour, Program, QueueOrder};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::{self, Tongue};
