@@ -31,7 +31,8 @@ pub fn main(arguments: &[String]) {
     let (hand, waits) = measured(|| easy_by_hand(&jobs, nodes));
     show("easy-count by hand", jobs.len(), hand, &waits, hand);
     for entry in queue::ALL {
-        let (taken, ran) = measured(|| play_jobs(&mut *(entry.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs));
+        let (taken, ran) =
+            measured(|| play_jobs(&mut *(entry.build)(nodes, &[], QueueOrder::Arrival.into()), nodes, &jobs));
         let waits: Vec<u64> = ran
             .iter()
             .zip(&jobs)
@@ -57,7 +58,7 @@ fn long_queues() {
     let jobs: Vec<Rigid> = (0..LENGTHS[2]).map(|_| job()).collect();
     for entry in queue::ALL {
         let taken = LENGTHS.map(|length| {
-            measured(|| play_jobs(&mut *(entry.build)(128, &[], QueueOrder::Arrival), 128, &jobs[..length])).0
+            measured(|| play_jobs(&mut *(entry.build)(128, &[], QueueOrder::Arrival.into()), 128, &jobs[..length])).0
         });
         println!("{:<24}{:>10.3}{:>10.3}{:>10.3}", entry.name, taken[0], taken[1], taken[2]);
     }
@@ -68,7 +69,7 @@ fn long_queues() {
 fn price_all(jobs: &[Rigid], nodes: u32) {
     println!("\n{:<24}{:>10}{:>12}{:>14}", "50 wait", "times", "CPU ms", "us a time");
     for entry in queue::ALL {
-        let mut policy = (entry.build)(nodes, &[], QueueOrder::Arrival);
+        let mut policy = (entry.build)(nodes, &[], QueueOrder::Arrival.into());
         let now = Time::ZERO;
         let mut waiting = 0;
         let mut steps = Vec::new();

@@ -168,6 +168,13 @@ impl Scene {
         if topology.failing().site(place).is_some() {
             err::warning(&format!("{source}: failures of the nodes of site {name} are not predicted"));
         }
+        let is_multifactor = chosen.order == QueueOrder::Multifactor;
+        if is_multifactor {
+            err::warning(&format!(
+                "{source}: priorities of site {name} (order = \"multifactor\") are not predicted: jobs are taken in \
+                 order of arrival"
+            ));
+        }
         // Only the logs know the users of their jobs.
         let with_logs = load_text(&manifest.topology);
         if let Err(why) = &with_logs {
@@ -179,7 +186,7 @@ impl Scene {
         Ok(Scene {
             site: format!("site {name}"),
             now,
-            order: chosen.order,
+            order: if is_multifactor { QueueOrder::Arrival } else { chosen.order },
             reserved: chosen.reserved.clone(),
             own,
             has_dates: false,

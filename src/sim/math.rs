@@ -8,6 +8,16 @@ pub fn exp(x: f64) -> f64 {
     libm::exp(x)
 }
 
+/// exp(x) - 1, also near zero.
+pub fn exp_m1(x: f64) -> f64 {
+    libm::expm1(x)
+}
+
+/// ln(1 + x), also near zero.
+pub fn ln_1p(x: f64) -> f64 {
+    libm::log1p(x)
+}
+
 pub fn pow(x: f64, y: f64) -> f64 {
     libm::pow(x, y)
 }

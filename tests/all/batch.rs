@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::grid::{HANSA, Scratch, digest, hansa, hansa_ok, json, text};
+use crate::grid::{HANSA, Scratch, digest, hansa, hansa_ok, json, shipped, text};
 
 const LOG: &str = "\
 ; Version: 2.2
@@ -250,4 +250,26 @@ fn very_many_jobs_at_once_are_the_same_in_every_layout() {
         digest(&scratch.path(out))
     };
     assert_eq!(run("processes", &[]), run("inline", &["--inline"]));
+}
+
+/// Sites that rank jobs by users and accounts get the jobs, also in processes of their own.
+#[test]
+fn priorities_are_the_same_in_every_layout() {
+    let scratch = Scratch::new();
+    let digest_of = |order: &str, flags: &[&str]| {
+        let out = scratch.path("out");
+        let mut arguments = vec!["run".to_owned(), shipped("priorities.toml").display().to_string()];
+        arguments.extend(["--out".to_owned(), out.display().to_string(), "--set".to_owned()]);
+        arguments.extend([
+            "site.york.scheduler=easy".to_owned(),
+            "--set".to_owned(),
+            format!("site.york.order={order}"),
+        ]);
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        hansa_ok(&arguments);
+        digest(&out)
+    };
+    let inline = digest_of("multifactor", &["--inline"]);
+    assert_eq!(digest_of("multifactor", &[]), inline);
+    assert_ne!(digest_of("arrival", &["--inline"]), inline);
 }

@@ -234,3 +234,56 @@ fn a_change_without_effect_is_said_to_change_nothing() {
     let said = text(&output.stdout);
     assert!(said.contains("mail changes nothing: in each phase, its run has the digest of the baseline's."), "{said}");
 }
+
+/// Forty jobs of a table on eight cores, with users, accounts and QOS in their options of `sbatch`.
+fn with_options(scratch: &Scratch) -> PathBuf {
+    let job = |number: u32| {
+        let user = ["ann", "bob"][number as usize % 2];
+        let (qos, account) = if number % 4 == 1 { ("high", "lab") } else { ("low", "chem") };
+        let partition = if number % 3 == 0 { "debug" } else { "main" };
+        let cores = 1 + number * 5 % 8;
+        format!(
+            "{{ arrive = \"{} s\", tasks = [{{ cores = {cores}, runtime = \"{} s\" }}], \
+             sbatch = \"--uid={user} -A {account} -q {qos} -p {partition}\" }}",
+            number * 30,
+            100 + number * 37 % 400
+        )
+    };
+    let jobs: Vec<String> = (0..40).map(job).collect();
+    let ranked = "[site.multifactor]\nqos = 1000\nqos_levels = [{ name = \"low\", priority = 0 }, \
+                  { name = \"high\", priority = 1 }]\n";
+    let text = format!(
+        "name = \"options\"\nseed = 1\n[batch]\n[[site]]\nname = \"york\"\ncores = 8\n{ranked}[[user]]\nname = \"all\"\n\
+         [[workload]]\nsource = \"table\"\njob = [{}]\n",
+        jobs.join(", ")
+    );
+    scratch.file("options.toml", &text)
+}
+
+#[test]
+fn jobs_of_a_table_are_grouped_by_their_options() {
+    let scratch = Scratch::new();
+    let topology = with_options(&scratch);
+    let change = scratch.file("ranked.toml", "[set]\nsite.york.order = \"multifactor\"\n");
+    let out = scratch.path("out");
+    answered(&topology, &[&change], &out, &["--phases", "2"]);
+    let answer = json(&out.join("answer.json"));
+    let groups = answer["tables"].as_array().unwrap().iter();
+    let rows: Vec<&Value> = groups.flat_map(|table| table["rows"].as_array().unwrap()).collect();
+    let row = |by: &str, group: &str| {
+        let found = rows.iter().find(|row| row[0]["text"] == by && row[1]["text"] == group);
+        *found.unwrap_or_else(|| panic!("no {by} {group}: {rows:?}"))
+    };
+    for (by, group, jobs) in [
+        ("QOS", "high", 10),
+        ("QOS", "low", 30),
+        ("user", "ann", 20),
+        ("account", "lab", 10),
+        ("partition", "main", 26),
+    ] {
+        assert_eq!(row(by, group)[2]["number"], f64::from(jobs), "{by} {group}");
+    }
+    // Jobs of the better QOS go first, and all others wait for them.
+    assert!(row("QOS", "high")[4]["number"].as_f64().unwrap() < -60.0, "{}", row("QOS", "high"));
+    assert!(row("QOS", "low")[4]["number"].as_f64().unwrap() > 0.0, "{}", row("QOS", "low"));
+}

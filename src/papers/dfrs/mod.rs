@@ -396,7 +396,7 @@ fn queue_ends(policy: &str, nodes: u32, jobs: &[Timed]) -> Vec<Option<Time>> {
         })
         .collect();
     let policy = queue::find_policy(policy).expect("the policies that count nodes are there");
-    let ran = queue::play_jobs(&mut *(policy.build)(nodes, &[], QueueOrder::Arrival), nodes, &jobs);
+    let ran = queue::play_jobs(&mut *(policy.build)(nodes, &[], QueueOrder::Arrival.into()), nodes, &jobs);
     ran.into_iter().map(|ran| ran.map(|ran| ran.end)).collect()
 }
 

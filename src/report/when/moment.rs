@@ -120,7 +120,7 @@ impl<'a> Moment<'a> {
         let user = wanted.user.unwrap_or(u32::MAX);
         let runtime = self.ratios.draw(user, wanted.walltime, Span::ZERO, UserLuck::of(run, user));
         let job = Rigid { submit: self.now, nodes: wanted.cores, walltime: wanted.walltime, runtime };
-        let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order);
+        let mut policy = (rule.policy.build)(self.log.cores, &reserved, rule.order.into());
         // Where only the first of the queue may start, no later job overtakes it.
         let is_overtaken = rule.policy.ranks != RankedPart::Head || rule.order != QueueOrder::Arrival;
         let arrivals = self.past.arrivals(&self.log.jobs[..self.arrived], self.now, SplitMix64::new(mix_bits(run)));

@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 
 use super::Failure;
 use super::sanitize::sanitize_line_up_to;
-use hansa_sim::grid::{Behaviour, Program, Site};
+use hansa_sim::grid::{Behaviour, Program, QueueOrder};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::HubProgram;
 use hansa_sim::systems::managers::{self, Tongue};
@@ -154,14 +154,16 @@ pub fn decides_for(topology: &Topology, roster: &Roster, ids: &[ActorId]) -> boo
     wanted_programs(topology, roster).iter().any(|(id, _)| ids.contains(id))
 }
 
-/// Names of the sites that must know the options of their jobs: those of a real Slurm, if jobs have any.
+/// Names of the sites that must know facts about their jobs: those of a real Slurm, if jobs have options, and those
+/// whose queues rank jobs by their users and accounts.
 pub fn sites_with_requests(topology: &Topology) -> BTreeSet<String> {
     let requests = topology.workloads.iter().map(|workload| workload.source.job_source().request_list());
-    if requests.into_iter().all(|list| matches!(list, RequestList::None)) {
-        return BTreeSet::new();
-    }
-    let is_slurm = |site: &&Site| managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
-    topology.sites.iter().filter(is_slurm).map(|site| site.name.clone()).collect()
+    let has_requests = !requests.into_iter().all(|list| matches!(list, RequestList::None));
+    let sites = topology.sites.iter().filter(|site| {
+        let is_slurm = managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
+        has_requests && is_slurm || site.order == QueueOrder::Multifactor
+    });
+    sites.map(|site| site.name.clone()).collect()
 }
 
 /// True if a run asks any program.

@@ -67,7 +67,7 @@ impl LazyTimer {
         LazyTimer { deadline: at, set_for: at, sleep: Box::pin(sleep_until(at.into())), is_registered: false }
     }
 
-    fn set(&mut self, at: Instant) {
+    fn reschedule(&mut self, at: Instant) {
         self.set_for = at;
         self.is_registered = false;
         self.sleep.as_mut().reset(at.into());
@@ -78,7 +78,7 @@ impl AsyncTimer for LazyTimer {
     fn reset(mut self: Pin<&mut Self>, at: Instant) {
         self.deadline = at;
         if at < self.set_for {
-            self.set(at);
+            self.reschedule(at);
         }
     }
 
@@ -90,12 +90,12 @@ impl AsyncTimer for LazyTimer {
             }
             if now >= self.set_for {
                 let deadline = self.deadline;
-                self.set(deadline);
+                self.reschedule(deadline);
             }
             if self.is_registered {
                 return Poll::Pending;
             }
-            self.is_registered = self.sleep.as_mut().poll(cx).is_pending();
+            self.is_registered = Future::poll(self.sleep.as_mut(), cx).is_pending();
         }
     }
 }

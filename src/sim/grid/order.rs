@@ -15,5 +15,7 @@ words! {
         Largest = "largest",
         /// The largest stretch so far first: (wait + walltime) / walltime; computed anew whenever the site schedules.
         MostStretched = "most-stretched",
+        /// The largest priority first, as Slurm's multifactor plug-in computes it; weights are those of `multifactor`.
+        Multifactor = "multifactor",
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Approach, Kind, NodeSet, Program, QueueOrder, Speed, Terms};
+use super::{Approach, Kind, Multifactor, NodeSet, Program, QueueOrder, Speed, Terms};
 use crate::time::{Span, Time};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -16,6 +16,8 @@ pub struct Site {
     pub scheduler: String,
     /// Order of its queue, where a policy for queues runs it.
     pub order: QueueOrder,
+    /// Weights and accounts of the order `multifactor`.
+    pub multifactor: Option<Box<Multifactor>>,
     /// Memory of a node in kB, for jobs that share nodes and take their memory along when moved.
     pub memory_kb: u64,
     /// Bandwidth for images of moved tasks, in bits per second, if it is modelled.
@@ -46,6 +48,7 @@ impl Site {
             speed_millionths: Speed::USUAL.0,
             scheduler: String::new(),
             order: QueueOrder::Arrival,
+            multifactor: None,
             memory_kb: Site::USUAL_MEMORY,
             image_bandwidth: None,
             latency: Span::ZERO,

@@ -40,4 +40,6 @@ pub use reference::{Chapter, reference_page};
 pub use schema::file_schema;
 pub use walk::{Key, Layout, Purpose, TableRows, Walk, key};
 pub use write::TomlPage;
-pub use written::{Attached, FileContent, Keyed, Path, Table, Value, WrittenNode, convert_table, parse_value};
+pub use written::{
+    Attached, FileContent, Keyed, Path, Table, Value, WrittenNode, convert_table, parse_table, parse_value,
+};

@@ -128,7 +128,12 @@ impl Walk for InlineTable {
         }
     }
 
-    fn walk_tables(&mut self, key: &Key, _: Layout, rows: &mut dyn TableRows) {
+    fn walk_tables(&mut self, key: &Key, layout: Layout, rows: &mut dyn TableRows) {
+        if layout == Layout::Lines && rows.row_count() > 0 {
+            let tables: Vec<String> = (0..rows.row_count()).map(|index| in_line(rows, index)).collect();
+            self.parts.push(format!("{} = [{}]", key.name, tables.join(", ")));
+            return;
+        }
         for index in 0..rows.row_count() {
             let text = in_line(rows, index);
             self.parts.push(format!("{} = {text}", key.name));

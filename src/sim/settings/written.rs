@@ -88,6 +88,12 @@ pub fn parse_value(text: &str, location: Location) -> Option<WrittenNode> {
     Some(WrittenNode { location, value: convert_value(value.get_ref(), &|_| location) })
 }
 
+/// Reads a text of keys and values as a table, with all of it at `location`; None if it is not TOML.
+pub fn parse_table(text: &str, location: Location) -> Option<Table> {
+    let table = DeTable::parse(text).ok()?;
+    Some(convert_table(table.get_ref(), &|_| location))
+}
+
 pub fn convert_table(table: &DeTable<'_>, location: &impl Fn(std::ops::Range<usize>) -> Location) -> Table {
     let entries = table.iter().map(|(key, value)| Keyed {
         key: key.get_ref().to_string(),

@@ -29,6 +29,7 @@ use crate::grid::{Named, Program, Site, User};
 use crate::kernel::{ActorId, BoxedActor};
 use crate::network::{Network, Stager};
 use crate::protocol::{Message, Record};
+use crate::roles::queue::Ranking;
 use crate::roles::{Planner, queue};
 use crate::settings::{NameIndex, Walk};
 use crate::time::Span;
@@ -255,12 +256,14 @@ pub trait System: DynEq {
     fn offer_at_once(&mut self) {}
 
     /// The actor of a site of the grid, to which all of `senders` may send work, with the failures of its nodes.
-    /// `decider` connects the external program that decides there, if one does.
+    /// `ranking` is the order of its queue, if it has one. `decider` connects the external program that decides there,
+    /// if one does.
     fn build_site(
         &self,
         site: &Site,
         senders: &Senders,
         fails: Option<Fails>,
+        ranking: Ranking,
         decider: Option<ExternalDecider>,
     ) -> Built;
 

@@ -7,6 +7,7 @@ pub(super) use super::{
 };
 pub(super) use crate::grid::{Job, Site};
 pub(super) use crate::roles;
+pub(super) use crate::roles::queue::Ranking;
 pub(super) use crate::roles::site::Manager;
 pub(super) use crate::settings::Walk;
 pub(super) use crate::time::Span;

@@ -1,15 +1,17 @@
 //! Builds the actors of a topology, all of them or some.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{Topology, link_faults, link_names, network_paths};
-use crate::grid::{self, Behaviour, Job, JobId, Site};
+use crate::grid::{self, Behaviour, Job, JobId, QueueOrder, Site};
 use crate::kernel::{ActorId, BoxedActor, Contract, Latencies};
 use crate::near::nearest_name;
 use crate::network::{Exchange, Network};
 use crate::protocol::handshake::Party;
 use crate::protocol::{Author, Enqueue, Message, Record, Reserve, Submit};
 use crate::roles::outside::{PlannedUser, Plans};
+use crate::roles::queue::{MultifactorRules, Ranking};
 use crate::roles::{self, Followers, Planner, Resubmit, Script, SplitPlanner, StreamedJobs, User};
 use crate::settings::format_counted;
 use crate::settings::units::SPAN_MAX;
@@ -18,6 +20,7 @@ use crate::systems::{
     Service, Submissions, SystemRow,
 };
 use crate::time::{Span, Time};
+use crate::workload::facts::JobFactsIndex;
 
 /// All actors of a run, by [`ActorId`]: services at the hub, sites, users.
 #[derive(Clone, Debug, PartialEq)]
@@ -294,7 +297,8 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
             Role::Site(index) => {
                 let site = &topology.sites[index];
                 let senders = Senders::from_grids(site.systems.iter().map(|system| &grids[*system]));
-                host_of(topology, site).build_site(site, &senders, topology.failing().site(index), decider)?
+                let fails = topology.failing().site(index);
+                host_of(topology, site).build_site(site, &senders, fails, queue_ranking(topology, site), decider)?
             }
             Role::User(index) => {
                 let mut submissions = std::mem::take(&mut submissions[index]);
@@ -311,6 +315,17 @@ pub fn build_with(topology: &Topology, ids: &[ActorId], mut deciders: ExternalDe
         Ok((*id, actor))
     };
     ids.iter().map(&mut actor).collect()
+}
+
+/// Order of the queue of a site.
+fn queue_ranking(topology: &Topology, site: &Site) -> Ranking {
+    match &site.multifactor {
+        Some(settings) if site.order == QueueOrder::Multifactor => {
+            let facts = JobFactsIndex::of_workloads(&topology.workloads);
+            Ranking::multifactor(Arc::new(MultifactorRules::new((**settings).clone(), site.cores, facts)))
+        }
+        _ => Ranking::new(site.order),
+    }
 }
 
 fn role_of(id: &ActorId, roster: &Roster) -> Role {

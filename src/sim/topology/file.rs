@@ -122,7 +122,7 @@ impl<'r, 'x> Library<'r, 'x> {
     }
 
     /// Content of an attached file; read once, however often it is named.
-    fn open_attached(&mut self, path: &str) -> FileContent {
+    pub fn open_attached(&mut self, path: &str) -> FileContent {
         if !self.attached.contains_key(path) {
             let content = (self.read)(path).map(Arc::from);
             self.inputs.extend(content.iter().map(|bytes| Input::of_file(path, bytes)));

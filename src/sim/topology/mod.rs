@@ -7,7 +7,9 @@ mod file;
 mod keys;
 mod overrides;
 pub mod simgrid;
+mod slurm_accounts;
 pub mod slurm_conf;
+mod slurm_factors;
 mod tables;
 mod trace;
 mod write;
@@ -27,13 +29,13 @@ pub use overrides::{NoOverride, Override};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::grid::{Every, Failure, FailureTarget, Interrupted, Recovery};
+use crate::grid::{Every, Failure, FailureTarget, Interrupted, QueueOrder, Recovery};
 use crate::settings::version;
 use crate::systems::{Failing, Service, System, managers};
 use crate::time::Span;
 use crate::workload::Source;
 use crate::workload::needs::Rule;
-use crate::workload::sbatch::describe_options;
+use crate::workload::sbatch::{RANKING_OPTIONS, describe_options};
 
 pub use crate::grid::{Site, User};
 pub use crate::workload::Workload;
@@ -99,8 +101,7 @@ impl Topology {
 
     /// Warnings about options of `sbatch` at sites that no real Slurm manages.
     fn ignored_options(&self) -> impl Iterator<Item = String> {
-        let is_slurm = |site: &Site| managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm);
-        let others = move |workload: &Workload| -> Vec<&str> {
+        let others = move |workload: &Workload| -> Vec<&Site> {
             let only = match &workload.source {
                 Source::Rigid(rigids) => rigids.site,
                 _ => None,
@@ -108,12 +109,20 @@ impl Topology {
             let eligible = self.sites.iter().enumerate().filter(|(number, site)| {
                 site.systems.contains(&workload.system) && only.is_none_or(|only| only == *number)
             });
-            eligible.filter(|(_, site)| !is_slurm(site)).map(|(_, site)| site.name.as_str()).collect()
+            eligible.map(|(_, site)| site).filter(|site| !is_real_slurm(site)).collect()
         };
         self.workloads.iter().enumerate().filter_map(move |(number, workload)| {
-            let names = others(workload);
-            let (first, rest) = names.split_first()?;
-            let options = describe_options(workload.source.job_source())?;
+            let sites = others(workload);
+            // Queues that rank jobs by priorities heed what these depend on.
+            let mut ignoring: Vec<&Site> =
+                sites.iter().copied().filter(|site| site.order != QueueOrder::Multifactor).collect();
+            let heeded = if ignoring.is_empty() { RANKING_OPTIONS } else { &[] };
+            if ignoring.is_empty() {
+                ignoring = sites;
+            }
+            let (first, rest) = ignoring.split_first()?;
+            let first = &first.name;
+            let options = describe_options(workload.source.job_source(), heeded)?;
             let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
             Some(format!(
                 "workload.{number}: jobs have options of sbatch, which site {first}{more} ignores, as no real Slurm \
@@ -183,6 +192,10 @@ impl Topology {
         fresh.systems.iter_mut().for_each(Service::offer_at_once);
         fresh
     }
+}
+
+fn is_real_slurm(site: &Site) -> bool {
+    managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm)
 }
 
 /// A topology and its sources.
@@ -261,6 +274,7 @@ fn load_as(
     }
 
     file::fill_slurm_cores(&mut root, path, &mut library);
+    slurm_factors::fill_slurm_factors(&mut root, path, &mut library);
     let attached = file::attach_files(&root, path, prepared, &mut library);
     let (topology, locations) = check::check_topology(&root, &attached, &library.diagnostics, idle);
     let workload_locations = locations.into_iter().map(|location| library.diagnostics.locate(location)).collect();

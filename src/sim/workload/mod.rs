@@ -2,6 +2,7 @@
 
 pub mod batsim;
 pub mod cybershake;
+pub mod facts;
 pub mod layered;
 pub(crate) mod lines;
 pub mod lublin;

@@ -476,9 +476,12 @@ pub struct LeftOption {
     pub first_job: JobId,
 }
 
-/// Options of a workload's jobs, in words: `--qos of 5 jobs, --mem of 3`. Sizes are left out, which every site knows.
-/// None if there are none.
-pub fn describe_options(source: &dyn JobSource) -> Option<String> {
+/// Options that decide about the priority of a job.
+pub const RANKING_OPTIONS: &[&str] = &["--account", "--nice", "--partition", "--qos", "--uid"];
+
+/// Options of a workload's jobs, in words: `--qos of 5 jobs, --mem of 3`. Sizes are left out, which every site knows,
+/// and options that are `heeded`. None if there are none.
+pub fn describe_options(source: &dyn JobSource, heeded: &[&str]) -> Option<String> {
     let list = source.request_list();
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (text, jobs, _) in list.texts() {
@@ -486,7 +489,7 @@ pub fn describe_options(source: &dyn JobSource) -> Option<String> {
         let passed = options.iter().filter(|option| option.fate() == Fate::Passed);
         let names: std::collections::BTreeSet<&str> = passed
             .map(SbatchOption::long_name)
-            .filter(|name| !["--ntasks", "--cpus-per-task"].contains(name))
+            .filter(|name| !["--ntasks", "--cpus-per-task"].contains(name) && !heeded.contains(name))
             .collect();
         for name in names {
             *counts.entry(name.to_owned()).or_default() += jobs;

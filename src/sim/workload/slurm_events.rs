@@ -203,7 +203,7 @@ fn seconds(text: &str) -> Option<Span> {
 }
 
 /// A time limit as `sbatch` takes it: minutes, `m:s`, `h:m:s`, `d-h`, `d-h:m` or `d-h:m:s`.
-fn time_limit(text: &str) -> Option<Span> {
+pub fn time_limit(text: &str) -> Option<Span> {
     let (days, clock) = match text.split_once('-') {
         Some((days, clock)) => (Some(days.parse::<u64>().ok()?), clock),
         None => (None, text),

@@ -1,12 +1,15 @@
-//! Facts of logs about their jobs that runs do not keep: quality of service, partition, and the recorded wait.
+//! Facts of logs, and of options of `sbatch`, about jobs that runs do not keep: quality of service, partition, and the
+//! recorded wait.
 
 use std::collections::BTreeMap;
 
 use super::common::CommonJob;
+use hansa_sim::grid::JobId;
 use hansa_sim::topology::Topology;
+use hansa_sim::workload::facts::{JobFacts, JobFactsIndex};
 use hansa_sim::workload::{LogNames, Rigid, Source};
 
-/// Facts about the jobs of the logs of a topology, by workload and number there.
+/// Facts about the jobs of the logs and tables of a topology, by workload and number there.
 ///
 /// Outcomes of runs only have the numbers of users and accounts; names, and all that a run does not depend on, are
 /// looked up here. Empty for runs whose topology is not at hand.
@@ -30,12 +33,22 @@ struct LoggedJob {
 }
 
 impl LogFacts {
-    /// Facts of the logs of a topology; models have none. O(jobs log jobs).
+    /// Facts of the logs of a topology, and of the options of jobs of its tables; models have none. O(jobs log jobs).
     pub fn of_topology(topology: &Topology) -> LogFacts {
         let mut facts = LogFacts::default();
+        let stated = JobFactsIndex::of_workloads(&topology.workloads);
+        let mut first = 0;
         for (index, workload) in topology.workloads.iter().enumerate() {
+            let jobs = first..first + workload.source.job_source().jobs_in_all() as u32;
+            first = jobs.end;
             let Source::Rigid(rigids) = &workload.source else {
-                facts.names.push(LogNames::default());
+                let mut numbers = StatedNames::default();
+                if matches!(workload.source, Source::Table(_)) {
+                    let logged = jobs.map(|job| (job, numbers.logged_job(stated.get(JobId(job)))));
+                    let known = logged.filter(|(_, job)| job.is_known());
+                    facts.jobs.extend(known.map(|(job, logged)| ((index as u32 + 1, job.into()), logged)));
+                }
+                facts.names.push(numbers.names());
                 continue;
             };
             facts.names.push(LogNames::clone(&rigids.content.names));
@@ -87,7 +100,51 @@ impl LogFacts {
     }
 }
 
+/// Names that options of `sbatch` state, with a number for each in order of appearance.
+#[derive(Default)]
+struct StatedNames {
+    users: BTreeMap<String, u32>,
+    groups: BTreeMap<String, u32>,
+    queues: BTreeMap<String, u32>,
+    partitions: BTreeMap<String, u32>,
+}
+
+impl StatedNames {
+    fn logged_job(&mut self, facts: JobFacts) -> LoggedJob {
+        LoggedJob {
+            user: number_of(facts.user, &mut self.users),
+            account: number_of(facts.account, &mut self.groups),
+            quality: number_of(facts.qos, &mut self.queues),
+            partition: number_of(facts.partition, &mut self.partitions),
+            wait: None,
+        }
+    }
+
+    fn names(self) -> LogNames {
+        LogNames {
+            users: names_by_number(self.users),
+            groups: names_by_number(self.groups),
+            queues: names_by_number(self.queues),
+            partitions: names_by_number(self.partitions),
+        }
+    }
+}
+
+fn names_by_number(names: BTreeMap<String, u32>) -> BTreeMap<u32, String> {
+    names.into_iter().map(|(name, number)| (number, name)).collect()
+}
+
+fn number_of(name: Option<String>, numbers: &mut BTreeMap<String, u32>) -> Option<u32> {
+    let next = numbers.len() as u32 + 1;
+    Some(*numbers.entry(name?).or_insert(next))
+}
+
 impl LoggedJob {
+    /// True if anything is known about the job.
+    fn is_known(&self) -> bool {
+        self.user.or(self.account).or(self.quality).or(self.partition).is_some()
+    }
+
     fn of(job: &Rigid) -> LoggedJob {
         LoggedJob {
             user: job.user,

@@ -193,6 +193,7 @@ impl Story {
             }
             if let Some(order) = self.order(number) {
                 writeln!(text, "order = \"{order}\"").unwrap();
+                writeln!(text, "multifactor = {{ age = 900, max_age = \"2 min\", fair_share = 500 }}").unwrap();
             }
             let reserved = if number == 0 { self.reserved() } else { Vec::new() };
             let kept = reserved.iter().map(|(from, until, nodes)| {

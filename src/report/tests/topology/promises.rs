@@ -11,7 +11,7 @@ use super::{cases, load_text};
 use crate::play::play_checked as play;
 use crate::play::second;
 use crate::{Names, Tally};
-use hansa_sim::grid::{Calendar, Killed, NodeSet, QueueOrder, TaskId};
+use hansa_sim::grid::{Calendar, Killed, Multifactor, NodeSet, QueueOrder, TaskId};
 use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::Record;
 use hansa_sim::roles::queue;
@@ -255,11 +255,20 @@ proptest! {
     fn queues_keep_their_promises_in_every_order(story in story()) {
         let text = story.text();
         let mut topology = load_text(&text, &[]).unwrap_or_else(|faults| panic!("{faults}\n{text}"));
+        let ranked = Multifactor {
+            age: 1_000,
+            fair_share: 1_000,
+            job_size: 1_000,
+            max_age: Span::from_secs(60),
+            calc_period: Span::from_secs(7),
+            ..Multifactor::default()
+        };
         for row in queue::ALL {
             for (name, order, _) in QueueOrder::ALL {
                 for site in &mut topology.sites {
                     site.scheduler = row.name.to_owned();
                     site.order = *order;
+                    site.multifactor = Some(Box::new(ranked.clone()));
                 }
                 let checked = catch_unwind(AssertUnwindSafe(|| check(&story, &topology)));
                 let kept = checked.unwrap_or_else(|broken| {

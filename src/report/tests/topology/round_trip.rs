@@ -112,6 +112,12 @@ fn bases() -> Vec<(String, String)> {
     let dumped = "source = \"sacct\"\nfile = \"log.sacct\"\nneeds = \"dual-core\"";
     bases.push(("needing of a dump".to_owned(), grid("[batch]", dumped)));
     let queued = |defaults: &str| grid(&format!("{defaults}[batch]"), "source = \"lublin\"\njobs = 2");
+    let ranked = "order = \"multifactor\"\nmultifactor = { age = 10, accounts = [{ name = \"lab\" }], \
+                  partitions = [{ name = \"main\", factor = 1 }], users = [{ name = \"ann\" }], \
+                  qos_levels = [{ name = \"high\", priority = 1 }] }";
+    let site = format!("cores = 64\n{ranked}");
+    bases.push(("ranked".to_owned(), queued("").replacen("cores = 64", &site, 1)));
+    bases.push(("all ranked".to_owned(), queued(&format!("[defaults.site]\n{ranked}\n"))));
     let impatient = queued("").replace("name = \"alice\"", "name = \"alice\"\nplanner = \"resubmit\"");
     bases.push(("impatient".to_owned(), impatient));
     bases.push(("all impatient".to_owned(), queued("[defaults.user]\nplanner = \"resubmit\"\n")));

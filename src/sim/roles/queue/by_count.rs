@@ -3,16 +3,12 @@
 use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
 use super::labels::{Labels, Tenant};
+use super::order::Ranking;
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Counts, NodeSet, QueueOrder, TaskId};
+use crate::grid::{Counts, NodeSet, TaskId};
 use crate::time::Time;
 
-pub(super) fn build_policy(
-    nodes: u32,
-    reserved: &[Reserved],
-    order: QueueOrder,
-    backfill: Backfill,
-) -> Box<dyn Policy> {
+pub(super) fn build_policy(nodes: u32, reserved: &[Reserved], ranking: Ranking, backfill: Backfill) -> Box<dyn Policy> {
     let mut supply = ByCount {
         nodes,
         free: nodes,
@@ -23,7 +19,7 @@ pub(super) fn build_policy(
         labels: Labels::new(nodes),
     };
     reserved.iter().for_each(|reserved| supply.add_booking(Time::ZERO, reserved));
-    Box::new(Easy::new(supply, order, backfill))
+    Box::new(Easy::new(supply, ranking, backfill))
 }
 
 #[derive(Clone)]

@@ -4,20 +4,16 @@ use std::collections::VecDeque;
 
 use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
+use super::order::Ranking;
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Bits, Calendar, NodeSet, QueueOrder, Set, TaskId};
+use crate::grid::{Bits, Calendar, NodeSet, Set, TaskId};
 use crate::time::{Span, Time};
 
-pub(super) fn build_policy(
-    nodes: u32,
-    reserved: &[Reserved],
-    order: QueueOrder,
-    backfill: Backfill,
-) -> Box<dyn Policy> {
+pub(super) fn build_policy(nodes: u32, reserved: &[Reserved], ranking: Ranking, backfill: Backfill) -> Box<dyn Policy> {
     match nodes {
-        0..=256 => Box::new(Easy::new(ByNode::<Bits<4>>::new(nodes, reserved), order, backfill)),
-        257..=1024 => Box::new(Easy::new(ByNode::<Bits<16>>::new(nodes, reserved), order, backfill)),
-        _ => Box::new(Easy::new(ByNode::<NodeSet>::new(nodes, reserved), order, backfill)),
+        0..=256 => Box::new(Easy::new(ByNode::<Bits<4>>::new(nodes, reserved), ranking, backfill)),
+        257..=1024 => Box::new(Easy::new(ByNode::<Bits<16>>::new(nodes, reserved), ranking, backfill)),
+        _ => Box::new(Easy::new(ByNode::<NodeSet>::new(nodes, reserved), ranking, backfill)),
     }
 }
 

@@ -9,7 +9,7 @@
 use super::blocks::{BlockQueue, Limits};
 use super::order::{Ranking, Waiting};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{NodeSet, QueueOrder, TaskId};
+use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
 /// Jobs that may overtake the head of the queue, if they do not delay it.
@@ -73,21 +73,21 @@ pub(super) struct Easy<S: NodePool> {
 }
 
 impl<S: NodePool> Easy<S> {
-    pub fn new(supply: S, order: QueueOrder, backfill: Backfill) -> Easy<S> {
-        let ranking = Ranking::new(order);
+    pub fn new(supply: S, ranking: Ranking, backfill: Backfill) -> Easy<S> {
         Easy { supply, backfill, ranking, queue: BlockQueue::default(), tried: 0, shadow: None }
     }
 
-    fn start(&mut self, now: Time, ask: &Ask, room: S::Room, steps: &mut Vec<Step>) {
-        let nodes = self.supply.start_job(now, ask, room);
-        steps.push(Step::Start { job: ask.job, nodes });
+    fn start(&mut self, now: Time, waiting: &Waiting, room: S::Room, steps: &mut Vec<Step>) {
+        let nodes = self.supply.start_job(now, &waiting.ask, room);
+        self.ranking.start_job(now, waiting);
+        steps.push(Step::Start { job: waiting.ask.job, nodes });
     }
 
     fn start_heads(&mut self, now: Time, steps: &mut Vec<Step>) {
         // Unless something becomes free, a head that has been tried stays.
         while self.tried == 0
-            && let Some(head) = self.queue.first().map(|head| head.ask)
-            && let Some(room) = self.supply.for_head(now, &head)
+            && let Some(head) = self.queue.first().copied()
+            && let Some(room) = self.supply.for_head(now, &head.ask)
         {
             self.queue.pop_first();
             self.start(now, &head, room, steps);
@@ -111,9 +111,9 @@ impl<S: NodePool> Easy<S> {
             };
             let Some(ask) = self.queue.next_within(limits, &mut cursor) else { break };
             if let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
-                self.queue.remove(&cursor);
+                let waiting = self.queue.remove(&cursor);
                 self.supply.shrink_shadow(now, &ask, &room, &mut shadow);
-                self.start(now, &ask, room, steps);
+                self.start(now, &waiting, room, steps);
             } else if self.backfill == Backfill::UntilMisfit {
                 break;
             } else {
@@ -125,7 +125,9 @@ impl<S: NodePool> Easy<S> {
 
     /// Sorts the queue, if ranks have changed while jobs waited. O(queue) if they have not.
     fn sort(&mut self, now: Time) {
-        if self.ranking.drifts() && !self.queue.iter().is_sorted_by(|a, b| self.ranking.compare(now, a, b).is_le()) {
+        if self.ranking.take_drift(now)
+            && !self.queue.iter().is_sorted_by(|a, b| self.ranking.compare(now, a, b).is_le())
+        {
             let mut jobs: Vec<Waiting> = self.queue.iter().copied().collect();
             jobs.sort_unstable_by(|a, b| self.ranking.compare(now, a, b));
             self.queue = BlockQueue::of(&jobs);
@@ -142,14 +144,16 @@ impl<S: NodePool> Easy<S> {
 impl<S: NodePool> Policy for Easy<S> {
     fn end_job(&mut self, now: Time, job: TaskId, until: Time) {
         self.supply.end_job(now, job, until);
+        self.ranking.end_job(now, job);
         self.look_anew();
     }
 
     fn submit_job(&mut self, now: Time, ask: Ask) {
         let new = self.ranking.arrival(now, ask);
         let ranking = &self.ranking;
-        // A queue whose ranks change is sorted before each pass.
-        let is_last = self.queue.insert(new, |other| ranking.drifts() || ranking.compare(now, other, &new).is_le());
+        // A queue whose ranks have changed is sorted before each pass.
+        let is_last =
+            self.queue.insert(new, |other| ranking.is_unsorted() || ranking.compare(now, other, &new).is_le());
         if !is_last {
             self.look_anew();
         }
@@ -157,7 +161,11 @@ impl<S: NodePool> Policy for Easy<S> {
 
     fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
         self.look_anew();
-        self.supply.adopt(now, &ask, nodes)
+        let is_adopted = self.supply.adopt(now, &ask, nodes);
+        if is_adopted {
+            self.ranking.adopt_job(now, &ask);
+        }
+        is_adopted
     }
 
     fn submit_first(&mut self, now: Time, ask: Ask) {

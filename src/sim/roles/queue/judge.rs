@@ -1,8 +1,9 @@
 //! Reference implementation of the policies after the text, second by second over a table: slow, and hard to get wrong.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::cmp::Ordering;
 
+use super::multifactor::judge::{PERIOD, judged_rank};
 use super::{Reserved, Rigid};
 use crate::grid::QueueOrder;
 
@@ -33,7 +34,7 @@ pub enum SiteChange {
 #[derive(Debug)]
 pub struct JudgeVerdict {
     /// Start and nodes of each job; None if it does not fit, or was recalled.
-    pub starts: Vec<Option<(u64, Vec<u32>)>>,
+    pub starts: Starts,
     /// Bookings as long as they lasted, each with the number of its change.
     pub booked: Vec<(usize, JudgedBooking)>,
     /// True if nodes are only counted, so that those of starts and bookings may be others.
@@ -46,6 +47,9 @@ pub struct JudgedBooking {
     pub until: u64,
     pub nodes: Vec<u32>,
 }
+
+/// Start and nodes of each job.
+type Starts = Vec<Option<(u64, Vec<u32>)>>;
 
 #[derive(Clone, Copy, PartialEq)]
 pub enum Rule {
@@ -185,7 +189,12 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
     let mut booked: Vec<(usize, usize)> = Vec::new();
     let fit: Vec<usize> = (0..jobs.len()).filter(|&job| (1..=nodes).contains(&jobs[job].nodes)).collect();
     let walltime = |job: usize| whole_seconds(jobs[job].walltime.micros());
-    let sort = |queue: &mut Vec<Held>, now: u64| {
+    let drifts = matches!(order, QueueOrder::MostStretched | QueueOrder::Multifactor);
+    // Number of the period of priorities in which the queue was sorted last.
+    let sorted_in = Cell::new(0);
+    let sort = |queue: &mut Vec<Held>, starts: &Starts, now: u64| {
+        sorted_in.set(now / PERIOD);
+        let starts: Vec<Option<u64>> = starts.iter().map(|start| start.as_ref().map(|start| start.0)).collect();
         queue.sort_by(|a, b| {
             let a = a.job;
             let b = b.job;
@@ -198,11 +207,15 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
                         |job: usize, over: usize| (now - submit_seconds(job, jobs) + walltime(job)) * walltime(over);
                     stretch(b, a).cmp(&stretch(a, b))
                 }
+                QueueOrder::Multifactor => {
+                    let rank = |job: usize| judged_rank(job, jobs, &starts, nodes, now);
+                    rank(b).cmp(&rank(a))
+                }
             };
             by_rank.then(a.cmp(&b))
         });
     };
-    let mut starts: Vec<Option<(u64, Vec<u32>)>> = vec![None; jobs.len()];
+    let mut starts: Starts = vec![None; jobs.len()];
     let mut withdrawn = 0;
     let mut promised = vec![u64::MAX; jobs.len()];
     let mut running: Vec<Held> = Vec::new();
@@ -240,7 +253,7 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
             if !std::mem::take(stale) {
                 return;
             }
-            sort(queue, now);
+            sort(queue, &starts, now);
             if rule == Rule::SlotList {
                 let mut runs: Vec<&Held> = running.iter().collect();
                 runs.sort_by_key(|held| (held.until, held.job));
@@ -346,6 +359,9 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
             }
         }
         for &job in fit.iter().filter(|&&job| whole_seconds(jobs[job].submit.micros()) == now) {
+            // A plan in another order has no place for the job.
+            let is_in_order = order != QueueOrder::Multifactor || sorted_in.get() == now / PERIOD;
+            stale |= rule == Rule::Rebuild && !is_in_order;
             freshen(&mut queue, &rectangles, &running, &mut stale);
             let held = match rule {
                 Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit => Held { job, from: 0, until: 0, nodes: Vec::new() },
@@ -359,8 +375,13 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
                 }
             };
             queue.push(held);
-            if order != QueueOrder::MostStretched {
-                sort(&mut queue, now);
+            let is_sorted = match order {
+                QueueOrder::MostStretched => false,
+                QueueOrder::Multifactor => sorted_in.get() == now / PERIOD,
+                _ => true,
+            };
+            if is_sorted {
+                sort(&mut queue, &starts, now);
             }
             // A plan from scratch is always that of the queue in its order.
             if rule == Rule::Rebuild {
@@ -373,11 +394,11 @@ pub fn judge_story(rule: Rule, counting: bool, story: &Story) -> JudgeVerdict {
         }
         freshen(&mut queue, &rectangles, &running, &mut stale);
         if matches!(rule, Rule::Fcfs | Rule::Easy | Rule::EasyUntilMisfit) {
-            if !is_instant && order == QueueOrder::MostStretched {
+            if !is_instant && drifts {
                 now += 1;
                 continue;
             }
-            sort(&mut queue, now);
+            sort(&mut queue, &starts, now);
             // Another job may be the head now, and the promise was to the head.
             if order != QueueOrder::Arrival {
                 promised.fill(u64::MAX);

@@ -10,6 +10,7 @@ mod easy;
 #[cfg(test)]
 mod judge;
 mod labels;
+mod multifactor;
 mod no_sooner;
 mod order;
 mod places;
@@ -23,6 +24,8 @@ mod trial;
 use self::easy::Backfill;
 #[cfg(test)]
 use self::judge::{Rule, judge_story};
+pub use self::multifactor::{MultifactorRules, Priorities, Standing};
+pub use self::order::Ranking;
 use self::planner::Replan;
 pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jobs};
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
@@ -120,7 +123,7 @@ pub enum Step {
 pub struct QueuePolicyRow {
     pub name: &'static str,
     pub about: &'static str,
-    pub build: fn(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy>,
+    pub build: fn(nodes: u32, reserved: &[Reserved], ranking: Ranking) -> Box<dyn Policy>,
     pub ranks: RankedPart,
     /// A slow and obvious form of the policy, which tests compare it with.
     #[cfg(test)]
@@ -156,7 +159,7 @@ impl QueuePolicyRow {
     pub fn starts_older(&self, order: QueueOrder) -> bool {
         match (self.ranks, order) {
             (RankedPart::Places, _) | (_, QueueOrder::Arrival) => false,
-            (RankedPart::Head, _) => order == QueueOrder::MostStretched,
+            (RankedPart::Head, _) => matches!(order, QueueOrder::MostStretched | QueueOrder::Multifactor),
             (RankedPart::Reservation, _) => true,
             (RankedPart::Followers, _) => order != QueueOrder::Largest,
             // A job that has just joined is the least stretched.
@@ -167,14 +170,15 @@ impl QueuePolicyRow {
     /// True if a new job may precede older ones, so that a pass before it joins the queue may start others than a pass
     /// afterwards.
     pub fn ranks_new_ahead(&self, order: QueueOrder) -> bool {
-        self.ranks != RankedPart::Places && matches!(order, QueueOrder::Shortest | QueueOrder::Largest)
+        let ranks_ahead = matches!(order, QueueOrder::Shortest | QueueOrder::Largest | QueueOrder::Multifactor);
+        self.ranks != RankedPart::Places && ranks_ahead
     }
 }
 
 impl QueuePolicyRow {
     /// True if nodes are only counted, so that jobs may have to move.
     pub fn counts(&self) -> bool {
-        (self.build)(1, &[], QueueOrder::Arrival).moves_jobs()
+        (self.build)(1, &[], Ranking::new(QueueOrder::Arrival)).moves_jobs()
     }
 }
 
@@ -183,7 +187,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "fcfs",
         about: "first come, first served: no job starts before the one ahead of it",
-        build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::None),
+        build: |nodes, reserved, ranking| by_node::build_policy(nodes, reserved, ranking, Backfill::None),
         ranks: RankedPart::Head,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Fcfs, false, story),
@@ -191,7 +195,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "easy",
         about: "EASY backfilling: jobs may overtake if they do not delay the first waiting job",
-        build: |nodes, reserved, order| by_node::build_policy(nodes, reserved, order, Backfill::All),
+        build: |nodes, reserved, ranking| by_node::build_policy(nodes, reserved, ranking, Backfill::All),
         ranks: RankedPart::Reservation,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Easy, false, story),
@@ -199,7 +203,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "conservative",
         about: "conservative backfilling: every job has a place in a plan, and places only move to earlier times",
-        build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, Replan::OneByOne),
+        build: |nodes, reserved, ranking| planner::by_node(nodes, reserved, ranking, Replan::OneByOne),
         ranks: RankedPart::Places,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Conservative, false, story),
@@ -207,7 +211,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "fcfs-count",
         about: "like fcfs, but only counts nodes",
-        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::None),
+        build: |nodes, reserved, ranking| by_count::build_policy(nodes, reserved, ranking, Backfill::None),
         ranks: RankedPart::Head,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Fcfs, true, story),
@@ -215,7 +219,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "easy-count",
         about: "like easy, but only counts nodes, as most simulators do",
-        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::All),
+        build: |nodes, reserved, ranking| by_count::build_policy(nodes, reserved, ranking, Backfill::All),
         ranks: RankedPart::Reservation,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Easy, true, story),
@@ -223,7 +227,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "easy-first-misfit",
         about: "like easy-count, but no job behind the first follower that does not fit may overtake",
-        build: |nodes, reserved, order| by_count::build_policy(nodes, reserved, order, Backfill::UntilMisfit),
+        build: |nodes, reserved, ranking| by_count::build_policy(nodes, reserved, ranking, Backfill::UntilMisfit),
         ranks: RankedPart::Followers,
         #[cfg(test)]
         judge: |story| judge_story(Rule::EasyUntilMisfit, true, story),
@@ -239,7 +243,7 @@ pub const ALL: &[QueuePolicyRow] = &[
     QueuePolicyRow {
         name: "conservative-rebuild",
         about: "like conservative, but rebuilds the whole plan when a job ends early",
-        build: |nodes, reserved, order| planner::by_node(nodes, reserved, order, Replan::FromScratch),
+        build: |nodes, reserved, ranking| planner::by_node(nodes, reserved, ranking, Replan::FromScratch),
         ranks: RankedPart::Plan,
         #[cfg(test)]
         judge: |story| judge_story(Rule::Rebuild, false, story),

@@ -2,9 +2,11 @@
 
 use std::cmp::Ordering;
 use std::cmp::Ordering::Greater;
+use std::sync::Arc;
 
 use super::Ask;
-use crate::grid::QueueOrder;
+use super::multifactor::{MultifactorRules, Priorities, Standing};
+use crate::grid::{QueueOrder, TaskId};
 use crate::time::Time;
 
 /// A waiting job with what its rank depends on.
@@ -15,42 +17,114 @@ pub(super) struct Waiting {
     since: Time,
     /// Number in order of arrival; negative for a job that came back to the head, the latest first.
     number: i64,
+    /// Read by `multifactor` only.
+    standing: Standing,
 }
 
 /// Ranks the jobs of one queue.
+///
+/// Each policy holds one, and reports arrivals, starts and ends to it, as ranks may depend on what has run. Orders with
+/// ranks that change while jobs wait (`drifts`) leave the sorting to the policy, which asks `take_drift` if it is due.
 #[derive(Clone, Debug)]
-pub(super) struct Ranking {
+pub struct Ranking {
     order: QueueOrder,
     arrived: i64,
     returned: i64,
+    /// None unless the order is `multifactor` and has rules.
+    priorities: Option<Box<Priorities>>,
 }
 
 impl Ranking {
+    /// Ranks without rules of a site: under `multifactor` all jobs have one rank.
     pub fn new(order: QueueOrder) -> Ranking {
-        Ranking { order, arrived: 0, returned: 0 }
+        Ranking { order, arrived: 0, returned: 0, priorities: None }
     }
 
-    pub fn arrival(&mut self, now: Time, ask: Ask) -> Waiting {
+    /// The order `multifactor` by the rules of a site.
+    pub fn multifactor(rules: Arc<MultifactorRules>) -> Ranking {
+        let priorities = Some(Box::new(Priorities::new(rules)));
+        Ranking { priorities, ..Ranking::new(QueueOrder::Multifactor) }
+    }
+
+    pub(super) fn arrival(&mut self, now: Time, ask: Ask) -> Waiting {
         self.arrived += 1;
-        Waiting { ask, since: now, number: self.arrived }
+        self.waiting(now, ask, self.arrived)
     }
 
     /// A job that precedes all others, in every order.
-    pub fn first(&mut self, now: Time, ask: Ask) -> Waiting {
+    pub(super) fn first(&mut self, now: Time, ask: Ask) -> Waiting {
         self.returned -= 1;
-        Waiting { ask, since: now, number: self.returned }
+        self.waiting(now, ask, self.returned)
+    }
+
+    fn waiting(&mut self, now: Time, ask: Ask, number: i64) -> Waiting {
+        let priorities = self.priorities.as_mut();
+        let standing = priorities.map_or_else(Standing::default, |priorities| {
+            priorities.advance(now);
+            priorities.standing(&ask)
+        });
+        Waiting { ask, since: now, number, standing }
+    }
+
+    /// Records a start.
+    pub(super) fn start_job(&mut self, now: Time, job: &Waiting) {
+        if let Some(priorities) = &mut self.priorities {
+            priorities.start_job(now, &job.ask, job.standing);
+        }
+    }
+
+    /// Records a job that runs already.
+    pub(super) fn adopt_job(&mut self, now: Time, ask: &Ask) {
+        if let Some(priorities) = &mut self.priorities {
+            let standing = priorities.standing(ask);
+            priorities.start_job(now, ask, standing);
+        }
+    }
+
+    /// Records an end.
+    pub(super) fn end_job(&mut self, now: Time, job: TaskId) {
+        if let Some(priorities) = &mut self.priorities {
+            priorities.end_job(now, job);
+        }
     }
 
     /// True if ranks change while jobs wait, so that a queue has to be sorted again before it is used.
     pub fn drifts(&self) -> bool {
-        self.order == QueueOrder::MostStretched
+        matches!(self.order, QueueOrder::MostStretched | QueueOrder::Multifactor)
     }
 
-    /// Index at which `new` belongs in a sorted queue of `count` jobs; the end, if ranks drift. O(log count)
+    /// True if ranks may have changed since the last call, so that a queue has to be sorted before it is used.
+    pub(super) fn take_drift(&mut self, now: Time) -> bool {
+        match &mut self.priorities {
+            Some(priorities) => {
+                priorities.advance(now);
+                priorities.take_drift()
+            }
+            None => self.order == QueueOrder::MostStretched,
+        }
+    }
+
+    /// True if a queue is out of order since a moment that is not its last change.
+    pub(super) fn has_stepped(&mut self, now: Time) -> bool {
+        self.priorities.as_mut().is_some_and(|priorities| {
+            priorities.advance(now);
+            priorities.has_drifted()
+        })
+    }
+
+    /// True if the index of a new job in a queue cannot be searched for, as the queue is not sorted.
+    pub(super) fn is_unsorted(&self) -> bool {
+        match &self.priorities {
+            Some(priorities) => priorities.has_drifted(),
+            None => self.order == QueueOrder::MostStretched,
+        }
+    }
+
+    /// Index at which `new` belongs in a sorted queue of `count` jobs; the end, if ranks have drifted. O(log count)
     /// comparisons, and one if it belongs at the end.
-    pub fn place<'a>(&self, now: Time, new: &Waiting, count: usize, at: impl Fn(usize) -> &'a Waiting) -> usize {
+    pub(super) fn place<'a>(&self, now: Time, new: &Waiting, count: usize, at: impl Fn(usize) -> &'a Waiting) -> usize {
         let precedes = |index: usize| self.compare(now, at(index), new) != Greater;
-        if count == 0 || self.drifts() || precedes(count - 1) {
+        if count == 0 || self.is_unsorted() || precedes(count - 1) {
             return count;
         }
         let mut low = 0;
@@ -66,15 +140,27 @@ impl Ranking {
         low
     }
 
-    pub fn compare(&self, now: Time, a: &Waiting, b: &Waiting) -> Ordering {
+    pub(super) fn compare(&self, now: Time, a: &Waiting, b: &Waiting) -> Ordering {
         let by_rank = match self.order {
             _ if a.number < 0 || b.number < 0 => Ordering::Equal,
             QueueOrder::Arrival => Ordering::Equal,
             QueueOrder::Shortest => a.ask.walltime.cmp(&b.ask.walltime),
             QueueOrder::Largest => b.ask.nodes.cmp(&a.ask.nodes),
             QueueOrder::MostStretched => compare_stretch(now, b, a),
+            QueueOrder::Multifactor => self.compare_priorities(a, b),
         };
         by_rank.then(a.number.cmp(&b.number))
+    }
+
+    fn compare_priorities(&self, a: &Waiting, b: &Waiting) -> Ordering {
+        let Some(priorities) = &self.priorities else { return Ordering::Equal };
+        priorities.rank(a.since, &a.standing).cmp(&priorities.rank(b.since, &b.standing))
+    }
+}
+
+impl From<QueueOrder> for Ranking {
+    fn from(order: QueueOrder) -> Ranking {
+        Ranking::new(order)
     }
 }
 

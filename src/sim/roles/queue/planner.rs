@@ -11,7 +11,7 @@ use super::order::Ranking;
 use super::places::Places;
 use super::plan::{Counted, NodePlan, PlannedJob};
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
+use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::Time;
 
 /// Repair of the plan when a job ends before its walltime.
@@ -23,12 +23,12 @@ pub(super) enum Replan {
     FromScratch,
 }
 
-pub(super) fn by_node(nodes: u32, reserved: &[Reserved], order: QueueOrder, replan: Replan) -> Box<dyn Policy> {
-    Box::new(QueuePlanner::new(Calendar::new(nodes), replan, reserved, order))
+pub(super) fn by_node(nodes: u32, reserved: &[Reserved], ranking: Ranking, replan: Replan) -> Box<dyn Policy> {
+    Box::new(QueuePlanner::new(Calendar::new(nodes), replan, reserved, ranking))
 }
 
-pub(super) fn by_count(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy> {
-    Box::new(QueuePlanner::new(Counted::new(nodes), Replan::OneByOne, reserved, order))
+pub(super) fn by_count(nodes: u32, reserved: &[Reserved], ranking: Ranking) -> Box<dyn Policy> {
+    Box::new(QueuePlanner::new(Counted::new(nodes), Replan::OneByOne, reserved, ranking))
 }
 
 #[derive(Clone)]
@@ -59,7 +59,7 @@ struct PlannedRun<R> {
 }
 
 impl<P: NodePlan> QueuePlanner<P> {
-    fn new(plan: P, replan: Replan, reserved: &[Reserved], order: QueueOrder) -> QueuePlanner<P> {
+    fn new(plan: P, replan: Replan, reserved: &[Reserved], ranking: Ranking) -> QueuePlanner<P> {
         let mut places = Places::new(plan);
         for booking in reserved {
             places.insert(booking.from, booking.until, &P::room_of(booking));
@@ -68,7 +68,7 @@ impl<P: NodePlan> QueuePlanner<P> {
         QueuePlanner {
             places,
             replan,
-            ranking: Ranking::new(order),
+            ranking,
             queue: Vec::new(),
             booked: reserved.to_vec(),
             running: Vec::new(),
@@ -83,7 +83,7 @@ impl<P: NodePlan> QueuePlanner<P> {
             return;
         }
         self.places.advance(now);
-        if self.ranking.drifts() {
+        if self.ranking.take_drift(now) {
             self.queue.sort_unstable_by(|a, b| self.ranking.compare(now, &a.waiting, &b.waiting));
         }
         match self.replan {
@@ -147,6 +147,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         assert!(self.running.get(place).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         let PlannedRun { room, nodes, .. } = self.running.remove(place);
         self.places.give_back(&nodes);
+        self.ranking.end_job(now, job);
         if now < until {
             self.places.remove(now, until, &room);
             self.freed(until);
@@ -155,6 +156,8 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
 
     /// Waiting jobs have the first choice of freed nodes. A plan from scratch places jobs of lower rank again.
     fn submit_job(&mut self, now: Time, ask: Ask) {
+        // A plan in another order has no place for the job.
+        self.stale |= self.replan == Replan::FromScratch && self.ranking.has_stepped(now);
         self.freshen(now);
         self.places.advance(now);
         let new = self.ranking.arrival(now, ask);
@@ -183,6 +186,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.places.insert(now, until, &room);
         let place = self.running.partition_point(|running| (running.until, running.job) < (until, ask.job));
         self.running.insert(place, PlannedRun { until, job: ask.job, room, nodes: nodes.clone() });
+        self.ranking.adopt_job(now, &ask);
         true
     }
 
@@ -284,6 +288,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         }
         let places = &mut self.places;
         let running = &mut self.running;
+        let ranking = &mut self.ranking;
         self.queue.retain(|planned| {
             if planned.start > now {
                 return true;
@@ -291,6 +296,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
             let until = planned.end();
             let job = planned.ask().job;
             let nodes = places.take(&planned.room, until);
+            ranking.start_job(now, &planned.waiting);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let place = running.partition_point(|running| (running.until, running.job) < (until, job));
             running.insert(place, PlannedRun { until, job, room: planned.room.clone(), nodes });

@@ -9,11 +9,11 @@ use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
 use super::{Ask, Policy, Reserved, Step};
-use crate::grid::{FreeList, NodeSet, QueueOrder, TaskId};
+use crate::grid::{FreeList, NodeSet, TaskId};
 use crate::time::Time;
 
-pub(super) fn build_policy(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> Box<dyn Policy> {
-    Box::new(SlotList::new(nodes, reserved, order))
+pub(super) fn build_policy(nodes: u32, reserved: &[Reserved], ranking: Ranking) -> Box<dyn Policy> {
+    Box::new(SlotList::new(nodes, reserved, ranking))
 }
 
 #[derive(Clone)]
@@ -40,12 +40,11 @@ struct RunningJob {
 }
 
 impl SlotList {
-    fn new(nodes: u32, reserved: &[Reserved], order: QueueOrder) -> SlotList {
+    fn new(nodes: u32, reserved: &[Reserved], ranking: Ranking) -> SlotList {
         let mut labels = Labels::new(nodes);
         reserved.iter().for_each(|booking| labels.book(booking));
         let list = FreeList::default();
         let booked = reserved.to_vec();
-        let ranking = Ranking::new(order);
         let queue = Vec::new();
         let running = Vec::new();
         let mut site = SlotList { nodes, list, ranking, queue, booked, running, labels, stale: true };
@@ -67,7 +66,7 @@ impl SlotList {
             let start = self.list.place(count, until - from, from);
             assert_eq!(start, Some(from), "what was placed before began no later, so there is room");
         }
-        if self.ranking.drifts() {
+        if self.ranking.take_drift(now) {
             self.queue.sort_unstable_by(|(a, _), (b, _)| self.ranking.compare(now, a, b));
         }
         for (waiting, start) in &mut self.queue {
@@ -85,6 +84,7 @@ impl Policy for SlotList {
         let at = self.running.partition_point(|running| (running.until, running.job) < (until, job));
         assert!(self.running.get(at).is_some_and(|running| running.job == job), "job {job} ends but does not run");
         self.labels.give_back(&self.running.remove(at).nodes);
+        self.ranking.end_job(now, job);
         self.stale |= now < until;
     }
 
@@ -145,13 +145,15 @@ impl Policy for SlotList {
         self.booked.retain(|booking| booking.until > now);
         self.freshen(now);
         self.make_way(now, steps);
-        let SlotList { queue, running, labels, .. } = self;
-        queue.retain(|(Waiting { ask, .. }, start)| {
+        let SlotList { queue, running, labels, ranking, .. } = self;
+        queue.retain(|(waiting, start)| {
             if *start > now {
                 return true;
             }
+            let ask = &waiting.ask;
             let until = now + ask.walltime;
             let job = ask.job;
+            ranking.start_job(now, waiting);
             let nodes = labels.take(ask.nodes, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let at = running.partition_point(|running| (running.until, running.job) < (until, job));

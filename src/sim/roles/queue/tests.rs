@@ -7,8 +7,9 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
 use super::judge::{SiteChange, Story};
+use super::multifactor::judge::judged_rules;
 use super::trial::{only_task, play_among};
-use super::{ALL, Ask, Policy, QueuePolicyRow, Reserved, Step, find_policy};
+use super::{ALL, Ask, Policy, QueuePolicyRow, Ranking, Reserved, Step, find_policy};
 use super::{Ran, Rigid, play_jobs};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::play::second;
@@ -19,7 +20,7 @@ fn job(submit: u64, nodes: u32, walltime: u64, runtime: u64) -> Rigid {
 }
 
 fn ends(policy: &str, nodes: u32, jobs: &[Rigid]) -> Vec<u64> {
-    let mut policy = (find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+    let mut policy = (find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
     play_jobs(&mut *policy, nodes, jobs).into_iter().map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
 }
 
@@ -78,7 +79,7 @@ fn the_order_of_the_queue_is_a_choice() {
     let exact = [job(0, 2, 10, 10), job(1, 1, 5, 5), job(2, 2, 8, 8), job(9, 2, 3, 3)];
     let early = [job(0, 2, 20, 10), exact[1], exact[2], exact[3]];
     let ends = |policy: &str, order: QueueOrder, jobs: &[Rigid]| -> Vec<u64> {
-        let mut policy = (find_policy(policy).unwrap().build)(2, &[], order);
+        let mut policy = (find_policy(policy).unwrap().build)(2, &[], order.into());
         let ran = play_jobs(&mut *policy, 2, jobs);
         ran.into_iter().skip(1).map(|ran| ran.unwrap().end.micros() / 1_000_000).collect()
     };
@@ -104,7 +105,7 @@ fn the_order_of_the_queue_is_a_choice() {
 #[test]
 fn a_job_that_came_back_is_first_in_every_order() {
     for (row, (_, order, _)) in ALL.iter().flat_map(|row| QueueOrder::ALL.iter().map(move |order| (row, order))) {
-        let mut policy = (row.build)(2, &[], *order);
+        let mut policy = (row.build)(2, &[], (*order).into());
         let ask =
             |number: u32, nodes: u32, secs: u64| Ask { job: only_task(number), nodes, walltime: Span::from_secs(secs) };
         policy.submit_job(second(0), ask(0, 2, 5));
@@ -155,6 +156,14 @@ fn has_room(
     })
 }
 
+/// Order of the queue of a story. Priorities are those of the judge.
+fn story_ranking(order: QueueOrder, nodes: u32) -> Ranking {
+    match order {
+        QueueOrder::Multifactor => Ranking::multifactor(judged_rules(nodes)),
+        _ => Ranking::new(order),
+    }
+}
+
 /// Runs a story; `looks` is called after the changes of an instant, before submissions. Returns the runs, and each
 /// booking with its change, as long as it lasted.
 fn play_story(
@@ -164,7 +173,7 @@ fn play_story(
 ) -> (Vec<Option<Ran>>, Vec<(usize, Reserved)>) {
     let row = find_policy(name).unwrap();
     let counting = row.counts();
-    let mut policy = (row.build)(story.nodes, &story.reserved, story.order);
+    let mut policy = (row.build)(story.nodes, &story.reserved, story_ranking(story.order, story.nodes));
     let mut times: Vec<Time> = story.changes.iter().map(|change| second(change.0)).collect();
     times.dedup();
     let mut booked: Vec<(usize, Reserved)> = Vec::new();
@@ -297,7 +306,7 @@ fn check_plan(name: &str, story: &Story, at: u64, extra: &Reserved) -> Result<()
     let waiting = ran.iter().flatten().filter(|ran| ran.start >= second(at)).count();
     prop_assert_eq!(waiting, plan.len(), "{}: all are planned", name);
 
-    if name == "conservative-rebuild" && before.order == QueueOrder::MostStretched {
+    if name == "conservative-rebuild" && Ranking::new(before.order).drifts() {
         // It plans anew in the order of that moment, which is another one later.
         return Ok(());
     }
@@ -396,7 +405,7 @@ fn story(width: u32) -> impl Strategy<Value = Story> {
 fn a_list_of_slots_is_not_the_same_as_counting() {
     let example = [job(0, 2, 3, 3), job(0, 4, 1, 1), job(0, 1, 2, 2), job(0, 3, 2, 2)];
     let starts = |name: &str, nodes: u32, jobs: &[Rigid]| {
-        let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
         let ran = play_jobs(&mut *policy, nodes, jobs);
         ran.iter().map(|ran| ran.as_ref().unwrap().start.micros() / 1_000_000).collect::<Vec<_>>()
     };
@@ -410,7 +419,7 @@ fn a_list_of_slots_is_not_the_same_as_counting() {
 fn nodes_that_are_only_counted_are_not_those_reserved() {
     let reserved = [Reserved { from: second(50), until: second(80), nodes: NodeSet::from_run(0, 3) }];
     for name in ["fcfs-count", "easy-count", "conservative-count", "slotlist"] {
-        let mut policy = (find_policy(name).unwrap().build)(8, &reserved, QueueOrder::Arrival);
+        let mut policy = (find_policy(name).unwrap().build)(8, &reserved, QueueOrder::Arrival.into());
         let ran = play_jobs(&mut *policy, 8, &[job(0, 4, 100, 100)]);
         let ran = ran[0].as_ref().unwrap();
         assert_eq!((ran.start, numbers(&ran.nodes), ran.moves.len()), (second(0), vec![4, 5, 6, 7], 0), "{name}");
@@ -419,7 +428,7 @@ fn nodes_that_are_only_counted_are_not_those_reserved() {
     let one =
         |from, node| Reserved { from: second(from), until: second(from + 10), nodes: NodeSet::from_run(node, node) };
     for name in ["fcfs-count", "easy-count", "conservative-count"] {
-        let mut policy = (find_policy(name).unwrap().build)(2, &[one(10, 0), one(30, 1)], QueueOrder::Arrival);
+        let mut policy = (find_policy(name).unwrap().build)(2, &[one(10, 0), one(30, 1)], QueueOrder::Arrival.into());
         let ran = play_jobs(&mut *policy, 2, &[job(0, 1, 50, 50)]);
         let stints: Vec<_> = ran[0].as_ref().unwrap().stints().map(|(_, to, nodes)| (to, nodes.to_string())).collect();
         let expected = [(second(10), "0"), (second(30), "1"), (second(50), "0")];
@@ -493,7 +502,7 @@ proptest! {
             let ends = |factor: u32| {
                 let nodes = 8 * factor;
                 let jobs = widen(factor);
-                let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+                let mut policy = (find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
                 let ran = play_jobs(&mut *policy, nodes, &jobs);
                 ran.iter().map(|ran| ran.as_ref().map(|ran| (ran.start, ran.nodes.len() / factor))).collect::<Vec<_>>()
             };
@@ -520,7 +529,7 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
     };
     let jobs: Vec<Rigid> = (0..700).map(job).collect();
     for row in ALL {
-        let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
+        let mut policy = (row.build)(4, &[], QueueOrder::Arrival.into());
         for (job, number) in jobs.iter().zip(0..) {
             policy.submit_job(Time::ZERO, Ask { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
         }
@@ -531,7 +540,7 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
         assert_eq!((plan.len(), planned), (700, 584), "{}", row.name);
         assert!(plan.iter().all(|(_, start)| *start == Time::NEVER || *start + millennium < Time::NEVER));
 
-        let mut policy = (row.build)(4, &[], QueueOrder::Arrival);
+        let mut policy = (row.build)(4, &[], QueueOrder::Arrival.into());
         let ran = play_jobs(&mut *policy, 4, &jobs);
         assert!(ran.iter().all(Option::is_some), "{}", row.name);
     }
@@ -590,7 +599,7 @@ impl Evening<'_> {
 fn every_policy_survives_the_end_of_time() {
     for (row, seed) in ALL.iter().flat_map(|row| (0..40).map(move |seed| (row, seed))) {
         let mut stream = crate::random::SplitMix64::new(seed);
-        let mut policy = (row.build)(5, &[], QueueOrder::Arrival);
+        let mut policy = (row.build)(5, &[], QueueOrder::Arrival.into());
         let now = late();
         let policy = &mut *policy;
         let mut site = Evening {
@@ -655,7 +664,7 @@ fn every_policy_survives_the_end_of_time() {
 /// Runs jobs, with a pass in between at each second in which nothing happens. Returns true if a job has started that
 /// was there before, in a second without an end and before the policy has asked to be called.
 fn starts_older(row: &QueuePolicyRow, order: QueueOrder, story: &Story) -> bool {
-    let mut policy = (row.build)(story.nodes, &story.reserved, order);
+    let mut policy = (row.build)(story.nodes, &story.reserved, story_ranking(order, story.nodes));
     let mut running: Vec<(Time, Time, TaskId)> = Vec::new();
     let mut jobs = (0..).zip(&story.jobs).filter(|(_, job)| (1..=story.nodes).contains(&job.nodes)).peekable();
     let mut steps = Vec::new();

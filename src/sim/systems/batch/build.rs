@@ -96,11 +96,12 @@ impl System for Batch {
         site: &Site,
         senders: &Senders,
         fails: Option<Fails>,
+        ranking: Ranking,
         decider: Option<ExternalDecider>,
     ) -> Built {
         let desk = || {
             let policy = queue::find_policy(&site.scheduler)?;
-            let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, site.order));
+            let desk = QueueManager::new((policy.build)(site.cores, &site.reserved, ranking));
             let awaits = site.latency.is_zero() && policy.ranks_new_ahead(site.order);
             let desk = if awaits { desk.awaiting_new_jobs() } else { desk };
             Some(Box::new(match &fails {

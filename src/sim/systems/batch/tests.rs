@@ -39,7 +39,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Built {
         sites.iter().zip(1..).map(|((nodes, _), id)| KnownSite::new(ActorId(id), *nodes, Takes::Queued)).collect();
     let mut cast: Built = vec![Box::new(Dispatcher::new(known, dispatch, None))];
     for (nodes, name) in sites {
-        let policy = (queue::find_policy(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival);
+        let policy = (queue::find_policy(name).unwrap().build)(*nodes, &[], QueueOrder::Arrival.into());
         cast.push(Box::new(Site::new(*nodes, Box::new(QueueManager::new(policy)), [ROUTER])));
     }
     cast.extend(users.into_iter().map(|user| Box::new(user) as Box<dyn Actor<Message, Record> + Send>));
@@ -131,7 +131,7 @@ fn jobs_go_where_the_rule_says() {
 fn a_job_goes_where_there_are_cores_of_its_kind() {
     let known = |id, kind| KnownSite::new(ActorId(id), 2, Takes::Queued).of_kind(Kind(kind));
     let site = |nodes| {
-        let policy = (queue::find_policy("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let policy = (queue::find_policy("fcfs").unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
         Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
     };
     let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
@@ -220,7 +220,7 @@ proptest! {
             let user = User::new(Script::from_messages(says(&jobs, None)));
             let log = judge::run_actors(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
             let later: Vec<Rigid> = jobs.iter().map(|job| Rigid { submit: job.submit + there, ..*job }).collect();
-            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
+            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival.into()), 6, &later);
             let alone: BTreeMap<u32, Ran> =
                 (0..).zip(alone).filter_map(|(number, ran)| Some((number, ran?))).collect();
             prop_assert_eq!(ran(&log), alone, "{}", entry.name);
@@ -262,7 +262,7 @@ const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
 fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
-    let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival.into()));
     let mut cast: Built = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run_actors(cast, &[Span::ZERO; 4])

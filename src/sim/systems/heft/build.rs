@@ -56,7 +56,14 @@ impl System for Planning {
         Ok(Box::new(planner.with_prompt_sites(grid.prompt_sites())))
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         in_turn(site, senders, fails)
     }
 

@@ -105,7 +105,14 @@ impl System for Market {
         self.offers_every = Span::ZERO;
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let Some(every) = self.offers_every() else { return in_turn(site, senders, fails) };
         let [auctioneer] = senders.services[..] else { return Err(ActorError::NoService(ROW.key)) };
         in_turn_under(site, senders, fails, |manager| Box::new(Offering::new(manager, auctioneer, every)))

@@ -80,7 +80,14 @@ impl System for Provisioning {
         plans::ALL[0].name
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let planner =
             planner::build_planner(&site.scheduler).ok_or_else(|| ActorError::unknown("planner", &site.scheduler))?;
         let desk = Desk::new(self.terms(site), planner, Box::new(History::new()));

@@ -88,7 +88,14 @@ impl System for Reservation {
         Ok(Box::new(meta.with_allocator(allocator)))
     }
 
-    fn build_site(&self, site: &Site, senders: &Senders, fails: Option<Fails>, _: Option<ExternalDecider>) -> Built {
+    fn build_site(
+        &self,
+        site: &Site,
+        senders: &Senders,
+        fails: Option<Fails>,
+        _: Ranking,
+        _: Option<ExternalDecider>,
+    ) -> Built {
         let manager: Box<dyn Manager> = match &fails {
             Some(fails) => Box::new(FailingHoldManager::new(fails.attempts(site.cores))),
             None => Box::new(HoldManager),

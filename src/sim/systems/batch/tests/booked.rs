@@ -70,8 +70,9 @@ fn meet_failing(
 ) -> Vec<Entry<Record>> {
     let failing = Failing { failures, recovery, seed: 1 };
     let fails = failing.site(0).expect("it fails");
-    let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival))
-        .with_outages(&fails, NODES, reserved);
+    let desk =
+        QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival.into()))
+            .with_outages(&fails, NODES, reserved);
     let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).with_outages(Some(fails.outages));
     let [queued, booked] = says;
     let nobody = Giver { says: Vec::new() };

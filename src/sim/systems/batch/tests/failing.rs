@@ -39,7 +39,7 @@ fn failing_cast(
 }
 
 pub(super) fn desk(nodes: u32, name: &str, fails: Option<&Fails>) -> Box<dyn Manager> {
-    let desk = QueueManager::new((queue::find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival));
+    let desk = QueueManager::new((queue::find_policy(name).unwrap().build)(nodes, &[], QueueOrder::Arrival.into()));
     Box::new(match fails {
         Some(fails) => desk.with_outages(fails, nodes, &[]),
         None => desk,

@@ -26,7 +26,7 @@ struct AsPolicy {
 
 impl AsPolicy {
     fn new(policy: &str, nodes: u32, fails: Option<&Fails>) -> AsPolicy {
-        let policy = (queue::find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+        let policy = (queue::find_policy(policy).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
         let claims = NodeClaims::new(nodes, policy.moves_jobs(), &[]);
         let remedy = fails.map(|fails| (claims, fails.recovery.killed == Killed::Head));
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }

@@ -58,7 +58,7 @@ proptest! {
             });
             let user = User::new(Script::from_messages(says.collect()));
             let site = |nodes| {
-                let policy = (queue::find_policy(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival);
+                let policy = (queue::find_policy(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
                 Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))
             };
             let dispatcher = Dispatcher::new(vec![known], Dispatch::First, Some(stager));
@@ -71,7 +71,7 @@ proptest! {
                 there[a].cmp(&there[b]).then(brings(a).cmp(&brings(b))).then(exact(a).total_cmp(&exact(b))).then(a.cmp(&b))
             });
             let later: Vec<Rigid> = order.iter().map(|&job| Rigid { submit: there[job], ..rigids[job] }).collect();
-            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival), 6, &later);
+            let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival.into()), 6, &later);
             let alone: BTreeMap<u32, Ran> =
                 order.iter().zip(alone).filter_map(|(job, ran)| Some((*job as u32, ran?))).collect();
             prop_assert_eq!(ran(&log), alone.clone(), "{}", entry.name);

@@ -13,7 +13,7 @@ impl Planner for ByPolicy {
     }
 
     fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
-        let mut policy = (self.0.build)(question.procs, &assign_nodes(question), QueueOrder::Arrival);
+        let mut policy = (self.0.build)(question.procs, &assign_nodes(question), QueueOrder::Arrival.into());
         question.queue.iter().for_each(|ask| policy.submit_job(question.now, *ask));
         let mut planned = policy.planned_starts(question.now, None);
         planned.sort_unstable_by_key(|(job, _)| *job);

@@ -1,11 +1,14 @@
 //! Table `[[site]]`: a cluster of nodes, and the `[defaults]` of all sites.
 
 mod kinds;
+mod multifactor;
 mod reserved;
 mod scheduler;
 mod systems;
 
 use kinds::{KindName, Kinds};
+pub use multifactor::multifactor_text;
+use multifactor::walk_multifactor;
 use scheduler::{Scheduler, site_schedulers, takes_managers};
 
 use super::names::{FreshName, TakenNames};
@@ -60,6 +63,7 @@ impl Described {
             (row.own.site)(site, rows.iter().any(|its| its.key == row.key), w);
         }
         walk_reserved(site, &rows, w);
+        walk_priorities(site, &rows, known.defaults, w);
     }
 
     /// Walks name, size and systems.
@@ -176,6 +180,9 @@ impl SiteScope<'_> {
         if !orders_queue(&rows, site) {
             site.order = QueueOrder::Arrival;
         }
+        if site.order != QueueOrder::Multifactor {
+            site.multifactor = None;
+        }
         let usual = Program::default();
         site.program = match managers::program_protocol(&site.scheduler) {
             None => usual,
@@ -227,6 +234,29 @@ fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk)
     w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::empty_reservation, reserved::walk_reservation);
     if let Some(fields) = w.written_fields() {
         reserved::check_reserved(fields, site);
+    }
+}
+
+/// Walks the weights and accounts of the order `multifactor`. The table may stay while another order, or a scheduler
+/// that is no queue, is chosen, as in a comparison of both.
+fn walk_priorities(site: &mut Site, rows: &[&'static SystemRow], defaults: bool, w: &mut dyn Walk) {
+    let is_ranked = site.order == QueueOrder::Multifactor;
+    let fits = match w.walk_purpose() {
+        Purpose::List => true,
+        Purpose::Write => is_ranked,
+        Purpose::Read => rows.iter().any(|row| row.traits.orders_queue),
+    };
+    let about = "weights and accounts of the order `multifactor`, as in `slurm.conf` (docs/queues.md)";
+    let table = key("multifactor", "").means(about).usual("none").only_if(fits, order_reason());
+    let table = table.expects("a table such as { age = 1000, fair_share = 10000 }");
+    let written = &mut site.multifactor;
+    w.maybe(table, Layout::Section("site.multifactor"), written, Box::default, |rules, w| walk_multifactor(rules, w));
+    if let Some(fields) = w.written_fields().filter(|_| is_ranked && !defaults)
+        && !fields.has("multifactor")
+        && site.multifactor.is_none()
+    {
+        fields
+            .missing("multifactor", "its weights, such as { age = 1000, fair_share = 10000 }, or a `slurm` with them");
     }
 }
 
