@@ -125,7 +125,7 @@ pub enum Order {
     Finish(TaskId),
     Say(ActorId, Message),
     /// Sends a message as if at that time, which may be later.
-    SayAt(Time, ActorId, Message),
+    SendAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
     Note(Record),
 }

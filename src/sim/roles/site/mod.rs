@@ -228,7 +228,7 @@ impl Site {
                 Order::Start(start) => self.take_on(now, start, out),
                 Order::Finish(task) => self.finish(now, task, out),
                 Order::Say(to, message) => out.send(to, message),
-                Order::SayAt(at, to, message) => out.send_at(at, to, message),
+                Order::SendAt(at, to, message) => out.send_at(at, to, message),
                 Order::Note(record) => out.log(record),
                 Order::Drop { task, sender } => self.drop_coming(task, sender),
                 Order::Abandon(task) => self.abandon(task, out),

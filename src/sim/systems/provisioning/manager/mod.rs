@@ -531,7 +531,7 @@ impl Reply {
 /// The refusal of a task, sent as soon as the submission allows. None if the end of time comes first.
 fn refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<Order> {
     let at = enter.reaction().earliest(Stamp::at(now)).time;
-    (at <= Time::LATEST).then(|| Order::SayAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
+    (at <= Time::LATEST).then(|| Order::SendAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
 }
 
 fn request_of(enter: &Enter) -> Ask {
