@@ -240,7 +240,7 @@ fn with_options(scratch: &Scratch) -> PathBuf {
     let job = |number: u32| {
         let user = ["ann", "bob"][number as usize % 2];
         let (qos, account) = if number % 4 == 1 { ("high", "lab") } else { ("low", "chem") };
-        let partition = if number % 3 == 0 { "debug" } else { "main" };
+        let partition = if number.is_multiple_of(3) { "debug" } else { "main" };
         let cores = 1 + number * 5 % 8;
         format!(
             "{{ arrive = \"{} s\", tasks = [{{ cores = {cores}, runtime = \"{} s\" }}], \
