@@ -8,9 +8,9 @@ use crate::measure::cpu;
 use hansa_papers::provisioning::{Estimates, Extent, FULL, Logs, Piece, Settings, Site};
 use hansa_sim::grid::{Area, Denial, FreeSlot, JobId, Part, Quote, Slot, Speed, TaskId};
 use hansa_sim::random::SplitMix64;
-use hansa_sim::roles::queue::Ask;
+use hansa_sim::roles::queue::NodeRequest;
 use hansa_sim::systems::provisioning::application::{Application, Evaluator, MogaSettings, SiteLink, plan_application};
-use hansa_sim::systems::provisioning::desk::{Deed, Desk, DeskTerms, PlanningMode, WantedStarts};
+use hansa_sim::systems::provisioning::desk::{Desk, DeskAction, DeskTerms, PlanningMode, WantedStarts};
 use hansa_sim::systems::provisioning::forecast::{Forecast, History};
 use hansa_sim::systems::provisioning::planner;
 use hansa_sim::systems::provisioning::trial::SiteTrial;
@@ -63,10 +63,10 @@ fn prices() {
     for name in ["slotlist", "conservative-count", "easy-count"] {
         let mut desk = waiting(50, name);
         let procs = 128;
-        let mut ask =
+        let mut request =
             || desk.price(Time::ZERO, 16, Span::from_minutes(60), WantedStarts::Any).expect("it fits the site");
-        ask();
-        let (taken, quotes) = measured(|| (0..20).map(|_| ask()).collect::<Vec<Quote>>());
+        request();
+        let (taken, quotes) = measured(|| (0..20).map(|_| request()).collect::<Vec<Quote>>());
         let quote = &quotes[0];
         // Plain: each start is priced separately, at a desk that has never planned.
         let plain = |start: Time| -> Result<Area, Denial> {
@@ -148,16 +148,16 @@ fn waiting(count: usize, name: &str) -> Desk {
     let planner = planner::build_planner(name).expect("it is one of them");
     let mut desk = Desk::new(DeskTerms::new(128, PlanningMode::Rebuild), planner, Box::new(History::new()));
     let mut number = 0;
-    let mut deeds = Vec::<Deed>::new();
+    let mut actions = Vec::<DeskAction>::new();
     while desk.jobs().0 < count {
         let job = TaskId { job: JobId(number), index: 0 };
-        let ask = Ask {
+        let request = NodeRequest {
             job,
             nodes: draw.log_uniform(1.0, 64.0) as u32,
             walltime: Span::from_secs(draw.log_uniform(60.0, 40_000.0) as u64),
         };
-        desk.submit(Time::ZERO, ask).expect("it fits the site");
-        desk.pass(Time::ZERO, &mut deeds);
+        desk.submit(Time::ZERO, request).expect("it fits the site");
+        desk.pass(Time::ZERO, &mut actions);
         number += 1;
     }
     desk

@@ -11,7 +11,7 @@ use crate::measure::cpu;
 use hansa_run::gzip;
 use hansa_sim::grid::{JobId, NodeSet, QueueOrder, Reserved, TaskId};
 use hansa_sim::random::SplitMix64;
-use hansa_sim::roles::queue::{self, Ask, Rigid, Step, play_jobs};
+use hansa_sim::roles::queue::{self, NodeRequest, Rigid, Step, play_jobs};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::workload::lublin::{Lublin, Sizes, Stream, Times, Types};
 use hansa_sim::workload::rigids::{Content, Window};
@@ -77,7 +77,7 @@ fn price_all(jobs: &[Rigid], nodes: u32) {
         let walltime = |job: usize| jobs[job].walltime;
         for (number, job) in jobs.iter().enumerate().filter(|(_, job)| job.nodes <= nodes) {
             let id = TaskId { job: JobId(number as u32), index: 0 };
-            policy.submit_job(now, Ask { job: id, nodes: job.nodes, walltime: job.walltime });
+            policy.submit_job(now, NodeRequest { job: id, nodes: job.nodes, walltime: job.walltime });
             waiting += 1;
             policy.run_pass(now, &mut steps);
             for step in steps.drain(..) {

@@ -43,16 +43,16 @@ impl Thread {
     /// caller. Costs one system call.
     pub fn is_blocked(&self) -> bool {
         let mut text = [0; 256];
-        let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
+        let read = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
         // "running", or the number of a call, or -1 outside of one.
-        matches!(told, Some(Ok(length)) if length > 0 && text[0].is_ascii_digit())
+        matches!(read, Some(Ok(length)) if length > 0 && text[0].is_ascii_digit())
     }
 
     /// The state, and the system call in which the thread blocks, if the system tells.
     pub fn state(&self) -> (ThreadState, Option<Call>) {
         let mut text = [0; 256];
-        let told = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
-        let Some(Ok(length)) = told else { return (self.stat_state(), None) };
+        let read = self.call.as_ref().map(|call| call.read_at(&mut text, 0));
+        let Some(Ok(length)) = read else { return (self.stat_state(), None) };
         match std::str::from_utf8(&text[..length]).ok().and_then(Call::parse_syscall) {
             // A thread that waits for a disk is in a call, too, but goes on by itself.
             Some(call) => (self.stat_state(), Some(call)),

@@ -24,7 +24,7 @@ pub struct Processes {
     library: PathBuf,
     /// Shows a warning to the user.
     warn: fn(&str),
-    /// True if all programs share one processor with the keeper.
+    /// True if all programs share one processor with the controller.
     is_alone: bool,
     /// Files of threads that are open, at most, and that may be.
     open_files: usize,
@@ -49,9 +49,9 @@ pub struct Processes {
     pub stops_at: Option<Arc<File>>,
 }
 
-/// Turns that the keeper gives to all threads that are ready before it moves the clock. One is enough for a thread that
-/// data have woken. Others serve threads that are woken by a handler of a signal which marks nothing, and those whose
-/// time on the processor is up just then.
+/// Turns that the controller gives to all threads that are ready before it moves the clock. One is enough for a thread
+/// that data have woken. Others serve threads that are woken by a handler of a signal which marks nothing, and those
+/// whose time on the processor is up just then.
 const TURNS: usize = 3;
 
 /// Time after which a reserved slot is checked that no child has taken.
@@ -119,7 +119,7 @@ impl Processes {
         self.thread_at(page, slot).map_or((ThreadState::Gone, None), |thread| thread.state())
     }
 
-    fn say_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
+    fn report_once(&mut self, process: u32, kind: &'static str, text: impl FnOnce(&str) -> String) {
         if self.named.insert((process, kind)) {
             (self.warn)(&text(&format!("pid {process} ({})", proc::program_name(process))));
         }
@@ -132,7 +132,7 @@ impl Processes {
             self.name_without_library(process);
             return;
         }
-        self.say_once(process, "timed", |it| {
+        self.report_once(process, "timed", |it| {
             format!(
                 "{it} waits by a system call of its own ({call}): it does so in real time, and the clock stands still"
             )
@@ -141,7 +141,7 @@ impl Processes {
 
     fn name_without_library(&mut self, process: u32) {
         self.unreached.insert(process);
-        self.say_once(process, "library", |it| {
+        self.report_once(process, "library", |it| {
             format!(
                 "{it} is beyond the clock's reach: it is statically linked, or was started without LD_PRELOAD; it sees \
                  real time, and the clock stands still while it runs or sleeps"
@@ -257,7 +257,7 @@ impl Processes {
             }
             let process = page.slots[slot].process.load(SeqCst);
             if self.state(page, slot).0 == ThreadState::Runs {
-                self.say_once(process, "busy", |it| {
+                self.report_once(process, "busy", |it| {
                     format!("{it} has not slept for {seconds} s of real time: the clock stands still until it does")
                 });
             }
@@ -288,7 +288,7 @@ impl Processes {
             match copied {
                 Some(copy) => drop(self.bells.insert((is_timer, index), (age, copy.into()))),
                 None => {
-                    self.say_once(process, "bell", |it| {
+                    self.report_once(process, "bell", |it| {
                         format!("{it} cannot be woken: its descriptors are out of reach")
                     });
                     return;
@@ -314,7 +314,7 @@ impl World for Processes {
         if page.turns.load(SeqCst) != IN_TURN || !self.strangers.is_empty() {
             return false;
         }
-        // The keeper goes to the end of the queue of its core: all that are ready run before it is back.
+        // The controller goes to the end of the queue of its core: all that are ready run before it is back.
         (0..TURNS).for_each(|_| sched_yield());
         true
     }

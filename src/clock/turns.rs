@@ -2,8 +2,8 @@
 //!
 //! Under the system's real-time policy of turns, a thread runs until it blocks, and threads that become ready queue up.
 //! Then the order of threads that wake at the same moment does not depend on the nanoseconds that each has run before,
-//! and the keeper, which takes turns with them, knows that all have blocked when it is back from the end of the queue:
-//! it need not look at each.
+//! and the controller, which takes turns with them, knows that all have blocked when it is back from the end of the
+//! queue: it need not look at each.
 
 use rustix::thread::sched_getaffinity;
 

@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::sync::atomic::Ordering::SeqCst;
 
 use crate::own::{page, read_clock, sleep_until};
-use crate::state::UPTIME;
+use crate::state::UPTIME_NANOS;
 use crate::sys::*;
 use crate::times::{MONOTONIC, REALTIME, clock_offset, deadline_after, deadline_of, to_nanoseconds, to_timespec};
 
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn timespec_get(time: *mut Timespec, base: c_int) -> c_int
 #[cfg_attr(preloaded, unsafe(no_mangle))]
 pub unsafe extern "C" fn times(buffer: *mut c_void) -> i64 {
     pass_on!(times(buffer: *mut c_void) -> i64);
-    ((UPTIME + read_clock()) / 10_000_000) as i64
+    ((UPTIME_NANOS + read_clock()) / 10_000_000) as i64
 }
 
 /// Facts about the system, of which the first is the number of seconds since its start: with the real one, slurmctld
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn sysinfo(facts: *mut i64) -> c_int {
     let done = pass_on!(sysinfo(facts: *mut i64) -> c_int);
     if done == 0 {
         // SAFETY: the function has just written to the place that the caller has given.
-        unsafe { *facts = ((UPTIME + read_clock()) / 1_000_000_000) as i64 };
+        unsafe { *facts = ((UPTIME_NANOS + read_clock()) / 1_000_000_000) as i64 };
     }
     done
 }

@@ -272,7 +272,7 @@ locks! {
 }
 
 /// Longest pause between two attempts to take a lock that has a deadline, in ns.
-const PAUSE: u64 = 1_000_000_000;
+const PAUSE_NANOS_MAX: u64 = 1_000_000_000;
 
 /// Tries to take a lock until a deadline, at growing intervals of virtual time.
 fn try_until(deadline: Option<u64>, attempt: impl Fn() -> c_int) -> c_int {
@@ -286,7 +286,7 @@ fn try_until(deadline: Option<u64>, attempt: impl Fn() -> c_int) -> c_int {
             EBUSY => sleep_until(deadline.min(now + pause)),
             result => return result,
         };
-        pause = (pause * 2).min(PAUSE);
+        pause = (pause * 2).min(PAUSE_NANOS_MAX);
     }
 }
 

@@ -19,7 +19,7 @@ pub const DEPTH: usize = 12;
 /// The deadline of a thread that waits for data alone.
 pub const NEVER: u64 = u64::MAX;
 /// Value of `CLOCK_MONOTONIC` at the start, in ns: high enough that no program takes an age for a negative number.
-pub const UPTIME: u64 = 1_000_000 * 1_000_000_000;
+pub const UPTIME_NANOS: u64 = 1_000_000 * 1_000_000_000;
 /// First word of a page that is ready.
 pub const MAGIC: u32 = 0x4841_4e53;
 

@@ -218,7 +218,7 @@ struct Listener {
 }
 
 #[repr(C)]
-struct Told {
+struct SignalInfo {
     signal: c_int,
     error: c_int,
     code: c_int,
@@ -231,7 +231,7 @@ struct Told {
 
 const BY_TIMER: c_int = -2;
 
-unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
+unsafe extern "C-unwind" fn run_listener(listener: *mut c_void) -> *mut c_void {
     // SAFETY: `timer_create` passes a listener, which only this thread frees.
     let listener = unsafe { &*listener.cast::<Listener>() };
     loop {
@@ -241,7 +241,7 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
         }
         listener.overrun.store(expiries - 1, SeqCst);
         let event = &listener.event;
-        let told = Told {
+        let info = SignalInfo {
             signal: event.signal,
             error: 0,
             code: BY_TIMER,
@@ -253,7 +253,7 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
         };
         let own = process_id() as usize;
         let signal = event.signal as usize;
-        let told = &raw const told as usize;
+        let info = &raw const info as usize;
         match event.notify {
             // SAFETY: the program has given this function, to be called with the value by a thread of the library.
             CALL => unsafe {
@@ -261,12 +261,12 @@ unsafe extern "C-unwind" fn listen(listener: *mut c_void) -> *mut c_void {
             },
             SEND_TO_THREAD => {
                 let thread = event.function & 0xffff_ffff;
-                // SAFETY: the system reads `told`, which is as long as a `siginfo_t`.
-                unsafe { call(RT_TGSIGQUEUEINFO, own, thread, signal, told, 0, 0) };
+                // SAFETY: the system reads `info`, which is as long as a `siginfo_t`.
+                unsafe { call(RT_TGSIGQUEUEINFO, own, thread, signal, info, 0, 0) };
             }
             _ => {
-                // SAFETY: the system reads `told`, which is as long as a `siginfo_t`.
-                unsafe { call(RT_SIGQUEUEINFO, own, signal, told, 0, 0, 0) };
+                // SAFETY: the system reads `info`, which is as long as a `siginfo_t`.
+                unsafe { call(RT_SIGQUEUEINFO, own, signal, info, 0, 0, 0) };
             }
         }
         stir();
@@ -305,13 +305,13 @@ pub unsafe extern "C" fn timer_create(clock: c_int, event: *const Event, timer: 
     let bell = Bell::new();
     page.timers[taken].bell_age.fetch_add(1, SeqCst);
     page.timers[taken].bell.store(bell.0, SeqCst);
-    let is_heard = event.notify != SEND_NOTHING;
+    let notifies = event.notify != SEND_NOTHING;
     let overrun = AtomicU64::new(0);
     let is_deleted = AtomicU64::new(0);
     // SAFETY: the memory is as long as a listener.
     unsafe { memory.write(Listener { timer: taken, clock, event, bell, overrun, is_deleted }) };
-    // SAFETY: `listen` takes a listener, which it frees itself.
-    if is_heard && !unsafe { start_own_thread(listen, memory.cast()) } {
+    // SAFETY: `run_listener` takes a listener, which it frees itself.
+    if notifies && !unsafe { start_own_thread(run_listener, memory.cast()) } {
         page.free_timer(taken);
         set_errno(EAGAIN);
         return -1;

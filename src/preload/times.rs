@@ -4,7 +4,7 @@ use core::ffi::c_int;
 use core::sync::atomic::Ordering::SeqCst;
 
 use crate::own::page;
-use crate::state::{NEVER, UPTIME};
+use crate::state::{NEVER, UPTIME_NANOS};
 use crate::sys::{Timespec, Timeval};
 
 pub const REALTIME: c_int = 0;
@@ -14,7 +14,7 @@ pub const MONOTONIC: c_int = 1;
 pub fn clock_offset(clock: c_int) -> Option<u64> {
     match clock {
         0 | 5 | 8 | 11 => Some(page().start.load(SeqCst)),
-        1 | 4 | 6 | 7 | 9 => Some(UPTIME),
+        1 | 4 | 6 | 7 | 9 => Some(UPTIME_NANOS),
         _ => None,
     }
 }

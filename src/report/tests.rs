@@ -62,9 +62,9 @@ fn the_story_as_tables() {
         live: None,
     };
     golden("summary.txt", summary_table(&results, Some(&run)).as_bytes());
-    for (events, told) in [(0, " writing, 12 waits\n"), (1, " writing, 1 router event, 100,000/s, 12 waits\n")] {
+    for (events, message) in [(0, " writing, 12 waits\n"), (1, " writing, 1 router event, 100,000/s, 12 waits\n")] {
         let table = summary_table(&results, Some(&RunFacts { events, ..run.clone() }));
-        assert!(table.contains(told), "{table}");
+        assert!(table.contains(message), "{table}");
     }
     let file = SummaryFile { results, run };
     let json = super::manifest::pretty_json(&file);
@@ -102,15 +102,15 @@ fn nothing_at_all_makes_a_summary_too() {
 #[test]
 fn a_log_that_makes_no_sense_is_refused() {
     let story = story();
-    let told = |entries: &[usize]| {
+    let message = |entries: &[usize]| {
         let mut tally = Tally::new(&topology(), &names());
         entries.iter().find_map(|&entry| tally.add(&story[entry]).err()).map(|error| error.to_string())
     };
-    assert_eq!(told(&[1]), Some("job 0 has not arrived".to_owned()));
-    assert_eq!(told(&[0, 0]), Some("job 0 arrives twice".to_owned()));
-    assert_eq!(told(&[0, 7]), Some("task 0.0 ends without having started".to_owned()));
-    assert_eq!(told(&[0, 2, 2]), Some("task 0.0 has started already".to_owned()));
-    assert_eq!(told(&[0, 2, 7, 12]), Some("job 0 is complete, but not all of its tasks are".to_owned()));
+    assert_eq!(message(&[1]), Some("job 0 has not arrived".to_owned()));
+    assert_eq!(message(&[0, 0]), Some("job 0 arrives twice".to_owned()));
+    assert_eq!(message(&[0, 7]), Some("task 0.0 ends without having started".to_owned()));
+    assert_eq!(message(&[0, 2, 2]), Some("task 0.0 has started already".to_owned()));
+    assert_eq!(message(&[0, 2, 7, 12]), Some("job 0 is complete, but not all of its tasks are".to_owned()));
 
     let edges = |edges: &[(u32, u32)]| {
         let job = Arc::new(job(9, 0, &[(1, 1, 0); 3], edges, false));
@@ -316,7 +316,7 @@ mod verify {
         Side { name: name.to_owned(), manifest, summary, events: std::io::Cursor::new(text) }
     }
 
-    fn told(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
+    fn message(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
         compare_logs(a, b).unwrap().to_string()
     }
 
@@ -341,33 +341,33 @@ mod verify {
         let story = story();
         let mut report = String::new();
         let mut case = |title: &str, text: String| report.push_str(&format!("== {title}\n{text}\n"));
-        case("equal", told(side("out/a", &story, same), side("out/b", &story, same)));
+        case("equal", message(side("out/a", &story, same), side("out/b", &story, same)));
 
         let mut other = story.clone();
         other[9].stamp = Stamp::at(minute(13));
-        case("another time, another seed", told(side("out/a", &story, same), side("out/b", &other, |m| m.seed = 8)));
+        case("another time, another seed", message(side("out/a", &story, same), side("out/b", &other, |m| m.seed = 8)));
 
         let mut other = story.clone();
         other[2].record =
             Record::Started { task: TaskId { job: JobId(0), index: 0 }, cores: NodeSet::parse("2-3").unwrap() };
         let topology =
             |m: &mut Manifest| (m.topology_hash, m.topology) = ("u".to_owned(), "seed = 7 # or so\n".to_owned());
-        case("other cores, another topology", told(side("out/a", &story, same), side("out/b", &other, topology)));
+        case("other cores, another topology", message(side("out/a", &story, same), side("out/b", &other, topology)));
 
         let partial = |m: &mut Manifest| m.status = Status::Partial("interrupted at virtual time 00:35:00".to_owned());
-        case("a prefix", told(side("out/a", &story, same), side("out/longer", &story[..15], partial)));
+        case("a prefix", message(side("out/a", &story, same), side("out/longer", &story[..15], partial)));
 
         let mut tampered = side("out/b", &story, same);
         let text =
             String::from_utf8(tampered.events.into_inner()).unwrap().replacen("\"value\":840.0", "\"value\":841.0", 1);
         tampered.events = std::io::Cursor::new(text.into_bytes());
-        case("tampered", told(side("out/a", &story, same), tampered));
+        case("tampered", message(side("out/a", &story, same), tampered));
 
         let mut damaged = side("out/b", &story, same);
         let mut text = damaged.events.into_inner();
         text.truncate(text.len() - 20);
         damaged.events = std::io::Cursor::new(text);
-        case("cut off", told(side("out/a", &story, same), damaged));
+        case("cut off", message(side("out/a", &story, same), damaged));
         golden("verify.txt", report.as_bytes());
     }
 }

@@ -54,8 +54,8 @@ pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
         let node_kilobytes = args.node_kilobytes.unwrap_or(Rigids::NODE_KILOBYTES);
         let last = trace.jobs.iter().map(|job| job.submit).max();
         let rigids = Rigids::of_log(trace, window, args.needs.unwrap_or_default(), node_kilobytes);
-        if let Some(told) = rigids.content.told(false) {
-            err::warning(&format!("{path}: {told}"));
+        if let Some(note) = rigids.content.report(false) {
+            err::warning(&format!("{path}: {note}"));
         }
         if let Some(last) = last
             && args.from.is_some_and(|from| Time::ZERO + from > last)
@@ -65,7 +65,7 @@ pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
                 "{path}: no job is submitted after --from: the last one is at {after}"
             )));
         }
-        return tell_of(path, args.nodes, &Source::Rigid(rigids));
+        return print_bound(path, args.nodes, &Source::Rigid(rigids));
     }
     let is_about_logs = args.needs.is_some() || args.node_kilobytes.is_some() || args.from.or(args.to).is_some();
     if is_about_logs {
@@ -76,7 +76,7 @@ pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
     }
     check_is_table(path)?;
     let loaded = load_topology(path, &[])?;
-    logs::log_remarks(&loaded.topology, false).iter().for_each(|told| err::warning(told));
+    logs::log_remarks(&loaded.topology, false).iter().for_each(|note| err::warning(note));
     let rigid = loaded.topology.workloads.iter().enumerate();
     let mut rigid =
         rigid.filter(|(_, workload)| loaded.topology.system_of(workload).system_row().traits.is_rigid).peekable();
@@ -86,7 +86,7 @@ pub fn report_bounds(args: &BoundArgs) -> Result<(), Failure> {
         )));
     }
     for (number, workload) in rigid {
-        tell_of(&format!("{path}, workload.{number}"), args.nodes, &workload.source)?;
+        print_bound(&format!("{path}, workload.{number}"), args.nodes, &workload.source)?;
     }
     Ok(())
 }
@@ -105,7 +105,7 @@ fn check_is_table(path: &str) -> Result<(), Failure> {
     }
 }
 
-fn tell_of(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
+fn print_bound(what: &str, nodes: u32, source: &Source) -> Result<(), Failure> {
     let jobs = source.jobs(&Platform::default(), Span::from_secs(1), &mut Numbering::default());
     let jobs = jobs.map_err(|error| wrong_input(error.to_string(), what))?;
     let mut timed = Vec::with_capacity(jobs.len());

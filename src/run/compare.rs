@@ -69,8 +69,9 @@ pub fn compare_results(folders: &[PathBuf], by: Option<&str>, json: bool, page: 
 /// A sweep: its state, and the cells of its rows.
 fn read_sweep(folder: &Path) -> Result<Sweep, Failure> {
     let path = folder.join(RUNS);
-    let missing = || Failure::Input(format!("{} has no {STATE}", folder.display()));
-    let state = SweepState::read_state(folder)?.ok_or_else(missing)?;
+    let Some(state) = SweepState::read_state(folder)? else {
+        return Err(Failure::Input(format!("{} has no {STATE}", folder.display())));
+    };
     let mut table = CsvReader::new(BufReader::new(files::open_part(folder, RUNS)?));
     let mut next = || table.next_row().map_err(|error| operation_failure("read", &path, &error));
     let heading = next()?.unwrap_or_default();
@@ -128,22 +129,28 @@ fn compare_folders(folders: &[PathBuf], by: Option<&str>) -> Result<Comparison, 
 
 /// The interval from the first arrival of all runs to the last end.
 fn common_window(opened: &[Opened]) -> Window {
-    let time = |seconds: f64| Time::from_micros((seconds * 1e6).round() as u64);
-    let results = || opened.iter().map(|side| &side.summary.results);
-    let from = results().filter_map(|results| results.first_arrival).map(time).min().unwrap_or(Time::ZERO);
-    let ends = results().filter_map(|results| results.end.or(results.last_arrival)).map(time);
-    Window::new(from, ends.max().unwrap_or(from).max(from))
+    let mut from: Option<Time> = None;
+    let mut until = Time::ZERO;
+    for results in opened.iter().map(|side| &side.summary.results) {
+        from = from.into_iter().chain(results.first_arrival.map(time_of_seconds)).min();
+        until = until.max(results.end.or(results.last_arrival).map_or(until, time_of_seconds));
+    }
+    let from = from.unwrap_or(Time::ZERO);
+    Window::new(from, until.max(from))
+}
+
+fn time_of_seconds(seconds: f64) -> Time {
+    Time::from_micros((seconds * 1e6).round() as u64)
 }
 
 /// The log of a run beside that of the first one.
 fn compare_log(folders: &[PathBuf], opened: &[Opened], run: usize) -> Result<LogComparison, Failure> {
-    let is_live = |side: &Opened| side.summary.run.live.is_some();
     let first = &opened[0];
     let here = &opened[run];
     if run == 0 {
         return Ok(LogComparison::Reference);
     }
-    if is_live(first) || is_live(here) {
+    if [first, here].iter().any(|side| side.summary.run.live.is_some()) {
         return Ok(LogComparison::Live);
     }
     let events =

@@ -88,7 +88,7 @@ pub struct FinalWord {
 
 /// Reads until the router ends its stream, and returns its last verdict: a run may still fail after a leaf has sent its
 /// last frame.
-pub async fn listen_to_the_end(mut end: LeafEnd, receiver: &mut FrameReceiver) -> FinalWord {
+pub async fn read_final_word(mut end: LeafEnd, receiver: &mut FrameReceiver) -> FinalWord {
     loop {
         let is_whole = match receiver.next().await {
             Ok(Some(frame)) => {
@@ -110,7 +110,7 @@ async fn exchange_frames<'r>(
     outgoing: &[u8],
     endings: &mut mpsc::UnboundedReceiver<Failure>,
 ) -> Result<Result<Option<&'r [u8]>, WireError>, Failure> {
-    let talk = async {
+    let exchange = async {
         if !outgoing.is_empty() {
             sender.write(outgoing).await?;
         }
@@ -118,7 +118,7 @@ async fn exchange_frames<'r>(
     };
     tokio::select! {
         biased;
-        frame = talk => Ok(frame),
+        frame = exchange => Ok(frame),
         Some(failure) = endings.recv() => Err(failure),
     }
 }

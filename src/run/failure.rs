@@ -32,7 +32,7 @@ pub enum Failure {
     /// The reader of this command's output has stopped reading, so continuing is pointless.
     Unread,
     /// Another process has reported it already; only its exit code is passed on.
-    Told(u8),
+    Exit(u8),
 }
 
 /// The text of a failure, by shared or by exclusive reference. None if there is no reader, or if it has been reported
@@ -51,7 +51,7 @@ macro_rules! text_of {
             | Failure::System(text)
             | Failure::Interrupted(text)
             | Failure::Internal(text) => Some(text),
-            Failure::Unread | Failure::Told(_) => None,
+            Failure::Unread | Failure::Exit(_) => None,
         }
     };
 }
@@ -116,7 +116,7 @@ impl Failure {
             Failure::Internal(_) => Failure::INTERNAL,
             Failure::Interrupted(_) => Failure::INTERRUPTED,
             Failure::Unread => 0,
-            Failure::Told(code) => *code,
+            Failure::Exit(code) => *code,
         }
     }
 }
@@ -127,6 +127,11 @@ impl Failure {
         Failure::Breach(
             breach.describe(&|id: ActorId| names.get(id.index()).cloned().unwrap_or_else(|| id.to_string()), &leaf),
         )
+    }
+
+    /// A fault of an input: its place, such as a path, and the fault.
+    pub fn input_at(place: impl fmt::Display, fault: impl fmt::Display) -> Failure {
+        Failure::Input(format!("{place}: {fault}"))
     }
 
     /// Adds a line to the text.

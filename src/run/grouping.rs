@@ -292,10 +292,10 @@ mod tests {
 
     #[test]
     fn one_process_cannot_play_everything() {
-        let told = form_groups(&sites(1), &users(1), &Grouping::Processes(1)).unwrap_err();
-        assert!(told.contains("--processes 2"), "{told}");
-        let told = form_groups(&sites(1), &users(100_000), &Grouping::Processes(8)).unwrap_err();
-        assert!(told.contains("one process cannot play") && told.contains("--processes"), "{told}");
+        let message = form_groups(&sites(1), &users(1), &Grouping::Processes(1)).unwrap_err();
+        assert!(message.contains("--processes 2"), "{message}");
+        let message = form_groups(&sites(1), &users(100_000), &Grouping::Processes(8)).unwrap_err();
+        assert!(message.contains("one process cannot play") && message.contains("--processes"), "{message}");
         assert_eq!(sizes(1, 100_000, Grouping::Processes(101)).len(), 101);
     }
 
@@ -316,14 +316,14 @@ mod tests {
         let none = users(0);
         let many = sites(100_001);
         assert_eq!(HERE.check(1023, &many[..1023], &none, &Grouping::Each(1)), Ok(()));
-        let told = HERE.check(100_001, &many, &none, &Grouping::Each(1)).unwrap_err();
+        let message = HERE.check(100_001, &many, &none, &Grouping::Each(1)).unwrap_err();
         for word in ["100002 processes", "17.2 GB of memory", "--inline", "force it with --processes 100001"] {
-            assert!(told.contains(word), "{told}");
+            assert!(message.contains(word), "{message}");
         }
         assert_eq!(HERE.check(100_001, &many, &none, &Grouping::Processes(100_001)), Ok(()));
         let few_files = Machine { files: 1024, ..HERE };
-        let told = few_files.check(2000, &many[..2000], &none, &Grouping::Processes(2000)).unwrap_err();
-        assert!(told.contains("1,024 open files (ulimit -Hn)") && !told.contains("force"), "{told}");
+        let message = few_files.check(2000, &many[..2000], &none, &Grouping::Processes(2000)).unwrap_err();
+        assert!(message.contains("1,024 open files (ulimit -Hn)") && !message.contains("force"), "{message}");
     }
 
     #[test]
@@ -332,19 +332,19 @@ mod tests {
         let users = users(3);
         for files in 0..120 {
             let machine = Machine { files, ..HERE };
-            let Err(told) = machine.check(43, &sites, &users, &Grouping::Each(1)) else {
+            let Err(message) = machine.check(43, &sites, &users, &Grouping::Each(1)) else {
                 assert!(files >= 120, "{files} files are too few");
                 continue;
             };
-            assert!(told.contains("ulimit -n 4096") && told.contains("--inline"), "{told}");
-            assert!(!told.contains("force"), "a launcher cannot hold so many pipes: {told}");
-            let advised = told.split_once("--processes ").map(|(_, rest)| rest.split_once(',').unwrap().0);
+            assert!(message.contains("ulimit -n 4096") && message.contains("--inline"), "{message}");
+            assert!(!message.contains("force"), "a launcher cannot hold so many pipes: {message}");
+            let advised = message.split_once("--processes ").map(|(_, rest)| rest.split_once(',').unwrap().0);
             // The router, a process for sites and one for users need 38 files.
-            assert_eq!(advised.is_some(), files >= 38, "{told}");
+            assert_eq!(advised.is_some(), files >= 38, "{message}");
             if let Some(advised) = advised {
                 let grouping = Grouping::Processes(advised.parse().unwrap());
                 let members = form_groups(&sites, &users, &grouping).unwrap().len();
-                assert_eq!(machine.check(members, &sites, &users, &grouping), Ok(()), "{told}");
+                assert_eq!(machine.check(members, &sites, &users, &grouping), Ok(()), "{message}");
             }
         }
         let resumed = Machine { files: 64, ..HERE }.check(43, &sites, &users, &Grouping::As(Vec::new())).unwrap_err();

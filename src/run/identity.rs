@@ -72,7 +72,7 @@ pub enum IdentityError {
     #[error("{0} cannot have a certificate: its name is longer than {LABEL_MAX} characters as a host name")]
     Name(Party),
     #[error("a certificate needs at least one name")]
-    Nobody,
+    NoName,
     #[error("one certificate cannot hold {0} names: spread them over more processes")]
     Crowd(usize),
     #[error("cannot make a certificate: {0}")]
@@ -148,7 +148,7 @@ impl Authority {
         not_before: OffsetDateTime,
         not_after: OffsetDateTime,
     ) -> Result<Identity, IdentityError> {
-        let first = parties.first().ok_or(IdentityError::Nobody)?;
+        let first = parties.first().ok_or(IdentityError::NoName)?;
         let hosts = parties.iter().map(party_host).collect::<Result<Vec<_>, _>>()?;
         let mut params = CertificateParams::new(hosts)?;
         params.distinguished_name.push(DnType::CommonName, first.to_string());
@@ -193,7 +193,7 @@ impl Identity {
     }
 
     /// Fails unless it is valid for all of these parties.
-    pub fn speaks_for(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
+    pub fn check_names(&self, parties: &[Party], folder: &Path) -> Result<(), IdentityError> {
         let names = CertificateNames::of(&self.certificate)?;
         match parties.iter().find(|party| !names.cover(party)) {
             None => Ok(()),

@@ -54,12 +54,12 @@ pub fn run_inline(
     )?;
     let batches = batches_per_look(&loaded.topology);
     let actors = topology::build_with(&loaded.topology, &roster.all(), deciders)
-        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
+        .map_err(|error| Failure::Input(loaded.error_text(&error)))?;
     let mut place = Place::new(actors, roster.latencies.clone());
     watched.watch(place.activity(), &roster.names);
     watched.report_long_batches(stall_after)?;
     let mut results = Results::create(out.as_deref(), loaded, keep, false)?;
-    results.told_as(format);
+    results.set_format(format);
     results.with_parquet(parquet);
     let _ = made.set(results.partial_dir().clone());
     let mut progress = results.progress_line();

@@ -104,8 +104,8 @@ pub fn unreadable_reason(path: &str, error: &io::Error) -> String {
 
 /// A failure that is a single fault without a known place.
 pub fn single_fault(failure: Failure) -> (Failure, Vec<Rendered>) {
-    let told = Rendered { message: failure.to_string(), ..Rendered::default() };
-    (failure, vec![told])
+    let diagnostic = Rendered { message: failure.to_string(), ..Rendered::default() };
+    (failure, vec![diagnostic])
 }
 
 /// Names the kind of a file that was taken for a topology. None if it is not known.
@@ -232,17 +232,17 @@ mod tests {
     #[test]
     fn a_file_that_is_only_named_like_a_compressed_one_is_called_so() {
         let folder = folder("gz");
-        let told = |name: &str, bytes: &[u8]| {
+        let diagnostic = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             fs::write(&path, bytes).unwrap();
             read_input(path.to_str().unwrap()).map_err(|error| error.to_string())
         };
         let junk = "its name ends in .gz, but it is not compressed with gzip";
-        assert_eq!(told("log.swf.gz", b"junk"), Err(junk.to_owned()));
-        assert_eq!(told("log.swf.gz", &[0x80, 0xff, 0x00]), Err(junk.to_owned()));
+        assert_eq!(diagnostic("log.swf.gz", b"junk"), Err(junk.to_owned()));
+        assert_eq!(diagnostic("log.swf.gz", &[0x80, 0xff, 0x00]), Err(junk.to_owned()));
         // Browsers unpack what they load, and keep the name.
-        assert_eq!(told("log.swf.gz", b"; Version: 2\n"), Ok(b"; Version: 2\n".to_vec()));
-        assert_eq!(told("log.swf", b"junk"), Ok(b"junk".to_vec()));
+        assert_eq!(diagnostic("log.swf.gz", b"; Version: 2\n"), Ok(b"; Version: 2\n".to_vec()));
+        assert_eq!(diagnostic("log.swf", b"junk"), Ok(b"junk".to_vec()));
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -250,13 +250,13 @@ mod tests {
     fn a_path_with_a_typo_has_its_near_name() {
         let folder = folder("near");
         fs::write(folder.join("quickstart.toml"), "").unwrap();
-        let told = |name: &str| {
+        let diagnostic = |name: &str| {
             let path = folder.join(name).to_str().unwrap().to_owned();
             unreadable_reason(&path, &read_input(&path).unwrap_err())
         };
         let near = format!("did you mean `{}`?", folder.join("quickstart.toml").display());
-        assert!(told("quikstart.toml").ends_with(&near), "{}", told("quikstart.toml"));
-        assert!(!told("market-40.toml").contains("did you mean"));
+        assert!(diagnostic("quikstart.toml").ends_with(&near), "{}", diagnostic("quikstart.toml"));
+        assert!(!diagnostic("market-40.toml").contains("did you mean"));
         let failure = load_topology(folder.join("quickstart.tml").to_str().unwrap(), &[]).map(|_| ()).unwrap_err();
         assert!(failure.to_string().contains(&near), "{failure}");
         fs::remove_dir_all(folder).unwrap();

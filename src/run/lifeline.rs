@@ -87,13 +87,13 @@ pub fn leave_at_once(why: &str, resume: Option<String>) -> ! {
     let resume = resume.map(|how| format!("; resume with: {how}"));
     let text = format!("error: {why}{}", resume.unwrap_or_default());
     // A reader that is gone, or another thread that waits for one, could block this for ever.
-    let (said, heard) = std::sync::mpsc::channel();
-    let telling = super::spawn_thread("last words", move || {
+    let (written, written_or_late) = std::sync::mpsc::channel();
+    let writer = super::spawn_thread("last words", move || {
         err::line(&text);
-        let _ = said.send(());
+        let _ = written.send(());
     });
-    if telling.is_ok() {
-        let _ = heard.recv_timeout(LAST_WORDS_WITHIN);
+    if writer.is_ok() {
+        let _ = written_or_late.recv_timeout(LAST_WORDS_WITHIN);
     }
     exit(Failure::INTERRUPTED.into())
 }
@@ -172,7 +172,7 @@ impl StopHandle {
                     Some(LauncherMessage::Gone { label, process, why }) => {
                         // A run that is over no longer listens.
                         let gone = LostProcess { label, process, why };
-                        self.gone.iter().for_each(|told| drop(told.send(gone.clone())));
+                        self.gone.iter().for_each(|sender| drop(sender.send(gone.clone())));
                     }
                     None => {}
                 }
@@ -191,7 +191,7 @@ pub const HANDED_OVER: &str = "-";
 pub fn load_identity(folder: &Path, parties: &[Party]) -> Result<Identity, Failure> {
     if folder != Path::new(HANDED_OVER) {
         let identity =
-            Identity::load(folder).and_then(|identity| identity.speaks_for(parties, folder).map(|()| identity));
+            Identity::load(folder).and_then(|identity| identity.check_names(parties, folder).map(|()| identity));
         return identity.map_err(|error| Failure::Input(error.to_string()));
     }
     Identity::taken_over(|| {

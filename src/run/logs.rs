@@ -240,7 +240,6 @@ pub fn read_log(path: &str) -> Result<Option<(Trace, ReadFormat)>, Failure> {
 
 /// Reads a log as [`read_log`] does; a log of Slurm has this form.
 pub fn read_log_as(path: &str, slurm: &SlurmLogArgs) -> Result<Option<(Trace, ReadFormat)>, Failure> {
-    let wrong = |what: String| Failure::Input(format!("{path}: {what}"));
     let unreadable = |error: std::io::Error| unreadable_input(path.as_ref(), &error);
     let mut input: Box<dyn BufRead> = match path {
         STANDARD_INPUT => Box::new(Cursor::new(read_typed(path).map_err(unreadable)?)),
@@ -248,32 +247,31 @@ pub fn read_log_as(path: &str, slurm: &SlurmLogArgs) -> Result<Option<(Trace, Re
     };
     let _activity = Activity::new(format!("reading {}", sanitize_text(path)));
     let first = first_letter(&mut input).map_err(unreadable)?;
-    let starts_a_log = |byte: u8| byte == b';' || byte == b'-' || byte.is_ascii_digit();
     if slurm.expect_dump() && first.is_some() {
         let bytes = gzip::read_lines(input).map_err(unreadable)?;
-        let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| wrong(error.to_string()))?;
+        let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| Failure::input_at(path, error))?;
         return Ok(Some((trace, ReadFormat::Slurm)));
     }
     match first {
         Some(b'{') => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
-            let trace = batsim::read_workload(&bytes[..]).map_err(|error| wrong(error.to_string()))?;
+            let trace = batsim::read_workload(&bytes[..]).map_err(|error| Failure::input_at(path, error))?;
             Ok(Some((trace, ReadFormat::Batsim)))
         }
         Some(b'-') if slurm_events::is_events(input.fill_buf().map_err(unreadable)?) => {
             let trace = slurm_events::read(input, slurm.to_form().size).map_err(unreadable)?;
             Ok(Some((trace, ReadFormat::Slurm)))
         }
-        Some(byte) if starts_a_log(byte) => Ok(Some((swf::read_log(input).map_err(unreadable)?, ReadFormat::Swf))),
+        Some(b';' | b'-' | b'0'..=b'9') => Ok(Some((swf::read_log(input).map_err(unreadable)?, ReadFormat::Swf))),
         Some(_) => {
             let bytes = gzip::read_lines(input).map_err(unreadable)?;
             if !sacct::is_dump(&bytes) {
                 return Ok(None);
             }
-            let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| wrong(error.to_string()))?;
+            let trace = sacct::read(&bytes, &slurm.to_form()).map_err(|error| Failure::input_at(path, error))?;
             Ok(Some((trace, ReadFormat::Slurm)))
         }
-        None => Err(wrong(format!("the file is empty: expected {LOG_KINDS}"))),
+        None => Err(Failure::input_at(path, format!("the file is empty: expected {LOG_KINDS}"))),
     }
 }
 
@@ -299,8 +297,11 @@ pub fn check_logs(topology: &Topology) -> Result<(), Failure> {
 /// Faults of the logs that a topology reads, and notes on them: the first few of each log, or all that are kept. Logs
 /// without either are left out.
 pub fn log_remarks(topology: &Topology, with_all: bool) -> Vec<String> {
-    let told = |(path, rigids): (&str, &Rigids)| rigids.content.told(with_all).map(|told| format!("{path}: {told}"));
-    topology_logs(topology).filter_map(told).collect()
+    let mut remarks = Vec::new();
+    for (path, rigids) in topology_logs(topology) {
+        remarks.extend(rigids.content.report(with_all).map(|report| format!("{path}: {report}")));
+    }
+    remarks
 }
 
 /// Faults of these logs, in full, even if only a part of a log runs.
@@ -350,19 +351,19 @@ pub fn convert_log(
         };
         return Err(Failure::Input(format!("{path} has no job to convert: {why}")));
     }
-    let mut told = Vec::new();
+    let mut remarks = Vec::new();
     if !faults.is_empty() {
-        told.push(format!("{path}: {faults}"));
+        remarks.push(format!("{path}: {faults}"));
     }
-    told.extend(dropped_facts(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
-    if strict && !told.is_empty() {
-        return Err(Failure::Input(told.join("\n")));
+    remarks.extend(dropped_facts(&jobs, to).into_iter().map(|dropped| format!("{path}: {dropped}")));
+    if strict && !remarks.is_empty() {
+        return Err(Failure::Input(remarks.join("\n")));
     }
     if faults.is_empty() {
-        told.extend(faults.note().map(|note| format!("{path}: {note}")));
+        remarks.extend(faults.note().map(|note| format!("{path}: {note}")));
     }
     drop(activity);
-    told.iter().for_each(|told| err::warning(told));
+    remarks.iter().for_each(|remark| err::warning(remark));
     let nodes = machine_nodes(&header, &jobs);
     // A log that is written in its own format keeps its comments.
     if header.is_empty() || from != ReadFormat::Swf {
@@ -376,9 +377,8 @@ pub fn convert_log(
 
 /// Facts of jobs that readers of a format ignore, and facts that the format needs and jobs lack.
 fn dropped_facts(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
-    let count = |says: fn(&Rigid) -> bool| jobs.iter().filter(|job| job.check().is_ok() && says(job)).count();
-    let follow = (count(|job| job.preceding.is_some()), "follow another job");
-    let have_users = (count(|job| job.user.is_some() || job.group.is_some()), "have a user or a group");
+    let follow = (count_sound(jobs, |job| job.preceding.is_some()), "follow another job");
+    let have_users = (count_sound(jobs, |job| job.user.is_some() || job.group.is_some()), "have a user or a group");
     let (kinds, which) = match to {
         LogFormat::Swf => return Vec::new(),
         // Batsim does not use users; they are kept under the key `swf`.
@@ -387,15 +387,20 @@ fn dropped_facts(jobs: &[Rigid], to: LogFormat) -> Vec<String> {
     };
     let kinds: Vec<_> =
         kinds.into_iter().filter(|kind| kind.0 > 0).map(|(count, what)| format!("{count} {what}")).collect();
-    let unheeded = (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")));
-    let unasked = if to == LogFormat::Requests { count(|job| job.walltime().is_none()) } else { 0 };
+    let unread = (!kinds.is_empty()).then(|| format!("of the jobs {}, and {which}", kinds.join(" and ")));
+    let unasked = if to == LogFormat::Requests { count_sound(jobs, |job| job.walltime().is_none()) } else { 0 };
     let unasked = (unasked > 0).then(|| {
         format!(
             "{} no time, and the run time is taken instead",
             if unasked == 1 { "1 job requests".to_owned() } else { format!("{unasked} jobs request") }
         )
     });
-    unheeded.into_iter().chain(unasked).collect()
+    unread.into_iter().chain(unasked).collect()
+}
+
+/// Number of the jobs without a fault that have this.
+fn count_sound(jobs: &[Rigid], has: fn(&Rigid) -> bool) -> usize {
+    jobs.iter().filter(|job| job.check().is_ok() && has(job)).count()
 }
 
 /// Largest margins of requests for reservations, in multiples of the duration: from submission to ready time, and from
@@ -409,12 +414,14 @@ pub struct Margins {
 
 /// Nodes of the machine, from the header; without a header those of the largest job.
 fn machine_nodes(header: &[String], jobs: &[Rigid]) -> u32 {
-    let field = |name: &str| {
-        let value = |line: &String| line.trim().strip_prefix(name)?.trim_start().strip_prefix(':')?.trim().parse().ok();
-        header.iter().find_map(value).filter(|nodes| *nodes > 0)
-    };
-    let largest = || jobs.iter().filter_map(|job| job.nodes().ok()).max().unwrap_or(1);
-    field("MaxProcs").or_else(|| field("MaxNodes")).unwrap_or_else(largest)
+    let nodes = header_nodes(header, "MaxProcs").or_else(|| header_nodes(header, "MaxNodes"));
+    nodes.unwrap_or_else(|| jobs.iter().filter_map(|job| job.nodes().ok()).max().unwrap_or(1))
+}
+
+/// A number of nodes in a field of the header; None if it is missing or 0.
+fn header_nodes(header: &[String], field: &str) -> Option<u32> {
+    let value = |line: &String| line.trim().strip_prefix(field)?.trim_start().strip_prefix(':')?.trim().parse().ok();
+    header.iter().find_map(value).filter(|nodes| *nodes > 0)
 }
 
 pub fn generate_log(args: &LublinArgs) -> Result<(), Failure> {
@@ -497,10 +504,9 @@ fn write_requests(jobs: &[Rigid], machine: u32, margins: &Margins) -> String {
         let mut part = |most: f64| Span::from_secs((stream.unit() * most * duration.micros() as f64 / 1e6) as u64);
         let ready = job.submit + part(margins.ahead);
         let deadline = ready + duration + part(margins.slack);
-        let at = |time: Time| time.since(Time::ZERO);
-        let arrive = at(job.submit);
-        let ready_at = at(ready);
-        let deadline_at = at(deadline);
+        let arrive = job.submit.since(Time::ZERO);
+        let ready_at = ready.since(Time::ZERO);
+        let deadline_at = deadline.since(Time::ZERO);
         let _ = write!(text, "\n[[request]]\narrive = \"{arrive}\"\nready = \"{ready_at}\"\n");
         let request = Request { arrive: job.submit, ready, duration, deadline, nodes };
         let shapes = margins.malleability.shapes(&request, runtime, machine);
@@ -570,16 +576,16 @@ mod tests {
 
     #[test]
     fn a_log_is_not_written_to_a_file_of_another_kind() {
-        let told =
+        let message =
             |format: LogFormat, out: &str| format.fits(Some(Path::new(out))).map_err(|failure| failure.to_string());
         assert_eq!(
-            told(LogFormat::Batsim, "x.csv"),
+            message(LogFormat::Batsim, "x.csv"),
             Err("--out x.csv: expected a file that ends in .json, the format of the output\n  --to chooses another format"
                 .to_owned())
         );
-        assert!(told(LogFormat::Swf, "x.json").is_err() && told(LogFormat::Requests, "x.swf").is_err());
+        assert!(message(LogFormat::Swf, "x.json").is_err() && message(LogFormat::Requests, "x.swf").is_err());
         for out in ["x.swf", "jobs", "/dev/stdout", "log.2026"] {
-            assert_eq!(told(LogFormat::Swf, out), Ok(()), "{out}");
+            assert_eq!(message(LogFormat::Swf, out), Ok(()), "{out}");
         }
         assert!(LogFormat::Swf.fits(None).is_ok());
     }
@@ -612,12 +618,13 @@ mod tests {
                       { nodes = 1, duration = \"134 s\", runtime = \"134 s\" },\n]\ndeadline = ";
         assert!(text.contains(shapes) && !text.contains("\nduration"), "{text}");
 
-        let told = |margins: MarginArgs| margins.to_margins(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
+        let message =
+            |margins: MarginArgs| margins.to_margins(LogFormat::Swf, 1).err().map(|failure| failure.to_string());
         let only = "--slack: expected --to requests, as only requests have margins";
-        assert_eq!(told(MarginArgs { slack: Some(1.0), ..MarginArgs::default() }).as_deref(), Some(only));
+        assert_eq!(message(MarginArgs { slack: Some(1.0), ..MarginArgs::default() }).as_deref(), Some(only));
         let only = "--malleable: expected --to requests, as only requests have shapes";
-        assert_eq!(told(malleable).as_deref(), Some(only));
-        assert_eq!(told(MarginArgs::default()), None);
+        assert_eq!(message(malleable).as_deref(), Some(only));
+        assert_eq!(message(MarginArgs::default()), None);
 
         // As strict as the key of a topology.
         let [fine, wrong] = ["a number with at most six decimals", "a number from 0 to 1"];
@@ -637,7 +644,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("hansa-table-{}.swf", std::process::id()));
         std::fs::write(&path, "Job|Who|When\n1|ann|2026-01-01T00:00:00\n").unwrap();
         // The fault of the input is reported before that of the output.
-        let told = super::super::convert::convert_file(
+        let message = super::super::convert::convert_file(
             path.to_str().unwrap(),
             &Default::default(),
             None,
@@ -646,9 +653,9 @@ mod tests {
             Some(Path::new("x.csv")),
         );
         std::fs::remove_file(&path).unwrap();
-        let told = told.unwrap_err().to_string();
+        let message = message.unwrap_err().to_string();
         let expected = ".swf:1: expected a log of jobs (SWF), a Batsim workload (JSON), a dump of sacct with a header \
                         or events of Slurm's simulator, or a SimGrid platform (XML), found `Job|Who|When`";
-        assert!(told.contains(expected), "{told}");
+        assert!(message.contains(expected), "{message}");
     }
 }

@@ -57,7 +57,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
         lifeline::StopHandle::new(words.clone(), Cleanup::default(), stop.clone()).watch_launcher()?;
     }
     let ending = stop.clone();
-    let who = parties_label(&membership.parties);
+    let names = parties_label(&membership.parties);
     let asked = AtomicBool::default();
     let watched = ActorWatch::default();
     let actors = watched.clone();
@@ -67,7 +67,7 @@ pub fn take_part(membership: &Membership) -> Result<(), Failure> {
             std::process::exit(Failure::INTERRUPTED.into());
         }
         actors.interrupt(|why| leave_at_once(why, None));
-        let _ = words.send(Failure::Interrupted(format!("{who} was interrupted")));
+        let _ = words.send(Failure::Interrupted(format!("{names} was interrupted")));
         ending.store(true, Ordering::Release);
     })?;
     join_and_play(&kept, membership, identity, &mut endings, (&stop, &watched))
@@ -108,9 +108,9 @@ fn join_and_play(
         if membership.patience.is_zero() {
             return if finished { Ok(()) } else { Err(failure) };
         }
-        let who = parties_label(&membership.parties);
+        let names = parties_label(&membership.parties);
         let patience = membership.patience.as_secs_f64();
-        err::note(&format!("{who}: {failure}; looking for it for {patience} s"));
+        err::note(&format!("{names}: {failure}; looking for it for {patience} s"));
         // A router that rejects this process is the old one, which is closing: a member with nothing left to do need
         // not wait for another one.
         ending = match part.drive_leaf(membership.patience, !finished, endings) {
@@ -210,15 +210,15 @@ impl MemberPart<'_> {
             }
         })?;
         let Some(joined) = joined else { return Ok(None) };
-        let who = parties_label(&self.membership.parties);
-        tracing::info!(router = %joined.connection.remote_address(), missing = joined.missing, "{who} joined");
+        let names = parties_label(&self.membership.parties);
+        tracing::info!(router = %joined.connection.remote_address(), missing = joined.missing, "{names} joined");
         let others = match joined.missing {
             0 => "all members have joined".to_owned(),
             missing => format!("{missing} still to join: {}", name_first(&joined.awaited, missing as usize)),
         };
         // A full disk under the output must not cost the run a member.
         let _ =
-            out::unless_quiet(&format!("{who} joined the run at {}; {others}\n", joined.connection.remote_address()));
+            out::unless_quiet(&format!("{names} joined the run at {}; {others}\n", joined.connection.remote_address()));
         Ok(Some(joined))
     }
 }
@@ -241,14 +241,14 @@ async fn leave_run(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd
     match end {
         Ok(end) => {
             // The router closes the connection once it has the last frames of all members.
-            let last = drive_leaf::listen_to_the_end(end, &mut joined.receiver).await;
+            let last = drive_leaf::read_final_word(end, &mut joined.receiver).await;
             let closed = tokio::time::timeout(GOODBYE_WITHIN, joined.connection.await_closed()).await;
             if let Ok(WireError::Closed { close: Some(Close::Stopped), reason }) = closed {
                 return PartEnd::Over(Err(Failure::LostRouter(format!("the router stopped the run: {reason}"))));
             }
             // A close may be lost. Then the end of the run is in doubt only if other frames are missing, too.
             if let Ok(lost) = &closed
-                && lost.is_without_a_word()
+                && lost.closed_without_reason()
                 && last.end == LeafEnd::Finished
                 && !last.is_whole
             {
@@ -265,7 +265,7 @@ async fn leave_run(mut joined: Joined, end: Result<LeafEnd, Failure>) -> PartEnd
         }
         Err(failure) => {
             let is_lost = matches!(failure, Failure::LostRouter(_));
-            if is_lost && joined.connection.end_reason().is_some_and(|end| end.is_without_a_word()) {
+            if is_lost && joined.connection.end_reason().is_some_and(|end| end.closed_without_reason()) {
                 return PartEnd::LostRouter(failure, false);
             }
             let close = match failure {

@@ -9,7 +9,7 @@ use hansa_report::plan::{plan_json, plan_picture as drawn, plan_table};
 use hansa_sim::grid::Area;
 use hansa_sim::near::nearest_name;
 use hansa_sim::settings::units;
-use hansa_sim::systems::plans::{Maker, Order};
+use hansa_sim::systems::plans::{Maker, PlanRequest};
 use hansa_sim::systems::{self, SystemRow};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{self, Override, PlanningContext, Topology};
@@ -40,15 +40,15 @@ pub struct PlanningPolicy {
 /// Default weight of cost: as much as that of time.
 const ALPHA: f64 = 0.5;
 
-pub fn make_plan(wish: &PlanOptions) -> Result<(), Failure> {
-    let loaded = load_grid(&wish.topology, &wish.overrides)?;
+pub fn make_plan(options: &PlanOptions) -> Result<(), Failure> {
+    let loaded = load_grid(&options.topology, &options.overrides)?;
     let topology = &loaded.topology;
-    let PlanningPolicy { row, maker } = wish.policy.map_or_else(|| default_policy(topology), Ok)?;
+    let PlanningPolicy { row, maker } = options.policy.map_or_else(|| default_policy(topology), Ok)?;
     for (flag, is_there) in [
-        ("--alpha", wish.alpha.is_some()),
-        ("--budget", wish.budget.is_some()),
-        ("--deadline", wish.deadline.is_some()),
-        ("--at", wish.at.is_some()),
+        ("--alpha", options.alpha.is_some()),
+        ("--budget", options.budget.is_some()),
+        ("--deadline", options.deadline.is_some()),
+        ("--at", options.at.is_some()),
     ] {
         if is_there && !maker.bargains {
             let names = policy_names(|maker| maker.bargains);
@@ -59,39 +59,39 @@ pub fn make_plan(wish: &PlanOptions) -> Result<(), Failure> {
         }
     }
 
-    let path = &wish.workflow;
+    let path = &options.workflow;
     let bytes = read_typed(path).map_err(|error| unreadable_input(path.as_ref(), &error))?;
     let work = workflow::read_workflow(path, &bytes).map_err(|error| Failure::Input(error.of(path)))?;
     if let WorkflowFile::Workflow(workflow) = &work {
         let limit = topology::data_limit(topology).take(&workflow.edges);
         limit.map_err(|error| Failure::Input(format!("{path}: {error}")))?;
     }
-    let at = Time::ZERO + wish.at.unwrap_or_default();
+    let at = Time::ZERO + options.at.unwrap_or_default();
     let look = |context: &PlanningContext<'_>| {
-        (maker.make)(&Order {
+        (maker.make)(&PlanRequest {
             policy: maker.name,
             service: &context.service,
             grid: &context.grid,
             links: context.links.clone(),
             work: &work,
             name: path,
-            alpha: wish.alpha.unwrap_or(ALPHA),
-            budget: wish.budget,
-            deadline: wish.deadline,
+            alpha: options.alpha.unwrap_or(ALPHA),
+            budget: options.budget,
+            deadline: options.deadline,
             at,
             load: &context.load,
         })
     };
     let with_load = maker.bargains && at > Time::ZERO;
     let made = topology::with_planning_context(topology, row, with_load, look)
-        .map_err(|error| Failure::Input(loaded.tell(&error)))?;
+        .map_err(|error| Failure::Input(loaded.error_text(&error)))?;
     let made = made.map_err(|error| {
         Failure::Input(format!("{path} cannot be planned by {} on {}: {error}", maker.name, topology.name))
     })?;
-    if let Some(path) = &wish.svg {
+    if let Some(path) = &options.svg {
         write_named(path, drawn(&made))?;
     }
-    out::always(&if wish.json { plan_json(&made) } else { plan_table(&made) })
+    out::always(&if options.json { plan_json(&made) } else { plan_table(&made) })
 }
 
 /// The policy of the first system that plans; without one the first policy of all.
@@ -130,8 +130,8 @@ pub fn parse_policy(text: &str) -> Result<PlanningPolicy, String> {
 
 /// Policies for the help text, each with a line about it.
 pub fn policy_help() -> String {
-    let told = all_policies().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
-    format!("Policies:\n{}", told.collect::<Vec<_>>().join("\n"))
+    let rows = all_policies().map(|PlanningPolicy { maker, .. }| format!("  {:<14}{}", maker.name, maker.about.trim()));
+    format!("Policies:\n{}", rows.collect::<Vec<_>>().join("\n"))
 }
 
 /// Parses the weight of cost against time.

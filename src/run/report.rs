@@ -65,7 +65,7 @@ impl OpenedResult {
         let mut tally = replay_result(folder, &topology, &side.manifest.names, &side.summary, side.events)?;
         if tally.lacks_logs() {
             match read_job_numbers(folder) {
-                Ok(numbers) => tally.tell_numbers(numbers),
+                Ok(numbers) => tally.set_numbers(numbers),
                 Err(why) => err::warning(&format!("jobs have the numbers of the run, not those of their log: {why}")),
             }
         }

@@ -152,7 +152,7 @@ impl Results<'_> {
         taken
     }
 
-    pub fn told_as(&mut self, format: SummaryFormat) {
+    pub fn set_format(&mut self, format: SummaryFormat) {
         self.format = format;
     }
 
@@ -286,11 +286,11 @@ impl Results<'_> {
         }
 
         let before = self.written_for;
-        let tell_time = |facts: &mut RunFacts| {
+        let set_times = |facts: &mut RunFacts| {
             facts.write_seconds = (before + writing.elapsed()).as_secs_f64();
             facts.wall_seconds = setting.began.elapsed().as_secs_f64();
         };
-        tell_time(&mut facts);
+        set_times(&mut facts);
         let mut summary = SummaryFile { results, run: facts };
         self.folder.write(SUMMARY, &hansa_report::pretty_json(&summary))?;
         let manifest = Manifest {
@@ -315,7 +315,7 @@ impl Results<'_> {
             let _ = std::fs::remove_file(out.join(JOURNAL));
         }
         // The file itself cannot contain the time that it takes to put it in its place.
-        tell_time(&mut summary.run);
+        set_times(&mut summary.run);
         let printed = self.format.print(&summary, self.shown_out.as_deref().unwrap_or(&out));
         if end.is_ok()
             && let Some(text) = many_refused(&summary.results.jobs)
@@ -328,11 +328,11 @@ impl Results<'_> {
                 let trace = earlier.made_from_it.contains(&TRACE);
                 super::report::make_report(&out, trace)
             });
-            let told = of_earlier(&earlier, &digest, remade);
+            let text = of_earlier(&earlier, &digest, remade);
             match end {
-                Ok(()) => err::note(&format!("note: {told}")),
+                Ok(()) => err::note(&format!("note: {text}")),
                 // A partial result has replaced a complete one.
-                Err(_) => err::warning(&told),
+                Err(_) => err::warning(&text),
             }
         }
         // The failure of the run is more important than a failure to print.
@@ -384,10 +384,13 @@ fn unfinished_failure(recording: &Recording, reached: Time, topology: &Topology)
         return None;
     }
     let programs = outside::describe_programs(topology);
-    let who = topology::job_owners(topology).map(|owners| tally.kept_back(&owners, &programs));
-    let who = who.ok().filter(|who| !who.is_empty()).unwrap_or_else(|| "the culprit cannot be determined".to_owned());
+    let owners = topology::job_owners(topology).map(|owners| tally.kept_back(&owners, &programs));
+    let owners = owners
+        .ok()
+        .filter(|owners| !owners.is_empty())
+        .unwrap_or_else(|| "the culprit cannot be determined".to_owned());
     Some(Failure::Breach(format!(
-        "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {who}"
+        "nothing is left to do at virtual time {reached}, but only {ended} of {jobs} jobs have ended: {owners}"
     )))
 }
 
@@ -575,12 +578,12 @@ mod tests {
     /// A run that refuses all or most of its jobs warns, although it ends without an error.
     #[test]
     fn a_run_that_refuses_half_of_its_jobs_warns() {
-        let told =
+        let text =
             |submitted, finished, refused| many_refused(&Counts { submitted, finished, refused, ..Counts::default() });
         let hint = "`hansa validate` lists the jobs that can run at no site";
-        assert_eq!(told(1, 0, 1), Some(format!("of 1 job, 1 was refused; no job has finished; {hint}")));
-        assert_eq!(told(4_606, 921, 3_685), Some(format!("of 4,606 jobs, 3,685 were refused; {hint}")));
-        assert!(told(10, 0, 1).is_some() && told(9, 4, 5).is_some() && told(10, 5, 5).is_some());
-        assert_eq!([told(10, 6, 4), told(10, 0, 0), told(0, 0, 0)], [None, None, None]);
+        assert_eq!(text(1, 0, 1), Some(format!("of 1 job, 1 was refused; no job has finished; {hint}")));
+        assert_eq!(text(4_606, 921, 3_685), Some(format!("of 4,606 jobs, 3,685 were refused; {hint}")));
+        assert!(text(10, 0, 1).is_some() && text(9, 4, 5).is_some() && text(10, 5, 5).is_some());
+        assert_eq!([text(10, 6, 4), text(10, 0, 0), text(0, 0, 0)], [None, None, None]);
     }
 }

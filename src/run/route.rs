@@ -19,11 +19,11 @@ use super::identity::Identity;
 use super::input::{default_out, load_launched, written_out};
 use super::journal::{Head, Journal, is_whole};
 use super::keeper::WatchedRuntime;
-use super::launch::{Asked, JOINED, LISTENING};
+use super::launch::{Asked, JOINED, LISTENING_ON};
 use super::lifeline::{Asker, Cleanup, StopHandle};
 use super::outside::{self, ExternalClocks, Stop};
 use super::partial_dir::PartialDir;
-use super::quic::{Close, JoinTerms, Listener, Obituary, Peer, QuicOptions};
+use super::quic::{Close, JoinTerms, Listener, LostMember, Peer, QuicOptions};
 use super::results::{Results, RunSetting, SummaryFormat, input_files};
 use super::resume::Resumable;
 use super::signals::on_interrupt;
@@ -111,7 +111,7 @@ fn route_run(
     let build = |deciders| {
         topology::build_with(topology, &roster.at_hub(), deciders)
             // The user does not know the topology file of a launcher, which names the place itself.
-            .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.tell(&error) }))
+            .map_err(|error| Failure::Input(if routing.held { error.to_string() } else { loaded.error_text(&error) }))
     };
     // A program is started only when interrupts are handled, because its start may take long.
     let asks = outside::decides_for(topology, &roster, &roster.at_hub());
@@ -120,7 +120,7 @@ fn route_run(
 
     let stop = Stop::default();
     let watched = ActorWatch::default();
-    let (mut interruptions, mut gone) = listen_for_the_end(&routing, results.partial_dir().clone(), &stop, &watched)?;
+    let (mut interruptions, mut gone) = watch_for_end(&routing, results.partial_dir().clone(), &stop, &watched)?;
     let mut listener = open_listener(&routing, &identity)?;
     let (deciders, fault) =
         outside::start_programs(topology, &roster.at_hub(), &written_in, &stop, &ExternalClocks::default())?;
@@ -281,7 +281,7 @@ fn prepare_results<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant
         groups = Some(left.head.groups.clone());
         left.hand_over(results.partial_dir().path())?;
     }
-    results.told_as(routing.format);
+    results.set_format(routing.format);
     results.with_parquet(routing.parquet);
     let mut written_in = loaded.path().to_owned();
     let mut inputs = input_files(loaded);
@@ -308,7 +308,7 @@ fn prepare_results<'a>(routing: &Routing, loaded: &'a Loaded, mut begun: Instant
 fn open_listener(routing: &Routing, identity: &Identity) -> Result<Listener, Failure> {
     let mut listener = Listener::bind(routing.bind, identity, &QuicOptions::default())
         .map_err(|error| Failure::System(error.to_string()))?;
-    announce_line(&format!("{LISTENING}{}", listener.address()))?;
+    announce_line(&format!("{LISTENING_ON}{}", listener.address()))?;
     if routing.held {
         // A launcher that no longer reads has left, which is noticed elsewhere.
         listener.set_count_report(|processes| drop(announce_line(&format!("{JOINED}{processes}"))));
@@ -457,7 +457,7 @@ fn site_of_actor(actor: ActorId, roles: &[Role]) -> Option<usize> {
 }
 
 /// Collects all that may end the run from outside: signals and messages of the launcher.
-fn listen_for_the_end(
+fn watch_for_end(
     routing: &Routing,
     results: PartialDir,
     stop: &Stop,
@@ -467,9 +467,9 @@ fn listen_for_the_end(
     let dir = Path::new(&routing.topology).parent().filter(|_| routing.held).map(Path::to_owned);
     let cleanup = Cleanup { folders: dir.into_iter().collect(), results: Some(results) };
     let (words, interruptions) = mpsc::unbounded_channel();
-    let (tell, gone) = mpsc::unbounded_channel();
+    let (losses, gone) = mpsc::unbounded_channel();
     let handle =
-        StopHandle::new(words, cleanup, stop.clone()).with_lost_processes(tell).with_actor_watch(actors.clone());
+        StopHandle::new(words, cleanup, stop.clone()).with_lost_processes(losses).with_actor_watch(actors.clone());
     if routing.held {
         handle.clone().watch_launcher()?;
     }
@@ -496,7 +496,7 @@ async fn admit_members(
     interruptions: &mut Interruptions,
     gone: &mut mpsc::UnboundedReceiver<LostProcess>,
 ) -> Result<(Listener, Vec<Peer>), Failure> {
-    let obituaries = listener.loss_sender();
+    let lost_members = listener.loss_sender();
     let until = tokio::time::Instant::now() + routing.join_within;
     let mut admitting = Box::pin(listener.admit_all(terms));
     let end = loop {
@@ -505,7 +505,7 @@ async fn admit_members(
             biased;
             Some(LostProcess { label, process, why }) = gone.recv() => {
                 err::note(&format!("lost {label} before the run began: {why}; waiting for it to come back"));
-                let _ = obituaries.send(Obituary { label, process });
+                let _ = lost_members.send(LostMember { label, process });
             }
             admitted = &mut admitting => break admitted.map_err(Failure::Program),
             Some(failure) = interruptions.recv() => break Err(match failure {

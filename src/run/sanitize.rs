@@ -4,22 +4,22 @@
 use hansa_sim::settings::is_unprintable;
 
 /// Limit in characters; more than the longest reason that a router or member gives.
-const HEARD_MAX: usize = 400;
+const LINE_MAX: usize = 400;
 
 /// The reason that a peer gave for its end, marked as the peer's own words: the router accuses no member because of it.
 pub fn mark_reported(peer: &str, reason: &str) -> String {
     format!("{peer} reports: {reason}")
 }
 
-/// One line of at most `HEARD_MAX` characters, all of them visible.
-pub fn sanitize_line(said: &[u8]) -> String {
-    sanitize_line_up_to(&String::from_utf8_lossy(&said[..said.len().min(4 * HEARD_MAX)]), HEARD_MAX)
+/// One line of at most `LINE_MAX` characters, all of them visible.
+pub fn sanitize_line(text: &[u8]) -> String {
+    sanitize_line_up_to(&String::from_utf8_lossy(&text[..text.len().min(4 * LINE_MAX)]), LINE_MAX)
 }
 
 /// Like `sanitize_line`, with a limit of its own, for names for example.
-pub fn sanitize_line_up_to(said: &str, max: usize) -> String {
+pub fn sanitize_line_up_to(text: &str, max: usize) -> String {
     let mut sanitize_text = String::new();
-    for (at, letter) in said.chars().enumerate() {
+    for (at, letter) in text.chars().enumerate() {
         if at == max {
             sanitize_text.push_str("...");
             break;
@@ -68,7 +68,7 @@ mod tests {
         );
         assert_eq!(sanitize_line("a\u{202e}b\u{9b}31m\u{2028}c".as_bytes()), "a\\u{202e}b\\u{9b}31m\\u{2028}c");
         assert_eq!(sanitize_line(b"\xff\xfe"), "\u{fffd}\u{fffd}");
-        assert_eq!(sanitize_line(&[b'x'; 100_000]), "x".repeat(HEARD_MAX) + "...");
+        assert_eq!(sanitize_line(&[b'x'; 100_000]), "x".repeat(LINE_MAX) + "...");
         assert_eq!(sanitize_line_up_to("four", 4), "four");
         assert_eq!(sanitize_text("no folder \x1b[2Jd\n --> here\r"), "no folder \\u{1b}[2Jd\n --> here\\r");
     }

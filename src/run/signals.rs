@@ -26,7 +26,7 @@ impl Interrupts {
         if !is_ignored(Number::HUP) {
             kinds.push(SignalKind::hangup());
         }
-        let signals = kinds.into_iter().map(listen_for).collect::<Result<_, _>>()?;
+        let signals = kinds.into_iter().map(catch_signal).collect::<Result<_, _>>()?;
         Ok(Interrupts { signals, last: None })
     }
 
@@ -44,27 +44,27 @@ impl Interrupts {
     }
 }
 
-fn listen_for(kind: SignalKind) -> Result<Signal, Failure> {
+fn catch_signal(kind: SignalKind) -> Result<Signal, Failure> {
     signal(kind).map_err(|error| Failure::System(format!("cannot listen for signals: {error}")))
 }
 
 /// Calls back for every such signal from now on, on a thread of its own: the others may not notice signals while they
 /// compute or write. Signals are handled when this returns.
-pub fn on_interrupt(heard: impl Fn() + Send + 'static) -> Result<(), Failure> {
+pub fn on_interrupt(call: impl Fn() + Send + 'static) -> Result<(), Failure> {
     let runtime = build_runtime()?;
     let mut interrupts = {
         let _inside = runtime.enter();
         Interrupts::new()?
     };
-    let listening = super::spawn_thread("signals", move || {
+    let thread = super::spawn_thread("signals", move || {
         runtime.block_on(async {
             loop {
                 interrupts.next().await;
-                heard();
+                call();
             }
         });
     });
-    listening.map(drop).map_err(|error| Failure::System(error.to_string()))
+    thread.map(drop).map_err(|error| Failure::System(error.to_string()))
 }
 
 /// Exit code after a panic.
@@ -73,9 +73,9 @@ pub const PANICKED: i32 = 101;
 /// Makes a panic of any thread end the process after its message: no code continues after a panic, and without
 /// unwinding the system would end the process by a signal and dump its memory into a file.
 pub fn leave_on_panic() {
-    let tell = std::panic::take_hook();
+    let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        tell(panic);
+        hook(panic);
         std::process::exit(PANICKED)
     }));
 }
@@ -85,7 +85,7 @@ pub fn survive_limits() {
     let Ok(runtime) = build_runtime() else { return };
     let _inside = runtime.enter();
     // Handling it once replaces the default action, for good.
-    let _ = listen_for(SignalKind::from_raw(Number::XFSZ.as_raw()));
+    let _ = catch_signal(SignalKind::from_raw(Number::XFSZ.as_raw()));
 }
 
 /// True if the parent process has set the signal to be ignored.
@@ -120,8 +120,8 @@ mod tests {
         let name = "signals::tests::panics_beside_others_that_go_on";
         let mut process = Command::new(std::env::current_exe().unwrap());
         let ended = process.args([name, "--exact", "--nocapture"]).env(TO_PANIC, "1").output().unwrap();
-        let told = String::from_utf8_lossy(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(PANICKED), "{told}");
-        assert!(told.contains("as it should") && !told.contains("the receiver is gone"), "{told}");
+        let message = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(PANICKED), "{message}");
+        assert!(message.contains("as it should") && !message.contains("the receiver is gone"), "{message}");
     }
 }

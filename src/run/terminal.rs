@@ -176,10 +176,10 @@ impl Activity {
 
     fn on_screen(mut screen: impl Write + Send + 'static, what: String, patience: Duration) -> Activity {
         let over: Arc<(Mutex<bool>, Condvar)> = Arc::default();
-        let told = over.clone();
+        let shared = over.clone();
         let drawing = spawn_thread("activity", move || {
             let began = Instant::now();
-            let (lock, changed) = &*told;
+            let (lock, changed) = &*shared;
             let mut is_over = await_change(patience, changed, lock);
             if is_over {
                 return;
@@ -255,13 +255,13 @@ mod tests {
     #[test]
     fn the_line_reads_well() {
         let now = Time::from_micros(90_061_512_345);
-        let told = |done, total, rate, elapsed| progress_text(now, done, total, rate, Duration::from_secs(elapsed));
+        let shared = |done, total, rate, elapsed| progress_text(now, done, total, rate, Duration::from_secs(elapsed));
         assert_eq!(
-            told(2_500, Some(10_000), 812_345.6, 20),
+            shared(2_500, Some(10_000), 812_345.6, 20),
             "virtual 1d 01:01:01  2500/10000 jobs (25 %)  812 k events/s  ETA 1:00 min"
         );
-        assert_eq!(told(0, Some(10), 7.0, 3), "virtual 1d 01:01:01  0/10 jobs (0 %)  7 events/s");
-        assert_eq!(told(5, None, 9_999.0, 3), "virtual 1d 01:01:01  5 jobs  9999 events/s");
+        assert_eq!(shared(0, Some(10), 7.0, 3), "virtual 1d 01:01:01  0/10 jobs (0 %)  7 events/s");
+        assert_eq!(shared(5, None, 9_999.0, 3), "virtual 1d 01:01:01  5 jobs  9999 events/s");
     }
 
     #[test]

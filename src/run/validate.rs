@@ -33,7 +33,7 @@ pub fn validate_file(path: &str, overrides: &[Override], strict: bool, json: boo
             }
         };
         out::always(&format!("{value:#}\n"))?;
-        return checked.map(drop).map_err(|(failure, _)| Failure::Told(failure.exit_code()));
+        return checked.map(drop).map_err(|(failure, _)| Failure::Exit(failure.exit_code()));
     }
     let (loaded, left_out) = checked.map_err(|(failure, _)| failure)?;
     left_out.iter().for_each(|one| err::warning(one));
@@ -55,7 +55,7 @@ fn validate_experiment(path: &str, strict: bool, json: bool) -> Result<(), Failu
             Err(failure) => json!({ "experiment": path, "fine": false, "wrong": failure.to_string() }),
         };
         out::always(&format!("{value:#}\n"))?;
-        return checked.map(drop).map_err(|failure| Failure::Told(failure.exit_code()));
+        return checked.map(drop).map_err(|failure| Failure::Exit(failure.exit_code()));
     }
     let (experiment, left_out) = checked?;
     left_out.iter().for_each(|one| err::warning(one));
@@ -67,19 +67,19 @@ fn check_runs(path: &str, strict: bool) -> Result<(Experiment, Vec<String>), Fai
     let mut files = FileCache::default();
     let experiment = read_experiment(path, &mut files)?;
     let mut progress = ItemCounter::new("runs", experiment.count(), 0);
-    let mut told: Vec<String> = Vec::new();
+    let mut faults: Vec<String> = Vec::new();
     for run in experiment.runs() {
         let loaded = sweep::load_run(&experiment, &run, &files)?;
         let (_, new) = check_builds(loaded, strict).inspect_err(|_| progress.clear())?;
         new.into_iter().for_each(|one| {
-            if !told.contains(&one) {
-                told.push(one)
+            if !faults.contains(&one) {
+                faults.push(one)
             }
         });
         progress.update(run.number);
     }
     progress.clear();
-    Ok((experiment, told))
+    Ok((experiment, faults))
 }
 
 /// The number of runs, and the axes.
@@ -96,7 +96,7 @@ pub fn check_fit(loaded: &Loaded) -> Result<(), Failure> {
 
 /// Remarks on workloads with jobs that can run at no site; with `strict` they are an error.
 fn check_misfits(loaded: &Loaded, strict: bool) -> Result<Vec<String>, Failure> {
-    let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.tell(&error)))?;
+    let jobs = topology::check_jobs(&loaded.topology).map_err(|error| Failure::Input(loaded.error_text(&error)))?;
     if strict && !jobs.is_empty() { Err(Failure::Input(jobs.join("\n"))) } else { Ok(jobs) }
 }
 
@@ -110,11 +110,11 @@ fn check_builds(loaded: Loaded, strict: bool) -> Result<(Loaded, Vec<String>), F
     if strict && !absent.programs.is_empty() {
         return Err(absent.missing_failure());
     }
-    let mut told = loaded.topology.warnings();
-    told.extend(loaded.notes.iter().cloned());
+    let mut warnings = loaded.topology.warnings();
+    warnings.extend(loaded.notes.iter().cloned());
     // Files and programs may exist on the machines that run these parts of the grid.
-    told.extend(absent.programs.into_iter().chain(absent.files));
-    told.extend(logs::log_remarks(&loaded.topology, true));
-    told.extend(jobs);
-    Ok((loaded, told))
+    warnings.extend(absent.programs.into_iter().chain(absent.files));
+    warnings.extend(logs::log_remarks(&loaded.topology, true));
+    warnings.extend(jobs);
+    Ok((loaded, warnings))
 }

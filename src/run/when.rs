@@ -145,18 +145,22 @@ impl Scene {
     fn of_result(folder: &std::path::Path, site: Option<&str>) -> Result<Scene, Failure> {
         let OpenedResult { manifest, topology, tally, .. } = OpenedResult::of(folder)?;
         let source = folder.display().to_string();
-        let wrong = |what: String| Failure::Input(format!("{source}: {what}"));
-        let place = choose_site(&topology, site).map_err(wrong)?;
+        let place = choose_site(&topology, site).map_err(|fault| Failure::input_at(&source, fault))?;
         let chosen = &topology.sites[place];
         let name = &chosen.name;
         if !chosen.systems.iter().any(|system| topology.systems[*system].system_row().traits.is_rigid) {
-            return Err(wrong(format!("site {name} has no queue of jobs: expected a run under a [batch] table")));
+            let fault = format!("site {name} has no queue of jobs: expected a run under a [batch] table");
+            return Err(Failure::input_at(source, fault));
         }
         if managers::shares_nodes(&chosen.scheduler) {
             let scheduler = &chosen.scheduler;
-            return Err(wrong(format!(
-                "jobs share the cores of site {name} ({scheduler}): expected a site where jobs wait for cores of their own"
-            )));
+            return Err(Failure::input_at(
+                source,
+                format!(
+                    "jobs share the cores of site {name} ({scheduler}): expected a site where jobs wait for cores of \
+                     their own"
+                ),
+            ));
         }
         let own = queue::find_policy(&chosen.scheduler);
         if own.is_none() {
@@ -281,20 +285,22 @@ impl Scene {
 
     /// The moment of the question.
     fn moment(&self, at: Option<Span>) -> Result<Moment<'_>, Failure> {
-        let wrong = |what: String| Failure::Input(format!("{}: {what}", self.source));
         // An idle site has a listing without jobs.
         let listed = self.now.filter(|now| !self.log.has_past && *now > Time::ZERO).map(|now| (now, now));
         let covers = self.log.covers().or(listed);
-        let (first, last) = covers.ok_or_else(|| wrong(format!("no job is at {}", self.site)))?;
+        let (first, last) =
+            covers.ok_or_else(|| Failure::input_at(&self.source, format!("no job is at {}", self.site)))?;
         let now = match at.map(|at| Time::ZERO + at) {
             Some(at) if !(first..=last).contains(&at) => {
                 let (at, first, last) = (self.time(at), self.time(first), self.time(last));
-                return Err(wrong(format!("--at {at}: expected a time from {first} to {last}, which the log covers")));
+                let fault = format!("--at {at}: expected a time from {first} to {last}, which the log covers");
+                return Err(Failure::input_at(&self.source, fault));
             }
             Some(at) => at,
             None => self.now.ok_or_else(|| {
                 let (first, last) = (self.time(first), self.time(last));
-                wrong(format!("all jobs have ended: expected --at TIME, from {first} to {last}"))
+                let fault = format!("all jobs have ended: expected --at TIME, from {first} to {last}");
+                Failure::input_at(&self.source, fault)
             })?,
         };
         Ok(Moment::at(&self.log, now))
@@ -365,15 +371,15 @@ impl Scene {
     }
 
     fn calibrate(&self, args: &WhenArgs, jobs: usize) -> Result<(), Failure> {
-        let wrong = |what: &str| Failure::Input(format!("{}: {what}", self.source));
         if !self.log.has_past {
-            return Err(wrong("a listing has no finished jobs: --calibrate needs a log or a result"));
+            let fault = "a listing has no finished jobs: --calibrate needs a log or a result";
+            return Err(Failure::input_at(&self.source, fault));
         }
         let mut started: Vec<usize> =
             (0..self.log.jobs.len()).filter(|job| self.log.jobs[*job].start.is_some()).collect();
         let count = started.len();
         if count == 0 {
-            return Err(wrong("no job has started, so there is nothing to compare with"));
+            return Err(Failure::input_at(&self.source, "no job has started, so there is nothing to compare with"));
         }
         let mut stream = SplitMix64::new(args.seed);
         for place in 0..jobs.min(count) {

@@ -11,12 +11,12 @@ use hansa_report::JobTrail;
 /// Prints the reasons of all that a job, or one of its tasks, waited for.
 pub fn explain_job(folder: &Path, job: &str, json: bool) -> Result<(), Failure> {
     let OpenedResult { manifest, topology, tally, .. } = OpenedResult::of(folder)?;
-    let wrong = |what: String| Failure::Input(format!("{}: {what}", folder.display()));
-    let (id, task) = tally.find_job(job).map_err(wrong)?;
+    let (id, task) = tally.find_job(job).map_err(|fault| Failure::input_at(folder.display(), fault))?;
     let trail = match JobTrail::is_wanted(&tally) {
         true => {
             let events = BufReader::new(files::open_part(folder, EVENTS)?);
-            Some(JobTrail::read(&manifest.names, id, events).map_err(|error| wrong(error.to_string()))?)
+            let trail = JobTrail::read(&manifest.names, id, events);
+            Some(trail.map_err(|error| Failure::input_at(folder.display(), error))?)
         }
         false => None,
     };

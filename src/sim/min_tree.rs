@@ -50,14 +50,14 @@ impl<T: Copy + Ord> MinTree<T> {
         self.climb(place);
     }
 
-    /// Writes a value without updating the minimum; see [`tell`](MinTree::tell).
+    /// Writes a value without updating the minimum; see [`update_places`](MinTree::tell).
     pub fn write(&mut self, place: usize, value: T) {
         let row = self.row();
         self.nodes[row + place] = value;
     }
 
     /// Updates the minimum for values written at these places.
-    pub fn tell(&mut self, places: &[u32]) {
+    pub fn update_places(&mut self, places: &[u32]) {
         // If many have changed, recomputing all nodes costs less than one climb for each.
         if places.len() > self.row() / 8 {
             self.compare_all();
@@ -117,7 +117,7 @@ mod tests {
         ) {
             let mut row = vec![NONE; len];
             let mut tree = MinTree::new(len, NONE);
-            let mut untold = Vec::new();
+            let mut written = Vec::new();
             for (number, (place, value, at_once)) in changes.into_iter().enumerate() {
                 if number == 20 {
                     row.resize(len + more, NONE);
@@ -127,19 +127,19 @@ mod tests {
                     continue;
                 }
                 row[place] = value;
-                if at_once && untold.is_empty() {
+                if at_once && written.is_empty() {
                     tree.set(place, value);
                 } else {
                     tree.write(place, value);
-                    untold.push(place as u32);
+                    written.push(place as u32);
                 }
                 if at_once {
-                    tree.tell(&untold);
-                    untold.clear();
+                    tree.update_places(&written);
+                    written.clear();
                     check(&tree, &row)?;
                 }
             }
-            tree.tell(&untold);
+            tree.update_places(&written);
             check(&tree, &row)?;
         }
     }

@@ -114,7 +114,7 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
             format!("answers question 7 when asked question 1{at}"),
         ),
     ];
-    for (script, says) in cases {
+    for (script, expected) in cases {
         for flags in LAYOUTS {
             let scratch = Scratch::new();
             let topology = scripted(&scratch, &script);
@@ -122,9 +122,12 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
             let mut arguments: Vec<PathBuf> = vec!["run".into(), topology, "--out".into(), out.clone()];
             arguments.extend(flags.iter().map(PathBuf::from));
             let ran = hansa(&arguments);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{script} {flags:?}: {said}");
-            assert!(said.contains("the allocator `sh -c ") && said.contains(&says), "{script} {flags:?}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{script} {flags:?}: {printed}");
+            assert!(
+                printed.contains("the allocator `sh -c ") && printed.contains(&expected),
+                "{script} {flags:?}: {printed}"
+            );
             let events = std::fs::read_to_string(out.join("events.jsonl")).unwrap_or_default();
             assert!(!events.contains("\"answered\""), "nothing is decided: {events}");
         }
@@ -150,18 +153,18 @@ fn an_allocator_names_nodes_or_declines() {
 fn faults_of_the_table_are_found_before_the_run() {
     let scratch = Scratch::new();
     let topology = chosen(&scratch, "");
-    let said = hansa(&["validate".as_ref(), topology.as_os_str()]);
-    expect_error(&said, 2, "reservation.allocator: missing");
+    let printed = hansa(&["validate".as_ref(), topology.as_os_str()]);
+    expect_error(&printed, 2, "reservation.allocator: missing");
     let topology = chosen(&scratch, "[reservation.allocator]\ntimeout = \"1 s\"\n");
-    let said = hansa(&["validate".as_ref(), topology.as_os_str()]);
-    assert!(text(&said.stderr).contains("reservation.allocator.command: missing"), "{}", text(&said.stderr));
+    let printed = hansa(&["validate".as_ref(), topology.as_os_str()]);
+    assert!(text(&printed.stderr).contains("reservation.allocator.command: missing"), "{}", text(&printed.stderr));
     let topology = chosen(&scratch, "[reservation.allocator]\ncommand = [\"no-such-program\"]\n");
-    let told = "reservation.allocator.command: cannot start the allocator `no-such-program`";
-    let said = hansa(&["validate".as_ref(), topology.as_os_str()]);
-    assert!(said.status.success() && text(&said.stderr).contains(told), "{}", text(&said.stderr));
-    let said = hansa(&["validate".as_ref(), "--strict".as_ref(), topology.as_os_str()]);
-    assert!(!said.status.success(), "{}", text(&said.stderr));
+    let message = "reservation.allocator.command: cannot start the allocator `no-such-program`";
+    let printed = hansa(&["validate".as_ref(), topology.as_os_str()]);
+    assert!(printed.status.success() && text(&printed.stderr).contains(message), "{}", text(&printed.stderr));
+    let printed = hansa(&["validate".as_ref(), "--strict".as_ref(), topology.as_os_str()]);
+    assert!(!printed.status.success(), "{}", text(&printed.stderr));
     let out = scratch.path("out");
-    let said = hansa(&["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()]);
-    expect_error(&said, 8, told);
+    let printed = hansa(&["run".as_ref(), topology.as_os_str(), "--out".as_ref(), out.as_os_str()]);
+    expect_error(&printed, 8, message);
 }

@@ -67,9 +67,9 @@ fn a_log_runs_the_same_in_every_layout_and_its_totals_add_up() {
         arguments.extend(flags);
         text(&hansa_ok(&arguments).stdout)
     };
-    let said = run("inline", &["--inline"]);
-    assert!(said.contains("2 left out because they cannot be read or run"), "{said}");
-    assert!(said.contains("line 9: "), "{said}");
+    let printed = run("inline", &["--inline"]);
+    assert!(printed.contains("2 left out because they cannot be read or run"), "{printed}");
+    assert!(printed.contains("line 9: "), "{printed}");
     run("processes", &[]);
     assert_eq!(digest(&scratch.path("inline")), digest(&scratch.path("processes")));
 
@@ -121,8 +121,8 @@ fn the_log_of_several_workloads_has_every_job_once_in_whole_seconds() {
     assert_eq!((jobs.len(), numbers.len()), (1803, 1803));
     assert!(jobs.iter().flatten().all(|field| field.parse::<i64>().is_ok()));
     // User and site of each job; a job that fits none of the three sites has no site.
-    let told = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
-    assert_eq!((told(11).len(), told(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
+    let message = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
+    assert_eq!((message(11).len(), message(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
     assert!(log.contains("; Partition: 2 "), "{log}");
 }
 
@@ -171,25 +171,26 @@ fn faulty_logs_are_reported_and_strictly_refused() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
         text(&output.stderr)
     };
-    let said = complaint(&["run", topology, "--inline", "--strict"]);
+    let printed = complaint(&["run", topology, "--inline", "--strict"]);
     assert!(
-        said.contains("log.swf: 2 left out") && said.contains("line 9: the submit time is what, which is not a number"),
-        "{said}"
+        printed.contains("log.swf: 2 left out")
+            && printed.contains("line 9: the submit time is what, which is not a number"),
+        "{printed}"
     );
-    let said = complaint(&["validate", topology, "--set", "workload.0.strict=true"]);
-    assert!(said.contains("line 9: the submit time is what"), "{said}");
+    let printed = complaint(&["validate", topology, "--set", "workload.0.strict=true"]);
+    assert!(printed.contains("line 9: the submit time is what"), "{printed}");
 
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(LOG.repeat(50).as_bytes()).unwrap();
     let packed = encoder.finish().unwrap();
     std::fs::write(scratch.path("log.swf"), &packed[..packed.len() / 2]).unwrap();
-    let said = complaint(&["run", topology, "--inline"]);
-    assert!(said.contains("log.swf: the compressed file is truncated"), "{said}");
+    let printed = complaint(&["run", topology, "--inline"]);
+    assert!(printed.contains("log.swf: the compressed file is truncated"), "{printed}");
 
     let endless = "7".repeat(1 << 20) + "\n" + LOG;
     std::fs::write(scratch.path("log.swf"), endless).unwrap();
-    let said = complaint(&["run", topology, "--inline", "--strict"]);
-    assert!(said.contains("line 1: longer than any line of a log"), "{said}");
+    let printed = complaint(&["run", topology, "--inline", "--strict"]);
+    assert!(printed.contains("line 1: longer than any line of a log"), "{printed}");
 }
 
 #[test]

@@ -30,8 +30,8 @@ fn schedulers(python: &str) -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let code = "import schedulers, os; print(os.path.dirname(schedulers.__file__))";
-        let said = Command::new(python).args(["-c", code]).output().unwrap();
-        PathBuf::from(text(&said.stdout).trim())
+        let printed = Command::new(python).args(["-c", code]).output().unwrap();
+        PathBuf::from(text(&printed.stdout).trim())
     })
 }
 
@@ -263,18 +263,18 @@ fn a_scheduler_that_fails_ends_the_run_and_is_named() {
         (order("event('EXECUTE_JOB', job_id='job 1', alloc='0')"), "REP", "where a job such as \"w0!12\" was expected"),
         (order("event('CALL_ME_LATER', timestamp=0)"), "REP", "asks to be called at 0 s, which is not later than"),
     ];
-    for (number, (decide, kind, says)) in cases.into_iter().enumerate() {
+    for (number, (decide, kind, expected)) in cases.into_iter().enumerate() {
         // Silence takes as long as the timeout.
         let layouts: &[&[&str]] = if number % 3 == 0 { &[INLINE, PROCESSES] } else { &[INLINE] };
         for flags in layouts {
             let scratch = Scratch::new();
-            let timeout = if says.ends_with("within 4 s") { "4 s" } else { PATIENT };
+            let timeout = if expected.ends_with("within 4 s") { "4 s" } else { PATIENT };
             let ran = run(&deciding(&scratch, &python, &decide, kind, timeout), &scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{decide}, {flags:?}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{decide}, {flags:?}: {printed}");
             assert!(
-                said.contains("site site-1's Batsim scheduler `") && said.contains(says),
-                "{decide}, {flags:?}: {said}"
+                printed.contains("site site-1's Batsim scheduler `") && printed.contains(expected),
+                "{decide}, {flags:?}: {printed}"
             );
             let summary = std::fs::read_to_string(scratch.path("out").join("summary.json"));
             assert!(summary.is_err() || summary.is_ok_and(|text| text.contains("partial")), "{decide}");
@@ -299,17 +299,17 @@ fn a_running_scheduler_is_connected_to_and_a_missing_one_is_reported() {
     let web_page = topology(&scratch, "web", 1, 4, &at(PATIENT), jobs);
     let ran = run(&web_page, &scratch.path("out"), INLINE);
     web.join().unwrap();
-    let said = text(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(8), "{said}");
+    let printed = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(8), "{printed}");
     let expected =
         format!("site site-1's Batsim scheduler at {socket} does not speak ZeroMQ's protocol (expected a REP socket");
-    assert!(said.contains(&expected), "{said}");
+    assert!(printed.contains(&expected), "{printed}");
     // Now no program listens.
-    let nobody = topology(&scratch, "nobody", 1, 4, &at("300 ms"), jobs);
-    let ran = run(&nobody, &scratch.path("out"), INLINE);
-    let said = text(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(8), "{said}");
-    assert!(said.contains(&format!("cannot be reached at {socket} in time: ")), "{said}");
+    let none = topology(&scratch, "nobody", 1, 4, &at("300 ms"), jobs);
+    let ran = run(&none, &scratch.path("out"), INLINE);
+    let printed = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(8), "{printed}");
+    assert!(printed.contains(&format!("cannot be reached at {socket} in time: ")), "{printed}");
 
     let Some(python) = python("zmq") else { return };
     let greedy = deciding(&scratch, &python, GREEDY, "REP", PATIENT);

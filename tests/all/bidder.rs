@@ -80,9 +80,9 @@ fn a_program_is_told_what_it_may_forget() {
     let ran = run(&topology, scratch.path("out"), &["--inline", "--set", "workload.0.jobs=200"]);
     assert!(ran.status.success(), "{}", text(&ran.stderr));
     let counts = std::fs::read_to_string(counts).unwrap();
-    let (heard, most) = counts.split_once(' ').unwrap();
-    let [heard, most] = [heard, most].map(|count| count.parse::<usize>().unwrap());
-    assert!(heard > 1000 && most < heard / 2, "{most} of {heard} tasks");
+    let (received, most) = counts.split_once(' ').unwrap();
+    let [received, most] = [received, most].map(|count| count.parse::<usize>().unwrap());
+    assert!(received > 1000 && most < received / 2, "{most} of {received} tasks");
 }
 
 #[test]
@@ -110,15 +110,15 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
             "which is not a valid answer",
         ),
     ];
-    for (script, says) in cases {
+    for (script, expected) in cases {
         for flags in [&["--inline"][..], &[]] {
             let scratch = Scratch::new();
             let settings = format!("command = [\"sh\", \"-c\", \"{script}\"]\ntimeout = \"2 s\"\n");
             let topology = topology(&scratch, &settings);
             let ran = run(&topology, scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{script}: {said}");
-            assert!(said.contains("the bidder `sh -c ") && said.contains(says), "{script}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{script}: {printed}");
+            assert!(printed.contains("the bidder `sh -c ") && printed.contains(expected), "{script}: {printed}");
             let summary = std::fs::read_to_string(scratch.path("out").join("summary.json"));
             assert!(summary.is_err() || summary.is_ok_and(|text| text.contains("partial")), "{script}");
         }
@@ -132,12 +132,12 @@ fn a_program_that_fails_ends_the_run_and_is_named() {
 /// A program that ignores the end of its input, and would run forever.
 #[test]
 fn no_bidder_outlives_a_run_that_is_killed() {
-    const DEAF: &str =
+    const UNREAD: &str =
         "read q; echo '{\\\"type\\\":\\\"hello\\\",\\\"version\\\":1}'; trap '' PIPE; while :; do sleep 0.1; done";
     for flags in [&["--inline"][..], &[]] {
         let scratch = Scratch::new();
         let mark = format!("bidder-{}-{}", std::process::id(), flags.len());
-        let settings = format!("command = [\"sh\", \"-c\", \"{DEAF}\", \"{mark}\"]\ntimeout = \"60 s\"\n");
+        let settings = format!("command = [\"sh\", \"-c\", \"{UNREAD}\", \"{mark}\"]\ntimeout = \"60 s\"\n");
         let topology = topology(&scratch, &settings);
         let mut run = Command::new(env!("CARGO_BIN_EXE_hansa"))
             .args(["run".as_ref(), topology.as_os_str(), "--out".as_ref(), scratch.path("out").as_os_str()])
@@ -153,12 +153,12 @@ fn no_bidder_outlives_a_run_that_is_killed() {
                 String::from_utf8_lossy(&command).contains(&mark)
             })
         };
-        let within = |seconds: u64, wish: &dyn Fn() -> bool| {
+        let within = |seconds: u64, is_met: &dyn Fn() -> bool| {
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(seconds) && !wish() {
+            while begun.elapsed() < Duration::from_secs(seconds) && !is_met() {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            wish()
+            is_met()
         };
         assert!(within(30, &lives), "the bidder starts");
         run.kill().unwrap();

@@ -57,10 +57,10 @@ fn a_day_of_sleep_takes_moments() {
     let begun = Instant::now();
     let output = clock(&[], &["sleep", "86400"]);
     assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
-    let said = text(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{said}");
-    assert!(said.starts_with("clock: 1 d 0 h 0 min 0 s of virtual time in 0."), "{said}");
-    assert!(said.contains("(1 step, "), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0), "{printed}");
+    assert!(printed.starts_with("clock: 1 d 0 h 0 min 0 s of virtual time in 0."), "{printed}");
+    assert!(printed.contains("(1 step, "), "{printed}");
     let quiet = Command::new(HANSA).args(["--quiet", "clock", "--", "sleep", "5"]).output().unwrap();
     assert_eq!((quiet.status.code(), text(&quiet.stderr)), (Some(0), String::new()));
 }
@@ -73,19 +73,19 @@ fn exit_codes_are_those_of_the_command() {
     };
     assert_eq!(code(&[], &["bash", "-c", "sleep 7; exit 3"]).0, 3);
     assert_eq!(code(&[], &["bash", "-c", "sleep 7; kill -9 $$"]).0, 137);
-    let (missing, said) = code(&[], &["/no/such/program"]);
-    assert!(missing == 127 && said.contains("cannot run /no/such/program"), "{said}");
+    let (missing, printed) = code(&[], &["/no/such/program"]);
+    assert!(missing == 127 && printed.contains("cannot run /no/such/program"), "{printed}");
     assert_eq!(code(&[], &["/etc/passwd"]).0, 126);
-    let (over, said) = code(&["--until", "1h"], &["bash", "-c", "while :; do sleep 60; done"]);
-    assert!(over == 124 && said.contains("1 h 0 min 0 s of virtual time"), "{over} {said}");
+    let (over, printed) = code(&["--until", "1h"], &["bash", "-c", "while :; do sleep 60; done"]);
+    assert!(over == 124 && printed.contains("1 h 0 min 0 s of virtual time"), "{over} {printed}");
     for waits in ["sleep infinity", "read -r line < <(sleep 4; sleep infinity)", "cat <(sleep infinity)"] {
-        let (over, said) = code(&["--until", "5h"], &["bash", "-c", waits]);
-        assert!(over == 124 && said.contains("5 h 0 min 0 s of virtual time"), "{waits}: {over} {said}");
-        assert!(!said.contains("all wait for data"), "{waits}: {said}");
+        let (over, printed) = code(&["--until", "5h"], &["bash", "-c", waits]);
+        assert!(over == 124 && printed.contains("5 h 0 min 0 s of virtual time"), "{waits}: {over} {printed}");
+        assert!(!printed.contains("all wait for data"), "{waits}: {printed}");
     }
     assert_eq!(code(&["--until", "1h"], &["bash", "-c", "sleep 2h & exit 3"]).0, 3);
-    let (wrong, said) = code(&["--start", "tomorrow"], &["true"]);
-    assert!(wrong == 2 && said.contains("expected a date in UTC"), "{said}");
+    let (wrong, printed) = code(&["--start", "tomorrow"], &["true"]);
+    assert!(wrong == 2 && printed.contains("expected a date in UTC"), "{printed}");
 }
 
 #[test]
@@ -449,9 +449,9 @@ fn what_the_clock_does_not_reach_is_named() {
     let Some(program) = compiled(&scratch, source, &["-static"]) else { return };
     let output = bash(&format!("(sleep 100; echo hundred) & {}; echo $?; date +%s; wait", program.display()));
     assert_eq!(text(&output.stdout), "5\n1767225600\nhundred\n", "the clock stands still: {}", text(&output.stderr));
-    let said = text(&output.stderr);
-    assert_eq!(said.matches("(program) is beyond the clock's reach").count(), 1, "{said}");
-    assert!(said.contains("1 process was beyond the clock's reach"), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(printed.matches("(program) is beyond the clock's reach").count(), 1, "{printed}");
+    assert!(printed.contains("1 process was beyond the clock's reach"), "{printed}");
 }
 
 #[test]
@@ -462,7 +462,7 @@ fn programs_that_do_not_sleep_are_named_and_can_be_stopped() {
     let script = "trap 'exit 9' TERM; while :; do :; done";
     command.args(["clock", "--", "bash", "-c", script]).env("MARK", &mark);
     let mut busy = Process::start("hansa clock", &mut command);
-    busy.says("(bash) has not slept for 5 s of real time: the clock stands still until it does");
+    busy.await_text("(bash) has not slept for 5 s of real time: the clock stands still until it does");
     busy.signal("TERM");
     busy.end_with(9, SOON);
     assert_eq!(marked(&mark), Vec::<u32>::new());
@@ -508,7 +508,7 @@ fn busy_waiting_on_the_clock_ends_under_a_charge() {
 
     let mut command = Command::new(HANSA);
     let mut busy = Process::start("hansa clock", command.args(["clock", "--", program, "spin"]));
-    busy.says("(program) has not slept for 5 s of real time: the clock stands still until it does");
+    busy.await_text("(program) has not slept for 5 s of real time: the clock stands still until it does");
     busy.signal("TERM");
     assert_eq!(busy.end(SOON).0, Some(143));
 }
@@ -522,8 +522,8 @@ fn charges_that_are_none_are_refused() {
         ("2s", "expected at most 1 s a reading"),
     ] {
         let refused = clock(&[&format!("--charge={charge}")], &["true"]);
-        let said = text(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && said.contains(expected), "{charge}: {said}");
+        let printed = text(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{charge}: {printed}");
     }
 }
 
@@ -533,19 +533,20 @@ fn no_kill_leaves_a_process_behind() {
     for victim in ["hansa", "keeper", "command"] {
         let scratch = Scratch::new();
         let mark = scratch.path("mark").to_str().unwrap().to_owned();
-        let told = scratch.path("told");
+        let message = scratch.path("told");
         let mut command = Command::new(HANSA);
-        let script = format!("exec 3<&0; setsid cat <&3 & cat <&3 & sleep 5; echo $PPID $$ > {}; cat", told.display());
+        let script =
+            format!("exec 3<&0; setsid cat <&3 & cat <&3 & sleep 5; echo $PPID $$ > {}; cat", message.display());
         command.args(["clock", "--", "bash", "-c", &script]).env("MARK", &mark).stdin(Stdio::piped());
         let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let begun = Instant::now();
         let numbers = loop {
-            let told = fs::read_to_string(&told).unwrap_or_default();
-            let numbers: Vec<u32> = told.split_whitespace().map(|number| number.parse().unwrap()).collect();
-            if told.ends_with('\n') && marked(&mark).len() >= 5 {
+            let message = fs::read_to_string(&message).unwrap_or_default();
+            let numbers: Vec<u32> = message.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            if message.ends_with('\n') && marked(&mark).len() >= 5 {
                 break numbers;
             }
-            assert!(begun.elapsed() < SOON, "{told}");
+            assert!(begun.elapsed() < SOON, "{message}");
             std::thread::sleep(Duration::from_millis(5));
         };
         let number = match victim {
@@ -581,9 +582,9 @@ fn a_slurm_cluster_runs_in_virtual_time() {
     command.args(["clock", "--", cluster, "4", "bash", "-c", script]).stdin(Stdio::null());
     let scratch = Scratch::new();
     let output = command.env("BEGUN", scratch.path("begun")).env("TZ", "UTC").output().unwrap();
-    let told = text(&output.stdout);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(6), "{told}{said}");
+    let message = text(&output.stdout);
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(6), "{message}{printed}");
     let begun: u64 = fs::read_to_string(scratch.path("begun")).unwrap().trim().parse().unwrap();
     let seconds = |line: &str, key: &str| -> u64 {
         let time = line.split(&format!(" {key}=2026-01-01T")).nth(1).unwrap_or_else(|| panic!("{key}: {line}"));
@@ -594,15 +595,17 @@ fn a_slurm_cluster_runs_in_virtual_time() {
     let jobs =
         [(1, "COMPLETED", 0, 600), (2, "COMPLETED", 0, 600), (3, "COMPLETED", 600, 1200), (4, "TIMEOUT", 1200, 1500)];
     for (job, state, start, end) in jobs {
-        let line =
-            told.lines().find(|line| line.starts_with(&format!("JobId={job} "))).unwrap_or_else(|| panic!("{told}"));
+        let line = message
+            .lines()
+            .find(|line| line.starts_with(&format!("JobId={job} ")))
+            .unwrap_or_else(|| panic!("{message}"));
         assert!(line.contains(&format!("JobState={state} ")), "{line}");
         let started = seconds(line, "StartTime");
         let ended = seconds(line, "EndTime");
         // Slurm looks for jobs to end every 30 s.
         assert!((start..start + 15).contains(&started) && (end..end + 60).contains(&ended), "{started} {ended} {line}");
     }
-    assert!(told.lines().any(|line| line.starts_with("JobId=5 ") && line.contains("JobState=FAILED ")), "{told}");
+    assert!(message.lines().any(|line| line.starts_with("JobId=5 ") && line.contains("JobState=FAILED ")), "{message}");
 }
 
 #[test]

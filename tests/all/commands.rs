@@ -35,14 +35,14 @@ fn validate_reports_what_a_run_would_leave_out() {
     let topology = scratch.file("grid.toml", GRID);
     scratch.file("log.swf", LOG);
     let output = hansa_ok(&[Path::new("validate"), &topology]);
-    let said = text(&output.stderr);
+    let printed = text(&output.stderr);
     for words in [
         "1 left out",
         "job 1: its number of processors is unknown",
         "1 job without run time",
         "1 job requesting no time",
     ] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     let strict = hansa(&[Path::new("validate"), Path::new("--strict"), &topology]);
     assert_eq!((strict.status.code(), text(&strict.stdout)), (Some(2), String::new()));
@@ -55,7 +55,7 @@ fn validate_reports_what_a_run_would_leave_out() {
     let json = parsed(&output);
     assert!(json["wrong"].as_str().unwrap().contains("wrong.toml:1:8"), "{json}");
     let all = json["complaints"].as_array().unwrap();
-    let first = all.iter().find(|told| told["key"] == "name").unwrap();
+    let first = all.iter().find(|message| message["key"] == "name").unwrap();
     assert!(first["file"].as_str().unwrap().ends_with("wrong.toml"), "{json}");
     assert_eq!((&first["line"], &first["column"]), (&1.into(), &8.into()), "{json}");
     assert!(first["message"].as_str().unwrap().starts_with("expected"), "{json}");
@@ -64,13 +64,13 @@ fn validate_reports_what_a_run_would_leave_out() {
     let quiet = hansa_ok(&[Path::new("validate"), Path::new("-q"), &topology]);
     assert_eq!(
         (text(&quiet.stdout), text(&quiet.stderr)),
-        (String::new(), said.clone()),
+        (String::new(), printed.clone()),
         "no more than warnings, and all of them"
     );
     let out = scratch.path("out");
     let run =
         hansa_ok(&[Path::new("run"), Path::new("-q"), Path::new("--inline"), &topology, Path::new("--out"), &out]);
-    assert_eq!((text(&run.stdout), text(&run.stderr)), (String::new(), said), "where no summary tells of them");
+    assert_eq!((text(&run.stdout), text(&run.stderr)), (String::new(), printed), "where no summary tells of them");
 }
 
 #[test]
@@ -82,15 +82,15 @@ fn convert_reports_what_it_ignores() {
         arguments.extend(flags.iter().map(Into::into));
         hansa(&arguments)
     };
-    let said = text(&convert(&[]).stderr);
-    assert!(said.contains("1 follow another job") && said.contains("1 left out"), "{said}");
-    assert_eq!(text(&convert(&["-q"]).stderr), said);
+    let printed = text(&convert(&[]).stderr);
+    assert!(printed.contains("1 follow another job") && printed.contains("1 left out"), "{printed}");
+    assert_eq!(text(&convert(&["-q"]).stderr), printed);
     let strict = convert(&["--strict"]);
     assert_eq!(strict.status.code(), Some(2));
-    let said = text(&convert(&["--to", "requests"]).stderr);
-    assert!(said.contains("2 have a user or a group") && said.contains("1 job without run time"), "{said}");
+    let printed = text(&convert(&["--to", "requests"]).stderr);
+    assert!(printed.contains("2 have a user or a group") && printed.contains("1 job without run time"), "{printed}");
 
-    assert!(said.contains("1 job requests no time, and the run time is taken instead"), "{said}");
+    assert!(printed.contains("1 job requests no time, and the run time is taken instead"), "{printed}");
     let strict_with = |to: &str, line: &str| {
         let log = scratch.file("one.swf", line);
         hansa(&["convert".into(), log, "--strict".into(), "--to".into(), to.into()])
@@ -128,8 +128,8 @@ fn a_file_is_not_written_under_the_name_of_another_format() {
     for (arguments, name, expected) in refused {
         let out = scratch.path(name);
         let output = hansa(&[arguments, &["--out", out.to_str().unwrap()]].concat());
-        let said = text(&output.stderr);
-        assert!(output.status.code() == Some(2) && said.contains(expected) && said.contains("--to"), "{said}");
+        let printed = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && printed.contains(expected) && printed.contains("--to"), "{printed}");
         assert!(!out.exists(), "{name}");
     }
 }
@@ -163,9 +163,9 @@ fn json_is_the_same_in_both_layouts_and_verify_speaks_it() {
     assert_eq!((text(&quiet.stdout), text(&quiet.stderr)), Default::default());
     assert_eq!(digest(&out), digest(&scratch.path("inline")));
     let verbose = hansa_ok(&["run".into(), shipped("three-sites.toml"), "-v".into(), "--out".into(), out]);
-    let said = text(&verbose.stderr);
-    let members = said.lines().filter(|line| line.contains(" joined router=")).count();
-    assert!(members > 1 && said.contains("all members have joined"), "every process tells what it does: {said}");
+    let printed = text(&verbose.stderr);
+    let members = printed.lines().filter(|line| line.contains(" joined router=")).count();
+    assert!(members > 1 && printed.contains("all members have joined"), "every process tells what it does: {printed}");
 }
 
 #[test]
@@ -238,9 +238,9 @@ fn the_page_shows_users_and_many_sites() {
 
     // A workflow that is submitted at once says nothing about the load of the grid meanwhile.
     let flow = scratch.path("flow");
-    let said =
+    let printed =
         text(&hansa_ok(&["run".into(), shipped("workflow.toml"), "--inline".into(), "--out".into(), flow]).stdout);
-    assert!(said.contains("utilisation over the makespan") && !said.contains("while jobs arrived"), "{said}");
+    assert!(printed.contains("utilisation over the makespan") && !printed.contains("while jobs arrived"), "{printed}");
 }
 
 #[test]
@@ -328,8 +328,8 @@ fn a_manual_page_is_read_on_a_terminal() {
     let Ok(shown) = on_a_terminal(man.parent().unwrap()) else { return skip("there is no program `script` here") };
     assert!(text(&shown.stdout).contains("shown by man -l - hansa-run"), "{}", text(&shown.stdout));
     let plain = on_a_terminal(Path::new("/nowhere")).unwrap();
-    let said = text(&plain.stdout);
-    assert!(said.contains("`man` is not installed here") && said.contains("Usage: hansa run"), "{said}");
+    let printed = text(&plain.stdout);
+    assert!(printed.contains("`man` is not installed here") && printed.contains("Usage: hansa run"), "{printed}");
 }
 
 #[test]
@@ -345,10 +345,10 @@ fn an_identity_of_another_party_is_refused_before_any_connection() {
         assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
         text(&output.stderr)
     };
-    let said = start(ROUTER, "york.site", &["--bind", "127.0.0.1:0"]);
-    assert!(said.contains("is not valid for the router, only for york.site.hansa"), "{said}");
-    let said = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
-    assert!(said.contains("is not valid for site leeds, only for york.site.hansa"), "{said}");
+    let printed = start(ROUTER, "york.site", &["--bind", "127.0.0.1:0"]);
+    assert!(printed.contains("is not valid for the router, only for york.site.hansa"), "{printed}");
+    let printed = start(SITE, "york.site", &["--name", "leeds", "--router", "127.0.0.1:9"]);
+    assert!(printed.contains("is not valid for site leeds, only for york.site.hansa"), "{printed}");
 }
 
 #[test]

@@ -188,8 +188,8 @@ fn a_partial_result_says_so() {
         std::fs::write(path, text.replace(of, "\"status\": \"partial: interrupted at virtual time 3d\"")).unwrap();
     }
     let output = hansa_ok(&["compare".into(), whole, part, "--page".into(), scratch.path("page.html")]);
-    let told = text(&output.stdout);
-    assert!(told.contains("is partial, so its numbers would be different at the end: interrupted"), "{told}");
+    let message = text(&output.stdout);
+    assert!(message.contains("is partial, so its numbers would be different at the end: interrupted"), "{message}");
     assert!(std::fs::read_to_string(scratch.path("page.html")).unwrap().contains("is partial:</strong> interrupted"));
 }
 
@@ -199,14 +199,14 @@ fn wrong_inputs_get_one_message_each() {
     let [one, other] = ["one", "other"].map(|name| scratch.path(name));
     run("batch.toml", &one, &["workload.0.jobs=20"]);
     run("batch.toml", &other, &["workload.0.jobs=20", "seed=2"]);
-    let refused = |folders: &[&Path], says: &str| {
+    let refused = |folders: &[&Path], expected: &str| {
         let page = scratch.path("page.html");
         let mut arguments: Vec<PathBuf> = vec!["compare".into()];
         arguments.extend(folders.iter().map(|folder| (*folder).to_owned()));
         let output = hansa(&[&arguments[..], &["--page".into(), page.clone()]].concat());
-        let told = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{told}");
-        assert!(told.contains(says) && told.lines().count() == 1, "{says}: {told}");
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected) && message.lines().count() == 1, "{expected}: {message}");
         assert!(output.stdout.is_empty() && !page.exists());
     };
     refused(&[&one, &one.join("..").join("one")], "are the same folder: expected different results");

@@ -219,13 +219,13 @@ fn a_site_that_becomes_a_queue_keeps_its_memory_setting() {
     let easy = ["--inline", "--set", "site.leeds.scheduler=easy-count"];
     assert!(!run(&scratch, &plain, &easy).contains("no effect"));
     let as_if_unsaid = digest(&scratch.path("out"));
-    let said = run(&scratch, &topology, &[&easy[..], &["--set", "site.leeds.image_bandwidth=1 Gbps"]].concat());
+    let printed = run(&scratch, &topology, &[&easy[..], &["--set", "site.leeds.image_bandwidth=1 Gbps"]].concat());
     let expected = "warning: memory_gb and image_bandwidth have no effect at leeds: jobs share no nodes there";
-    assert!(said.contains(expected), "{said}");
+    assert!(printed.contains(expected), "{printed}");
     assert_eq!(digest(&scratch.path("out")), as_if_unsaid);
     let refused = hansa(&["run", shipped("dfrs.toml").to_str().unwrap(), "--inline", "--set", "scheduler=easy"]);
-    let said = text(&refused.stderr);
-    assert!(said.contains("did you mean `site.york.scheduler` or `site.leeds.scheduler`?"), "{said}");
+    let printed = text(&refused.stderr);
+    assert!(printed.contains("did you mean `site.york.scheduler` or `site.leeds.scheduler`?"), "{printed}");
 }
 
 #[test]
@@ -233,10 +233,10 @@ fn jobs_that_can_never_run_are_refused_with_a_reason() {
     let scratch = Scratch::new();
     let more = "[[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 3 }]\nmemory = 0.6\n\
                 [[workload.job]]\ntasks = [{ runtime = \"1 s\", cores = 4 }]\nmemory = 0.5\n";
-    let said = run(&scratch, &format!("{FOUR}{more}"), &["--inline"]);
+    let printed = run(&scratch, &format!("{FOUR}{more}"), &["--inline"]);
     assert!(
-        said.contains("1: its tasks need more memory in all than the nodes of any site have that it may go to"),
-        "{said}"
+        printed.contains("1: its tasks need more memory in all than the nodes of any site have that it may go to"),
+        "{printed}"
     );
     let schedule = json(&scratch.path("out").join("schedule.json"));
     assert_eq!((schedule["nb_jobs"].as_u64(), schedule["nb_jobs_rejected"].as_u64()), (Some(6), Some(1)));
@@ -252,16 +252,19 @@ fn a_log_without_memory_and_a_short_period_are_warned_of() {
     );
     let head = FOUR.split("[[workload]]").next().unwrap();
     let log = format!("{head}[[workload]]\nsource = \"swf\"\nfile = \"log.swf\"\nneeds = \"dual-core\"\n");
-    let said = run(&scratch, &log, &["--inline", "--set", "site.york.scheduler=/per/period=200"]);
-    assert!(said.contains("the memory of 1 job is unknown: assumed are 10 % of a node's for each processor"), "{said}");
-    assert!(said.contains("warning: site york, /per/opt=min/period=200: the period of"), "{said}");
+    let printed = run(&scratch, &log, &["--inline", "--set", "site.york.scheduler=/per/period=200"]);
+    assert!(
+        printed.contains("the memory of 1 job is unknown: assumed are 10 % of a node's for each processor"),
+        "{printed}"
+    );
+    assert!(printed.contains("warning: site york, /per/opt=min/period=200: the period of"), "{printed}");
     assert_eq!(column(&scratch, "sharing.csv", "tasks"), [2.0, 3.0]);
 
     let topology = scratch.file("wrong.toml", &FOUR.replace("GreedyPM */opt=min", "GreedyM */per"));
     let refused = hansa(&["validate", topology.to_str().unwrap()]);
-    let said = text(&refused.stderr);
+    let printed = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(said.contains("wrong.toml") && said.contains("did you mean `Greedy"), "{said}");
+    assert!(printed.contains("wrong.toml") && printed.contains("did you mean `Greedy"), "{printed}");
 }
 
 #[test]
@@ -294,9 +297,12 @@ fn impossible_needs_and_sites_are_reported_with_their_place() {
         assert!(FOUR.contains(from), "{from}");
         let topology = scratch.file("wrong.toml", &FOUR.replacen(from, to, 1));
         let refused = hansa(&["validate", topology.to_str().unwrap()]);
-        let said = text(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{to}: {said}");
-        assert!(said.contains("wrong.toml:") && expected.iter().all(|part| said.contains(part)), "{to}: {said}");
+        let printed = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{to}: {printed}");
+        assert!(
+            printed.contains("wrong.toml:") && expected.iter().all(|part| printed.contains(part)),
+            "{to}: {printed}"
+        );
     }
 }
 
@@ -304,31 +310,32 @@ fn impossible_needs_and_sites_are_reported_with_their_place() {
 fn the_bound_of_topologies_and_logs_is_printed() {
     let scratch = Scratch::new();
     let topology = scratch.file("grid.toml", FOUR);
-    let told = |arguments: &[&str]| {
+    let message = |arguments: &[&str]| {
         let output = hansa(&[&["bound"], arguments].concat());
         (output.status.code(), text(&output.stdout) + &text(&output.stderr))
     };
     // 24.8 / 19, and at most a thousandth above.
-    let (code, said) = told(&[topology.to_str().unwrap(), "--nodes", "2"]);
-    let found = said.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
-    assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{said}");
-    assert!(said.contains("4 jobs on 2 nodes"), "{said}");
-    assert!(said.contains(": no schedule keeps every stretch at or below 1.3"), "{said}");
+    let (code, printed) = message(&[topology.to_str().unwrap(), "--nodes", "2"]);
+    let found =
+        printed.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
+    assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{printed}");
+    assert!(printed.contains("4 jobs on 2 nodes"), "{printed}");
+    assert!(printed.contains(": no schedule keeps every stretch at or below 1.3"), "{printed}");
 
     let log = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 0 -1 100 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
                3 0 -1 100 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
     let log = scratch.file("log.swf", log);
-    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "8"]);
+    let (_, printed) = message(&[log.to_str().unwrap(), "--nodes", "8"]);
     assert!(
-        said.contains("bound         1: no job has to wait") && said.contains("1 job, which could never run"),
-        "{said}"
+        printed.contains("bound         1: no job has to wait") && printed.contains("1 job, which could never run"),
+        "{printed}"
     );
     // Pairs of processors on half as many nodes.
-    let (_, said) = told(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
-    assert!(said.contains("3 jobs on 2 nodes") && said.contains("the memory of 3 jobs"), "{said}");
+    let (_, printed) = message(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
+    assert!(printed.contains("3 jobs on 2 nodes") && printed.contains("the memory of 3 jobs"), "{printed}");
 
-    let (code, said) = told(&[log.to_str().unwrap(), "--nodes", "0"]);
-    assert!(code == Some(2) && said.contains("--nodes"), "{said}");
-    let (code, said) = told(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
-    assert!(code == Some(2) && said.contains("expected a workload of rigid jobs"), "{said}");
+    let (code, printed) = message(&[log.to_str().unwrap(), "--nodes", "0"]);
+    assert!(code == Some(2) && printed.contains("--nodes"), "{printed}");
+    let (code, printed) = message(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
+    assert!(code == Some(2) && printed.contains("expected a workload of rigid jobs"), "{printed}");
 }

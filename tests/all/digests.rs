@@ -42,6 +42,6 @@ fn the_readme_shows_what_the_first_command_prints() {
     let readme = std::fs::read_to_string(root.join("README.md")).unwrap();
     let (shown, _) = readme.split_once("```text\n").unwrap().1.split_once("\n```").unwrap();
     for line in shown.lines().filter(|line| *line != "..." && !line.starts_with("results in")) {
-        assert!(printed.lines().any(|said| said == line), "{line:?} is not in {printed}");
+        assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in {printed}");
     }
 }

@@ -177,7 +177,7 @@ fn an_interrupt_is_handled_while_loads_are_under_way() {
     let topology = freight_for_minutes(&scratch);
     let out = scratch.path("out");
     let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(Duration::from_secs(2));
     let asked = Instant::now();
     launcher.signal("INT");
@@ -189,7 +189,7 @@ fn an_interrupt_is_handled_while_loads_are_under_way() {
 
 #[test]
 fn a_second_interrupt_leaves_at_once_and_no_results_behind() {
-    for signal in ["INT", "HUP"].into_iter().filter(|signal| *signal != "HUP" || hangups_are_heard()) {
+    for signal in ["INT", "HUP"].into_iter().filter(|signal| *signal != "HUP" || hangups_arrive()) {
         // The partial results may be there before the second one arrives; the later the first, the longer they take.
         let waits = [2, 3, 4, 5, 6, 7, 8].map(Duration::from_secs);
         let interrupted = waits.into_iter().find_map(|wait| interrupted_twice(signal, wait));
@@ -208,7 +208,7 @@ fn interrupted_twice(signal: &str, wait: Duration) -> Option<Scratch> {
     let scratch = Scratch::new();
     let topology = scratch.file("long.toml", &long_topology());
     let mut launcher = Process::start("the launcher", &mut run(&topology, &scratch.path("home").join("out"), &[]));
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(wait);
     let asked = Instant::now();
     launcher.signal(signal);
@@ -216,12 +216,12 @@ fn interrupted_twice(signal: &str, wait: Duration) -> Option<Scratch> {
     launcher.signal(signal);
     std::thread::sleep(Duration::from_millis(110));
     launcher.signal(signal);
-    let said = launcher.end_with(130, SOON);
+    let printed = launcher.end_with(130, SOON);
     assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
     if scratch.path("home").join("out").exists() {
         return None;
     }
-    assert!(said.contains("interrupted twice: ended at once; resume with: hansa run --resume "), "{said}");
+    assert!(printed.contains("interrupted twice: ended at once; resume with: hansa run --resume "), "{printed}");
     Some(scratch)
 }
 
@@ -232,7 +232,7 @@ fn a_signal_to_all_processes_of_a_run_is_one_interrupt() {
     let topology = scratch.file("long.toml", &long_topology());
     let out = scratch.path("out");
     let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &[]));
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(Duration::from_millis(500));
     let children: Vec<String> = children(launcher.child.id()).iter().map(u32::to_string).collect();
     assert!(children.len() > 2, "{children:?}");
@@ -278,20 +278,20 @@ fn an_actor_that_computes_for_long_is_named_and_does_not_outlive_a_signal() {
         let topology = planning_for_minutes(&scratch);
         let flags = [flags, &["--stall-after", "1s"]].concat();
         let mut launched = Process::start("the run", &mut run(&topology, &scratch.path("home").join("out"), &flags));
-        launched.says("note: `planner` computes at virtual time 00:00:00, for ");
+        launched.await_text("note: `planner` computes at virtual time 00:00:00, for ");
         let asked = Instant::now();
         launched.signal(signal);
-        let (code, said) = launched.end(SOON);
+        let (code, printed) = launched.end(SOON);
         assert!(asked.elapsed() < Duration::from_secs(5), "{flags:?}: {:?}", asked.elapsed());
-        assert_eq!(code, Some(130), "{flags:?}: {said}");
+        assert_eq!(code, Some(130), "{flags:?}: {printed}");
         let expected = "error: interrupted while `planner` computes at virtual time 00:00:00: ended at once";
-        assert!(said.contains(expected), "{flags:?}: {said}");
+        assert!(printed.contains(expected), "{flags:?}: {printed}");
         assert_all_ended(topology.to_str().unwrap());
         let home = scratch.path("home");
         if flags.contains(&"--inline") {
-            assert_eq!(names(&home), [""; 0], "{said}");
+            assert_eq!(names(&home), [""; 0], "{printed}");
         } else {
-            assert!(said.contains("; resume with: hansa run --resume "), "{said}");
+            assert!(printed.contains("; resume with: hansa run --resume "), "{printed}");
             nothing_but_a_journal(&home);
         }
     }
@@ -308,7 +308,7 @@ fn an_interrupt_that_comes_twice_at_once_is_one() {
 
 #[test]
 fn a_terminal_that_closes_winds_a_run_up() {
-    if !hangups_are_heard() {
+    if !hangups_arrive() {
         return skip("nohup lets everybody ignore that a terminal closes");
     }
     winds_up(|launched| launched.signal("HUP"));
@@ -322,7 +322,7 @@ fn winds_up(interrupt: impl Fn(&Process)) {
         let out = scratch.path("out");
         let mut launched = Process::start("the run", &mut run(&topology, &out, flags));
         if flags.is_empty() {
-            launched.says(BEGUN);
+            launched.await_text(BEGUN);
         }
         std::thread::sleep(Duration::from_millis(500));
         interrupt(&launched);
@@ -333,7 +333,7 @@ fn winds_up(interrupt: impl Fn(&Process)) {
 }
 
 /// True unless SIGHUP is ignored: `nohup`, under which these tests may run, makes all children ignore it.
-fn hangups_are_heard() -> bool {
+fn hangups_arrive() -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
     u64::from_str_radix(ignored.trim(), 16).unwrap() & 1 == 0
@@ -345,11 +345,11 @@ fn a_killed_router_leaves_no_half_result_to_its_launcher() {
     let topology = scratch.file("long.toml", &long_topology());
     let out = scratch.path("home").join("out");
     let mut launcher = Process::start("the launcher", &mut run(&topology, &out, &["--restarts", "0"]));
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     let nest = format!("hansa-{}-", launcher.child.id());
     kill(processes_with(&nest).into_iter().find(|id| is_router(*id)).unwrap());
-    let said = launcher.end_with(3, SOON);
-    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    let printed = launcher.end_with(3, SOON);
+    assert!(printed.contains("resume with: hansa run --resume"), "{printed}");
     nothing_but_a_journal(&scratch.path("home"));
 }
 
@@ -364,12 +364,12 @@ fn nothing_but_a_journal(home: &Path) {
 fn members_are_told_why_the_router_gives_up() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&["york.site", "alice.user"]);
-    machines.members.iter().for_each(|member| member.says(" joined"));
+    machines.members.iter().for_each(|member| member.await_text(" joined"));
     machines.router.signal("INT");
     assert_eq!(machines.router.end(SOON).0, Some(130));
     for member in &mut machines.members {
-        let (_, said) = member.end(SOON);
-        assert!(said.contains("the other side closed the connection: interrupted"), "{said}");
+        let (_, printed) = member.end(SOON);
+        assert!(printed.contains("the other side closed the connection: interrupted"), "{printed}");
     }
 }
 
@@ -378,17 +378,17 @@ fn a_replaced_result_is_reported_and_can_be_kept() {
     let scratch = Scratch::new();
     let topology = scratch.file("small.toml", SMALL);
     let out = scratch.path("out");
-    let said = |flags: &[&str]| {
+    let printed = |flags: &[&str]| {
         let output = run(&topology, &out, flags).output().unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stderr)
     };
-    assert_eq!(said(&["--inline"]), "");
+    assert_eq!(printed(&["--inline"]), "");
     hansa_ok(&[Path::new("report"), &out]);
-    let again = said(&["--inline"]);
+    let again = printed(&["--inline"]);
     assert!(again.contains("and made its report.html again") && !out.join("trace.json").exists(), "{again}");
     hansa_ok(&[Path::new("report"), Path::new("--trace"), &out]);
-    let again = said(&["--inline"]);
+    let again = printed(&["--inline"]);
     assert!(again.contains("note: this replaced the result of 20"), "{again}");
     assert!(again.contains("which had the same digest (use --keep to keep it)"), "{again}");
     assert!(again.contains("and made its report.html and trace.json again"), "{again}");
@@ -397,10 +397,10 @@ fn a_replaced_result_is_reported_and_can_be_kept() {
     hansa_ok(&[Path::new("report"), Path::new("--trace"), &out]);
     let anew = [std::fs::read(out.join("report.html")).unwrap(), std::fs::read(out.join("trace.json")).unwrap()];
     assert!(made == anew, "the page was made from another result");
-    let other = said(&["--inline", "--seed", "2"]);
+    let other = printed(&["--inline", "--seed", "2"]);
     assert!(other.contains("note: this replaced another result, of 20") && other.contains("with digest "), "{other}");
     assert!(other.contains("with its report.html and trace.json") && !out.join("report.html").exists(), "{other}");
-    let kept = said(&["--keep"]);
+    let kept = printed(&["--keep"]);
     assert!(kept.contains("was there before; it has been moved to ") && kept.contains("out.1"), "{kept}");
     assert_eq!(json(&scratch.path("out.1").join("manifest.json"))["seed"], 2);
     assert_eq!(json(&out.join("manifest.json"))["seed"], 1);
@@ -428,13 +428,13 @@ fn a_run_in_which_nothing_has_happened_replaces_no_complete_result() {
         for complete in [&good, &out] {
             assert!(run(&topology, complete, &["--inline"]).output().unwrap().status.success());
         }
-        let said = stalled(&out, "--quiet");
-        let is_early = said.contains("no job had been submitted: the complete result in ");
-        is_early.then_some((scratch, good, out, said))
+        let printed = stalled(&out, "--quiet");
+        let is_early = printed.contains("no job had been submitted: the complete result in ");
+        is_early.then_some((scratch, good, out, printed))
     };
-    let (scratch, good, out, said) =
+    let (scratch, good, out, printed) =
         (0..50).find_map(|_| before_any_job()).expect("some run stalls before its first job");
-    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    assert!(printed.contains("resume with: hansa run --resume"), "{printed}");
     hansa_ok(&[Path::new("verify"), &good, &out]);
 
     hansa_ok(&[Path::new("run"), Path::new("--resume"), &out]);
@@ -484,13 +484,13 @@ fn an_output_that_accepts_nothing_is_reported() {
     let topology = scratch.file("small.toml", SMALL);
     let full = || Stdio::from(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     for flags in [&["--inline"][..], &[]] {
-        let (code, said) = into(&mut run(&topology, &scratch.path("out"), flags), full(), Stdio::piped());
-        assert_eq!(code, Some(7), "{said}");
-        assert!(said.contains("cannot write to standard output: the disk is full"), "{said}");
+        let (code, printed) = into(&mut run(&topology, &scratch.path("out"), flags), full(), Stdio::piped());
+        assert_eq!(code, Some(7), "{printed}");
+        assert!(printed.contains("cannot write to standard output: the disk is full"), "{printed}");
     }
     let out = scratch.path("out");
-    let (code, said) = into(Command::new(HANSA).arg("verify").arg(&out).arg(&out), full(), Stdio::piped());
-    assert_eq!(code, Some(7), "{said}");
+    let (code, printed) = into(Command::new(HANSA).arg("verify").arg(&out).arg(&out), full(), Stdio::piped());
+    assert_eq!(code, Some(7), "{printed}");
 }
 
 #[test]
@@ -501,16 +501,16 @@ fn a_limit_on_file_size_is_reported_like_a_full_disk() {
         let mut shell = Command::new("sh");
         shell.args(["-c", "ulimit -f 16 && exec \"$0\" run \"$1\" --out \"$2\" \"$3\"", HANSA]);
         shell.arg(&topology).arg(scratch.path("home").join("out")).arg(flags);
-        let (code, said) = into(&mut shell, Stdio::null(), Stdio::piped());
-        assert_eq!(code, Some(7), "{said}");
-        assert!(said.contains(": the file size limit is exceeded"), "{said}");
+        let (code, printed) = into(&mut shell, Stdio::null(), Stdio::piped());
+        assert_eq!(code, Some(7), "{printed}");
+        assert!(printed.contains(": the file size limit is exceeded"), "{printed}");
         match flags {
             "--inline" => assert_eq!(names(&scratch.path("home")), [""; 0]),
             // Any file may exceed the limit first; the results that could be written may exist.
             _ if scratch.path("home").join("out").exists() => {
                 assert!(scratch.path("home").join("out/journal").exists())
             }
-            _ if said.contains("resume with: ") => nothing_but_a_journal(&scratch.path("home")),
+            _ if printed.contains("resume with: ") => nothing_but_a_journal(&scratch.path("home")),
             // The journal exceeds the limit, too.
             _ => assert_eq!(names(&scratch.path("home")), [""; 0]),
         }
@@ -522,18 +522,22 @@ fn endless_files_and_files_for_other_commands_are_reported() {
     let scratch = Scratch::new();
     let fifo = scratch.path("fifo.toml");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-    let told = |command: &str, file: &Path| {
+    let message = |command: &str, file: &Path| {
         let mut hansa = Command::new(HANSA);
         hansa.arg(command).arg(file).process_group(0);
-        let (code, said) = into(&mut hansa, Stdio::null(), Stdio::piped());
-        assert_eq!(code, Some(2), "{said}");
-        said
+        let (code, printed) = into(&mut hansa, Stdio::null(), Stdio::piped());
+        assert_eq!(code, Some(2), "{printed}");
+        printed
     };
-    assert!(told("validate", &fifo).contains("this is not a regular file"));
+    assert!(message("validate", &fifo).contains("this is not a regular file"));
     let small = scratch.file("small.toml", SMALL);
     let experiment = scratch.file("seeds.toml", "name = \"seeds\"\ntopology = \"small.toml\"\n[vary]\nseed = [1, 2]\n");
-    assert!(told("run", &experiment).contains("is an experiment: use hansa sweep "), "{}", told("run", &experiment));
-    assert!(told("sweep", &small).contains("is a topology: use hansa run "), "{}", told("sweep", &small));
+    assert!(
+        message("run", &experiment).contains("is an experiment: use hansa sweep "),
+        "{}",
+        message("run", &experiment)
+    );
+    assert!(message("sweep", &small).contains("is a topology: use hansa run "), "{}", message("sweep", &small));
 }
 
 #[test]
@@ -580,10 +584,10 @@ fn a_run_that_reaches_the_end_of_time_reports_it_in_every_layout() {
     for flags in [&["--inline"][..], &[]] {
         let out = scratch.path("out");
         let end = run(&topology, &out, flags).output().unwrap();
-        let told = String::from_utf8(end.stderr).unwrap();
-        assert_eq!(end.status.code(), Some(5), "{told}");
-        assert!(told.contains("virtual time ends before") && told.contains("york"), "{told}");
-        assert!(!told.contains("lost site") && !told.contains("resume"), "{told}");
+        let message = String::from_utf8(end.stderr).unwrap();
+        assert_eq!(end.status.code(), Some(5), "{message}");
+        assert!(message.contains("virtual time ends before") && message.contains("york"), "{message}");
+        assert!(!message.contains("lost site") && !message.contains("resume"), "{message}");
         assert!(names(&out).iter().all(|name| name != "journal"), "{:?}", names(&out));
     }
 }

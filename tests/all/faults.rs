@@ -66,17 +66,17 @@ fn nothing_looks_complete(out: &Path) {
 fn a_killed_site_is_named_and_ends_the_run() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch, &["--restarts", "0"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     let york = child_called(id, "york").to_string();
     assert!(Command::new("kill").args(["-KILL", &york]).status().unwrap().success());
     let killed = Instant::now();
-    let (code, said) = launcher.end(SOON);
-    assert!(killed.elapsed() < Duration::from_secs(4), "it took {:?}: {said}", killed.elapsed());
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("lost site york at virtual time"), "{said}");
-    assert!(said.contains("signal 9"), "{said}");
+    let (code, printed) = launcher.end(SOON);
+    assert!(killed.elapsed() < Duration::from_secs(4), "it took {:?}: {printed}", killed.elapsed());
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(printed.contains("lost site york at virtual time"), "{printed}");
+    assert!(printed.contains("signal 9"), "{printed}");
     no_children_left(id);
     nothing_looks_complete(&out);
 }
@@ -85,7 +85,7 @@ fn a_killed_site_is_named_and_ends_the_run() {
 fn a_killed_launcher_leaves_no_orphans() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch, &[]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     assert!(children(id).len() >= 6, "router, sites and users run: {:?}", children(id));
@@ -108,13 +108,13 @@ fn a_killed_launcher_leaves_no_orphans() {
 fn an_interrupted_run_keeps_partial_results_and_says_so() {
     let scratch = Scratch::new();
     let (mut launcher, out) = launch(&scratch, &[]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     let id = launcher.child.id();
     launcher.signal("INT");
-    let said = launcher.end_with(130, SOON);
+    let printed = launcher.end_with(130, SOON);
     no_children_left(id);
-    assert!(said.contains("interrupted"), "{said}");
+    assert!(printed.contains("interrupted"), "{printed}");
     let manifest = json(&out.join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial: interrupted at virtual time"), "{manifest}");
     let summary = json(&out.join("summary.json"));
@@ -139,18 +139,18 @@ fn an_interrupted_inline_run_keeps_partial_results_and_says_so() {
 fn a_silent_site_is_explained_as_a_stall() {
     let mut machines = Machines::router(&long_topology(), &["--stall-after", "2"]);
     machines.start(&EVERYBODY);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.members[1].signal("STOP");
-    let (code, said) = machines.router.end(SOON);
+    let (code, printed) = machines.router.end(SOON);
     machines.members[1].signal("CONT");
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("no frame has moved for 2 s"), "{said}");
+    assert_eq!(code, Some(4), "{printed}");
+    assert!(printed.contains("no frame has moved for 2 s"), "{printed}");
     // On a slow machine the log has waited for it too, and it has been asked.
     let why = ["which has promised nothing from [", "which has sent its records before ["];
-    assert!(why.iter().any(|why| said.contains(&format!("it is waiting for site durham, {why}"))), "{said}");
-    assert!(said.contains("last message to it: Run, due there at ["), "{said}");
-    assert!(said.contains("last message from it: Ended"), "{said}");
+    assert!(why.iter().any(|why| printed.contains(&format!("it is waiting for site durham, {why}"))), "{printed}");
+    assert!(printed.contains("last message to it: Run, due there at ["), "{printed}");
+    assert!(printed.contains("last message from it: Ended"), "{printed}");
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
         // A slim image may lack the programs for it.
         .env("PATH", "/nowhere");
     let mut launcher = Process::start("the launcher", &mut command);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     let id = launcher.child.id();
     let plays_router = |id: &u32| {
         let line = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -175,10 +175,10 @@ fn a_router_that_is_stopped_for_ever_is_told_and_ended() {
     let router = children(id).into_iter().find(plays_router).unwrap().to_string();
     assert!(Command::new("kill").args(["-STOP", &router]).status().unwrap().success());
     let begun = Instant::now();
-    launcher.says("is stopped, as by SIGSTOP");
+    launcher.await_text("is stopped, as by SIGSTOP");
     assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
-    let said = launcher.end_with(3, 2 * SOON);
-    assert!(said.contains("has done nothing for 10 s and is terminated"), "{said}");
+    let printed = launcher.end_with(3, 2 * SOON);
+    assert!(printed.contains("has done nothing for 10 s and is terminated"), "{printed}");
     no_children_left(id);
 }
 
@@ -191,14 +191,14 @@ fn a_process_that_cannot_be_started_is_reported_once() {
     std::fs::copy(HANSA, &program).unwrap();
     let mut launcher =
         Process::start("the launcher", Command::new(&program).arg("run").arg(&topology).arg("--out").arg(&out));
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::fs::remove_file(&program).unwrap();
     let id = launcher.child.id();
     let york = child_called(launcher.child.id(), "york");
     assert!(Command::new("kill").args(["-KILL", &york.to_string()]).status().unwrap().success());
-    let said = launcher.end_with(7, SOON);
-    let errors: Vec<&str> = said.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains("cannot start a process of the grid"), "{said}");
+    let printed = launcher.end_with(7, SOON);
+    let errors: Vec<&str> = printed.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains("cannot start a process of the grid"), "{printed}");
     nothing_looks_complete(&out);
     no_children_left(id);
 }
@@ -207,13 +207,13 @@ fn a_process_that_cannot_be_started_is_reported_once() {
 fn a_killed_router_ends_all_members() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start_with(&EVERYBODY, &["--patience", "0"]);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.router.signal("KILL");
     machines.router.end(SOON);
     for member in &mut machines.members {
-        let said = member.end_with(3, SOON);
-        assert!(said.contains("lost the router at virtual time"), "{said}");
+        let printed = member.end_with(3, SOON);
+        assert!(printed.contains("lost the router at virtual time"), "{printed}");
     }
     nothing_looks_complete(&machines.out());
 }
@@ -222,25 +222,28 @@ fn a_killed_router_ends_all_members() {
 fn a_grid_that_never_assembles_reports_the_missing_members() {
     let mut machines = Machines::router(&long_topology(), &["--join-within", "2"]);
     machines.start(&["york.site", "alice.user", "bob.user", "leeds.site"]);
-    let said = machines.router.end_with(6, SOON);
-    assert!(said.contains("after 2 s the router is still waiting for site durham"), "{said}");
+    let printed = machines.router.end_with(6, SOON);
+    assert!(printed.contains("after 2 s the router is still waiting for site durham"), "{printed}");
 }
 
 #[test]
 fn an_interrupted_site_is_named_at_once_and_everybody_leaves() {
     let mut machines = Machines::router(&long_topology(), &[]);
     machines.start(&EVERYBODY);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     std::thread::sleep(UNDER_WAY);
     machines.members[0].signal("INT");
-    let (code, said) = machines.router.end(Duration::from_secs(8));
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("lost site york at virtual time") && said.contains("york was interrupted"), "{said}");
+    let (code, printed) = machines.router.end(Duration::from_secs(8));
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(
+        printed.contains("lost site york at virtual time") && printed.contains("york was interrupted"),
+        "{printed}"
+    );
     let codes: Vec<_> = machines.members.iter_mut().map(|member| member.end(SOON)).collect();
     assert_eq!(codes[0].0, Some(130), "{}", codes[0].1);
-    for (code, said) in &codes[1..] {
-        assert_eq!(*code, Some(3), "{said}");
-        assert!(said.contains("the router stopped the run: lost site york"), "{said}");
+    for (code, printed) in &codes[1..] {
+        assert_eq!(*code, Some(3), "{printed}");
+        assert!(printed.contains("the router stopped the run: lost site york"), "{printed}");
     }
     let manifest = json(&machines.out().join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial"), "{manifest}");
@@ -252,19 +255,19 @@ fn an_interrupted_site_is_named_at_once_and_everybody_leaves() {
 #[test]
 fn a_router_alone_names_those_who_have_joined_and_those_who_are_missing() {
     let mut machines = Machines::router(&long_topology(), &["--join-within", "30"]);
-    machines.router.says("waiting for site york, site durham, site leeds, user alice, user bob");
+    machines.router.await_text("waiting for site york, site durham, site leeds, user alice, user bob");
     machines.start(&["durham.site"]);
-    machines.router.says("site durham joined; waiting for site york, site leeds, user alice, user bob");
+    machines.router.await_text("site durham joined; waiting for site york, site leeds, user alice, user bob");
     machines.start(&["york.site", "leeds.site", "alice.user"]);
-    machines.router.says("; waiting for user bob");
+    machines.router.await_text("; waiting for user bob");
     machines.start(&["bob.user"]);
-    machines.router.says("user bob joined; all members are here");
+    machines.router.await_text("user bob joined; all members are here");
     machines.router.signal("INT");
     assert_eq!(machines.router.end(SOON).0, Some(130));
-    let mut said = String::new();
+    let mut printed = String::new();
     let durham = machines.members[0].child.stdout.take().unwrap();
-    std::io::Read::read_to_string(&mut std::io::BufReader::new(durham), &mut said).unwrap();
-    assert!(said.contains("; 4 still to join: site leeds, site york, user alice, user bob\n"), "{said}");
+    std::io::Read::read_to_string(&mut std::io::BufReader::new(durham), &mut printed).unwrap();
+    assert!(printed.contains("; 4 still to join: site leeds, site york, user alice, user bob\n"), "{printed}");
 }
 
 #[test]
@@ -274,20 +277,23 @@ fn an_address_in_use_an_unknown_host_and_identities_that_exist_are_explained() {
     let mut command = Command::new(ROUTER);
     command.arg("--topology").arg(&machines.topology).arg("--identity").arg(identities.join("router"));
     command.args(["--bind", &machines.address]).arg("--out").arg(machines.scratch.path("other"));
-    let (code, said) = Process::start("another router", &mut command).end(SOON);
-    assert_eq!(code, Some(7), "{said}");
-    assert!(said.contains("the address is in use, maybe by another router") && said.contains("--bind"), "{said}");
-    assert!(!said.contains("os error"), "{said}");
+    let (code, printed) = Process::start("another router", &mut command).end(SOON);
+    assert_eq!(code, Some(7), "{printed}");
+    assert!(
+        printed.contains("the address is in use, maybe by another router") && printed.contains("--bind"),
+        "{printed}"
+    );
+    assert!(!printed.contains("os error"), "{printed}");
 
     let mut command = Command::new(SITE);
     command.args(["--name", "york", "--router", "nowhere.invalid:7411"]).arg("--topology").arg(&machines.topology);
     command.arg("--identity").arg(identities.join("york.site"));
     let begun = Instant::now();
-    let (code, said) = Process::start("york", &mut command).end(SOON);
-    assert_eq!(code, Some(6), "{said}");
-    assert!(said.contains("no host has the name in \"nowhere.invalid:7411\""), "{said}");
+    let (code, printed) = Process::start("york", &mut command).end(SOON);
+    assert_eq!(code, Some(6), "{printed}");
+    assert!(printed.contains("no host has the name in \"nowhere.invalid:7411\""), "{printed}");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
-    assert!(!said.contains("WARN"), "{said}");
+    assert!(!printed.contains("WARN"), "{printed}");
 
     let again = Command::new(HANSA).arg("certs").arg(&machines.topology).arg("--out").arg(&identities).output();
     let again = again.unwrap();

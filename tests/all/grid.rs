@@ -53,8 +53,8 @@ pub fn hansa_ok<A: AsRef<std::ffi::OsStr>>(arguments: &[A]) -> Output {
 /// Checks that a command has ended with this exit code, and with these words in its error.
 #[track_caller]
 pub fn expect_error(output: &Output, code: i32, words: &str) {
-    let said = text(&output.stderr);
-    assert!(output.status.code() == Some(code) && said.contains(words), "{words} ({:?}): {said}", output.status);
+    let printed = text(&output.stderr);
+    assert!(output.status.code() == Some(code) && printed.contains(words), "{words} ({:?}): {printed}", output.status);
 }
 
 pub fn text(bytes: &[u8]) -> String {
@@ -90,7 +90,7 @@ pub struct Process {
     pub child: Child,
     pub label: String,
     /// Standard error so far.
-    said: Arc<Mutex<String>>,
+    printed: Arc<Mutex<String>>,
     reader: Option<JoinHandle<()>>,
 }
 
@@ -98,15 +98,15 @@ impl Process {
     pub fn start(label: &str, command: &mut Command) -> Process {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.env("RUST_LOG", "hansa=info").spawn().unwrap();
-        let said = Arc::new(Mutex::new(String::new()));
+        let printed = Arc::new(Mutex::new(String::new()));
         let stderr = child.stderr.take().unwrap();
-        let page = said.clone();
+        let page = printed.clone();
         let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 page.lock().unwrap().push_str(&(line + "\n"));
             }
         });
-        Process { child, label: label.to_owned(), said, reader: Some(reader) }
+        Process { child, label: label.to_owned(), printed, reader: Some(reader) }
     }
 
     pub fn signal(&self, signal: &str) {
@@ -114,28 +114,33 @@ impl Process {
         assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
     }
 
-    pub fn has_said(&self, text: &str) -> bool {
-        self.said.lock().unwrap().contains(text)
+    pub fn has_printed(&self, text: &str) -> bool {
+        self.printed.lock().unwrap().contains(text)
     }
 
     /// Waits until it has written this to standard error.
-    pub fn says(&self, text: &str) {
+    pub fn await_text(&self, text: &str) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.has_said(text) {
-            assert!(Instant::now() < deadline, "{} has not said {text:?}: {}", self.label, self.said.lock().unwrap());
+        while !self.has_printed(text) {
+            assert!(
+                Instant::now() < deadline,
+                "{} has not said {text:?}: {}",
+                self.label,
+                self.printed.lock().unwrap()
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 
     /// Waits until it has written one of these to standard error, or has ended.
-    pub fn says_one_of(&self, texts: &[&str]) {
+    pub fn await_one_of(&self, texts: &[&str]) {
         let deadline = Instant::now() + Duration::from_secs(60);
-        while !texts.iter().any(|text| self.has_said(text)) {
+        while !texts.iter().any(|text| self.has_printed(text)) {
             assert!(
                 Instant::now() < deadline,
                 "{} has said none of {texts:?}: {}",
                 self.label,
-                self.said.lock().unwrap()
+                self.printed.lock().unwrap()
             );
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -150,15 +155,15 @@ impl Process {
         }
         let code = self.child.wait().unwrap().code();
         self.reader.take().unwrap().join().unwrap();
-        (code, self.said.lock().unwrap().clone())
+        (code, self.printed.lock().unwrap().clone())
     }
 
     /// Waits for its end, with this exit code; returns its standard error.
     #[track_caller]
     pub fn end_with(&mut self, code: i32, within: Duration) -> String {
-        let (found, said) = self.end(within);
-        assert_eq!(found, Some(code), "{}: {said}", self.label);
-        said
+        let (found, printed) = self.end(within);
+        assert_eq!(found, Some(code), "{}: {printed}", self.label);
+        printed
     }
 }
 

@@ -108,7 +108,7 @@ async fn a_hello_with_a_name_twice_is_refused() {
         _ = world.listener.admit_all(terms) => panic!("hull never came"),
         error = twice => assert!(error.unwrap_err().to_string().contains("the hello names site york twice")),
     }
-    world.log.says("the hello names site york twice").await;
+    world.log.await_text("the hello names site york twice").await;
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn certificates_of_another_run_are_refused_by_both_sides() {
     // By mistake: the leaf notices first that it is at the wrong router.
     let error = run.world.knock_as(foreign, Hello::new(vec![site("york")], TOPOLOGY)).await.unwrap_err().to_string();
     assert!(error.contains("its certificate was signed by an authority that this run does not know"), "{error}");
-    run.world.log.says("it does not know the authority that signed our certificate").await;
+    run.world.log.await_text("it does not know the authority that signed our certificate").await;
 
     // As an attack: trust the router, and present a self-made certificate.
     let foreign = other.issue(&[site("york")], 1).unwrap();
@@ -128,7 +128,7 @@ async fn certificates_of_another_run_are_refused_by_both_sides() {
     tls.client_auth_cert_resolver = foreign.client_tls().unwrap().client_auth_cert_resolver;
     let error = run.burgle(tls).await;
     assert!(error.contains("it does not know the authority that signed our certificate"), "{error}");
-    run.world.log.says("its certificate was signed by an authority that this run does not know").await;
+    run.world.log.await_text("its certificate was signed by an authority that this run does not know").await;
 
     run.unharmed().await;
 }
@@ -142,13 +142,13 @@ async fn expired_and_missing_certificates_are_refused() {
     let old = run.world.authority.issue_between(&[site("york")], now - 2 * day, now - day).unwrap();
     let error = run.world.knock_as(old, Hello::new(vec![site("york")], TOPOLOGY)).await.unwrap_err().to_string();
     assert!(error.contains("our certificate has expired, or its clock is wrong: issue new identities"), "{error}");
-    run.world.log.says("its certificate has expired, or this machine's clock is wrong").await;
+    run.world.log.await_text("its certificate has expired, or this machine's clock is wrong").await;
 
     let mut tls = run.world.identity(&[site("york")]).client_tls().unwrap();
     tls.client_auth_cert_resolver = anonymous().client_auth_cert_resolver;
     let error = run.burgle(tls).await;
     assert!(error.contains("it requires a certificate and got none"), "{error}");
-    run.world.log.says("it has no certificate").await;
+    run.world.log.await_text("it has no certificate").await;
 
     run.unharmed().await;
 }
@@ -160,7 +160,7 @@ async fn another_version_of_the_protocol_is_refused_in_the_handshake() {
     tls.alpn_protocols = vec![b"hansa/0".to_vec()];
     let error = run.burgle(tls).await;
     assert!(error.contains("it speaks another version of the protocol: use the same release everywhere"), "{error}");
-    run.world.log.says("it speaks another version of the protocol").await;
+    run.world.log.await_text("it speaks another version of the protocol").await;
     run.unharmed().await;
 }
 
@@ -193,7 +193,7 @@ async fn bytes_that_are_no_hello_are_refused() {
 
     let (_endpoint, connection) = run.enter().await;
     connection.close(1u32.into(), b"never mind");
-    run.world.log.says("the other side closed the connection: never mind").await;
+    run.world.log.await_text("the other side closed the connection: never mind").await;
 
     run.unharmed().await;
 }
@@ -241,8 +241,8 @@ async fn a_peer_that_breaks_off_within_a_frame_disturbs_no_other() {
     let error = peers[2].receiver.next().await.unwrap_err();
     assert_eq!(error, WireError::TooLong { length: 1 << 31, max: 32 << 20 });
     peers[2].connection.close(Close::Broken, &error.to_string());
-    let told = huge.receiver.next().await.unwrap_err().to_string();
-    assert!(told.contains("a frame of 2147483648 bytes was announced"), "{told}");
+    let message = huge.receiver.next().await.unwrap_err().to_string();
+    assert!(message.contains("a frame of 2147483648 bytes was announced"), "{message}");
 
     run.unharmed().await;
 }
@@ -255,12 +255,12 @@ async fn text_of_a_leaving_peer_cannot_pass_for_our_own_messages() {
     joined[0].connection.close(Close::Broken, tricks);
     joined[1].connection.close(Close::Broken, &"long ".repeat(10_000));
     for peer in &mut peers {
-        let heard = peer.receiver.next().await.unwrap_err().to_string();
-        assert!(!heard.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{heard:?}");
-        assert!(heard.len() < 600, "{}", heard.len());
+        let received = peer.receiver.next().await.unwrap_err().to_string();
+        assert!(!received.chars().any(|letter| letter.is_control() || letter == '\u{202e}'), "{received:?}");
+        assert!(received.len() < 600, "{}", received.len());
     }
-    let heard = peers[0].connection.await_closed().await.to_string();
-    assert!(heard.contains("\\u{1b}[2J") && heard.contains("\\r\\nresults in out/forged"), "{heard}");
+    let received = peers[0].connection.await_closed().await.to_string();
+    assert!(received.contains("\\u{1b}[2J") && received.contains("\\r\\nresults in out/forged"), "{received}");
 }
 
 #[tokio::test]
@@ -361,7 +361,7 @@ impl Run {
     async fn refuses(&self, identity: hansa_run::identity::Identity, hello: Hello, words: &str) {
         let error = self.world.knock_as(identity, hello).await.unwrap_err().to_string();
         assert!(error.contains(words), "the leaf reads {error:?}, not {words:?}");
-        self.world.log.says(words).await;
+        self.world.log.await_text(words).await;
     }
 
     /// Sends bytes over TLS with york's certificate.
@@ -371,7 +371,7 @@ impl Run {
         send.write_all(bytes).await.unwrap();
         let reason = closed(connection.closed().await);
         assert!(reason.contains(words), "the leaf reads {reason:?}, not {words:?}");
-        self.world.log.says(words).await;
+        self.world.log.await_text(words).await;
     }
 
     async fn enter(&self) -> (Endpoint, quinn::Connection) {

@@ -28,8 +28,8 @@ fn command(program: &str, arguments: &Words<'_>) -> Command {
 
 /// Checks that it ends by itself, with this code and these words.
 fn ends(program: &str, arguments: &Words<'_>, code: i32, words: &str) {
-    let (found, said) = Process::start("it", &mut command(program, arguments)).end(SOON);
-    assert!(found == Some(code) && said.contains(words), "{found:?}: {said}");
+    let (found, printed) = Process::start("it", &mut command(program, arguments)).end(SOON);
+    assert!(found == Some(code) && printed.contains(words), "{found:?}: {printed}");
 }
 
 #[test]
@@ -96,12 +96,16 @@ fn help_and_version_that_cannot_be_written_are_an_error() {
     ] {
         let ended = |command: &mut Command| command.args(flags).stdin(Stdio::null()).output().unwrap();
         let output = ended(Command::new(program).stdout(full()));
-        let said = text(&output.stderr);
-        assert_eq!((output.status.code(), said.contains("the disk is full")), (Some(7), true), "{flags:?}: {said}");
+        let printed = text(&output.stderr);
+        assert_eq!(
+            (output.status.code(), printed.contains("the disk is full")),
+            (Some(7), true),
+            "{flags:?}: {printed}"
+        );
         let fine = ended(&mut Command::new(program));
         let shown = text(&fine.stdout);
-        let said = text(&fine.stderr);
-        assert!(fine.status.success() && !shown.is_empty() && said.is_empty(), "{flags:?}: {shown}{said}");
+        let printed = text(&fine.stderr);
+        assert!(fine.status.success() && !shown.is_empty() && printed.is_empty(), "{flags:?}: {shown}{printed}");
         assert!(!shown.contains('\x1b'), "{shown}");
     }
     let wrong = Command::new(HANSA).arg("rnu").output().unwrap();
@@ -127,10 +131,10 @@ fn the_duration_of_a_run_includes_reading() {
     let out = scratch.path("out");
     let output = with_late_input(&[&"run", &"-", &"--inline", &"--json", &"--out", &out], &shown, late);
     let whole = begun.elapsed().as_secs_f64();
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let told = told["run"]["wall_seconds"].as_f64().unwrap();
+    let message: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let message = message["run"]["wall_seconds"].as_f64().unwrap();
     // The program may begin a little after it was started.
-    assert!(told > 0.5 * late.as_secs_f64() && told <= whole, "{told} of {whole}");
+    assert!(message > 0.5 * late.as_secs_f64() && message <= whole, "{message} of {whole}");
 }
 
 #[test]
@@ -202,8 +206,8 @@ fn the_ids_of_a_batsim_workload_are_names() {
 fn a_path_cannot_steer_the_terminal() {
     for arguments in [&["verify", "\x1b[2Jd", "x"][..], &["convert", "\x1b[2Jd"], &["validate", "\x1b[2Jd"]] {
         let output = Command::new(HANSA).args(arguments).output().unwrap();
-        let said = text(&output.stderr);
+        let printed = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2));
-        assert!(!said.contains('\x1b') && said.contains("[2Jd"), "{said:?}");
+        assert!(!printed.contains('\x1b') && printed.contains("[2Jd"), "{printed:?}");
     }
 }

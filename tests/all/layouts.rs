@@ -185,8 +185,8 @@ fn another_seed_is_another_run_and_verify_names_where_they_part() {
     assert_ne!(digest(&scratch.path("one")), digest(&scratch.path("two")));
     let verify = hansa(&["verify".into(), scratch.path("one"), scratch.path("two")]);
     assert_eq!(verify.status.code(), Some(1));
-    let said = text(&verify.stdout) + &text(&verify.stderr);
-    assert!(said.contains("seed") && said.contains("event"), "{said}");
+    let printed = text(&verify.stdout) + &text(&verify.stderr);
+    assert!(printed.contains("seed") && printed.contains("event"), "{printed}");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_member_that_is_killed_before_the_run_begins_is_replaced_by_its_successor() 
     let topology = std::fs::read_to_string(shipped("quickstart.toml")).unwrap();
     let mut machines = Machines::router(&topology, &[]);
     machines.start(&["york.site"]);
-    machines.members[0].says("site york joined");
+    machines.members[0].await_text("site york joined");
     machines.members[0].child.kill().unwrap();
     // The dead process does not count as present, regardless of the order in which its successor and the others
     // connect.

@@ -70,16 +70,16 @@ fn run_of(topology: &str, party: Party, identity: &str, honest: &[&str], lie: Li
     machines.start(honest);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(pretend(&machines, party, identity, lie));
-    let (code, said) = machines.router.end(SOON);
+    let (code, printed) = machines.router.end(SOON);
     for mut member in machines.members.drain(..) {
-        let (code, told) = member.end(SOON);
-        assert_eq!(code, Some(3), "{}: {told}", member.label);
-        assert!(told.contains("the router stopped the run: "), "{}: {told}", member.label);
+        let (code, message) = member.end(SOON);
+        assert_eq!(code, Some(3), "{}: {message}", member.label);
+        assert!(message.contains("the router stopped the run: "), "{}: {message}", member.label);
     }
     let manifest = json(&machines.out().join("manifest.json"));
     assert!(manifest["status"].as_str().unwrap().starts_with("partial: "), "{manifest}");
     let summary = json(&machines.out().join("summary.json"));
-    (code, said, summary["results"]["jobs"]["finished"].as_u64().unwrap())
+    (code, printed, summary["results"]["jobs"]["finished"].as_u64().unwrap())
 }
 
 fn task(job: u32) -> TaskId {
@@ -89,27 +89,27 @@ fn task(job: u32) -> TaskId {
 #[test]
 fn a_user_who_writes_the_routers_records_is_named() {
     let honest = ["york.site", "hull.site", "alice.user"];
-    let (code, said, _) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| {
+    let (code, printed, _) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| {
         if up.finished {
             let record = Record::Removed { job: JobId(77) };
             up.log.push(Entry { stamp: Stamp::ZERO, actor: ActorId(4), record });
         }
     });
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("user mallory violates the protocol: a record that only the router writes"), "{said}");
+    assert_eq!(code, Some(5), "{printed}");
+    assert!(printed.contains("user mallory violates the protocol: a record that only the router writes"), "{printed}");
 }
 
 #[test]
 fn a_site_that_reports_other_ends_than_foretold_is_named() {
     let honest = ["york.site", "alice.user", "mallory.user"];
     for lie in ["late", "never"] {
-        let (code, said, _) = run_with(site("hull"), "hull.site", &honest, &mut |up| match lie {
+        let (code, printed, _) = run_with(site("hull"), "hull.site", &honest, &mut |up| match lie {
             "late" => up.mail.iter_mut().for_each(|mail| mail.arrival.time = mail.arrival.time + Span::from_secs(60)),
             _ => up.mail.clear(),
         });
-        assert_eq!(code, Some(5), "{said}");
-        assert!(said.contains("site hull broke its contract: hull sent "), "{said}");
-        assert!(said.contains("but what it received before foretold Ended("), "{said}");
+        assert_eq!(code, Some(5), "{printed}");
+        assert!(printed.contains("site hull broke its contract: hull sent "), "{printed}");
+        assert!(printed.contains("but what it received before foretold Ended("), "{printed}");
     }
 }
 
@@ -118,14 +118,14 @@ fn a_user_who_writes_offers_of_sites_is_named() {
     let market = "[market]\npolicy = \"fifo\"\n";
     let offers = TOPOLOGY.replace(market, &format!("{market}clearing = \"messages\"\noffers_every = \"30 s\"\n"));
     let honest = ["york.site", "hull.site", "alice.user"];
-    let (code, said, _) = run_of(&offers, user("mallory"), "mallory.user", &honest, &mut |up| {
+    let (code, printed, _) = run_of(&offers, user("mallory"), "mallory.user", &honest, &mut |up| {
         if up.finished {
             let record = Record::Offered { idle: 8, waiting: 0, received: 0 };
             up.log.push(Entry { stamp: Stamp::ZERO, actor: ActorId(4), record });
         }
     });
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("user mallory violates the protocol: a record that only sites write"), "{said}");
+    assert_eq!(code, Some(5), "{printed}");
+    assert!(printed.contains("user mallory violates the protocol: a record that only sites write"), "{printed}");
 }
 
 /// A market in which sites offer their cores by messages, and one in which ends are reported late: the router foretells
@@ -140,7 +140,7 @@ fn a_site_whose_messages_are_later_than_its_records_is_named() {
         (&offers, "or sends another offer, or at another time, than it records"),
         (&reports, "hull has reported the end of task 1.0 as of another time than it records"),
     ] {
-        let (code, said, _) = run_of(topology, site("hull"), "hull.site", &honest, &mut |up| {
+        let (code, printed, _) = run_of(topology, site("hull"), "hull.site", &honest, &mut |up| {
             for mail in &mut up.mail {
                 let is_late = match mail.message {
                     Message::SiteOffer(_) => mail.arrival.time > Time::ZERO + Span::from_secs(60),
@@ -151,16 +151,16 @@ fn a_site_whose_messages_are_later_than_its_records_is_named() {
                 }
             }
         });
-        assert_eq!(code, Some(5), "{said}");
-        assert!(said.contains("site hull contradicts the records of the run at virtual time"), "{said}");
-        assert!(said.contains(expected), "{said}");
+        assert_eq!(code, Some(5), "{printed}");
+        assert!(printed.contains("site hull contradicts the records of the run at virtual time"), "{printed}");
+        assert!(printed.contains(expected), "{printed}");
     }
 }
 
 #[test]
 fn a_site_that_reports_another_sites_task_is_named_and_earlier_results_are_kept() {
     let honest = ["york.site", "alice.user", "mallory.user"];
-    let (code, said, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| {
+    let (code, printed, finished) = run_with(site("hull"), "hull.site", &honest, &mut |up| {
         for entry in &mut up.log {
             if let Record::Started { task: started, .. } = &mut entry.record
                 && started.job != JobId(1)
@@ -169,24 +169,24 @@ fn a_site_that_reports_another_sites_task_is_named_and_earlier_results_are_kept(
             }
         }
     });
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("site hull contradicts the records of the run at virtual time"), "{said}");
-    assert!(said.contains("task 2.0 is at hull, which was not given it"), "{said}");
+    assert_eq!(code, Some(5), "{printed}");
+    assert!(printed.contains("site hull contradicts the records of the run at virtual time"), "{printed}");
+    assert!(printed.contains("task 2.0 is at hull, which was not given it"), "{printed}");
     assert_eq!(finished, 2, "the jobs before the lie");
 }
 
 #[test]
 fn a_user_that_keeps_jobs_back_is_named() {
     let honest = ["york.site", "alice.user", "mallory.user"];
-    let (code, said, _) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
-    assert_eq!(code, Some(5), "{said}");
+    let (code, printed, _) = run_with(site("hull"), "hull.site", &honest, &mut |up| up.mail.clear());
+    assert_eq!(code, Some(5), "{printed}");
     let broken = "site hull broke its contract: hull sent nothing, but what it received before foretold Ended(";
-    assert!(said.contains(broken), "{said}");
+    assert!(printed.contains(broken), "{printed}");
 
     let honest = ["york.site", "hull.site", "alice.user"];
-    let (code, said, finished) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| up.mail.clear());
-    assert_eq!(code, Some(5), "{said}");
-    assert!(said.contains("only 2 of 4 jobs have ended: user mallory still has job 1 and 1 more"), "{said}");
+    let (code, printed, finished) = run_with(user("mallory"), "mallory.user", &honest, &mut |up| up.mail.clear());
+    assert_eq!(code, Some(5), "{printed}");
+    assert!(printed.contains("only 2 of 4 jobs have ended: user mallory still has job 1 and 1 more"), "{printed}");
     assert_eq!(finished, 2);
 }
 
@@ -213,12 +213,12 @@ fn what_a_member_says_of_another_is_reported_as_its_own_words() {
     let all = ["york.site", "alice.user", "mallory.user"];
     let lie = "site york violates the protocol";
     for (honest, close, expected) in [(&all[..], Close::Breach, 5), (&all, Close::Failed, 8), (&[], Close::Failed, 8)] {
-        let (code, said) = leave_with(honest, close, lie);
-        assert_eq!(code, Some(expected), "{close:?}: {said}");
-        let errors: Vec<&str> = said.lines().filter(|line| line.contains(lie)).collect();
+        let (code, printed) = leave_with(honest, close, lie);
+        assert_eq!(code, Some(expected), "{close:?}: {printed}");
+        let errors: Vec<&str> = printed.lines().filter(|line| line.contains(lie)).collect();
         assert!(
             !errors.is_empty() && errors.iter().all(|line| line.contains("site hull reports: site york")),
-            "{said}"
+            "{printed}"
         );
     }
 }
@@ -256,10 +256,10 @@ fn a_site_that_stamps_messages_at_the_end_of_time_ends_the_run_without_a_panic()
         runtime.block_on(pretend(&machines, site("hull"), "hull.site", &mut |up| {
             up.mail.iter_mut().for_each(|mail| mail.arrival = Stamp::at(Time::from_micros(micros)));
         }));
-        let (code, said) = machines.router.end(SOON);
-        assert_eq!(code, Some(5), "{micros}: {said}");
-        let is_named = said.contains(expected) || (expected == late && said.contains(untrue));
-        assert!(is_named && !said.contains("panicked"), "{micros}: {said}");
+        let (code, printed) = machines.router.end(SOON);
+        assert_eq!(code, Some(5), "{micros}: {printed}");
+        let is_named = printed.contains(expected) || (expected == late && printed.contains(untrue));
+        assert!(is_named && !printed.contains("panicked"), "{micros}: {printed}");
     }
 }
 
@@ -321,9 +321,15 @@ fn a_member_that_creeps_when_asked_for_its_progress_is_named() {
             }
         }
     });
-    let said = machines.router.end_with(4, SOON);
-    assert!(said.contains("it is waiting for site hull, which has sent its records before [00:00:00.0"), "{said}");
-    assert!(!said.contains("it is waiting for site york") && !said.contains("it is waiting for user alice"), "{said}");
+    let printed = machines.router.end_with(4, SOON);
+    assert!(
+        printed.contains("it is waiting for site hull, which has sent its records before [00:00:00.0"),
+        "{printed}"
+    );
+    assert!(
+        !printed.contains("it is waiting for site york") && !printed.contains("it is waiting for user alice"),
+        "{printed}"
+    );
 }
 
 /// The router stops the run, and its close never arrives.
@@ -333,7 +339,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
     machines.router.end(SOON);
     let roster = Roster::of_topology(&load(&machines.topology));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    for heard_before in [Instruction::Run, Instruction::Finish] {
+    for received_before in [Instruction::Run, Instruction::Finish] {
         let identity = Identity::load(&machines.scratch.path("identities/router")).unwrap();
         runtime.block_on(async {
             let address = ([127, 0, 0, 1], 0).into();
@@ -344,7 +350,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
             let terms = JoinTerms { roster: vec![user("alice")], topology: load(&machines.topology).hash() };
             let mut peer = listener.admit_all(terms).await.unwrap().remove(0);
             let mut out = Vec::new();
-            for then in [heard_before, Instruction::Stop] {
+            for then in [received_before, Instruction::Stop] {
                 let down: Down<Message> = Down { grant: Stamp::ZERO, then, mail: Vec::new() };
                 encode_frame(&down, &mut out).unwrap();
             }
@@ -358,7 +364,7 @@ fn a_member_of_a_failed_run_knows_it_without_the_close() {
         });
         // The router is gone; its connections end without a close.
         runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await });
-        let said = machines.members.pop().unwrap().end_with(3, SOON);
-        assert!(said.contains("the router stopped the run; the reason has not arrived"), "{said}");
+        let printed = machines.members.pop().unwrap().end_with(3, SOON);
+        assert!(printed.contains("the router stopped the run; the reason has not arrived"), "{printed}");
     }
 }

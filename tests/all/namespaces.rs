@@ -63,9 +63,9 @@ impl Drop for Net {
 }
 
 fn ip(arguments: &[&str]) -> Result<(), String> {
-    let told = |why: String| format!("ip {}: {}", arguments.join(" "), why.trim());
-    let output = Command::new("ip").args(arguments).output().map_err(|error| told(error.to_string()))?;
-    if output.status.success() { Ok(()) } else { Err(told(text(&output.stderr))) }
+    let message = |why: String| format!("ip {}: {}", arguments.join(" "), why.trim());
+    let output = Command::new("ip").args(arguments).output().map_err(|error| message(error.to_string()))?;
+    if output.status.success() { Ok(()) } else { Err(message(text(&output.stderr))) }
 }
 
 #[test]

@@ -161,15 +161,18 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
             format!("answers question 7 when asked question 1{at}"),
         ),
     ];
-    for (number, (is_site, script, says)) in cases.into_iter().enumerate() {
+    for (number, (is_site, script, expected)) in cases.into_iter().enumerate() {
         let layouts = if number < 7 { &LAYOUTS[..] } else { &LAYOUTS[..1] };
         for flags in layouts {
             let scratch = Scratch::new();
             let ran = run(&decided(&scratch, is_site, &script), &scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{script}, {flags:?}: {said}");
-            let who = if is_site { site } else { user };
-            assert!(said.contains(who) && said.contains(&says), "{script}, {flags:?}, expected {says}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{script}, {flags:?}: {printed}");
+            let name = if is_site { site } else { user };
+            assert!(
+                printed.contains(name) && printed.contains(&expected),
+                "{script}, {flags:?}, expected {expected}: {printed}"
+            );
             let summary = std::fs::read_to_string(scratch.path("out").join("summary.json"));
             assert!(summary.is_err() || summary.is_ok_and(|text| text.contains("partial")), "{script}");
         }
@@ -179,7 +182,7 @@ fn a_program_that_fails_ends_the_run_and_is_named_with_whom_it_decides_for() {
 /// A program that breaks no rule and yet does nothing: the error names it, and the job that waits for it.
 #[test]
 fn a_program_that_gives_no_orders_is_named_with_its_job() {
-    for (is_site, kind, who) in [(true, "manage", "site york's manager"), (false, "plan", "user alice's planner")] {
+    for (is_site, kind, name) in [(true, "manage", "site york's manager"), (false, "plan", "user alice's planner")] {
         let script = format!(
             "read q; echo '{{\"type\":\"hello\",\"version\":1}}'; n=0; while read q; do n=$((n+1)); \
              echo \"{{\\\"type\\\":\\\"{kind}\\\",\\\"ask\\\":$n,\\\"orders\\\":[]}}\"; done"
@@ -187,10 +190,13 @@ fn a_program_that_gives_no_orders_is_named_with_its_job() {
         for flags in LAYOUTS {
             let scratch = Scratch::new();
             let ran = run(&decided(&scratch, is_site, &script), &scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(5), "{flags:?}: {said}");
-            let named = format!("only 0 of 1 jobs have ended: {who} `sh -c ");
-            assert!(said.contains(&named) && said.contains("` has given no orders for job 0"), "{flags:?}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(5), "{flags:?}: {printed}");
+            let named = format!("only 0 of 1 jobs have ended: {name} `sh -c ");
+            assert!(
+                printed.contains(&named) && printed.contains("` has given no orders for job 0"),
+                "{flags:?}: {printed}"
+            );
         }
     }
 }
@@ -223,11 +229,11 @@ fn a_missing_program_is_reported_before_anything_starts() {
         }
         for flags in LAYOUTS {
             let ran = run(&topology, &scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{said}");
-            assert!(said.contains("error: site.york.command: cannot start site york's manager `"), "{said}");
-            assert!(said.contains(why) && said.contains(&place), "{said}");
-            assert!(!scratch.path("out").exists(), "{said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{printed}");
+            assert!(printed.contains("error: site.york.command: cannot start site york's manager `"), "{printed}");
+            assert!(printed.contains(why) && printed.contains(&place), "{printed}");
+            assert!(!scratch.path("out").exists(), "{printed}");
         }
         let validate = |flags: &[&str]| {
             let arguments = ["validate"].iter().chain(flags).map(PathBuf::from).chain([topology.clone()]);
@@ -235,14 +241,14 @@ fn a_missing_program_is_reported_before_anything_starts() {
         };
         // It may exist on the machine of the site.
         let checked = validate(&[]);
-        let said = text(&checked.stderr);
-        assert!(checked.status.success() && said.contains("warning: site.york.command: cannot start"), "{said}");
-        assert!(said.contains(why) && said.contains(&place), "{said}");
+        let printed = text(&checked.stderr);
+        assert!(checked.status.success() && printed.contains("warning: site.york.command: cannot start"), "{printed}");
+        assert!(printed.contains(why) && printed.contains(&place), "{printed}");
         assert_eq!(validate(&["--strict"]).status.code(), Some(8));
     }
     let checked = hansa(&["validate".as_ref(), started(&scratch, "[\"sh\", \"manger.py\"]").as_os_str()]);
-    let said = text(&checked.stderr);
-    assert!(said.contains("warning: site.york.command: there is no file manger.py, neither beside"), "{said}");
+    let printed = text(&checked.stderr);
+    assert!(printed.contains("warning: site.york.command: there is no file manger.py, neither beside"), "{printed}");
 }
 
 /// Members that have not joined yet are not waited for.
@@ -252,8 +258,12 @@ fn a_program_that_cannot_be_started_where_its_site_is_played_ends_the_run_at_onc
     let mut machines = Machines::router(&topology, &[]);
     machines.start(&["york.site"]);
     for process in [&mut machines.members[0], &mut machines.router] {
-        let said = process.end_with(8, Duration::from_secs(20));
-        assert!(said.contains("cannot start site york's manager `no-such-program`: "), "{}: {said}", process.label);
+        let printed = process.end_with(8, Duration::from_secs(20));
+        assert!(
+            printed.contains("cannot start site york's manager `no-such-program`: "),
+            "{}: {printed}",
+            process.label
+        );
     }
 }
 
@@ -264,13 +274,13 @@ fn standard_error_of_a_failing_program_is_shown_in_every_layout() {
         for flags in LAYOUTS {
             let scratch = Scratch::new();
             let ran = run(&decided(&scratch, is_site, SCRIPT), &scratch.path("out"), flags);
-            let said = text(&ran.stderr);
-            assert_eq!(ran.status.code(), Some(8), "{flags:?}: {said}");
+            let printed = text(&ran.stderr);
+            assert_eq!(ran.status.code(), Some(8), "{flags:?}: {printed}");
             let last =
                 "has ended before the run was over (exit status: 3); the last line that it printed: `what went wrong`";
-            assert!(said.contains(last), "{flags:?}: {said}");
-            assert!(said.lines().any(|line| line.trim() == "where it stood"), "{flags:?}: {said}");
-            assert_eq!(said.matches("error: ").count(), 1, "{flags:?}: {said}");
+            assert!(printed.contains(last), "{flags:?}: {printed}");
+            assert!(printed.lines().any(|line| line.trim() == "where it stood"), "{flags:?}: {printed}");
+            assert_eq!(printed.matches("error: ").count(), 1, "{flags:?}: {printed}");
         }
     }
 }
@@ -281,10 +291,10 @@ fn no_manager_outlives_a_run_that_is_killed() {
     for flags in LAYOUTS {
         let scratch = Scratch::new();
         let mark = format!("manager-{}-{}", std::process::id(), flags.len());
-        let deaf = format!(
+        let unread = format!(
             ": {mark}; read q; echo '{{\"type\":\"hello\",\"version\":1}}'; trap '' PIPE; while :; do sleep 0.1; done"
         );
-        let topology = decided(&scratch, true, &deaf);
+        let topology = decided(&scratch, true, &unread);
         let topology = std::fs::read_to_string(topology).unwrap().replace("400 ms", "60 s");
         let topology = scratch.file("deaf.toml", &topology);
         let mut run = Command::new(HANSA)
@@ -301,12 +311,12 @@ fn no_manager_outlives_a_run_that_is_killed() {
                 String::from_utf8_lossy(&command).contains(&mark)
             })
         };
-        let within = |seconds: u64, wish: &dyn Fn() -> bool| {
+        let within = |seconds: u64, is_met: &dyn Fn() -> bool| {
             let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(seconds) && !wish() {
+            while begun.elapsed() < Duration::from_secs(seconds) && !is_met() {
                 std::thread::sleep(Duration::from_millis(20));
             }
-            wish()
+            is_met()
         };
         assert!(within(30, &lives), "the manager starts");
         run.kill().unwrap();
@@ -357,19 +367,19 @@ fn nonsense_about_a_program_is_reported_with_the_expectation() {
         ("", "planner = \"external\"", "user.alice.command: missing"),
         ("", "command = \"x\"", "user.alice.command: expected"),
     ];
-    for (site, user, says) in cases {
-        let said = with(site, user);
-        assert!(said.contains(says), "{site} {user}, expected {says}: {said}");
+    for (site, user, expected) in cases {
+        let printed = with(site, user);
+        assert!(printed.contains(expected), "{site} {user}, expected {expected}: {printed}");
     }
     let market = "name = \"x\"\n[market]\n[[site]]\nname = \"york\"\ncores = 4\nscheduler = \"external\"\n[[user]]\nname = \"alice\"\n\
                   planner = \"external\"\ncommand = [\"x\"]\n[[workload]]\nsource = \"market\"\njobs = 2\ncores_max = 2\n";
     let ran = hansa(&["validate".as_ref(), scratch.file("market.toml", market).as_os_str()]);
-    let said = text_of(&ran);
+    let printed = text_of(&ran);
     assert!(
-        said.contains("external needs a [batch] table: only its sites can be managed by an external program"),
-        "{said}"
+        printed.contains("external needs a [batch] table: only its sites can be managed by an external program"),
+        "{printed}"
     );
-    assert!(said.contains("external needs a [batch] table: only its users can plan like that"), "{said}");
+    assert!(printed.contains("external needs a [batch] table: only its users can plan like that"), "{printed}");
 }
 
 fn text_of(output: &std::process::Output) -> String {

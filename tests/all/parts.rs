@@ -96,16 +96,16 @@ fn missing_incomplete_and_foreign_shares_are_named() {
     let state = sweeps.share("2-of-3").join("sweep.json");
     let before = std::fs::read_to_string(&state).unwrap();
     std::fs::write(&state, before.replace("\"complete\"", "\"partial: not finished yet\"")).unwrap();
-    let told = sweeps.refused(&["--gather", "--wait", "0.3"]);
-    assert!(told.contains("share 2/3 in ") && told.contains("resume it with --part 2/3"), "{told}");
+    let message = sweeps.refused(&["--gather", "--wait", "0.3"]);
+    assert!(message.contains("share 2/3 in ") && message.contains("resume it with --part 2/3"), "{message}");
     // It continues as the message advises.
     sweeps.ok(&["--part=2/3"]);
 
     let rows = sweeps.share("2-of-3").join("runs.csv");
     let written = std::fs::read_to_string(&rows).unwrap();
     std::fs::write(&rows, written.lines().take(2).map(|line| format!("{line}\n")).collect::<String>()).unwrap();
-    let told = sweeps.refused(&["--gather"]);
-    assert!(told.contains("claims to be complete, but has only 1 of 3 runs"), "{told}");
+    let message = sweeps.refused(&["--gather"]);
+    assert!(message.contains("claims to be complete, but has only 1 of 3 runs"), "{message}");
     let other = std::fs::read_to_string(sweeps.share("1-of-3").join("runs.csv")).unwrap();
     std::fs::write(&rows, other).unwrap();
     assert!(sweeps.refused(&["--gather"]).contains("runs.csv:2: this is not a row of the experiment"));
@@ -118,8 +118,11 @@ fn missing_incomplete_and_foreign_shares_are_named() {
     let foreign = sweeps.scratch.path("elsewhere.parts").display().to_string();
     let first = sweeps.share("1-of-3").display().to_string();
     let third = sweeps.share("3-of-3").display().to_string();
-    let told = sweeps.refused(&["--gather", &first, &third, &foreign]);
-    assert!(told.contains("elsewhere.parts/2-of-3 holds share 2/3 of an earlier version of this experiment"), "{told}");
+    let message = sweeps.refused(&["--gather", &first, &third, &foreign]);
+    assert!(
+        message.contains("elsewhere.parts/2-of-3 holds share 2/3 of an earlier version of this experiment"),
+        "{message}"
+    );
     let refused = sweeps.sweep(&changed, &["--part=1/3"]);
     expect_error(&refused, 2, "--fresh");
 }
@@ -137,25 +140,25 @@ fn a_folder_of_shares_may_be_given_with_one_of_them() {
         std::fs::copy(sweeps.share("1-of-1").join(file), copy.join(file)).unwrap();
     }
     std::fs::remove_dir_all(&sweeps.out).unwrap();
-    let told = sweeps.refused(&["--gather", &parts, &copy.display().to_string()]);
-    assert!(told.contains("share 1/1 is in ") && told.contains("leave one of them out"), "{told}");
+    let message = sweeps.refused(&["--gather", &parts, &copy.display().to_string()]);
+    assert!(message.contains("share 1/1 is in ") && message.contains("leave one of them out"), "{message}");
 
     // It is ambiguous which of two sets of shares is meant.
     sweeps.ok(&["--part=1/2"]);
-    let told = sweeps.refused(&["--gather"]);
-    assert!(told.contains("holds share 1/1, but ") && told.contains("share 1/2"), "{told}");
+    let message = sweeps.refused(&["--gather"]);
+    assert!(message.contains("holds share 1/1, but ") && message.contains("share 1/2"), "{message}");
 }
 
 #[test]
 fn only_existing_shares_can_be_requested() {
     let sweeps = Sweeps::new();
-    for (flag, told) in [
+    for (flag, message) in [
         ("--part=0/4", "expected a share from 1/4 to 4/4"),
         ("--part=5/4", "expected a share from 1/4 to 4/4"),
         ("--index=4/4", "expected a share from 0/4 to 3/4"),
         ("--part=half", "expected a share such as 2/4"),
     ] {
-        assert!(sweeps.refused(&[flag]).contains(told), "{flag}");
+        assert!(sweeps.refused(&[flag]).contains(message), "{flag}");
     }
     assert!(sweeps.refused(&["--part=1/4", "--gather"]).contains("cannot be used with"));
 }

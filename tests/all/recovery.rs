@@ -57,7 +57,7 @@ impl World {
 
     /// Lets the run go on until a random moment or its end.
     fn some_time(&mut self, run: &Process, most: u64) {
-        run.says_one_of(&[BEGUN, "the run goes on"]);
+        run.await_one_of(&[BEGUN, "the run goes on"]);
         std::thread::sleep(Duration::from_millis(self.draw(most)));
     }
 
@@ -95,7 +95,7 @@ fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
         let shared: &[&str] =
             if round % 2 == 1 { &["--processes", "3", "--restarts", "9"] } else { &["--restarts", "9"] };
         let mut launcher = world.launch("out", shared);
-        launcher.says(BEGUN);
+        launcher.await_text(BEGUN);
         let id = launcher.child.id();
         let mut killed = Vec::new();
         for _ in 0..2 + world.draw(3) {
@@ -106,9 +106,9 @@ fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
                 killed.push(name);
             }
         }
-        let (code, said) = launcher.end(SOON);
-        assert_eq!(code, Some(0), "round {round}, killed {killed:?}: {said}");
-        assert_eq!(digest(&world.scratch.path("out")), untouched, "round {round}, killed {killed:?}: {said}");
+        let (code, printed) = launcher.end(SOON);
+        assert_eq!(code, Some(0), "round {round}, killed {killed:?}: {printed}");
+        assert_eq!(digest(&world.scratch.path("out")), untouched, "round {round}, killed {killed:?}: {printed}");
         no_children_left(id);
         holds_no_journal(&world.scratch.path("out"));
     }
@@ -118,12 +118,12 @@ fn sites_and_users_that_are_killed_again_and_again_change_nothing() {
 fn a_site_that_is_killed_is_named_and_is_back() {
     let world = World::new(1);
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=6000"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(Duration::from_millis(500));
     kill(process_of(launcher.child.id(), "york").unwrap());
-    launcher.says("lost site york at virtual time");
-    launcher.says(": its process was killed by signal 9; waiting up to 60 s for it to come back");
-    launcher.says("site york is back after");
+    launcher.await_text("lost site york at virtual time");
+    launcher.await_text(": its process was killed by signal 9; waiting up to 60 s for it to come back");
+    launcher.await_text("site york is back after");
     launcher.signal("INT");
     assert_eq!(launcher.end(SOON).0, Some(130));
 }
@@ -151,7 +151,7 @@ fn external_programs_return_with_their_processes() {
         let mut command = Command::new(HANSA);
         command.arg("run").arg(&topology).args(["--set", jobs, "--out"]).arg(world.scratch.path("out"));
         let launcher = Process::start("the launcher", &mut command);
-        launcher.says(BEGUN);
+        launcher.await_text(BEGUN);
         launcher
     };
     let mut launcher = start(&world);
@@ -159,7 +159,7 @@ fn external_programs_return_with_their_processes() {
         gets_on(&world);
         std::thread::sleep(Duration::from_millis(world.draw(100)));
         kill(process_of(launcher.child.id(), name).unwrap());
-        launcher.says(" is back after");
+        launcher.await_text(" is back after");
     }
     launcher.end_with(0, SOON);
     assert_eq!(digest(&world.scratch.path("out")), untouched);
@@ -173,8 +173,8 @@ fn external_programs_return_with_their_processes() {
     let mut launcher = start(&world);
     gets_on(&world);
     kill(process_of(launcher.child.id(), "york").unwrap());
-    let said = launcher.end_with(5, SOON);
-    assert!(said.contains("site york is not deterministic"), "{said}");
+    let printed = launcher.end_with(5, SOON);
+    assert!(printed.contains("site york is not deterministic"), "{printed}");
 }
 
 /// A process that fails at every start does not hold the others up forever.
@@ -182,14 +182,14 @@ fn external_programs_return_with_their_processes() {
 fn restarts_of_a_process_are_limited() {
     let world = World::new(2);
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(Duration::from_millis(300));
     let id = launcher.child.id();
     kill(process_of(id, "durham").unwrap());
-    launcher.says("site durham is back after");
+    launcher.await_text("site durham is back after");
     kill(process_of(id, "durham").unwrap());
-    let said = launcher.end_with(3, SOON);
-    assert!(said.contains("signal 9"), "{said}");
+    let printed = launcher.end_with(3, SOON);
+    assert!(printed.contains("signal 9"), "{printed}");
     no_children_left(id);
 }
 
@@ -262,8 +262,8 @@ fn a_run_goes_on_after_everything_was_killed_twice() {
             kill_all(second);
         }
         if left(&out).is_some() {
-            let (code, said) = world.resume("out").end(SOON);
-            assert_eq!(code, Some(0), "round {round}: {said}");
+            let (code, printed) = world.resume("out").end(SOON);
+            assert_eq!(code, Some(0), "round {round}: {printed}");
         }
         assert_eq!(digest(&out), untouched, "round {round}");
         holds_no_journal(&out);
@@ -283,29 +283,29 @@ fn a_router_that_is_killed_is_started_again_by_its_launcher() {
     let untouched = world.untouched();
     let out = world.scratch.path("out");
     let mut launcher = world.launch("out", &["--restarts", "2"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     has_a_journal(&out);
     let killed = Instant::now();
     kill(router_of(&launcher).unwrap());
-    launcher.says("the router was killed by signal 9: it is started again from its journal");
-    launcher.says("the run goes on");
+    launcher.await_text("the router was killed by signal 9: it is started again from its journal");
+    launcher.await_text("the run goes on");
     // It tells its members that it does not know them, instead of being silent until they give up.
     let silence = hansa_run::quic::QuicOptions::default().idle_timeout;
     assert!(killed.elapsed() < silence, "{:?}", killed.elapsed());
-    let said = launcher.end_with(0, SOON);
-    assert_eq!(digest(&out), untouched, "{said}");
+    let printed = launcher.end_with(0, SOON);
+    assert_eq!(digest(&out), untouched, "{printed}");
     holds_no_journal(&out);
 
     // Restarts are limited.
     let mut launcher = world.launch("again", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     has_a_journal(&world.scratch.path("again"));
     let id = launcher.child.id();
     kill(router_of(&launcher).unwrap());
-    launcher.says("the run goes on");
+    launcher.await_text("the run goes on");
     kill(router_of(&launcher).unwrap());
-    let said = launcher.end_with(3, SOON);
-    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    let printed = launcher.end_with(3, SOON);
+    assert!(printed.contains("resume with: hansa run --resume"), "{printed}");
     no_children_left(id);
 }
 
@@ -326,12 +326,13 @@ fn a_member_that_is_killed_while_others_join_is_named_and_returns() {
     signal("-STOP");
     std::thread::sleep(Duration::from_secs(1));
     kill(wait_for("york"));
-    launcher
-        .says("lost site york before the run began: its process was killed by signal 9; waiting for it to come back");
+    launcher.await_text(
+        "lost site york before the run began: its process was killed by signal 9; waiting for it to come back",
+    );
     std::thread::sleep(Duration::from_millis(500));
     signal("-CONT");
-    let said = launcher.end_with(0, SOON);
-    assert_eq!(digest(&world.scratch.path("out")), world.untouched(), "{said}");
+    let printed = launcher.end_with(0, SOON);
+    assert_eq!(digest(&world.scratch.path("out")), world.untouched(), "{printed}");
 }
 
 #[test]
@@ -344,9 +345,9 @@ fn flags_about_lost_processes_are_refused_where_none_can_come_back() {
         (["--live=1", "--patience", "5s"], "'--patience <TIME>'"),
     ] {
         let refused = hansa(&["run", topology.to_str().unwrap(), flags[0], flags[1], flags[2]]);
-        let said = text(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{said}");
-        assert!(said.contains("cannot be used with") && said.contains(named), "{said}");
+        let printed = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{printed}");
+        assert!(printed.contains("cannot be used with") && printed.contains(named), "{printed}");
     }
 }
 
@@ -358,18 +359,18 @@ fn an_interrupted_run_goes_on_where_it_was() {
     let mut first = world.launch("out", &[]);
     world.some_time(&first, 40);
     first.signal("INT");
-    let said = first.end_with(130, SOON);
-    assert!(said.contains(&format!("resume with: hansa run --resume {}", out.display())), "{said}");
+    let printed = first.end_with(130, SOON);
+    assert!(printed.contains(&format!("resume with: hansa run --resume {}", out.display())), "{printed}");
     assert!(json(&out.join("manifest.json"))["status"].as_str().unwrap().starts_with("partial"));
 
     // Its router dies, which is reported, and the run is left as it is.
     let mut second = world.resume_with("out", &["--restarts", "0"]);
-    second.says("the run goes on");
+    second.await_text("the run goes on");
     kill(router_of(&second).unwrap());
-    let said = second.end_with(3, SOON);
-    assert!(said.contains("resume with: hansa run --resume"), "{said}");
-    let (code, said) = world.resume("out").end(SOON);
-    assert_eq!(code, Some(0), "{said}");
+    let printed = second.end_with(3, SOON);
+    assert!(printed.contains("resume with: hansa run --resume"), "{printed}");
+    let (code, printed) = world.resume("out").end(SOON);
+    assert_eq!(code, Some(0), "{printed}");
     assert_eq!(digest(&out), untouched);
     holds_no_journal(&out);
 
@@ -390,7 +391,7 @@ fn a_router_that_is_killed_goes_on_while_the_others_wait() {
     let mut machines = Machines::router(&topology, &[]);
     machines.start(&["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"]);
     for round in 0..2 {
-        machines.router.says_one_of(&[BEGUN, "the run goes on"]);
+        machines.router.await_one_of(&[BEGUN, "the run goes on"]);
         // When there is a journal, and before the run can be over.
         std::thread::sleep(Duration::from_millis(20 + world.draw(100)));
         kill(machines.router.child.id());
@@ -401,11 +402,11 @@ fn a_router_that_is_killed_goes_on_while_the_others_wait() {
         }
         machines.router = machines.go_on();
     }
-    let said = machines.router.end_with(0, SOON);
-    assert_eq!(digest(&machines.out()), untouched, "{said}");
+    let printed = machines.router.end_with(0, SOON);
+    assert_eq!(digest(&machines.out()), untouched, "{printed}");
     for member in [0, 1, 3, 4, 5] {
-        let (code, said) = machines.members[member].end(SOON);
-        assert_eq!(code, Some(0), "{}: {said}", machines.members[member].label);
+        let (code, printed) = machines.members[member].end(SOON);
+        assert_eq!(code, Some(0), "{}: {printed}", machines.members[member].label);
     }
 }
 
@@ -437,7 +438,7 @@ fn a_router_whose_program_was_lost_goes_on_where_it_was() {
         let mut resumed = 0;
         for (round, mut start) in starts.into_iter().enumerate() {
             let mut launcher = Process::start("the launcher", &mut start);
-            launcher.says(BEGUN);
+            launcher.await_text(BEGUN);
             has_a_journal(&out);
             std::thread::sleep(Duration::from_millis(world.draw(150)));
             let dies = round % 2 == 0;
@@ -446,13 +447,13 @@ fn a_router_whose_program_was_lost_goes_on_where_it_was() {
             } else if let Some(victim) = router_of(&launcher).and_then(|router| child_with(router, program)) {
                 kill(victim);
             }
-            let (code, said) = launcher.end(SOON);
+            let (code, printed) = launcher.end(SOON);
             // A fast run may be over by then.
             if code != Some(0) {
-                assert_eq!(code, Some(if dies { 8 } else { 130 }), "{topology}, round {round}: {said}");
-                assert!(said.contains("resume with: hansa run --resume"), "{topology}, round {round}: {said}");
-                let (code, said) = world.resume("out").end(SOON);
-                assert_eq!(code, Some(0), "{topology}, round {round}: {said}");
+                assert_eq!(code, Some(if dies { 8 } else { 130 }), "{topology}, round {round}: {printed}");
+                assert!(printed.contains("resume with: hansa run --resume"), "{topology}, round {round}: {printed}");
+                let (code, printed) = world.resume("out").end(SOON);
+                assert_eq!(code, Some(0), "{topology}, round {round}: {printed}");
                 resumed += 1;
             }
             assert_eq!(digest(&out), expected, "{topology}, round {round}");

@@ -48,18 +48,18 @@ fn a_router_that_is_killed_when_all_others_have_left_needs_no_member() {
     let world = World::new(23);
     for many in MANY {
         let mut launcher = world.launch("out", &["--set", many]);
-        launcher.says(BEGUN);
+        launcher.await_text(BEGUN);
         let id = launcher.child.id();
         let router = router_of(&launcher).unwrap();
         poll(|| matches!(children(id)[..], [] | [_]).then_some(()));
         kill(router);
-        let said = launcher.end_with(0, SOON);
+        let printed = launcher.end_with(0, SOON);
         let out = world.scratch.path("out");
-        assert_eq!(digest(&out), untouched(&world, many), "{said}");
+        assert_eq!(digest(&out), untouched(&world, many), "{printed}");
         holds_no_journal(&out);
         no_children_left(id);
-        if said.contains("the router was killed by signal 9: it is started again from its journal") {
-            assert!(said.contains("the run was over at virtual time"), "{said}");
+        if printed.contains("the router was killed by signal 9: it is started again from its journal") {
+            assert!(printed.contains("the run was over at virtual time"), "{printed}");
             return;
         }
     }
@@ -75,7 +75,7 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
         let topology = long_topology().replace("jobs = 40000", &jobs);
         let mut machines = Machines::router(&topology, &[]);
         machines.start(&["york.site", "durham.site", "leeds.site", "alice.user", "bob.user"]);
-        machines.router.says(BEGUN);
+        machines.router.await_text(BEGUN);
         let members = &mut machines.members;
         poll(|| members.iter_mut().all(|member| member.child.try_wait().unwrap().is_some()).then_some(()));
         // Not by a program, which would take a while to start.
@@ -87,8 +87,8 @@ fn a_router_on_a_machine_of_its_own_writes_the_results_when_all_others_have_left
             continue;
         }
         machines.router = machines.go_on();
-        let said = machines.router.end_with(0, SOON);
-        assert_eq!(digest(&machines.out()), untouched(&world, many), "{said}");
+        let printed = machines.router.end_with(0, SOON);
+        assert_eq!(digest(&machines.out()), untouched(&world, many), "{printed}");
         return;
     }
     panic!("{TOO_QUICK}");
@@ -104,7 +104,7 @@ fn before_it_begins(world: &World) -> (Process, u32, PathBuf) {
         let bob = poll(|| process_of(id, "bob"));
         signal(bob, "STOP");
         std::thread::sleep(Duration::from_secs(1));
-        if !launcher.has_said(BEGUN) {
+        if !launcher.has_printed(BEGUN) {
             return (launcher, bob, world.scratch.path(&name));
         }
         signal(bob, "CONT");
@@ -118,10 +118,10 @@ fn a_router_that_is_killed_before_the_run_begins_is_started_again() {
     let world = World::new(31);
     let (mut launcher, bob, out) = before_it_begins(&world);
     kill(router_of(&launcher).unwrap());
-    launcher.says("the router was killed by signal 9: it is started again from the beginning");
+    launcher.await_text("the router was killed by signal 9: it is started again from the beginning");
     signal(bob, "CONT");
-    let said = launcher.end_with(0, SOON);
-    assert_eq!(digest(&out), world.untouched(), "{said}");
+    let printed = launcher.end_with(0, SOON);
+    assert_eq!(digest(&out), world.untouched(), "{printed}");
     holds_no_journal(&out);
 }
 
@@ -131,22 +131,22 @@ fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
     let world = World::new(37);
     let out = world.scratch.path("out");
     let mut first = world.launch("out", &["--set", "workload.0.jobs=40000"]);
-    first.says(BEGUN);
+    first.await_text(BEGUN);
     std::thread::sleep(Duration::from_millis(300));
     first.signal("INT");
     assert_eq!(first.end(SOON).0, Some(130));
     assert!(out.join("journal").is_file());
 
     let mut launcher = world.launch("out", &[]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     let router = router_of(&launcher).unwrap();
     let journal = has_a_journal(&out).join("journal");
     signal(router, "STOP");
     fs::File::options().write(true).open(&journal).unwrap().set_len(100).unwrap();
     kill(router);
-    let said = launcher.end_with(0, SOON);
-    assert!(said.contains("it is started again from the beginning"), "{said}");
-    assert_eq!(digest(&out), world.untouched(), "{said}");
+    let printed = launcher.end_with(0, SOON);
+    assert!(printed.contains("it is started again from the beginning"), "{printed}");
+    assert_eq!(digest(&out), world.untouched(), "{printed}");
     holds_no_journal(&out);
 }
 
@@ -154,7 +154,7 @@ fn a_journal_whose_beginning_is_half_written_is_begun_anew() {
 fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
     let world = World::new(41);
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=3000", "--restarts", "5"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     has_a_journal(&world.scratch.path("out"));
     let mut router = router_of(&launcher).unwrap();
     kill(router);
@@ -162,19 +162,19 @@ fn a_router_that_is_killed_again_before_it_listens_is_started_once_more() {
         router = poll(|| router_of(&launcher).filter(|next| *next != router));
         kill(router);
     }
-    let said = launcher.end_with(0, SOON);
-    assert_eq!(said.matches("the router was killed by signal 9: it is started again").count(), 5, "{said}");
-    assert_eq!(digest(&world.scratch.path("out")), untouched(&world, "workload.0.jobs=3000"), "{said}");
+    let printed = launcher.end_with(0, SOON);
+    assert_eq!(printed.matches("the router was killed by signal 9: it is started again").count(), 5, "{printed}");
+    assert_eq!(digest(&world.scratch.path("out")), untouched(&world, "workload.0.jobs=3000"), "{printed}");
 
     // Restarts are limited, and the remains are usable.
     let mut launcher = world.launch("out", &["--set", "workload.0.jobs=40000", "--restarts", "1"]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     has_a_journal(&world.scratch.path("out"));
     let router = router_of(&launcher).unwrap();
     kill(router);
     kill(poll(|| router_of(&launcher).filter(|next| *next != router)));
-    let said = launcher.end_with(3, SOON);
-    assert!(said.contains("resume with: hansa run --resume"), "{said}");
+    let printed = launcher.end_with(3, SOON);
+    assert!(printed.contains("resume with: hansa run --resume"), "{printed}");
 }
 
 #[test]
@@ -187,17 +187,17 @@ fn a_router_that_is_killed_when_the_results_are_in_their_place_has_done_its_work
     for _ in 0..8 {
         let before = folder();
         let mut launcher = world.launch("out", &[]);
-        launcher.says(BEGUN);
+        launcher.await_text(BEGUN);
         let router = rustix::process::Pid::from_raw(router_of(&launcher).unwrap() as i32).unwrap();
         let begun = Instant::now();
         while folder() == before || folder().is_none() {
             assert!(begun.elapsed() < SOON);
         }
         let _ = rustix::process::kill_process(router, rustix::process::Signal::KILL);
-        let said = launcher.end_with(0, SOON);
-        assert_eq!(digest(&out), expected, "{said}");
+        let printed = launcher.end_with(0, SOON);
+        assert_eq!(digest(&out), expected, "{printed}");
         holds_no_journal(&out);
-        hit += u32::from(said.contains("the router was killed by signal 9 after it had written the results"));
+        hit += u32::from(printed.contains("the router was killed by signal 9 after it had written the results"));
     }
     assert!(hit > 0, "no router was killed in time");
 }
@@ -209,7 +209,7 @@ fn a_router_that_is_stopped_before_it_listens_is_named() {
     let router = poll(|| router_of(&launcher));
     signal(router, "STOP");
     let stopped = Instant::now();
-    launcher.says(&format!("the router (process {router}) is stopped, as by SIGSTOP"));
+    launcher.await_text(&format!("the router (process {router}) is stopped, as by SIGSTOP"));
     assert!(stopped.elapsed() < Duration::from_secs(8), "{:?}", stopped.elapsed());
     signal(router, "CONT");
     launcher.end_with(0, SOON);
@@ -229,13 +229,13 @@ fn a_site_whose_scheduler_was_running_before_is_not_waited_for() {
     );
     world.scratch.file("grid.toml", &topology);
     let mut launcher = world.launch("out", &[]);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     kill(process_of(launcher.child.id(), "york").unwrap());
     let killed = Instant::now();
-    let (code, said) = launcher.end(SOON);
-    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}: {said}", killed.elapsed());
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("lost site york at virtual time") && said.contains("cannot begin anew"), "{said}");
+    let (code, printed) = launcher.end(SOON);
+    assert!(killed.elapsed() < Duration::from_secs(20), "{:?}: {printed}", killed.elapsed());
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(printed.contains("lost site york at virtual time") && printed.contains("cannot begin anew"), "{printed}");
 }
 
 #[test]
@@ -245,10 +245,10 @@ fn a_router_that_is_stopped_for_ever_before_it_listens_is_given_up() {
     let mut launcher = world.launch("out", &flags);
     signal(poll(|| router_of(&launcher)), "STOP");
     let stopped = Instant::now();
-    let (code, said) = launcher.end(SOON);
+    let (code, printed) = launcher.end(SOON);
     assert!(stopped.elapsed() < Duration::from_secs(30), "{:?}", stopped.elapsed());
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("does not listen yet: it was terminated"), "{said}");
+    assert_eq!(code, Some(4), "{printed}");
+    assert!(printed.contains("does not listen yet: it was terminated"), "{printed}");
     no_children_left(launcher.child.id());
 
     // One signal is enough.

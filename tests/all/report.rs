@@ -41,9 +41,9 @@ fn a_run_adds_its_page_if_asked_to() {
     let topology = shipped("one-site.toml").to_string_lossy().into_owned();
     for (flags, page) in [(&["--inline"][..], true), (&["--processes", "2"], true), (&["--inline", "--json"], false)] {
         let out = scratch.path(&flags.concat()).to_string_lossy().into_owned();
-        let said = hansa_ok(&[&["run", &topology, "--report", "--out", &out], flags].concat());
+        let printed = hansa_ok(&[&["run", &topology, "--report", "--out", &out], flags].concat());
         assert!(Path::new(&out).join("report.html").exists(), "{flags:?}");
-        assert_eq!(text(&said.stdout).contains("\npage  "), page, "{}", text(&said.stdout));
+        assert_eq!(text(&printed.stdout).contains("\npage  "), page, "{}", text(&printed.stdout));
     }
 }
 
@@ -94,10 +94,10 @@ fn an_incomplete_result_is_refused_with_its_place() {
         "--out".as_ref(),
         out.as_os_str(),
     ]);
-    let refused = |folder: &std::path::Path, says: &str| {
+    let refused = |folder: &std::path::Path, expected: &str| {
         let report = hansa(&["report".into(), folder.to_owned()]);
         assert_eq!(report.status.code(), Some(2), "{}", text(&report.stderr));
-        assert!(text(&report.stderr).contains(says), "{}", text(&report.stderr));
+        assert!(text(&report.stderr).contains(expected), "{}", text(&report.stderr));
         assert!(!folder.join("report.html").exists() && !folder.join("trace.json").exists());
     };
     refused(&scratch.path("nowhere"), "there is no folder");
@@ -142,6 +142,6 @@ fn a_log_with_old_news_is_read_again_or_not_compared() {
     };
     assert_eq!(report(), "");
     std::fs::remove_file(log).unwrap();
-    let told = report();
-    assert!(told.contains("no comparison") && told.contains("log.swf"), "{told}");
+    let message = report();
+    assert!(message.contains("no comparison") && message.contains("log.swf"), "{message}");
 }

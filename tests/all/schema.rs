@@ -140,7 +140,7 @@ for path in sys.argv[2:]:
 "#;
 
 /// Part of a manager that counts free nodes, where nodes fail.
-const HEARS_OF_FAILURES: &str = r#"elif event["event"] == "lost":
+const RECORDS_FAILURES: &str = r#"elif event["event"] == "lost":
                 free += nodes[event["job"]]
                 queue.append(event["job"])
             elif event["event"] == "nodes":
@@ -162,7 +162,7 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     let manager = std::fs::read_to_string(crate::grid::shipped("manager.py")).unwrap();
     let before = "elif event[\"event\"] == \"recalled\":";
     assert!(manager.contains(before));
-    let hearing = scratch.file("manager.py", &manager.replace(before, &format!("{HEARS_OF_FAILURES}{before}")));
+    let recording = scratch.file("manager.py", &manager.replace(before, &format!("{RECORDS_FAILURES}{before}")));
     let fails = "[[failure]]\nsite = \"york\"\nmtbf = \"4 d\"\nmttr = \"1 h\"\n";
     let stories = [
         ("foreign-bidder.toml", "", &["bidder"][..]),
@@ -173,15 +173,16 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     for (number, (topology, more, programs)) in (0..).zip(stories) {
         let mut written = std::fs::read_to_string(crate::grid::shipped(topology)).unwrap() + more;
         for program in programs {
-            let [said, answered] =
+            let [printed, answered] =
                 ["said", "answered"].map(|what| scratch.path(&format!("{program}-{what}-{number}.jsonl")));
-            let hears = !more.is_empty() && *program == "manager";
-            let path = if hears { hearing.clone() } else { crate::grid::shipped(&format!("{program}.py")) };
-            let through = format!("tee {} | python3 {} | tee {}", said.display(), path.display(), answered.display());
+            let receives = !more.is_empty() && *program == "manager";
+            let path = if receives { recording.clone() } else { crate::grid::shipped(&format!("{program}.py")) };
+            let through =
+                format!("tee {} | python3 {} | tee {}", printed.display(), path.display(), answered.display());
             let direct = format!("[\"python3\", \"{program}.py\"]");
             assert!(written.contains(&direct), "{topology}");
             written = written.replace(&direct, &format!("[\"sh\", \"-c\", {through:?}]"));
-            fine.extend([said, answered]);
+            fine.extend([printed, answered]);
         }
         let topology = scratch.file(topology, &written);
         let out = scratch.path("out");
@@ -212,9 +213,9 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
     for file in &fine {
         assert!(std::fs::read_to_string(file).unwrap().lines().count() > 10, "{} has some lines", file.display());
     }
-    let heard = std::fs::read_to_string(scratch.path("manager-said-3.jsonl")).unwrap();
+    let received = std::fs::read_to_string(scratch.path("manager-said-3.jsonl")).unwrap();
     let events = ["\"event\":\"lost\"", "\"event\":\"nodes\",\"down\":[{\"nodes\""];
-    assert!(events.iter().all(|event| heard.contains(event)), "all there is to say has been said");
+    assert!(events.iter().all(|event| received.contains(event)), "all there is to say has been said");
 }
 
 /// `HANSA_GOLDEN=write` renews them.
@@ -222,13 +223,13 @@ fn messages_of_programs_and_hansa_match_the_schema_of_the_protocol() {
 fn the_references_equal_the_output_of_the_program() {
     for (page, flag) in [("docs/keys.md", "--keys"), ("docs/columns.md", "--columns")] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(page);
-        let said = text(&hansa_ok(&["show", flag]).stdout).to_string();
+        let printed = text(&hansa_ok(&["show", flag]).stdout).to_string();
         if std::env::var("HANSA_GOLDEN").is_ok_and(|word| word == "write") {
-            std::fs::write(&path, &said).unwrap();
+            std::fs::write(&path, &printed).unwrap();
         }
         let kept = std::fs::read_to_string(&path).unwrap_or_default();
         assert!(
-            kept == said,
+            kept == printed,
             "{page} is not what `hansa show {flag}` prints: renew it (`hansa show {flag} > {page}`), and look at what has \
              changed"
         );

@@ -38,11 +38,14 @@ fn a_journal_that_cannot_be_written_is_no_fault_of_a_member() {
     // Blocks of 512 bytes.
     for limit in ["-f 200", "-f 400", "-f 600"] {
         let ended = run(&mut limited(limit, HANSA), &out, &[]);
-        let said = text(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(7), "{limit}: {said}");
-        let error = said.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
-        assert!(error.contains("cannot write") && error.contains("the file size limit is exceeded"), "{limit}: {said}");
-        assert!(said.contains("resume with: hansa run --resume"), "{limit}: {said}");
+        let printed = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(7), "{limit}: {printed}");
+        let error = printed.lines().find(|line| line.starts_with("error: ")).unwrap_or_default();
+        assert!(
+            error.contains("cannot write") && error.contains("the file size limit is exceeded"),
+            "{limit}: {printed}"
+        );
+        assert!(printed.contains("resume with: hansa run --resume"), "{limit}: {printed}");
         is_resumed_to_the_end(&out, &expected);
     }
 }
@@ -65,12 +68,12 @@ fn a_full_disk_is_no_fault_of_a_member() {
         }
         let _unmounted = Mounted(&disk);
         let ended = run(&mut Command::new(HANSA), &disk.join("out"), &[]);
-        let said = text(&ended.stderr);
-        assert_eq!(ended.status.code(), Some(7), "{size}: {said}");
+        let printed = text(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(7), "{size}: {printed}");
         assert!(
-            said.lines().any(|line| line.starts_with("error: cannot write") && line.ends_with(": the disk is full"))
+            printed.lines().any(|line| line.starts_with("error: cannot write") && line.ends_with(": the disk is full"))
         );
-        assert!(said.contains("resume with: hansa run --resume"), "{size}: {said}");
+        assert!(printed.contains("resume with: hansa run --resume"), "{size}: {printed}");
         assert!(mount_larger(&disk), "{size}");
         is_resumed_to_the_end(&disk.join("out"), &expected);
     }
@@ -108,15 +111,15 @@ fn a_member_without_files_says_so() {
             // It has enough of them, and has joined.
             break;
         }
-        let (code, said) = site.end(SOON);
+        let (code, printed) = site.end(SOON);
         // A topology that cannot be read is an input.
         assert!(
-            matches!(code, Some(2 | 7)) && said.to_lowercase().contains("too many open files"),
-            "{files}: {code:?} {said}"
+            matches!(code, Some(2 | 7)) && printed.to_lowercase().contains("too many open files"),
+            "{files}: {code:?} {printed}"
         );
         codes.push(code);
     }
-    assert!(codes.len() > 2 && !machines.router.has_said("contradict"), "{codes:?}");
+    assert!(codes.len() > 2 && !machines.router.has_printed("contradict"), "{codes:?}");
     machines.router.signal("INT");
     machines.router.end(SOON);
 }
@@ -133,9 +136,9 @@ fn a_router_without_files_says_so() {
         command.arg("--topology").arg(&topology).arg("--identity").arg(identities.join("router"));
         command.args(["--bind", "127.0.0.1:0", "--join-within", "1", "--out"]).arg(scratch.path("out"));
         let ended = command.output().unwrap();
-        let said = text(&ended.stderr).to_lowercase();
-        assert_eq!(ended.status.code(), Some(7), "{files}: {said}");
-        assert!(said.contains("too many open files"), "{files}: {said}");
+        let printed = text(&ended.stderr).to_lowercase();
+        assert_eq!(ended.status.code(), Some(7), "{files}: {printed}");
+        assert!(printed.contains("too many open files"), "{files}: {printed}");
     }
 }
 

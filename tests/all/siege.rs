@@ -65,23 +65,23 @@ fn processes_with_expired_or_foreign_certificates_are_turned_away_and_the_run_go
     let mut machines = Machines::router(SMALL, &[]);
     let foreign = machines.scratch.path("foreign");
     hansa_ok(&[&PathBuf::from("certs"), &machines.topology, &PathBuf::from("--out"), &foreign]);
-    let (code, said) = york_with(&machines, &foreign.join("york.site"));
-    assert_eq!(code, Some(6), "{said}");
-    assert!(said.contains("its certificate was signed by an authority that this run does not know"), "{said}");
+    let (code, printed) = york_with(&machines, &foreign.join("york.site"));
+    assert_eq!(code, Some(6), "{printed}");
+    assert!(printed.contains("its certificate was signed by an authority that this run does not know"), "{printed}");
 
     // The certificate of another member of this run.
-    let (code, said) = york_with(&machines, &machines.scratch.path("identities/alice.user"));
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("york") && said.contains("alice"), "{said}");
+    let (code, printed) = york_with(&machines, &machines.scratch.path("identities/alice.user"));
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("york") && printed.contains("alice"), "{printed}");
 
     let now = OffsetDateTime::now_utc();
     let day = time::Duration::days(1);
     let expired = machines.scratch.path("expired");
     let authority = Authority::new("small").unwrap();
     authority.issue_between(&[site("york")], now - 2 * day, now - day).unwrap().save(&expired).unwrap();
-    let (code, said) = york_with(&machines, &expired);
-    assert_eq!(code, Some(2), "{said}");
-    assert!(said.contains("expired"), "{said}");
+    let (code, printed) = york_with(&machines, &expired);
+    assert_eq!(code, Some(2), "{printed}");
+    assert!(printed.contains("expired"), "{printed}");
 
     machines.start(&["york.site", "alice.user"]);
     ends_as_inline(&mut machines);
@@ -108,7 +108,7 @@ fn slow_handshakes_keep_nobody_out() {
     });
     machines.start(&["york.site", "alice.user"]);
     let begun = Instant::now();
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     drop(connections);
     ends_as_inline(&mut machines);
@@ -157,7 +157,7 @@ fn floods_of_crafted_initial_packets_disturb_no_run() {
         crafted_initials(router, 5_000);
     });
     machines.start(&EVERYBODY);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     flood.join().unwrap();
     let memory = most_memory(machines.router.child.id());
     assert!(memory < 400 << 20, "the router has taken {memory} bytes");
@@ -168,12 +168,12 @@ fn floods_of_crafted_initial_packets_disturb_no_run() {
 fn a_member_that_is_stopped_for_a_moment_is_not_missed() {
     let mut machines = Machines::router(&some_seconds(), &["--patience", "1"]);
     machines.start(&EVERYBODY);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     machines.members[0].signal("STOP");
     std::thread::sleep(Duration::from_secs(4));
     machines.members[0].signal("CONT");
     ends_as_inline(&mut machines);
-    assert!(!machines.router.has_said("lost site york"));
+    assert!(!machines.router.has_printed("lost site york"));
 }
 
 /// A connection is given up after 10 s of silence.
@@ -181,27 +181,30 @@ fn a_member_that_is_stopped_for_a_moment_is_not_missed() {
 fn a_member_that_is_stopped_for_long_comes_back_if_the_router_is_patient() {
     let mut machines = Machines::router(&some_seconds(), &["--patience", "30"]);
     machines.start(&EVERYBODY);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     machines.members[0].signal("STOP");
-    machines.router.says("lost site york at virtual time");
+    machines.router.await_text("lost site york at virtual time");
     machines.members[0].signal("CONT");
     ends_as_inline(&mut machines);
-    assert!(machines.router.has_said("site york is back after"));
+    assert!(machines.router.has_printed("site york is back after"));
 }
 
 #[test]
 fn a_member_that_is_stopped_for_longer_than_the_routers_patience_is_lost() {
     let mut machines = Machines::router(&some_seconds(), &["--patience", "1"]);
     machines.start_with(&EVERYBODY, &["--patience", "2"]);
-    machines.router.says(BEGUN);
+    machines.router.await_text(BEGUN);
     machines.members[0].signal("STOP");
-    let (code, said) = machines.router.end(SOON);
+    let (code, printed) = machines.router.end(SOON);
     machines.members[0].signal("CONT");
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("lost site york at virtual time") && said.contains("not come back within 1 s"), "{said}");
+    assert_eq!(code, Some(3), "{printed}");
+    assert!(
+        printed.contains("lost site york at virtual time") && printed.contains("not come back within 1 s"),
+        "{printed}"
+    );
     for member in &mut machines.members {
-        let (code, said) = member.end(SOON);
-        assert_ne!(code, Some(0), "{}: {said}", member.label);
+        let (code, printed) = member.end(SOON);
+        assert_ne!(code, Some(0), "{}: {printed}", member.label);
     }
 }
 
@@ -211,16 +214,16 @@ fn a_live_run_whose_member_dies_ends_at_once_and_says_why_it_cannot_go_on() {
     let mut command = Command::new(HANSA);
     command.arg("run").arg(shipped("live.toml")).args(["--live", "1", "--out"]).arg(scratch.path("out"));
     let mut launcher = Process::start("the launcher", &mut command);
-    launcher.says(BEGUN);
+    launcher.await_text(BEGUN);
     std::thread::sleep(Duration::from_millis(1500));
     let id = launcher.child.id();
     let bath = process_of(id, "bath").unwrap().to_string();
     assert!(Command::new("kill").args(["-KILL", &bath]).status().unwrap().success());
     let killed = Instant::now();
-    let said = launcher.end_with(3, SOON);
-    assert!(killed.elapsed() < Duration::from_secs(6), "{:?}: {said}", killed.elapsed());
-    assert!(said.contains("lost site bath"), "{said}");
-    assert!(said.contains("a live run measures time, so a process that is lost cannot be replaced"), "{said}");
+    let printed = launcher.end_with(3, SOON);
+    assert!(killed.elapsed() < Duration::from_secs(6), "{:?}: {printed}", killed.elapsed());
+    assert!(printed.contains("lost site bath"), "{printed}");
+    assert!(printed.contains("a live run measures time, so a process that is lost cannot be replaced"), "{printed}");
     no_children_left(id);
 }
 
@@ -297,9 +300,9 @@ fn shares_that_were_tampered_with_are_refused_or_gathered_without_a_panic() {
     let mut random = SplitMix64::new(5);
     let gather = |what: &str| {
         let output = hansa(&["sweep", &experiment, "--out", &at("out"), "--gather"]);
-        let said = text(&output.stderr);
-        assert!(matches!(output.status.code(), Some(0 | 2 | 7)), "{what}: {:?} {said}", output.status);
-        assert!(!said.contains("panicked") && !said.contains('\u{1b}'), "{what}: {said}");
+        let printed = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 2 | 7)), "{what}: {:?} {printed}", output.status);
+        assert!(!printed.contains("panicked") && !printed.contains('\u{1b}'), "{what}: {printed}");
         let _ = fs::remove_dir_all(scratch.path("out"));
         output.status.code()
     };
@@ -377,9 +380,9 @@ fn crafted_paths_in_manifests_lead_nowhere() {
         ];
         for words in words {
             let output = hansa(words);
-            let said = text(&output.stderr);
-            assert!(!said.contains("panicked") && !said.contains("precious"), "{name}, {words:?}: {said}");
-            assert!(words[0] != "verify" || output.status.code() == Some(2), "{name}: {said}");
+            let printed = text(&output.stderr);
+            assert!(!printed.contains("panicked") && !printed.contains("precious"), "{name}, {words:?}: {printed}");
+            assert!(words[0] != "verify" || output.status.code() == Some(2), "{name}: {printed}");
             assert_eq!(fs::read_to_string(&victim).unwrap(), "precious", "{name}, {words:?}");
             assert!(scratch.path("beside").is_dir(), "{name}, {words:?}");
             if !out.exists() {

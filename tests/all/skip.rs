@@ -30,12 +30,12 @@ pub fn skip(needs: &str) {
     let mut skipped = SKIPPED.lock().unwrap();
     if skipped.is_empty() {
         // Without `atexit`, the lines above are the only report.
-        atexit(tell);
+        atexit(report_skipped);
     }
     skipped.push(test);
 }
 
-extern "C" fn tell() {
+extern "C" fn report_skipped() {
     if let Ok(skipped) = SKIPPED.lock() {
         let _ = writeln!(std::io::stderr(), "SKIPPED {} in all: {}", skipped.len(), skipped.join(", "));
     }

@@ -98,9 +98,9 @@ fn jobs_start_and_end_as_slurm_decides_in_every_layout() {
     for flags in [&["--inline"][..], &[]] {
         let out = scratch.path("out");
         let ran = run(&topology, &out, flags);
-        let said = text(&ran.stderr);
-        assert!(ran.status.success(), "{flags:?}: {said}");
-        assert!(said.contains("another run may start a job a second later"), "{said}");
+        let printed = text(&ran.stderr);
+        assert!(ran.status.success(), "{flags:?}: {printed}");
+        assert!(printed.contains("another run may start a job a second later"), "{printed}");
         let rows = rows(&out);
         assert_eq!(rows.len(), 4);
         for (job, earliest, lasts, on) in [(0, 60.0, 600.0, "0-7"), (1, 660.0, 500.0, "0-3"), (3, 2000.0, 30.0, "")] {
@@ -156,24 +156,30 @@ fn what_slurm_refuses_is_told_in_its_words() {
     }
     let scratch = Scratch::new();
     let topology = topology(&scratch, "slurm = { conf = \"extra.conf\" }", "", &[(60, 1, 600, 600), (61, 1, 30, 60)]);
-    let told = |extra: &str| {
+    let message = |extra: &str| {
         scratch.file("extra.conf", extra);
         let ran = run(&topology, &scratch.path("out"), &["--inline"]);
         (ran.status.code(), text(&ran.stderr))
     };
-    let (code, said) = told("PriorityType=priority/basic\nNoSuchKey=3\n");
+    let (code, printed) = message("PriorityType=priority/basic\nNoSuchKey=3\n");
     let unknown = "extra.conf line 2: error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey";
-    assert!(code == Some(8) && said.contains(unknown), "{said}");
-    let (code, said) = told("NodeName=other\n");
-    assert!(code == Some(8) && said.contains("extra.conf line 1: leave NodeName out, as Hansa sets it"), "{said}");
+    assert!(code == Some(8) && printed.contains(unknown), "{printed}");
+    let (code, printed) = message("NodeName=other\n");
+    assert!(
+        code == Some(8) && printed.contains("extra.conf line 1: leave NodeName out, as Hansa sets it"),
+        "{printed}"
+    );
     // The second job fits into the limit.
-    let (code, said) = told("PartitionName=short Nodes=ALL MaxTime=2 Default=YES State=UP\n");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("site york's Slurm rejects job 0: sbatch: error: ") && said.contains("time limit"), "{said}");
-    assert!(!said.contains("rejects job 1"), "{said}");
-    let (code, said) = told("PartitionName=down Nodes=ALL Default=YES State=DOWN\n");
+    let (code, printed) = message("PartitionName=short Nodes=ALL MaxTime=2 Default=YES State=UP\n");
+    assert_eq!(code, Some(0), "{printed}");
+    assert!(
+        printed.contains("site york's Slurm rejects job 0: sbatch: error: ") && printed.contains("time limit"),
+        "{printed}"
+    );
+    assert!(!printed.contains("rejects job 1"), "{printed}");
+    let (code, printed) = message("PartitionName=down Nodes=ALL Default=YES State=DOWN\n");
     let in_vain = "site york's Slurm has let 2 jobs wait for 2 h although none runs: j0.0 (PartitionDown), j1.0 (";
-    assert!(code == Some(8) && said.contains(in_vain), "{said}");
+    assert!(code == Some(8) && printed.contains(in_vain), "{printed}");
 }
 
 #[test]
@@ -202,13 +208,16 @@ fn a_killed_daemon_is_named_and_none_is_left() {
             std::thread::sleep(Duration::from_millis(20));
         };
         assert!(Command::new("kill").args(["-KILL", &chosen.to_string()]).status().unwrap().success());
-        let (code, said) = process.end(Duration::from_secs(60));
+        let (code, printed) = process.end(Duration::from_secs(60));
         match victim {
-            "hansa run" => assert_eq!(code, None, "{said}"),
-            "hansa clock" => assert!(code == Some(8) && said.contains("site york's Slurm has ended"), "{said}"),
+            "hansa run" => assert_eq!(code, None, "{printed}"),
+            "hansa clock" => assert!(code == Some(8) && printed.contains("site york's Slurm has ended"), "{printed}"),
             _ => {
-                assert!(code == Some(8) && said.contains(&format!("site york's Slurm has lost {victim}")), "{said}");
-                assert!(said.contains("which was killed by signal 9"), "{said}");
+                assert!(
+                    code == Some(8) && printed.contains(&format!("site york's Slurm has lost {victim}")),
+                    "{printed}"
+                );
+                assert!(printed.contains("which was killed by signal 9"), "{printed}");
             }
         }
         await_none(&scratch);
@@ -240,10 +249,13 @@ fn a_slurm_that_passes_time_is_waited_for_and_one_that_stands_still_is_named() {
     fs::set_permissions(&sbatch, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let standing = format!("site.york.slurm={{ programs = \"{}\" }}", programs.display());
     let ran = run(&topology, &out, &["--stall-after", "3s", "--set", &standing]);
-    let said = text(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(4), "{said}");
-    assert!(said.contains("no frame has moved for 3 s") && said.contains("it is waiting for site york"), "{said}");
-    assert!(said.contains("the clock of its Slurm has passed 06:00:"), "{said}");
+    let printed = text(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(4), "{printed}");
+    assert!(
+        printed.contains("no frame has moved for 3 s") && printed.contains("it is waiting for site york"),
+        "{printed}"
+    );
+    assert!(printed.contains("the clock of its Slurm has passed 06:00:"), "{printed}");
     await_none(&scratch);
 }
 
@@ -275,8 +287,11 @@ fn a_stopped_slurm_is_named() {
             std::thread::sleep(Duration::from_millis(20));
         };
         assert!(Command::new("kill").args(["-STOP", &stopped.to_string()]).status().unwrap().success());
-        let (ended, said) = process.end(Duration::from_secs(120));
-        assert!(ended == Some(code) && said.contains("site york") && said.contains(expected), "{victim}: {said}");
+        let (ended, printed) = process.end(Duration::from_secs(120));
+        assert!(
+            ended == Some(code) && printed.contains("site york") && printed.contains(expected),
+            "{victim}: {printed}"
+        );
         // A keeper ends its programs once it may.
         let _ = Command::new("kill").args(["-CONT", &stopped.to_string()]).stderr(Stdio::null()).status();
         await_none(&scratch);
@@ -308,10 +323,10 @@ fn options_of_jobs_reach_slurm_and_are_counted_elsewhere() {
                 slurm = { nodes = 4, conf = \"extra.conf\" }\n[[user]]\nname = \"alice\"\n[[workload]]\n";
     let topology = scratch.file("table.toml", &format!("{grid}source = \"table\"\njob = [{}]\n", jobs.join(", ")));
     let ran = run(&topology, &scratch.path("out"), &["--inline"]);
-    let said = text(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
+    let printed = text(&ran.stderr);
+    assert!(ran.status.success(), "{printed}");
     let refused = "site york's Slurm rejects job 2: sbatch: error: invalid partition specified: nosuch";
-    assert!(said.contains(refused) && !said.contains("which site"), "{said}");
+    assert!(printed.contains(refused) && !printed.contains("which site"), "{printed}");
     let table = rows(&scratch.path("out"));
     let on = |job: u32| table[&job].3.as_str();
     assert_eq!((on(0), on(1), on(3)), ("4-5", "0 2", "6"));
@@ -319,8 +334,8 @@ fn options_of_jobs_reach_slurm_and_are_counted_elsewhere() {
     let ran = run(&topology, &scratch.path("easy"), &["--inline", "--set", "site.york.scheduler=easy"]);
     let ignored = "workload.0: jobs have options of sbatch, which site york ignores, as no real Slurm manages it: \
                    --partition of 4, --nodelist of 1, --nodes of 1";
-    let said = text(&ran.stderr);
-    assert!(ran.status.success() && said.contains(ignored), "{said}");
+    let printed = text(&ran.stderr);
+    assert!(ran.status.success() && printed.contains(ignored), "{printed}");
 
     let line = |at: u32, options: &str| {
         format!("-dt {at} -e submit_batch_job | -J job_{at} -sim-walltime 100 --uid=ann -t 10 {options} job.sh\n")
@@ -330,10 +345,10 @@ fn options_of_jobs_reach_slurm_and_are_counted_elsewhere() {
         scratch.file(&format!("{name}.toml"), &format!("{grid}source = \"slurm-events\"\nfile = \"{name}.events\"\n"))
     };
     let ran = run(&log("mail", "-n 1 -p b -o out.txt --mail-type=END"), &scratch.path("mail"), &["--inline"]);
-    let said = text(&ran.stderr);
+    let printed = text(&ran.stderr);
     let dropped = "site york's Slurm does not get these options of sbatch: --mail-type of job 1 (no mail is sent); \
                    --output of job 1 (a job here has no input and no output)";
-    assert!(ran.status.success() && said.contains(dropped), "{said}");
+    assert!(ran.status.success() && printed.contains(dropped), "{printed}");
     let table = rows(&scratch.path("mail"));
     assert_eq!([0, 1].map(|job| table[&job].3.clone()), ["4-5", "6"]);
     let ran = run(&log("array", "-n 1 --array=0-9"), &scratch.path("array"), &["--inline"]);
@@ -446,34 +461,38 @@ fn a_site_under_a_charge_decides_alike() {
 fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
     let scratch = Scratch::new();
     let topology = topology(&scratch, "", "", &[(60, 1, 600, 600)]);
-    let told = |command: &str, flags: &[&str]| {
+    let message = |command: &str, flags: &[&str]| {
         let ran = Command::new(HANSA).arg(command).arg(&topology).args(flags).env("PATH", "/nowhere").output().unwrap();
         (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
     };
-    let (code, shown, _) = told("show", &[]);
+    let (code, shown, _) = message("show", &[]);
     assert!(code == Some(0) && shown.contains("\n#   NodeName=n[0-7] NodeAddr=127.0.0.1 "), "{shown}");
-    let (code, _, said) = told("validate", &["--set", "site.york.cores=1200"]);
-    assert!(code == Some(2) && said.contains("expected slurm = { nodes = 600 } for 1200 cores"), "{said}");
-    let (code, _, said) = told("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
-    assert!(code == Some(2) && said.contains("expected a number of nodes that divides 8 cores, found 3"), "{said}");
+    let (code, _, printed) = message("validate", &["--set", "site.york.cores=1200"]);
+    assert!(code == Some(2) && printed.contains("expected slurm = { nodes = 600 } for 1200 cores"), "{printed}");
+    let (code, _, printed) = message("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
+    assert!(
+        code == Some(2) && printed.contains("expected a number of nodes that divides 8 cores, found 3"),
+        "{printed}"
+    );
     for (charge, expected) in [
         ("2 ms", "expected at most 1 ms: "),
         ("20", "expected a time with its unit"),
         ("20 usec", "did you mean `us`?"),
         ("-1 us", "expected a time that is not negative"),
     ] {
-        let (code, _, said) = told("validate", &["--set", &format!("site.york.slurm={{ charge = \"{charge}\" }}")]);
-        assert!(code == Some(2) && said.contains(expected), "{charge}: {said}");
+        let (code, _, printed) =
+            message("validate", &["--set", &format!("site.york.slurm={{ charge = \"{charge}\" }}")]);
+        assert!(code == Some(2) && printed.contains(expected), "{charge}: {printed}");
     }
     if Path::new("/usr/sbin/slurmctld").exists() {
         // Debian's daemons are where they are looked for in any case; the commands are not.
-        let (code, _, said) = told("validate", &["--strict"]);
+        let (code, _, printed) = message("validate", &["--strict"]);
         let packages = "there is no sbatch, no scancel, no scontrol, no sinfo, no squeue; on Debian and Ubuntu: apt-get \
                         install slurmctld slurmd slurm-client";
-        assert!(code == Some(8) && said.contains(packages), "{said}");
+        assert!(code == Some(8) && printed.contains(packages), "{printed}");
     } else {
-        let (code, _, said) = told("validate", &[]);
-        assert!(code == Some(0) && said.contains("apt-get install slurmctld slurmd slurm-client"), "{said}");
+        let (code, _, printed) = message("validate", &[]);
+        assert!(code == Some(0) && printed.contains("apt-get install slurmctld slurmd slurm-client"), "{printed}");
     }
 }
 
@@ -517,13 +536,13 @@ fn a_change_of_slurm_is_tried_before_it_is_made() {
     );
 
     let builtin = what_if("builtin.conf", "# No backfilling.\nSchedulerType=sched/builtin\n", &[]);
-    let said = text(&builtin.stdout);
+    let printed = text(&builtin.stdout);
     assert!(builtin.status.success(), "{}", text(&builtin.stderr));
-    assert!(said.starts_with("Under builtin, the mean wait "), "{said}");
+    assert!(printed.starts_with("Under builtin, the mean wait "), "{printed}");
     assert!(text(&builtin.stderr).contains("4 runs to make: "), "{}", text(&builtin.stderr));
     let answer: serde_json::Value = serde_json::from_slice(&fs::read(out.join("answer.json")).unwrap()).unwrap();
     let waits = |row: usize| answer["tables"][0]["rows"][row][1]["number"].as_f64().unwrap();
-    assert!(waits(1) > waits(0) + 60.0, "{said}");
+    assert!(waits(1) > waits(0) + 60.0, "{printed}");
     let lines = answer["changes"][0]["lines"].as_array().unwrap();
     assert_eq!(lines, &["- SchedulerType=sched/backfill", "+ SchedulerType=sched/builtin"]);
     await_none(&scratch);

@@ -152,7 +152,7 @@ fn accounts_that_may_not_be_read_are_missed() {
     let folder = cluster(&scratch, REFUSING_SACCTMGR);
     let output = dump(&scratch, &["--anonymous"], &folder);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stderr);
-    assert!(said.contains("no sacctmgr.script") && said.contains("Only operators may dump"), "{said}");
+    let printed = text(&output.stderr);
+    assert!(printed.contains("no sacctmgr.script") && printed.contains("Only operators may dump"), "{printed}");
     assert!(!folder.join("sacctmgr.script").exists() && folder.join("sacct.txt").exists());
 }

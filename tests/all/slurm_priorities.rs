@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use hansa_sim::grid::{Multifactor, TaskId};
-use hansa_sim::roles::queue::{Ask, MultifactorRules, Priorities};
+use hansa_sim::roles::queue::{MultifactorRules, NodeRequest, Priorities};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{Override, Topology, read_topology};
 use hansa_sim::workload::facts::JobFactsIndex;
@@ -90,14 +90,15 @@ fn arrivals(topology: &Topology) -> BTreeMap<u32, f64> {
 }
 
 /// Arrival and request of each job.
-fn jobs_of(topology: &Topology) -> BTreeMap<u32, (Time, Ask)> {
+fn jobs_of(topology: &Topology) -> BTreeMap<u32, (Time, NodeRequest)> {
     let mut next = hansa_sim::workload::Numbering::default();
     let jobs = topology.workloads[0].source.jobs(&Default::default(), Span::ZERO, &mut next).unwrap();
     jobs.iter()
         .map(|job| {
             let task = job.tasks[0];
-            let ask = Ask { job: TaskId { job: job.id, index: 0 }, nodes: task.cores, walltime: task.walltime };
-            (job.id.0, (job.arrive, ask))
+            let request =
+                NodeRequest { job: TaskId { job: job.id, index: 0 }, nodes: task.cores, walltime: task.walltime };
+            (job.id.0, (job.arrive, request))
         })
         .collect()
 }
@@ -118,15 +119,15 @@ fn our_priorities(topology: &Topology, settings: Multifactor, runs: &Runs, boote
     events.retain(|event| event.0 < at);
     events.sort_by(|a, b| a.0.total_cmp(&b.0));
     for (time, is_end, job) in events {
-        let ask = jobs[&job].1;
+        let request = jobs[&job].1;
         match is_end {
-            true => priorities.end_job(since_boot(time), ask.job),
-            false => priorities.start_job(since_boot(time), &ask, priorities.standing(&ask)),
+            true => priorities.end_job(since_boot(time), request.job),
+            false => priorities.start_job(since_boot(time), &request, priorities.standing(&request)),
         }
     }
     priorities.advance(since_boot(at));
-    let of_job = |(arrive, ask): &(Time, Ask)| {
-        priorities.priority(since_boot(arrive.micros() as f64 / 1e6), &priorities.standing(ask))
+    let of_job = |(arrive, request): &(Time, NodeRequest)| {
+        priorities.priority(since_boot(arrive.micros() as f64 / 1e6), &priorities.standing(request))
     };
     jobs.iter().map(|(number, job)| (*number, of_job(job))).collect()
 }
@@ -216,7 +217,8 @@ fn compare_priorities(topology: &Topology, runs: &Runs, log: &str) {
     assert!(compared > 500 && shares.len() > 4, "{compared} {shares:?}\n{log}");
 }
 
-/// Largest difference of a weighted factor. Slurm counts the age of a job from the moment at which it first looks at it.
+/// Largest difference of a weighted factor. Slurm counts the age of a job from the moment at which it first looks at
+/// it.
 fn tolerance(settings: &Multifactor, factor: usize) -> f64 {
     let seconds = settings.max_age.micros() as f64 / 1e6;
     if factor == AGE { settings.age as f64 * UNCLEAR / seconds } else { 1.0 }

@@ -117,11 +117,11 @@ fn a_sites_own_slurm_decides_with_its_accounts_devices_and_preemption() {
     ];
     let topology = write_site(&scratch, "", &jobs);
     let ran = run(&scratch, &topology, "out");
-    let said = text(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
+    let printed = text(&ran.stderr);
+    assert!(ran.status.success(), "{printed}");
     let refused =
         "site york's Slurm rejects job 3: sbatch: error: Batch job submission failed: Invalid qos specification";
-    assert!(said.contains(refused), "{said}");
+    assert!(printed.contains(refused), "{printed}");
     let table = rows(&scratch.path("out"));
     // The cores of n1 to n3, b1 and g1, in this order.
     assert_eq!((table[&0].3.as_str(), table[&1].3.as_str()), ("16-17", "12"));
@@ -181,8 +181,8 @@ fn preempted_jobs_are_requeued_and_run_again() {
     let limited = limited.replace("runtime = \"1000 s\"", "runtime = \"1000 s\", walltime = \"400 s\"");
     fs::write(&topology, limited).unwrap();
     let ran = run(&scratch, &topology, "out");
-    let said = text(&ran.stdout) + &text(&ran.stderr);
-    assert!(ran.status.success(), "{said}");
+    let printed = text(&ran.stdout) + &text(&ran.stderr);
+    assert!(ran.status.success(), "{printed}");
     let table = rows(&scratch.path("out"));
     let [again, cancelled, high, limited] = [0, 1, 2, 3].map(|job| table[&job].clone());
     assert_eq!(
@@ -198,7 +198,7 @@ fn preempted_jobs_are_requeued_and_run_again() {
     let jobs = fs::read_to_string(scratch.path("out/jobs.csv")).unwrap();
     let ends: Vec<&str> = jobs.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
     assert_eq!(ends, ["requeues", "1", "0", "0", "0"]);
-    assert!(said.contains("1 job ended for others; jobs requeued 1 time"), "{said}");
+    assert!(printed.contains("1 job ended for others; jobs requeued 1 time"), "{printed}");
     let why = Command::new(HANSA).arg("why").arg(scratch.path("out")).arg("0").output().unwrap();
     assert!(text(&why.stdout).contains("requeued 1 time for other jobs"), "{}", text(&why.stdout));
     let counts = fs::read_to_string(scratch.path("out/schedule.json")).unwrap();
@@ -225,10 +225,10 @@ fn users_whom_a_site_does_not_know_are_an_error_or_have_a_stand_in() {
     let near = "without the user bbo of unknown_users; did you mean bob?";
     expect_error(&ran, 8, near);
     let ran = run(&scratch, &write_site(&scratch, ", unknown_users = \"bob\"", &jobs), "out");
-    let said = text(&ran.stderr);
-    assert!(ran.status.success() && said.contains("zoe (jobs: 2); these jobs belong to bob"), "{said}");
+    let printed = text(&ran.stderr);
+    assert!(ran.status.success() && printed.contains("zoe (jobs: 2); these jobs belong to bob"), "{printed}");
     // Bob may not use that QOS.
-    assert!(said.contains("rejects job 2: sbatch: error: Batch job submission failed: Invalid qos"), "{said}");
+    assert!(printed.contains("rejects job 2: sbatch: error: Batch job submission failed: Invalid qos"), "{printed}");
 
     scratch.file("york/sacctmgr.script", &ACCOUNTS.replace("Fairshare=10", "Bogus=10"));
     let ran = run(&scratch, &scratch.path("york.toml"), "out");
@@ -243,8 +243,8 @@ fn faults_of_the_folder_are_named() {
     fs::create_dir(scratch.path("york")).unwrap();
     let topology = write_site(&scratch, "", &[(60, 100, 1, "-q low")]);
     let validate = || {
-        let said = Command::new(HANSA).arg("validate").arg(&topology).output().unwrap();
-        text(&said.stdout) + &text(&said.stderr)
+        let printed = Command::new(HANSA).arg("validate").arg(&topology).output().unwrap();
+        text(&printed.stdout) + &text(&printed.stderr)
     };
     let cores = fs::read_to_string(&topology)
         .unwrap()
@@ -284,10 +284,10 @@ fn nothing_is_left_of_a_database_whose_run_is_killed() {
             std::thread::sleep(Duration::from_millis(5));
         };
         assert!(Command::new("kill").args(["-KILL", &chosen.to_string()]).status().unwrap().success());
-        let (code, said) = process.end(Duration::from_secs(100));
+        let (code, printed) = process.end(Duration::from_secs(100));
         match victim {
-            "mariadbd" => assert!(code == Some(8) && said.contains("cannot set up the accounts"), "{said}"),
-            _ => assert_eq!(code, None, "{said}"),
+            "mariadbd" => assert!(code == Some(8) && printed.contains("cannot set up the accounts"), "{printed}"),
+            _ => assert_eq!(code, None, "{printed}"),
         }
         await_none(&scratch);
         assert!(!scratch.path("cache/hansa/slurm").exists(), "half of the accounts are kept");

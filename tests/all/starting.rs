@@ -19,11 +19,11 @@ fn ctrl_c_works_while_processes_start() {
     let topology = scratch.file("crowd.toml", &crowd(120));
     let out = scratch.path("out");
     let mut launcher = Process::start("hansa run", Command::new(HANSA).arg("run").arg(topology).arg("--out").arg(&out));
-    launcher.says(" joined from ");
+    launcher.await_text(" joined from ");
     launcher.signal("INT");
-    let said = launcher.end_with(130, Duration::from_secs(30));
-    assert!(said.matches(" joined from ").count() < 60 && !said.contains("the run begins"), "{said}");
-    assert!(!out.exists(), "{said}");
+    let printed = launcher.end_with(130, Duration::from_secs(30));
+    assert!(printed.matches(" joined from ").count() < 60 && !printed.contains("the run begins"), "{printed}");
+    assert!(!out.exists(), "{printed}");
 }
 
 #[test]
@@ -39,11 +39,14 @@ fn more_processes_than_a_machine_can_hold_are_an_error_before_any_starts() {
         assert!(!out.exists());
         text(&output.stderr)
     };
-    let said = run(&[]);
-    assert!(said.contains("100002 processes") && said.contains("--inline") && said.contains("--processes"), "{said}");
+    let printed = run(&[]);
+    assert!(
+        printed.contains("100002 processes") && printed.contains("--inline") && printed.contains("--processes"),
+        "{printed}"
+    );
     // No certificate holds this many names.
-    let said = run(&["--processes", "3"]);
-    assert!(said.contains("one process cannot play") && said.contains("more processes"), "{said}");
+    let printed = run(&["--processes", "3"]);
+    assert!(printed.contains("one process cannot play") && printed.contains("more processes"), "{printed}");
 }
 
 /// The limit is named, and the advised number of processes works.
@@ -58,13 +61,13 @@ fn too_few_open_files_are_reported_with_a_number_of_processes_that_works() {
         (output.status.code(), text(&output.stderr))
     };
     for files in [64, 38] {
-        let (code, said) = run(files, "");
-        assert_eq!(code, Some(2), "{said}");
+        let (code, printed) = run(files, "");
+        assert_eq!(code, Some(2), "{printed}");
         let limit = format!("a process may have only {files} open files (ulimit -Hn): raise the hard limit");
-        assert!(said.contains(&limit) && !said.contains("force"), "{said}");
-        let (_, advised) = said.split_once("share processes with ").unwrap();
-        let (code, said) = run(files, advised.split_once(',').unwrap().0);
-        assert_eq!(code, Some(0), "{said}");
+        assert!(printed.contains(&limit) && !printed.contains("force"), "{printed}");
+        let (_, advised) = printed.split_once("share processes with ").unwrap();
+        let (code, printed) = run(files, advised.split_once(',').unwrap().0);
+        assert_eq!(code, Some(0), "{printed}");
     }
 }
 

@@ -61,8 +61,8 @@ fn claims_of_the_file_are_judged() {
     std::fs::write(&path, &text_of).unwrap();
     let out = scratch.path("out");
     let done = sweep(&path, &out, &[]);
-    let said = text(&done.stdout);
-    assert!(said.contains("claims: 1 holds, 1 does not hold\n 1. holds "), "{said}");
+    let printed = text(&done.stdout);
+    assert!(printed.contains("claims: 1 holds, 1 does not hold\n 1. holds "), "{printed}");
     let verdicts = std::fs::read_to_string(out.join("verdicts.txt")).unwrap();
     assert!(
         verdicts.contains("judged by 9 runs: 1 holds, 1 does not hold.") && verdicts.contains(" fails by "),
@@ -74,8 +74,8 @@ fn claims_of_the_file_are_judged() {
     // Other claims need no new runs, and none leaves no verdicts behind.
     std::fs::write(&path, text_of.replace("> 2 *", "<= 2 *")).unwrap();
     let rows = runs(&out);
-    let said = text(&sweep(&path, &out, &[]).stdout);
-    assert!(said.contains("claims: 2 hold\n") && runs(&out) == rows, "{said}");
+    let printed = text(&sweep(&path, &out, &[]).stdout);
+    assert!(printed.contains("claims: 2 hold\n") && runs(&out) == rows, "{printed}");
     std::fs::write(&path, text_of.replace(claims, "")).unwrap();
     assert!(sweep(&path, &out, &[]).status.success() && !out.join("verdicts.txt").exists());
     std::fs::write(&path, text_of.replace("value(srtf)", "value(sjf)")).unwrap();
@@ -158,11 +158,11 @@ fn an_interrupt_is_no_fault_of_a_run_whose_program_is_still_waited_for() {
     }
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{said}");
+    let printed = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{printed}");
     assert!(
-        said.contains("interrupted: 0 of 2 runs are in") && said.contains("repeat the command to resume"),
-        "{said}"
+        printed.contains("interrupted: 0 of 2 runs are in") && printed.contains("repeat the command to resume"),
+        "{printed}"
     );
 }
 
@@ -199,10 +199,10 @@ fn a_finished_sweep_is_not_run_again_and_another_one_is_refused() {
     for flags in [&[][..], &["--dry-run"]] {
         let refused = sweep(&second, &out, flags);
         assert_eq!(refused.status.code(), Some(2));
-        let told = text(&refused.stderr);
+        let message = text(&refused.stderr);
         assert!(
-            told.contains("6 of 6 runs of an earlier version of this experiment") && told.contains("--fresh"),
-            "{told}"
+            message.contains("6 of 6 runs of an earlier version of this experiment") && message.contains("--fresh"),
+            "{message}"
         );
         assert_eq!(runs(&out), marked);
     }
@@ -237,8 +237,11 @@ fn an_experiment_that_has_grown_runs_only_what_is_new() {
 
     // A value, in front of those that are there.
     let grown = sweep(&vary(&format!("{jobs}[vary]\nseed = [3, 1, 2]\n")), &out, &[]);
-    let told = text(&grown.stderr);
-    assert!(told.contains("the experiment has changed: 2 of 3 runs are in") && !told.contains("belong"), "{told}");
+    let message = text(&grown.stderr);
+    assert!(
+        message.contains("the experiment has changed: 2 of 3 runs are in") && !message.contains("belong"),
+        "{message}"
+    );
     assert_eq!([marked("3,"), marked("1,"), marked("2,")], [false, true, true]);
 
     // Axes, and fewer metrics; what was fixed varies, and what varied is fixed. The topology's own policy is fifo.
@@ -247,8 +250,8 @@ fn an_experiment_that_has_grown_runs_only_what_is_new() {
     assert!(dry.contains("4 runs (2 of workload.0.jobs, 2 of market.policy)"), "{dry}");
     assert!(dry.contains(": 1 there already, 3 to make\n") && dry.contains("2 earlier runs no longer belong"), "{dry}");
     assert!(dry.contains(", from the times of 1 run there\n"), "{dry}");
-    let told = text(&sweep(&vary(axes), &out, &[]).stderr);
-    assert!(told.contains("1 of 4 runs are in") && told.contains("2 earlier runs no longer belong"), "{told}");
+    let message = text(&sweep(&vary(axes), &out, &[]).stderr);
+    assert!(message.contains("1 of 4 runs are in") && message.contains("2 earlier runs no longer belong"), "{message}");
     let kept = [marked("20,fifo,"), marked("20,srtf,"), marked("40,fifo,"), marked("40,srtf,")];
     assert_eq!(kept, [false, false, true, false]);
     assert_eq!(files(), all);
@@ -293,28 +296,28 @@ fn a_dry_run_writes_nothing_and_estimates() {
     let scratch = Scratch::new();
     let out = scratch.path("out");
     let three = experiment(&scratch, 40, "[1, 2, 3]");
-    let told = |experiment: &str, flags: &[&str]| {
+    let message = |experiment: &str, flags: &[&str]| {
         let output = sweep(experiment, &out, &[&["--dry-run", "--threads", "2"], flags].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let dry = told(&three, &[]);
+    let dry = message(&three, &[]);
     assert!(dry.starts_with("9 runs (3 of seed, 3 of market.policy) in "), "{dry}");
     assert!(dry.contains(": 0 there already, 9 to make\n  run 1: seed=1, market.policy=fifo\n"), "{dry}");
     assert!(dry.contains("about ") && dry.contains(" on 2 threads, from run 1 (seed=1, market.policy=fifo)"), "{dry}");
-    let share = told(&three, &["--part", "2/2"]);
+    let share = message(&three, &["--part", "2/2"]);
     assert!(share.starts_with("share 2/2: 4 runs ("), "{share}");
     assert!(!out.exists() && !scratch.path("out.parts").exists());
 
     assert!(sweep(&three, &out, &[]).status.success());
     let before = runs(&out);
-    let dry = told(&experiment(&scratch, 40, "[1, 2, 3, 4, 5, 6, 7, 8]"), &[]);
+    let dry = message(&experiment(&scratch, 40, "[1, 2, 3, 4, 5, 6, 7, 8]"), &[]);
     assert!(dry.contains(": 9 there already, 15 to make\n  run 10: seed=4"), "{dry}");
     assert!(dry.contains("  and 3 more\nabout ") && dry.contains(", from the times of 9 runs there\n"), "{dry}");
     assert!(!dry.contains("changes nothing"), "{dry}");
     assert_eq!(runs(&out), before);
     assert!(json(&out.join("sweep.json"))["runs"] == 9);
-    assert!(told(&experiment(&scratch, 40, "[1]"), &["--fresh"]).contains(": 0 there already, 3 to make"));
+    assert!(message(&experiment(&scratch, 40, "[1]"), &["--fresh"]).contains(": 0 there already, 3 to make"));
 
     // A workload that is written out draws from no seed.
     let table = "name = \"t\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n[[workload]]\n\
@@ -323,8 +326,8 @@ fn a_dry_run_writes_nothing_and_estimates() {
     let seeds = scratch.file("seeds.toml", "name = \"seeds\"\ntopology = \"table.toml\"\n[vary]\nseed = [1, 2]\n");
     let seeds = seeds.to_string_lossy().into_owned();
     let out = scratch.path("seeds");
-    let said = sweep(&seeds, &out, &[]);
-    assert!(text(&said.stdout).contains("1 of 2 runs only repeat another run"), "{}", text(&said.stdout));
+    let printed = sweep(&seeds, &out, &[]);
+    assert!(text(&printed.stdout).contains("1 of 2 runs only repeat another run"), "{}", text(&printed.stdout));
     let dry = text(&sweep(&seeds, &out, &["--dry-run"]).stdout);
     assert!(
         dry.ends_with(
@@ -341,19 +344,19 @@ fn nothing_is_written_for_an_experiment_with_faults() {
     let faulty = experiment(&scratch, 40, "[1, -2, 3, -4]");
     let refused = sweep(&faulty, &out, &[]);
     assert_eq!(refused.status.code(), Some(2));
-    let told = text(&refused.stderr);
-    assert_eq!(told.matches("error: seed:").count(), 2, "each fault is told once:\n{told}");
+    let message = text(&refused.stderr);
+    assert_eq!(message.matches("error: seed:").count(), 2, "each fault is told once:\n{message}");
     assert!(!out.exists());
     let checked = hansa(&["validate", &faulty]);
-    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(2), told));
+    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(2), message));
 }
 
 #[test]
 fn an_experiment_is_checked_without_being_run() {
     let scratch = Scratch::new();
     let fine = experiment(&scratch, 40, "[1, 2]");
-    let told = text(&hansa_ok(&["validate", &fine]).stdout);
-    assert_eq!(told, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
+    let message = text(&hansa_ok(&["validate", &fine]).stdout);
+    assert_eq!(message, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
     let json = text(&hansa_ok(&["validate", "--json", &fine]).stdout);
     assert!(json.contains("\"fine\": true") && json.contains("6 runs"), "{json}");
     // Errors of an experiment are reported as such, not as errors of a topology.
@@ -375,9 +378,9 @@ fn what_an_experiment_lacks_is_reported_once_before_it_runs() {
         let flags = flags.iter().map(PathBuf::from);
         hansa(&[PathBuf::from("validate"), experiment.clone()].into_iter().chain(flags).collect::<Vec<_>>())
     };
-    let told = arguments(&[]);
-    assert_eq!(told.status.code(), Some(0), "{}", text(&told.stderr));
-    assert_eq!(text(&told.stderr).matches("no program no-such-program").count(), 1, "{}", text(&told.stderr));
+    let message = arguments(&[]);
+    assert_eq!(message.status.code(), Some(0), "{}", text(&message.stderr));
+    assert_eq!(text(&message.stderr).matches("no program no-such-program").count(), 1, "{}", text(&message.stderr));
     assert!(text(&arguments(&["--json"]).stdout).contains("no-such-program"));
     assert_eq!(arguments(&["--strict"]).status.code(), Some(8));
 }
@@ -434,8 +437,8 @@ fn quiet_mode_does_not_print_what_is_in_files() {
 fn the_market_is_reproduced_in_small() {
     let scratch = Scratch::new();
     let out = scratch.path("out").to_string_lossy().into_owned();
-    let said = hansa_ok(&["reproduce", "market", "--jobs", "60", "--workloads", "2", "--out", &out]);
-    assert!(text(&said.stdout).contains("17. "));
+    let printed = hansa_ok(&["reproduce", "market", "--jobs", "60", "--workloads", "2", "--out", &out]);
+    assert!(text(&printed.stdout).contains("17. "));
     let files = [
         "runs.csv",
         "summary.txt",

@@ -20,7 +20,7 @@ fn small(scratch: &Scratch) -> String {
 }
 
 /// Standard output of a command.
-fn told(arguments: &[&str]) -> String {
+fn message(arguments: &[&str]) -> String {
     text(&hansa_ok(arguments).stdout)
 }
 
@@ -35,12 +35,15 @@ fn all_systems_get_equal_jobs() {
     let whole = scratch.path("whole");
     let shares = scratch.path("shares");
     let [whole_dir, shares_dir] = [&whole, &shares].map(|folder| folder.to_string_lossy().into_owned());
-    let said = told(&["tournament", &file, "--out", &whole_dir]);
-    assert!(said.contains("dfrs") && said.contains("stretch_mean") && said.contains("(3 runs each)"), "{said}");
+    let printed = message(&["tournament", &file, "--out", &whole_dir]);
+    assert!(
+        printed.contains("dfrs") && printed.contains("stretch_mean") && printed.contains("(3 runs each)"),
+        "{printed}"
+    );
 
     // Another comparison runs nothing again, and all entrants get the same jobs.
     let before = read(&whole, "runs.csv");
-    let again = told(&["tournament", &file, "--out", &whole_dir, "--against", "dfrs"]);
+    let again = message(&["tournament", &file, "--out", &whole_dir, "--against", "dfrs"]);
     assert!(again.contains("differences from dfrs"), "{again}");
     assert_eq!(read(&whole, "runs.csv"), before);
     assert_eq!(before.lines().count(), 1 + 4 * 3);
@@ -62,10 +65,10 @@ fn all_systems_get_equal_jobs() {
 
     // Combined shares are the whole.
     for part in ["1/2", "2/2"] {
-        let said = told(&["tournament", &file, "--out", &shares_dir, "--part", part]);
-        assert!(said.starts_with(&format!("share {part}")), "{said}");
+        let printed = message(&["tournament", &file, "--out", &shares_dir, "--part", part]);
+        assert!(printed.starts_with(&format!("share {part}")), "{printed}");
     }
-    told(&["tournament", &file, "--out", &shares_dir, "--against", "dfrs", "--gather"]);
+    message(&["tournament", &file, "--out", &shares_dir, "--against", "dfrs", "--gather"]);
     for name in ["runs.csv", "standings.csv", "tournament.html"] {
         assert_eq!(read(&shares, name), read(&whole, name), "{name}");
     }
@@ -86,12 +89,12 @@ fn errors_of_tournaments_are_reported() {
     assert!(complaint(&["tournament", &policies]).contains("has no [[entrant]]"));
     let wrong = std::fs::read_to_string(&file).unwrap().replace("scheduler = \"easy\"", "scheduler = \"eazy\"");
     let wrong = scratch.file("wrong.toml", &wrong).to_string_lossy().into_owned();
-    let said = complaint(&["tournament", &wrong]);
-    assert!(said.contains("wrong.toml:") && said.contains("did you mean"), "{said}");
-    let said = complaint(&["tournament", &file, "--against", "eazy"]);
-    assert!(said.contains("no entrant eazy") && said.contains("market-pvr"), "{said}");
-    let said = complaint(&["tournament", &shipped("market-40.toml").to_string_lossy()]);
-    assert!(said.contains("is a topology"), "{said}");
+    let printed = complaint(&["tournament", &wrong]);
+    assert!(printed.contains("wrong.toml:") && printed.contains("did you mean"), "{printed}");
+    let printed = complaint(&["tournament", &file, "--against", "eazy"]);
+    assert!(printed.contains("no entrant eazy") && printed.contains("market-pvr"), "{printed}");
+    let printed = complaint(&["tournament", &shipped("market-40.toml").to_string_lossy()]);
+    assert!(printed.contains("is a topology"), "{printed}");
 }
 
 /// A log of 60 days with a job every two hours or so; every 9th job runs longer than it asked for.
@@ -151,11 +154,14 @@ fn windows_of_a_log_are_repetitions_and_the_answer_is_that_of_the_jobs() {
     let file = file.to_string_lossy().into_owned();
     let out = scratch.path("which");
     let output = hansa_ok(&["tournament", &file, "--out", &out.to_string_lossy()]);
-    let said = text(&output.stdout);
-    assert!(said.contains("Warning: The runs did not do the same work"), "{said}");
-    assert!(said.contains("For whom") && said.contains("hour of day") && said.contains("account"), "{said}");
-    assert!(said.lines().all(|line| line.chars().count() <= 100), "{said}");
-    assert!(said.find("has the best mean turnaround").unwrap() < said.find("job_wait").unwrap(), "{said}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("Warning: The runs did not do the same work"), "{printed}");
+    assert!(
+        printed.contains("For whom") && printed.contains("hour of day") && printed.contains("account"),
+        "{printed}"
+    );
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
+    assert!(printed.find("has the best mean turnaround").unwrap() < printed.find("job_wait").unwrap(), "{printed}");
 
     // The same windows, one run at a time, and means by hand.
     let policies = [("easy", "easy-count"), ("fcfs", "fcfs-count"), ("dfrs", "Greedy */opt=min")];
@@ -205,7 +211,7 @@ fn windows_of_a_log_are_repetitions_and_the_answer_is_that_of_the_jobs() {
 
     // Another question runs nothing again; one that has no answer says what there is.
     let before = read(&out, "runs.csv");
-    let other = told(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "bounded_slowdown"]);
+    let other = message(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "bounded_slowdown"]);
     assert!(other.contains("best mean bounded slowdown"), "{other}");
     assert_eq!(read(&out, "runs.csv"), before);
     let output = hansa(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "slowdwn"]);
@@ -217,7 +223,7 @@ fn windows_of_a_log_are_repetitions_and_the_answer_is_that_of_the_jobs() {
 fn windows_that_hold_nothing_are_refused_and_doubtful_ones_reported() {
     let scratch = Scratch::new();
     write_log(&scratch);
-    let said = |windows: &str, code: i32| {
+    let printed = |windows: &str, code: i32| {
         let experiment = format!(
             "name = \"w\"\ntopology = \"grid.toml\"\n[vary]\nworkload.0.repeat = {windows}\nsite.york.scheduler = [\"easy\"]\n"
         );
@@ -226,19 +232,19 @@ fn windows_that_hold_nothing_are_refused_and_doubtful_ones_reported() {
         assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
         text(&output.stderr)
     };
-    let beyond = said("[{ from = \"400 d\", to = \"410 d\" }]", 2);
+    let beyond = printed("[{ from = \"400 d\", to = \"410 d\" }]", 2);
     assert!(
         beyond.contains("has no job to run") && beyond.contains("outside of the selected part, 400 d to 410 d"),
         "{beyond}"
     );
-    let long = said("[{ from = \"0 d\", to = \"400 d\" }]", 0);
+    let long = printed("[{ from = \"0 d\", to = \"400 d\" }]", 0);
     assert!(long.contains("reaches beyond the log"), "{long}");
-    let few = said("{ windows = 1, of = \"3 d\" }", 0);
+    let few = printed("{ windows = 1, of = \"3 d\" }", 0);
     assert!(few.contains("has only") && few.contains("jobs that count"), "{few}");
-    let overlapping = said("{ windows = 2, of = \"10 d\", every = \"5 d\" }", 0);
+    let overlapping = printed("{ windows = 2, of = \"10 d\", every = \"5 d\" }", 0);
     assert!(overlapping.contains("1 pair of windows overlap"), "{overlapping}");
-    let idle = said("{ windows = 2, of = \"10 d\", warm_up = \"10 d\" }", 2);
+    let idle = printed("{ windows = 2, of = \"10 d\", warm_up = \"10 d\" }", 2);
     assert!(idle.contains("no job would count"), "{idle}");
-    assert!(said("{ windows = 2 }", 2).contains("the length of a window"));
-    assert!(said("12", 2).contains("windows = 12"));
+    assert!(printed("{ windows = 2 }", 2).contains("the length of a window"));
+    assert!(printed("12", 2).contains("windows = 12"));
 }

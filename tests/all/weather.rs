@@ -30,11 +30,11 @@ fn agrees(topology: &str, members: &[&str], weather: Weather) {
     let relay = Relay::new(&machines.address, weather);
     machines.address.clone_from(&relay.address);
     machines.start(members);
-    let (code, said) = machines.router.end(Duration::from_secs(120));
-    assert_eq!(code, Some(0), "{weather:?} {:?}: {said}", relay.seen());
+    let (code, printed) = machines.router.end(Duration::from_secs(120));
+    assert_eq!(code, Some(0), "{weather:?} {:?}: {printed}", relay.seen());
     for member in &mut machines.members {
-        let (code, said) = member.end(Duration::from_secs(40));
-        assert_eq!(code, Some(0), "{weather:?} {}: {said}", member.label);
+        let (code, printed) = member.end(Duration::from_secs(40));
+        assert_eq!(code, Some(0), "{weather:?} {}: {printed}", member.label);
     }
     assert_eq!(digest(&machines.out()), digest(&inline), "{weather:?}");
 

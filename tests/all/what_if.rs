@@ -49,10 +49,16 @@ fn a_change_of_a_native_policy_is_answered() {
     assert!(dry.starts_with("6 runs (2 of entrant, 3 of phase) in ") && dry.contains("about "), "{dry}");
     assert!(!out.exists());
 
-    let said = answered(&topology, &[&change], &out, &["--phases", "3"]);
-    assert!(said.starts_with("Under shortest, the mean wait ") && said.contains("what-if.html: the page"), "{said}");
-    assert!(said.contains("all 3 phases have the same waits") && said.contains("Whose waits change\n"), "{said}");
-    assert!(!said.contains("The log records waits"), "{said}");
+    let printed = answered(&topology, &[&change], &out, &["--phases", "3"]);
+    assert!(
+        printed.starts_with("Under shortest, the mean wait ") && printed.contains("what-if.html: the page"),
+        "{printed}"
+    );
+    assert!(
+        printed.contains("all 3 phases have the same waits") && printed.contains("Whose waits change\n"),
+        "{printed}"
+    );
+    assert!(!printed.contains("The log records waits"), "{printed}");
     let answer = json(&out.join("answer.json"));
     let waits = table(&answer, "waits");
     let mean = |row: usize| waits[row][1]["number"].as_f64().unwrap();
@@ -72,8 +78,8 @@ fn a_change_of_a_native_policy_is_answered() {
     let second = scratch.file("exact.toml", "[set]\nworkload.0.overestimate = 1.0\n");
     let dry = answered(&topology, &[&second, &change], &out, &["--phases", "3", "--dry-run"]);
     assert!(dry.contains(": 6 there already, 3 to make\n"), "{dry}");
-    let said = answered(&topology, &[&second, &change], &out, &["--phases", "3", "--json"]);
-    let grown: Value = serde_json::from_str(&said).unwrap();
+    let printed = answered(&topology, &[&second, &change], &out, &["--phases", "3", "--json"]);
+    let grown: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(grown, json(&out.join("answer.json")));
     assert!(grown["verdicts"].as_array().unwrap().len() == 2 && rows(&out).len() == 9);
 }
@@ -98,13 +104,13 @@ fn intervals_are_over_phases_where_these_differ() {
         scratch.file("sooner.toml", "[set]\nsite.york.order = \"shortest\"\nsite.durham.order = \"shortest\"\n");
     let out = scratch.path("out");
     let flags = ["--phases", "4", "--cycle", "10min"];
-    let said = answered(&topology, &[&change], &out, &flags);
-    assert!(said.contains("over 4 phases") && said.contains(" ± "), "{said}");
+    let printed = answered(&topology, &[&change], &out, &flags);
+    assert!(printed.contains("over 4 phases") && printed.contains(" ± "), "{printed}");
     let phases: Vec<String> = rows(&out)[..4].iter().map(|row| row.1.clone()).collect();
     assert_eq!(phases, ["0 s", "150 s", "5 min", "450 s"]);
     // One phase has no interval.
-    let said = answered(&topology, &[&change], &scratch.path("one"), &["--phases", "1"]);
-    assert!(said.contains("There is one phase, so there are no intervals") && !said.contains('±'), "{said}");
+    let printed = answered(&topology, &[&change], &scratch.path("one"), &["--phases", "1"]);
+    assert!(printed.contains("There is one phase, so there are no intervals") && !printed.contains('±'), "{printed}");
     // Phases do not depend on the number of threads.
     let one = scratch.path("thread");
     answered(&topology, &[&change], &one, &[&flags[..], &["--threads", "1"]].concat());
@@ -151,14 +157,17 @@ fn a_log_is_compared_by_its_groups_and_with_its_own_waits() {
     );
     let change = scratch.file("wider.toml", "about = \"twice the cores\"\n[set]\nsite.york.cores = 32\n");
     let out = scratch.path("out");
-    let said = answered(&topology, &[&change], &out, &["--phases", "2"]);
-    assert!(said.contains("Under wider, the mean wait falls from ") && said.contains("By QOS, jobs wait:"), "{said}");
+    let printed = answered(&topology, &[&change], &out, &["--phases", "2"]);
+    assert!(
+        printed.contains("Under wider, the mean wait falls from ") && printed.contains("By QOS, jobs wait:"),
+        "{printed}"
+    );
     for words in ["QOS         normal", "partition   short", "user        u1", "account     a0"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
     assert!(
-        said.contains("The log records waits of 120 jobs, on average 60 s.") && said.contains("eligible"),
-        "{said}"
+        printed.contains("The log records waits of 120 jobs, on average 60 s.") && printed.contains("eligible"),
+        "{printed}"
     );
     let answer = json(&out.join("answer.json"));
     let recorded = answer["recorded"]["table"]["rows"].as_array().unwrap();
@@ -175,9 +184,9 @@ fn what_changes_nothing_and_what_is_no_change_are_refused() {
     let out = scratch.path("out");
     let refused = |changes: &[&Path], flags: &[&str], words: &[&str]| {
         let output = what_if(&topology, changes, &out, flags);
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        words.iter().for_each(|words| assert!(said.contains(words), "{words}: {said}"));
+        let printed = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{printed}");
+        words.iter().for_each(|words| assert!(printed.contains(words), "{words}: {printed}"));
         assert!(!out.exists());
     };
     let shortest = shipped("changes/shortest.toml");
@@ -231,8 +240,11 @@ fn a_change_without_effect_is_said_to_change_nothing() {
     // Slurm does not manage the site, so its number of nodes has no effect.
     let change = scratch.file("mail.toml", "[set]\nuser.alice.latency = \"0 ms\"\nsite.york.kind = \"Kind2\"\n");
     let output = what_if(&topology, &[&change], &scratch.path("out"), &["--phases", "2"]);
-    let said = text(&output.stdout);
-    assert!(said.contains("mail changes nothing: in each phase, its run has the digest of the baseline's."), "{said}");
+    let printed = text(&output.stdout);
+    assert!(
+        printed.contains("mail changes nothing: in each phase, its run has the digest of the baseline's."),
+        "{printed}"
+    );
 }
 
 /// Forty jobs of a table on eight cores, with users, accounts and QOS in their options of `sbatch`.

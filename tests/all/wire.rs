@@ -156,7 +156,7 @@ async fn a_router_that_dies_during_the_handshake_is_looked_for_again() {
     let identity = world.identity(&[site("york")]);
     let hello = Hello::new(vec![site("york")], TOPOLOGY);
     let options = world.options.clone();
-    let router = deaf_to_the_first(world.address).await;
+    let router = silent_to_the_first(world.address).await;
     let begun = Instant::now();
     let leaf = tokio::spawn(async move { connect_router(&router.to_string(), &identity, &hello, &options).await });
     world.listener.admit_all(terms).await.unwrap();
@@ -165,7 +165,7 @@ async fn a_router_that_dies_during_the_handshake_is_looked_for_again() {
 }
 
 /// An address that relays packets to the router and back; only the first packet of the first connection passes.
-async fn deaf_to_the_first(router: SocketAddr) -> SocketAddr {
+async fn silent_to_the_first(router: SocketAddr) -> SocketAddr {
     let outside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let inside = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = outside.local_addr().unwrap();
@@ -241,7 +241,8 @@ async fn a_member_that_is_lost_before_the_run_begins_may_join_again() {
     let leaves = tokio::spawn(async move {
         let york = york.await.unwrap();
         york.connection.leave(york.sender, Close::Stopped, "changed my mind").await;
-        log.says("site york left before the run began: the other side closed the connection: changed my mind").await;
+        log.await_text("site york left before the run began: the other side closed the connection: changed my mind")
+            .await;
         (again.await.unwrap(), hull.await.unwrap())
     });
     let mut peers = world.listener.admit_all(terms).await.unwrap();

@@ -155,9 +155,9 @@ fn bad_workflows_are_refused_with_their_place() {
         let file = scratch.file(name, content);
         let arguments = [Path::new("plan"), Path::new("--workflow"), &file, &shipped("workflow.toml")];
         let refused = hansa(&arguments);
-        let said = text(&refused.stderr);
-        assert_eq!(refused.status.code(), Some(2), "{name}: {said}");
-        assert!(said.contains(expected) && said.contains(name) && said.len() < 1_000, "{name}: {said}");
+        let printed = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(2), "{name}: {printed}");
+        assert!(printed.contains(expected) && printed.contains(name) && printed.len() < 1_000, "{name}: {printed}");
     }
     let missing = [Path::new("plan"), Path::new("--workflow"), Path::new("nowhere.json"), &shipped("workflow.toml")];
     let missing = hansa(&missing);
@@ -180,9 +180,9 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
         if command[0] == "run" {
             arguments.extend(["--out".as_ref(), out.as_os_str()]);
         }
-        let told = hansa(&arguments);
-        let words = text(&told.stderr);
-        assert_eq!(told.status.code(), Some(2), "{command:?}: {words}");
+        let message = hansa(&arguments);
+        let words = text(&message.stderr);
+        assert_eq!(message.status.code(), Some(2), "{command:?}: {words}");
         assert!(words.contains("would take more than a thousand years over the slowest link"), "{command:?}: {words}");
         assert!(words.ends_with(&place), "{command:?}: {words}");
         assert!(!out.exists(), "{command:?}");
@@ -190,8 +190,8 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
     let workflow = shipped("mosaic.json");
     let slow = whole.replace("100 Mbps", "1 bps");
     let topology = scratch.file("slow.toml", &slow);
-    let told = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
-    expect_error(&told, 2, "mosaic.json: all data");
+    let message = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
+    expect_error(&message, 2, "mosaic.json: all data");
 }
 
 /// The plans to choose from, in every output format, and the messages for wrong requests.

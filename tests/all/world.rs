@@ -117,7 +117,7 @@ impl Log {
     }
 
     /// Waits for a line with these words.
-    pub async fn says(&self, words: &str) {
+    pub async fn await_text(&self, words: &str) {
         for _ in 0..500 {
             if self.text().contains(words) {
                 return;

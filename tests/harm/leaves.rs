@@ -14,7 +14,7 @@ use hansa_sim::time::Stamp;
 use hansa_sim::topology::{self, Role};
 
 use crate::grids::{self, Grid};
-use crate::lies::{Frame, Heard, Liar, encoded};
+use crate::lies::{Frame, Liar, Received, encoded};
 use crate::memory;
 
 /// Limits that no run of these grids comes near: batches of the hub, and rounds of frames.
@@ -43,7 +43,7 @@ struct Session<'g> {
     leaves: Vec<Leaf<Message, Record>>,
     up: Vec<VecDeque<Vec<u8>>>,
     /// Messages of the hub to leaves.
-    said: Vec<Message>,
+    sent: Vec<Message>,
     liar: Option<usize>,
     witness: Witness,
 }
@@ -72,7 +72,7 @@ impl<'g> Session<'g> {
             grid,
             leaves: members.iter().map(leaf).collect(),
             up: members.iter().map(|_| VecDeque::new()).collect(),
-            said: Vec::new(),
+            sent: Vec::new(),
             liar: None,
             members,
             hub: hub
@@ -88,7 +88,7 @@ impl<'g> Session<'g> {
         format!("{role} {}", self.grid.plan.names[id.index()])
     }
 
-    fn tell(&self, breach: &Breach) -> String {
+    fn describe(&self, breach: &Breach) -> String {
         breach.describe(&|id| self.grid.names.of_actor(id), &|leaf| self.label(leaf))
     }
 
@@ -97,7 +97,7 @@ impl<'g> Session<'g> {
             assert!(round < ROUNDS_MAX, "frames go to and fro for ever");
             match self.hub.advance(BATCHES_MAX) {
                 Ok(more) => assert!(!more, "the hub goes on for ever"),
-                Err(breach) => return End::Failed(self.tell(&breach)),
+                Err(breach) => return End::Failed(self.describe(&breach)),
             }
             if self.hub.finished() {
                 break;
@@ -105,7 +105,7 @@ impl<'g> Session<'g> {
             match self.exchange(round, passes) {
                 Ok(true) => {}
                 Ok(false) => return End::Failed(self.stall()),
-                Err(told) => return End::Failed(told),
+                Err(message) => return End::Failed(message),
             }
         }
         self.record()
@@ -116,12 +116,12 @@ impl<'g> Session<'g> {
         let mut down = Vec::new();
         let contact = if round.is_multiple_of(2) { Contact::Blockers } else { Contact::All };
         self.hub.flush(contact, &mut |leaf, frame: Down<Message>| {
-            self.said.extend(frame.mail.iter().map(|mail| mail.message.clone()));
+            self.sent.extend(frame.mail.iter().map(|mail| mail.message.clone()));
             down.push((leaf, encoded(&frame)));
         });
         let mut moved = !down.is_empty();
         for (leaf, bytes) in down {
-            for up in self.hear(leaf, &bytes).map_err(|told| format!("lost {}: {told}", self.label(leaf)))? {
+            for up in self.receive(leaf, &bytes).map_err(|message| format!("lost {}: {message}", self.label(leaf)))? {
                 self.up[leaf].extend(passes(leaf, up, &self.hub));
             }
         }
@@ -129,30 +129,30 @@ impl<'g> Session<'g> {
             while let Some(bytes) = self.up[leaf].pop_front() {
                 moved = true;
                 let up = codec::decode_frame(&bytes).map_err(|error| format!("lost {}: {error}", self.label(leaf)))?;
-                self.hub.receive(leaf, up).map_err(|breach| self.tell(&breach))?;
+                self.hub.receive(leaf, up).map_err(|breach| self.describe(&breach))?;
             }
         }
         Ok(moved)
     }
 
     /// Answer of a leaf to a frame.
-    fn hear(&mut self, leaf: usize, bytes: &[u8]) -> Result<Vec<Frame>, String> {
+    fn receive(&mut self, leaf: usize, bytes: &[u8]) -> Result<Vec<Frame>, String> {
         let member = &mut self.leaves[leaf];
-        let mut hear = || {
-            let mut said = Vec::new();
+        let mut receive = || {
+            let mut sent = Vec::new();
             member
                 .receive(codec::decode_frame(bytes).map_err(|error| error.to_string())?)
                 .map_err(|breach| format!("{breach:?}"))?;
             while let Some(up) = member.turn().map_err(|breach| format!("{breach:?}"))? {
-                said.push(up);
+                sent.push(up);
             }
-            Ok(said)
+            Ok(sent)
         };
         if self.liar != Some(leaf) {
-            return hear();
+            return receive();
         }
         // After its lies, a liar may receive impossible messages; its death then is its own problem.
-        without_a_word(|| catch_unwind(AssertUnwindSafe(hear))).unwrap_or_else(|_| Err("it has panicked".to_owned()))
+        without_a_word(|| catch_unwind(AssertUnwindSafe(receive))).unwrap_or_else(|_| Err("it has panicked".to_owned()))
     }
 
     fn stall(&self) -> String {
@@ -219,25 +219,25 @@ pub fn honest_run(grid: &Grid, see: &mut dyn FnMut(usize, &Frame)) -> (End, Vec<
         see(leaf, &frame);
         vec![encoded(&frame)]
     });
-    (end, session.said)
+    (end, session.sent)
 }
 
 /// An honest run: its end, its messages, and its memory.
-fn honest(grid: &Grid) -> (End, Heard, usize) {
-    let mut heard = Heard { frames: vec![0; grid.plan.roles.len()], ..Heard::default() };
-    let ((end, said), bytes) = memory::most(|| {
+fn honest(grid: &Grid) -> (End, Received, usize) {
+    let mut received = Received { frames: vec![0; grid.plan.roles.len()], ..Received::default() };
+    let ((end, sent), bytes) = memory::most(|| {
         honest_run(grid, &mut |leaf, frame| {
-            heard.frames[leaf] += 1;
-            heard.messages.extend(frame.mail.iter().map(|mail| mail.message.clone()));
-            heard.records.extend(frame.log.iter().map(|entry| entry.record.clone()));
+            received.frames[leaf] += 1;
+            received.messages.extend(frame.mail.iter().map(|mail| mail.message.clone()));
+            received.records.extend(frame.log.iter().map(|entry| entry.record.clone()));
         })
     });
-    heard.messages.extend(said);
-    (end, heard, bytes)
+    received.messages.extend(sent);
+    (end, received, bytes)
 }
 
 fn lies_are_found_out(grid: &Grid, seeds: u64) {
-    let (end, heard, bytes) = honest(grid);
+    let (end, received, bytes) = honest(grid);
     assert!(matches!(end, End::Whole { .. }), "{}: {end:?}", grid.name);
     let members = Session::of(grid).members.len();
     for leaf in 0..members {
@@ -247,17 +247,18 @@ fn lies_are_found_out(grid: &Grid, seeds: u64) {
             let me = session.members[leaf];
             let name = session.label(leaf);
             let everybody = grid.plan.roles.len() as u32;
-            let mut liar = Liar::new(mix_bits(seed ^ mix_bits(leaf as u64)), &heard, heard.frames[leaf], everybody);
+            let mut liar =
+                Liar::new(mix_bits(seed ^ mix_bits(leaf as u64)), &received, received.frames[leaf], everybody);
             let (end, most) = memory::most(|| {
-                session.run(&mut |who, frame, hub| match who == leaf {
+                session.run(&mut |name, frame, hub| match name == leaf {
                     true => liar.instead(frame, me, hub.leaf_statuses()[leaf].floor),
                     false => vec![encoded(&frame)],
                 })
             });
             let what = format!("{}, {name}, seed {seed}, {:?}", grid.name, liar.did);
             assert!(most < bytes + MEMORY_MAX, "{what}: {most} bytes, where an honest run takes {bytes}");
-            if let End::Failed(told) = end {
-                assert!(told.contains(&name), "{what}: {told}");
+            if let End::Failed(message) = end {
+                assert!(message.contains(&name), "{what}: {message}");
             }
         }
     }
@@ -277,26 +278,26 @@ fn who_withholds_its_messages_is_named_alone() {
     let mut failed = 0;
     // Where nodes fail, outages go on for as long as a job waits, so such a run does not come to its end.
     for grid in grids::all().into_iter().filter(|grid| grid.topology.failures.is_empty()) {
-        let (_, heard, _) = honest(&grid);
+        let (_, received, _) = honest(&grid);
         for leaf in 0..Session::of(&grid).members.len() {
-            let all = heard.frames[leaf];
+            let all = received.frames[leaf];
             for from in [0, 1, all / 4, all / 2, all * 3 / 4] {
                 let mut session = Session::of(&grid);
                 session.liar = Some(leaf);
                 let name = session.label(leaf);
                 let mut frames = 0;
-                let end = session.run(&mut |who, mut frame, _| {
-                    frames += u64::from(who == leaf);
-                    if who == leaf && frames > from {
+                let end = session.run(&mut |name, mut frame, _| {
+                    frames += u64::from(name == leaf);
+                    if name == leaf && frames > from {
                         frame.mail.clear();
                     }
                     vec![encoded(&frame)]
                 });
-                let End::Failed(told) = end else { continue };
+                let End::Failed(message) = end else { continue };
                 failed += 1;
                 let labels = (0..session.members.len()).map(|member| session.label(member));
-                let named: Vec<String> = labels.filter(|label| names(&told, label)).collect();
-                assert_eq!(named, std::slice::from_ref(&name), "{}, from frame {from}: {told}", grid.name);
+                let named: Vec<String> = labels.filter(|label| names(&message, label)).collect();
+                assert_eq!(named, std::slice::from_ref(&name), "{}, from frame {from}: {message}", grid.name);
             }
         }
     }

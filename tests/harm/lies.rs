@@ -14,7 +14,7 @@ pub type Frame = Up<Message, Record>;
 
 /// Messages of an honest run, of all senders; forged messages resemble them.
 #[derive(Default)]
-pub struct Heard {
+pub struct Received {
     pub messages: Vec<Message>,
     pub records: Vec<Record>,
     /// Number of frames of each leaf.
@@ -22,7 +22,7 @@ pub struct Heard {
 }
 
 pub struct Liar<'a> {
-    heard: &'a Heard,
+    received: &'a Received,
     everybody: u32,
     random: SplitMix64,
     /// Numbers of the frames that become lies.
@@ -37,10 +37,10 @@ pub struct Liar<'a> {
 
 impl<'a> Liar<'a> {
     /// A liar that sends this many frames when honest.
-    pub fn new(seed: u64, heard: &'a Heard, frames: u64, everybody: u32) -> Liar<'a> {
+    pub fn new(seed: u64, received: &'a Received, frames: u64, everybody: u32) -> Liar<'a> {
         let mut random = SplitMix64::new(seed);
         let lies_at = (0..random.int(1, 3)).map(|_| random.int(0, frames.saturating_sub(1))).collect();
-        Liar { heard, everybody, random, lies_at, frames: 0, shift: 0, sent: Vec::new(), did: Vec::new() }
+        Liar { received, everybody, random, lies_at, frames: 0, shift: 0, sent: Vec::new(), did: Vec::new() }
     }
 
     /// Frames to send instead of this one. `me` is the sender; the hub expects nothing from it before `floor`.
@@ -141,7 +141,7 @@ impl<'a> Liar<'a> {
             }
             6 => {
                 self.did.push("another message");
-                mail.message = pick(&self.heard.messages, &mut self.random).unwrap_or(mail.message.clone());
+                mail.message = pick(&self.received.messages, &mut self.random).unwrap_or(mail.message.clone());
             }
             _ => {
                 self.did.push("a changed message");
@@ -154,7 +154,7 @@ impl<'a> Liar<'a> {
     /// Inserts a message of an honest run, perhaps changed.
     fn forge(&mut self, frame: &mut Frame, place: usize, me: ActorId, floor: Stamp) {
         self.did.push("a forged message");
-        let Some(mut message) = pick(&self.heard.messages, &mut self.random) else { return };
+        let Some(mut message) = pick(&self.received.messages, &mut self.random) else { return };
         if self.below(2) == 0 {
             message = changed(&message, &mut self.random);
         }
@@ -184,7 +184,7 @@ impl<'a> Liar<'a> {
         let Some(entry) = frame.log.get_mut(place).filter(|_| kind > 0) else {
             self.did.push("a forged record");
             let stamp = frame.log.last().map_or(frame.done, |entry| entry.stamp);
-            if let Some(record) = pick(&self.heard.records, &mut self.random) {
+            if let Some(record) = pick(&self.received.records, &mut self.random) {
                 frame.log.insert(place, Entry { stamp, actor: me, record });
             }
             return frame;
@@ -205,7 +205,7 @@ impl<'a> Liar<'a> {
             }
             4 => {
                 self.did.push("another record");
-                entry.record = pick(&self.heard.records, &mut self.random).unwrap_or(entry.record.clone());
+                entry.record = pick(&self.received.records, &mut self.random).unwrap_or(entry.record.clone());
             }
             _ => {
                 self.did.push("a changed record");

@@ -10,11 +10,11 @@ use hansa_report::{EventReader, EventWriter, Manifest, Names, SummaryFile, repla
 use hansa_sim::grid::JobId;
 use hansa_sim::kernel::ActorId;
 use hansa_sim::protocol::outside::{
-    Advice, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, manager, planner, shorten_output,
+    Decision, HelloAnswer, SiteEvent, allocator, batsim as outside_batsim, bidder, manager, planner, shorten_output,
 };
 use hansa_sim::protocol::{Entrust, Message};
-use hansa_sim::roles::outside::{CheckedProgram, Decides, Managed};
-use hansa_sim::roles::site::{Manager, Order, Tasks};
+use hansa_sim::roles::outside::{CheckedProgram, ManagerProgram, ProgramManager};
+use hansa_sim::roles::site::{Manager, SiteOrder, Tasks};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{self, Override, Topology, simgrid};
 use hansa_sim::workload::packed::Packed;
@@ -31,13 +31,13 @@ pub fn workflow(bytes: &[u8]) {
             assert!(matches!(again, Ok(workflow::WorkflowFile::Workflow(_))), "{again:?}\n{written}");
         }
         Ok(workflow::WorkflowFile::Table(_)) => {}
-        Err(wrong) => is_told(&wrong.of("some.json")),
+        Err(wrong) => is_reported(&wrong.of("some.json")),
     }
 }
 
 pub fn swf(bytes: &[u8]) {
     let trace = swf::read_log(bytes).expect("bytes in memory can be read");
-    trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
+    trace.faults.first.iter().for_each(|fault| is_reported(&fault.what));
     let mut written = Vec::new();
     let jobs: Vec<Rigid> = trace.jobs.iter().collect();
     swf::write_log(&trace.header, &jobs, |piece| {
@@ -57,14 +57,14 @@ pub fn trace(bytes: &[u8]) {
     let read = &mut |path: &str| Ok(if path == "trace.csv" { bytes.to_vec() } else { FAILS.as_bytes().to_vec() });
     match topology::read_topology("grid.toml", &[], read) {
         Ok(loaded) => {
-            loaded.notes.iter().for_each(|note| is_told(note));
+            loaded.notes.iter().for_each(|note| is_reported(note));
             // The written topology contains the outages, and needs no trace.
             let text = loaded.topology.to_toml();
             let again = load(text.as_bytes(), &[]).unwrap_or_else(|| panic!("what was written can be read\n{text}"));
             assert_eq!(again.hash(), loaded.topology.hash());
         }
         Err(diagnostics) => {
-            is_told(&diagnostics.to_string());
+            is_reported(&diagnostics.to_string());
             assert!(diagnostics.to_string().len() < 4_000, "a fault is told in few words");
         }
     }
@@ -73,7 +73,7 @@ pub fn trace(bytes: &[u8]) {
 pub fn batsim(bytes: &[u8]) {
     match batsim::read_workload(bytes) {
         Ok(trace) => {
-            trace.faults.first.iter().for_each(|fault| is_told(&fault.what));
+            trace.faults.first.iter().for_each(|fault| is_reported(&fault.what));
             let runnable: Vec<_> = trace.jobs.iter().filter(|job| job.check().is_ok()).collect();
             let written = batsim::write_workload(&runnable, 64);
             let again = batsim::read_workload(&written[..]).expect("what was written can be read");
@@ -81,14 +81,14 @@ pub fn batsim(bytes: &[u8]) {
             let same = again.jobs.iter().map(meaning).eq(runnable.into_iter().map(meaning));
             assert!(same, "{}", String::from_utf8_lossy(&written));
         }
-        Err(wrong) => is_told(&wrong.to_string()),
+        Err(wrong) => is_reported(&wrong.to_string()),
     }
 }
 
 pub fn sacct(bytes: &[u8]) {
     match sacct::read(bytes, &sacct::Form::default()) {
         Ok(trace) => is_log(&trace),
-        Err(wrong) => is_told(&wrong.to_string()),
+        Err(wrong) => is_reported(&wrong.to_string()),
     }
 }
 
@@ -98,7 +98,7 @@ pub fn slurm_events(bytes: &[u8]) {
 
 /// Checks that the jobs of a trace can be written as a log and read back.
 fn is_log(trace: &Trace) {
-    is_told(&format!("{:#}", trace.faults));
+    is_reported(&format!("{:#}", trace.faults));
     let mut written = Vec::new();
     trace.jobs.iter().for_each(|job| swf::write_job(&job, &mut written));
     let again = swf::read_log(&written[..]).expect("bytes in memory can be read");
@@ -112,10 +112,10 @@ pub fn simgrid(bytes: &[u8]) {
     match simgrid::convert_platform("platform", text) {
         // A platform has links and sites, but no system for them.
         Ok(converted) => {
-            converted.warnings.iter().for_each(|warning| is_told(warning));
+            converted.warnings.iter().for_each(|warning| is_reported(warning));
             drop(load(converted.toml.as_bytes(), &[]));
         }
-        Err(wrong) => is_told(&wrong.to_string()),
+        Err(wrong) => is_reported(&wrong.to_string()),
     }
 }
 
@@ -132,14 +132,14 @@ pub fn setting(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else { return };
     match Override::parse(text) {
         Ok(setting) => drop(load(GRID, &[setting])),
-        Err(wrong) => is_told(&wrong.to_string()),
+        Err(wrong) => is_reported(&wrong.to_string()),
     }
 }
 
 pub fn experiment(bytes: &[u8]) {
     match experiment::read_experiment("experiment.toml", &mut |_| Ok(bytes.to_vec())) {
         Ok(read) => assert_eq!(read.runs().take(10).count(), read.count().min(10)),
-        Err(diagnostics) => is_told(&diagnostics.to_string()),
+        Err(diagnostics) => is_reported(&diagnostics.to_string()),
     }
 }
 
@@ -157,12 +157,12 @@ pub fn events(bytes: &[u8]) {
                 let again = reader.read_entry(written.strip_suffix(b"\n").expect("a line ends"));
                 assert_eq!(again.as_ref(), Ok(&entry), "{}", String::from_utf8_lossy(&written));
             }
-            Err(wrong) => is_told(&wrong.to_string()),
+            Err(wrong) => is_reported(&wrong.to_string()),
         }
     }
     match replay_log(&topology, &names, bytes) {
         Ok((tally, digest)) => drop(tally.summary(1, hansa_report::Status::Complete, digest)),
-        Err(wrong) => is_told(&wrong.to_string()),
+        Err(wrong) => is_reported(&wrong.to_string()),
     }
 }
 
@@ -185,7 +185,7 @@ pub fn outside(bytes: &[u8]) {
     for line in bytes.split(|byte| *byte == b'\n') {
         let Ok(line) = str::from_utf8(line) else { continue };
         if let Err(wrong) = serde_json::from_str::<HelloAnswer>(line) {
-            is_told(&shorten_output(&wrong.to_string()));
+            is_reported(&shorten_output(&wrong.to_string()));
         }
         if let Ok(answer) = serde_json::from_str::<bidder::BidderAnswer>(line) {
             assert!(answer.bids.iter().all(|bid| bid.is_finite()), "{line}");
@@ -193,33 +193,33 @@ pub fn outside(bytes: &[u8]) {
         if let Ok(Err(why)) =
             serde_json::from_str::<allocator::AllocatorAnswer>(line).map(allocator::AllocatorAnswer::allocation)
         {
-            is_told(&why);
+            is_reported(&why);
         }
         if let Ok(answer) = serde_json::from_str::<planner::PlannerAnswer>(line) {
-            match answer.advice() {
+            match answer.decision() {
                 Ok(plans) => plans.iter().for_each(|plan| {
                     assert!(!matches!(plan, planner::UserAction::Call { at } if *at == Time::NEVER), "{line}");
                 }),
-                Err(why) => is_told(&why),
+                Err(why) => is_reported(&why),
             }
         }
-        let manages = serde_json::from_str::<manager::ManagerAnswer>(line).map(|answer| answer.advice(asked));
-        let schedules = serde_json::from_str::<outside_batsim::BatsimReply>(line).map(|reply| reply.advice(asked));
-        for advice in manages.into_iter().chain(schedules) {
-            match advice {
-                Ok(advice) => obeyed(asked, advice),
-                Err(wrong) => is_told(&wrong),
+        let manages = serde_json::from_str::<manager::ManagerAnswer>(line).map(|answer| answer.decision(asked));
+        let schedules = serde_json::from_str::<outside_batsim::BatsimReply>(line).map(|reply| reply.decision(asked));
+        for decision in manages.into_iter().chain(schedules) {
+            match decision {
+                Ok(decision) => obeyed(asked, decision),
+                Err(wrong) => is_reported(&wrong),
             }
         }
-        is_told(&format!("`{}`", shorten_output(line)));
+        is_reported(&format!("`{}`", shorten_output(line)));
     }
 }
 
 /// Any action is carried out by a site or refused with a reason, and the site continues.
-fn obeyed(asked: Time, advice: Advice) {
-    assert!(advice.ready >= asked && advice.wishes.iter().all(|(at, _)| (asked..=advice.ready).contains(at)));
-    let says = Says { advice: Some(advice), refused: None };
-    let mut managed = Managed::new(Box::new(says), 8);
+fn obeyed(asked: Time, decision: Decision) {
+    assert!(decision.ready >= asked && decision.actions.iter().all(|(at, _)| (asked..=decision.ready).contains(at)));
+    let messages = Decided { decision: Some(decision), refused: None };
+    let mut managed = ProgramManager::new(Box::new(messages), 8);
     let site = Tasks::new(8);
     let mut orders = Vec::new();
     for job in 0..4 {
@@ -233,26 +233,26 @@ fn obeyed(asked: Time, advice: Advice) {
         assert!(wake > asked, "nothing that is due is left over");
         managed.decide_orders(wake, &site, &mut orders);
     }
-    let starts = orders.iter().filter(|order| matches!(order, Order::Start(_))).count();
-    let kills = orders.iter().filter(|order| matches!(order, Order::Kill(_))).count();
+    let starts = orders.iter().filter(|order| matches!(order, SiteOrder::Start(_))).count();
+    let kills = orders.iter().filter(|order| matches!(order, SiteOrder::Kill(_))).count();
     assert!(starts <= 4 && kills <= starts);
 }
 
 /// A program with a single answer.
-struct Says {
-    advice: Option<Advice>,
+struct Decided {
+    decision: Option<Decision>,
     refused: Option<String>,
 }
 
-impl Decides for Says {
-    fn decide_on_events(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Advice {
-        self.advice.take().unwrap_or(Advice { wishes: Vec::new(), ready: now })
+impl ManagerProgram for Decided {
+    fn decide_on_events(&mut self, now: Time, _: &[(Time, SiteEvent)]) -> Decision {
+        self.decision.take().unwrap_or(Decision { actions: Vec::new(), ready: now })
     }
 }
 
-impl CheckedProgram for Says {
+impl CheckedProgram for Decided {
     fn refuse_answer(&mut self, _: Time, why: &str) {
-        is_told(why);
+        is_reported(why);
         self.refused = Some(why.to_owned());
     }
 
@@ -275,13 +275,13 @@ fn load(bytes: &[u8], settings: &[Override]) -> Option<Topology> {
     match topology::read_topology("grid.toml", settings, read) {
         Ok(loaded) => Some(loaded.topology),
         Err(diagnostics) => {
-            is_told(&diagnostics.to_string());
+            is_reported(&diagnostics.to_string());
             None
         }
     }
 }
 
 /// Checks that a message is printable.
-fn is_told(text: &str) {
+fn is_reported(text: &str) {
     assert!(!text.is_empty() && text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
 }

@@ -91,27 +91,27 @@ impl Router {
 
     /// Output of this turn, also written to the journal.
     fn turn(&mut self, turn: Turn) -> Vec<(usize, Vec<u8>)> {
-        let mut said = Vec::new();
-        let mut say = |leaf, down: Down<Message>| {
+        let mut sent = Vec::new();
+        let mut send = |leaf, down: Down<Message>| {
             let mut frame = Vec::new();
             codec::encode_frame(&down, &mut frame).unwrap();
-            said.push((leaf, frame));
+            sent.push((leaf, frame));
         };
         match turn {
-            Turn::Flush(contact) => self.hub.flush(contact, &mut say),
-            Turn::Ask => self.hub.ask(&mut say),
+            Turn::Flush(contact) => self.hub.flush(contact, &mut send),
+            Turn::Ask => self.hub.ask(&mut send),
         }
-        if !said.is_empty() {
+        if !sent.is_empty() {
             let after = self.since();
             self.writer.write(Item::Turn { after, turn }, &mut self.buffer);
         }
-        for (leaf, frame) in &said {
+        for (leaf, frame) in &sent {
             self.writer.write(Item::Down { leaf: *leaf, frame }, &mut self.buffer);
         }
-        said
+        sent
     }
 
-    fn hear(&mut self, leaf: usize, frame: &[u8]) {
+    fn receive(&mut self, leaf: usize, frame: &[u8]) {
         let after = self.since();
         self.writer.write(Item::Up { after, leaf, frame }, &mut self.buffer);
         self.hub.receive(leaf, codec::decode_frame(frame).unwrap()).unwrap();
@@ -122,11 +122,11 @@ impl Router {
     }
 }
 
-fn each(bytes: &[u8], mut tell: impl FnMut(Item<'_>)) -> (JournalReader, usize) {
+fn each(bytes: &[u8], mut visit: impl FnMut(Item<'_>)) -> (JournalReader, usize) {
     let mut reader = JournalReader::default();
     let mut at = 0;
     while let Next::Record(length) = reader.next(&bytes[at..]) {
-        tell(parse_record(&bytes[at..at + length]));
+        visit(parse_record(&bytes[at..at + length]));
         at += length;
     }
     (reader, at)
@@ -181,7 +181,7 @@ impl<'g> World<'g> {
             }
             22..160 => self.router_turn(),
             _ if is_cut => {}
-            160..260 => self.hear(leaf),
+            160..260 => self.receive(leaf),
             _ => {
                 let more = self.draw(2) == 0;
                 self.idle *= u32::from(!self.members[leaf].go_on(more));
@@ -211,25 +211,25 @@ impl<'g> World<'g> {
         if turn == Turn::Ask {
             self.router.settle(self.router.hub.settled());
         }
-        let said = self.router.turn(turn);
-        if !said.is_empty() || self.router.hub.events() > before {
+        let sent = self.router.turn(turn);
+        if !sent.is_empty() || self.router.hub.events() > before {
             self.idle = 0;
         }
-        said.into_iter().for_each(|(leaf, frame)| self.members[leaf].down.push_back(frame));
+        sent.into_iter().for_each(|(leaf, frame)| self.members[leaf].down.push_back(frame));
     }
 
-    fn hear(&mut self, leaf: usize) {
+    fn receive(&mut self, leaf: usize) {
         let member = &mut self.members[leaf];
         let Some(frame) = member.up.pop_front() else { return };
         self.idle = 0;
         match &mut member.repeats {
-            None => self.router.hear(leaf, &frame),
+            None => self.router.receive(leaf, &frame),
             Some(repeats) => {
                 repeats.push_sent(&frame).unwrap();
                 // All earlier frames are known from the start, so frames after the repetition are new.
                 if repeats.has_caught_up() {
                     let news = member.repeats.take().map(Repeats::into_new_frames).unwrap_or_default();
-                    news.iter().for_each(|frame| self.router.hear(leaf, frame));
+                    news.iter().for_each(|frame| self.router.receive(leaf, frame));
                 }
             }
         }

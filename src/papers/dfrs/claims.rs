@@ -3,7 +3,7 @@
 use super::published::{LIMITS, SMALL_CALLS, TABLE_2, TABLE_5, published_mean};
 use super::traces::{behind_a_long_one, worst_case};
 use super::{BEST, EAGER, FEW, Group, LONG_PERIODS, LONGEST, Metric, Outcome, PERIODS, TWIN, queue_ends, with_period};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 use hansa_sim::math;
 use hansa_sim::systems::dfrs::{Algorithm, bounded_stretch, compute_bound, run_alone};
 
@@ -87,8 +87,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "no run comes below the bound, and EASY degrades no more than FCFS",
         &[
-            Says::Quote("section 3.1", "is a lower bound on the actual optimal maximum stretch"),
-            Says::Quote("section 6.1", "Expectedly, EASY outperforms FCFS"),
+            ClaimSource::Quote("section 3.1", "is a lower bound on the actual optimal maximum stretch"),
+            ClaimSource::Quote("section 6.1", "Expectedly, EASY outperforms FCFS"),
         ],
         |judge| {
             let below = judge.results.all().filter(|row| row.stretch < row.bound.lo).count();
@@ -104,8 +104,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "queues are at least two orders of magnitude worse than the best algorithm",
         &[
-            Says::Quote("section 6.1", "outperformed by our proposed algorithms by several orders of magnitude"),
-            Says::Sense(
+            ClaimSource::Quote("section 6.1", "outperformed by our proposed algorithms by several orders of magnitude"),
+            ClaimSource::Sense(
                 TABLES,
                 "FCFS and EASY are two to three orders of magnitude further from the bound than the best",
             ),
@@ -126,8 +126,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "the best algorithm is on average at most a factor 7 from the bound: about 3 at low load, 7.5 at high load",
         &[
-            Says::Quote("section 6.1", "on average at most a factor 7 away from this loose bound"),
-            Says::Quote(
+            ClaimSource::Quote("section 6.1", "on average at most a factor 7 away from this loose bound"),
+            ClaimSource::Quote(
                 "figure 1",
                 "about a factor 3 away from the bound at low loads, and a factor 7.5 away from it at high loads",
             ),
@@ -148,8 +148,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "the algorithm that the paper recommends degrades least of table 2 on all three sets",
         &[
-            Says::Quote("section 6.1", "outperform all previously discussed algorithms on all 3 sets of traces"),
-            Says::Quote("section 6.1", "These algorithms are the best overall"),
+            ClaimSource::Quote("section 6.1", "outperform all previously discussed algorithms on all 3 sets of traces"),
+            ClaimSource::Quote("section 6.1", "These algorithms are the best overall"),
         ],
         |judge| {
             judge.need_weeks();
@@ -180,8 +180,11 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "admitting every arriving job pays off, and moving jobs instead of pausing them adds little",
         &[
-            Says::Quote("section 6.1", "GreedyP is better than Greedy, demonstrating the benefits of preemption"),
-            Says::Quote("section 6.1", "does not lead to significant further improvement"),
+            ClaimSource::Quote(
+                "section 6.1",
+                "GreedyP is better than Greedy, demonstrating the benefits of preemption",
+            ),
+            ClaimSource::Quote("section 6.1", "does not lead to significant further improvement"),
         ],
         |judge| {
             for group in judge.available_groups() {
@@ -207,7 +210,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "MCB8 on every arrival and end without a grace period is more than one order of magnitude further from the \
          bound than with minvt=600; a grace period helps the best algorithm, too",
-        &[Says::Quote(
+        &[ClaimSource::Quote(
             "section 6.1",
             "more than one order of magnitude further away from the bound than when minvt=600 is used",
         )],
@@ -229,7 +232,10 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     ),
     DfrsClaim::new(
         "repacking all jobs every period tames the worst traces of GreedyPM *, on generated traces",
-        &[Says::Quote("section 6.1", "standard deviation and maximum values that are orders of magnitude larger")],
+        &[ClaimSource::Quote(
+            "section 6.1",
+            "standard deviation and maximum values that are orders of magnitude larger",
+        )],
         |judge| {
             judge.with_bound(
                 "\"orders of magnitude\" is read as 3 times: the paper's maxima of HPC2N differ by 4",
@@ -253,7 +259,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     ),
     DfrsClaim::new(
         "alone, /per is outperformed by the best greedy algorithms by more than 6-fold",
-        &[Says::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
+        &[ClaimSource::Quote("section 6.1", "outperformed by the best greedy algorithm more than 6-fold")],
         |judge| {
             for group in judge.available_groups() {
                 judge.show_mean(group, "/per/opt=min/minvt=600", Metric::Degradation);
@@ -267,11 +273,11 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "opt=min is on average never worse than opt=avg, minvt always at least as good as minft, and with 600 s at \
          least as good as with 300 s",
         &[
-            Says::Quote(
+            ClaimSource::Quote(
                 "section 6, appendix A",
                 "on average opt=min is never worse and often slightly better than opt=avg",
             ),
-            Says::Quote(
+            ClaimSource::Quote(
                 "section 6",
                 "minvt is always better than minft, and slightly better with the larger 600s bound",
             ),
@@ -314,10 +320,13 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "the price is small: at high load the best algorithm and its twin move below 0.80 GB/s (2.0 at most), with \
          fewer than 40 preemptions and 60 migrations an hour, 6 and 7 a job",
         &[
-            Says::Quote("section 6.3", "total average bandwidth consumption under 0.80 GB/sec"),
-            Says::Quote("section 6.3", "bandwidth consumptions are under 2.0 GB/sec"),
-            Says::Quote("section 6.3", "under 40 preemptions and under 60 migrations occur each hour"),
-            Says::Quote("section 6.3", "preempted under 6 times and migrating under 7 times during its lifetime"),
+            ClaimSource::Quote("section 6.3", "total average bandwidth consumption under 0.80 GB/sec"),
+            ClaimSource::Quote("section 6.3", "bandwidth consumptions are under 2.0 GB/sec"),
+            ClaimSource::Quote("section 6.3", "under 40 preemptions and under 60 migrations occur each hour"),
+            ClaimSource::Quote(
+                "section 6.3",
+                "preempted under 6 times and migrating under 7 times during its lifetime",
+            ),
         ],
         |judge| {
             for (name, paper) in
@@ -356,9 +365,12 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "with the default period more stays unused than under EASY; the longer the period the less, and on generated \
          traces above 900 s less than under EASY",
         &[
-            Says::Quote("figure 3", "as the period becomes larger than 900s"),
-            Says::Quote("figure 3", "our algorithm achieves better average normalized underutilization than EASY"),
-            Says::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
+            ClaimSource::Quote("figure 3", "as the period becomes larger than 900s"),
+            ClaimSource::Quote(
+                "figure 3",
+                "our algorithm achieves better average normalized underutilization than EASY",
+            ),
+            ClaimSource::Sense("table 4", "at 600 s the best algorithm is more underutilised than EASY"),
         ],
         |judge| {
             for group in judge.available_groups() {
@@ -400,8 +412,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "a period 20 times as long (12,000 s) degrades less than 1.5 times as much on unscaled traces, twice on HPC2N, \
          3 times on scaled ones",
         &[
-            Says::Quote("figure 4", "increase of the maximum stretch degradation by less than a factor 3"),
-            Says::Quote("figure 4", "by less than a factor 1.5 and a factor 2, respectively"),
+            ClaimSource::Quote("figure 4", "increase of the maximum stretch degradation by less than a factor 3"),
+            ClaimSource::Quote("figure 4", "by less than a factor 1.5 and a factor 2, respectively"),
         ],
         |judge| {
             for (group, times) in
@@ -431,8 +443,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
          largest Delta = k-1 times the smallest, of which the last is stretched to k, while the bound is 2 + 1/2 + ... \
          + 1/(k-1)",
         &[
-            Says::Quote("theorem 4", "the competitive ratio of EquiPartition is no smaller than"),
-            Says::Sense("theorem 4", "k / (2 + 1/2 + ... + 1/(k-1)) >= (Delta + 1)/(2 + ln Delta)"),
+            ClaimSource::Quote("theorem 4", "the competitive ratio of EquiPartition is no smaller than"),
+            ClaimSource::Sense("theorem 4", "k / (2 + 1/2 + ... + 1/(k-1)) >= (Delta + 1)/(2 + ln Delta)"),
         ],
         |judge| {
             let greedy = Algorithm::parse("Greedy */opt=min").expect("a name of the paper's");
@@ -461,8 +473,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "it is fast: most MCB8 calls take under 1 ms, the others 0.25 s in the mean",
         &[
-            Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs in less than 0.001 seconds"),
-            Says::Quote(
+            ClaimSource::Quote("section 6.2", "produced allocations for 10 or fewer jobs in less than 0.001 seconds"),
+            ClaimSource::Quote(
                 "section 6.2",
                 "The average compute time was about 0.25 seconds with the maximum under 4.5 seconds",
             ),
@@ -481,7 +493,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     ),
     DfrsClaim::new(
         "the recommended algorithm is the best of figure 1 at every load",
-        &[Says::Quote("figure 1", "is the best algorithm across the board regardless of the load level")],
+        &[ClaimSource::Quote("figure 1", "is the best algorithm across the board regardless of the load level")],
         |judge| {
             for load in (1..=9).map(Group::Load) {
                 for other in TABLE_2
@@ -505,7 +517,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     }),
     DfrsClaim::new(
         "opportunistic scheduling, that is acting when a job ends, is always beneficial with minvt",
-        &[Says::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
+        &[ClaimSource::Quote("section 6.1", "the use of opportunistic scheduling is always beneficial")],
         |judge| {
             for (group, policy) in
                 judge.available_groups().into_iter().flat_map(|group| [(group, "GreedyP"), (group, "GreedyPM")])
@@ -520,7 +532,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "with a period of up to 20 times the penalty (12,000 s by the paper's count) the best algorithm outperforms \
          EASY by at least two orders of magnitude",
-        &[Says::Quote(
+        &[ClaimSource::Quote(
             "section 6.4.2",
             "still allows our algorithms to outperform EASY by at least two orders of magnitude on average",
         )],
@@ -548,7 +560,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "at high load and a period of one hour jobs that are paused and moved need about a quarter of the bandwidth, \
          below 0.2 GB/s",
-        &[Says::Quote(
+        &[ClaimSource::Quote(
             "section 6.4.2",
             "the bandwidth consumption due to preemptions and migrations is roughly 4 times lower",
         )],
@@ -567,8 +579,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "with periods above 15,000 s underutilisation begins to grow on generated traces; on HPC2N it slowly starts to \
          grow again for larger periods",
         &[
-            Says::Quote("section 6.4.2", "over 15,000 seconds for the synthetic traces"),
-            Says::Quote("section 6.4.2", "before slowly starting to increase again for larger periods"),
+            ClaimSource::Quote("section 6.4.2", "over 15,000 seconds for the synthetic traces"),
+            ClaimSource::Quote("section 6.4.2", "before slowly starting to increase again for larger periods"),
         ],
         |judge| {
             let [from, _, generated, log] = LONG_PERIODS;
@@ -589,7 +601,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     DfrsClaim::new(
         "on the whole log of HPC2N, not cut into weeks, underutilisation is 0.08 under EASY and 0.10 under the \
          recommended algorithm",
-        &[Says::Quote(
+        &[ClaimSource::Quote(
             "section 6.4.2",
             "yields a normalized underutilization of 8% for EASY and of 10% for our algorithms",
         )],
@@ -618,8 +630,8 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
         "of the calls of MCB8 on unscaled traces, if it is called at every arrival and end, 67.25 % place at most 10 \
          jobs",
         &[
-            Says::Quote("section 6.2", "For 67.25% of these observations"),
-            Says::Quote("section 6.2", "produced allocations for 10 or fewer jobs"),
+            ClaimSource::Quote("section 6.2", "For 67.25% of these observations"),
+            ClaimSource::Quote("section 6.2", "produced allocations for 10 or fewer jobs"),
         ],
         |judge| {
             let traces: Vec<[f64; 2]> = judge
@@ -636,7 +648,7 @@ pub(super) const CLAIMS: &[DfrsClaim] = &[
     .with_note("The traces carry about the load of the paper's, then."),
     DfrsClaim::new(
         "FCFS is Delta-competitive and no better: a job that is Delta times as short waits for the other one",
-        &[Says::Quote("section 3.2", "First Come First Served (FCFS) is exactly")],
+        &[ClaimSource::Quote("section 3.2", "First Come First Served (FCFS) is exactly")],
         |judge| {
             for delta in [10, 100] {
                 let jobs = behind_a_long_one(delta);

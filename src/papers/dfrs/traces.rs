@@ -13,7 +13,7 @@ pub const JOBS: u32 = 1_000;
 pub const LOG_NODES: u32 = 120;
 const LOG_KILOBYTES: u64 = 2 * 1024 * 1024;
 
-const WEEK: u64 = 604_800_000_000;
+const MICROS_PER_WEEK: u64 = 604_800_000_000;
 
 /// A trace of the model with random memory demands.
 pub fn generate_trace(types: Types, seed: u64) -> Vec<Timed> {
@@ -66,7 +66,7 @@ pub struct Week {
 pub fn split_weeks(log: &Trace) -> Vec<Week> {
     let mut weeks: Vec<Week> = Vec::new();
     for job in &log.jobs {
-        let week = (job.submit.micros() / WEEK) as usize;
+        let week = (job.submit.micros() / MICROS_PER_WEEK) as usize;
         if weeks.len() <= week {
             weeks.resize(week + 1, Week { jobs: Vec::new(), left_out: 0 });
         }
@@ -74,7 +74,7 @@ pub fn split_weeks(log: &Trace) -> Vec<Week> {
             let shape = needs::dual_core(&job, LOG_KILOBYTES).ok()?;
             let need = Need::new(shape.tasks, shape.needs.cpu, shape.needs.memory).ok()?;
             let runs_both_ways = need.tasks <= LOG_NODES && need.check(LOG_NODES).is_ok();
-            let submit = Time::from_micros(job.submit.micros() % WEEK);
+            let submit = Time::from_micros(job.submit.micros() % MICROS_PER_WEEK);
             Some(Timed { submit, runtime: job.runs_for().ok()?, need }).filter(|_| runs_both_ways)
         };
         match timed() {
@@ -91,7 +91,7 @@ pub fn join_weeks(weeks: &[Week]) -> Vec<Timed> {
         .iter()
         .enumerate()
         .flat_map(|(number, week)| {
-            let later = Span::from_micros(number as u64 * WEEK);
+            let later = Span::from_micros(number as u64 * MICROS_PER_WEEK);
             week.jobs.iter().map(|job| Timed { submit: job.submit + later, ..*job }).collect::<Vec<_>>()
         })
         .collect()

@@ -2,7 +2,7 @@
 
 use super::published::{BEST, ORIGINAL, PUBLISHED, STRETCHED};
 use super::{Example, Group, Means, Over, Results};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 use hansa_sim::systems::heft::Cycle;
 use hansa_sim::systems::heft::paper::Law;
 
@@ -111,7 +111,7 @@ fn law_names() -> [&'static str; 2] {
 pub const CLAIMS: &[Claim<Results>] = &[
     Claim::new(
         "sharing stretches the plans of HEFT considerably",
-        &[Says::Sense("table 3", "after stretching, plans take 29.65 % longer")],
+        &[ClaimSource::Sense("table 3", "after stretching, plans take 29.65 % longer")],
         |judge| {
             judge.show_mean("increase", ALL, STRETCHED / ORIGINAL - 1.0, Means::increase);
             judge.with_bound("\"considerably\" is read as a fifth", |judge| {
@@ -123,7 +123,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "improvement takes much of the increase back (80 % in the paper)",
-        &[Says::Sense("table 3", "the best of 50 rounds takes 18.31 % less than the stretched plan")],
+        &[ClaimSource::Sense("table 3", "the best of 50 rounds takes 18.31 % less than the stretched plan")],
         |judge| {
             let recovered = (STRETCHED - BEST) / (STRETCHED - ORIGINAL);
             judge.show_mean("part of the increase taken back", ALL, recovered, Means::recovered);
@@ -138,7 +138,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "the further edges jump, the larger the increase and the decrease",
-        &[Says::Sense("table 8", "increase and decrease grow with jump")],
+        &[ClaimSource::Sense("table 8", "increase and decrease grow with jump")],
         |judge| {
             judge.show_groups("jump", &[INCREASE, DECREASE]);
             judge.expect_growth("jump", &["1", "2", "4"], &[INCREASE, DECREASE]);
@@ -146,7 +146,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "wide graphs (fat 0.8) are stretched far more than any others, and gain most from improvement",
-        &[Says::Sense("table 5", "94.17 % at fat 0.8, against 23.31 % at 0.1 and 11.68 % at 0.2")],
+        &[ClaimSource::Sense("table 5", "94.17 % at fat 0.8, against 23.31 % at 0.1 and 11.68 % at 0.2")],
         |judge| {
             judge.show_groups("fat", &[INCREASE, DECREASE]);
             for law in law_names() {
@@ -165,7 +165,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "the more tasks, the larger the decrease, and the later the best round",
-        &[Says::Sense("table 4", "decrease and iteration grow with the number of tasks")],
+        &[ClaimSource::Sense("table 4", "decrease and iteration grow with the number of tasks")],
         |judge| {
             judge.show_groups("n", &[DECREASE, ITERATION]);
             judge.expect_growth("n", &["10", "20", "50"], &[DECREASE, ITERATION]);
@@ -174,16 +174,16 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim::new(
         "results are almost identical for both regularities",
         &[
-            Says::Quote("section 6.5", "identical for both values of the regularity parameter"),
-            Says::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %"),
+            ClaimSource::Quote("section 6.5", "identical for both values of the regularity parameter"),
+            ClaimSource::Sense("table 6", "increases of 31.04 and 28.36 %, decreases of 18.67 and 18.07 %"),
         ],
         |judge| almost_identical(judge, "regularity"),
     ),
     Claim::new(
         "results are almost identical for both densities",
         &[
-            Says::Quote("section 6.5", "almost identical for both values of the density parameter"),
-            Says::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %"),
+            ClaimSource::Quote("section 6.5", "almost identical for both values of the density parameter"),
+            ClaimSource::Sense("table 7", "increases of 29.70 and 29.71 %, decreases of 18.24 and 18.47 %"),
         ],
         |judge| almost_identical(judge, "density"),
     )
@@ -195,7 +195,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "plans are stretched by more than 23 % with every number of tasks",
-        &[Says::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
+        &[ClaimSource::Sense("table 4", "23.98, 32.47 and 31.19 % for 10, 20 and 50 tasks")],
         |judge| {
             judge.show_groups("n", &[INCREASE]);
             for law in law_names() {
@@ -212,7 +212,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "the best round is the 7th of 50 on average",
-        &[Says::Sense("table 3", "the mean number of the best round is 7.099679")],
+        &[ClaimSource::Sense("table 3", "the mean number of the best round is 7.099679")],
         |judge| {
             judge.show_mean("iteration", ALL, super::published::ITERATION, |means| means.iteration);
             for law in law_names() {
@@ -226,7 +226,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "the further edges jump, the later the best round",
-        &[Says::Sense("table 8", "iteration grows with jump")],
+        &[ClaimSource::Sense("table 8", "iteration grows with jump")],
         |judge| {
             judge.show_groups("jump", &[ITERATION]);
             judge.expect_growth("jump", &["1", "2", "4"], &[ITERATION]);
@@ -235,8 +235,11 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim::new(
         "in every experiment plans repeat in a cycle",
         &[
-            Says::Quote("section 6.2", "a pattern of 8 results from the 16th iteration started repeating itself"),
-            Says::Quote("section 6.2", "This behavior was also observed in all other experiments"),
+            ClaimSource::Quote(
+                "section 6.2",
+                "a pattern of 8 results from the 16th iteration started repeating itself",
+            ),
+            ClaimSource::Quote("section 6.2", "This behavior was also observed in all other experiments"),
         ],
         |judge| {
             for law in law_names() {
@@ -252,7 +255,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "wide graphs (fat 0.8) take almost twice as long as planned",
-        &[Says::Quote("table 5", "almost twice")],
+        &[ClaimSource::Quote("table 5", "almost twice")],
         |judge| {
             judge.show_mean("increase", ("fat", "0.8"), 0.9417, Means::increase);
             for law in law_names() {
@@ -267,7 +270,10 @@ pub const CLAIMS: &[Claim<Results>] = &[
     Claim::new(
         "the ten tasks of the second example, planned in 80, take 104; the 5th round is the best, and plans come again \
          from the 16th on, every 8 rounds",
-        &[Says::Sense("figure 11", "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th")],
+        &[ClaimSource::Sense(
+            "figure 11",
+            "104 after stretching, 91 after the 5th round, a pattern of 8 from the 16th",
+        )],
         |judge| {
             for law in law_names() {
                 let stretched = judge.example_number("stretched", law, |example| Some(example.stretched));
@@ -298,7 +304,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "narrow graphs (fat 0.1) are stretched more than those of fat 0.2: by 23 %",
-        &[Says::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
+        &[ClaimSource::Sense("table 5", "an increase of 23.31 % at fat 0.1, and of 11.68 % at 0.2")],
         |judge| {
             judge.show_groups("fat", &[INCREASE]);
             judge.expect_growth("fat", &["0.2", "0.1"], &[INCREASE]);
@@ -310,7 +316,7 @@ pub const CLAIMS: &[Claim<Results>] = &[
     ),
     Claim::new(
         "the averages over all runs: 29.65 % longer, 18.31 % saved",
-        &[Says::Sense("table 3", "349.191711 planned, 452.72049 stretched, 369.807617 at best")],
+        &[ClaimSource::Sense("table 3", "349.191711 planned, 452.72049 stretched, 369.807617 at best")],
         |judge| {
             let increase = STRETCHED / ORIGINAL - 1.0;
             let decrease = 1.0 - BEST / STRETCHED;

@@ -84,11 +84,11 @@ impl<'a> Case<'a> {
         let mut greedy = GreedyPlan::new(&self.application, alpha, now, procs);
         for _ in 0..self.application.tasks() {
             let mut quotes = Vec::new();
-            for wish in greedy.wishes(now) {
-                let part = wish.part;
-                let wanted = WantedStarts::From(wish.part.start);
-                let quote = sites[wish.site].desk.price(now, part.procs, part.span, wanted).ok()?;
-                quotes.push((wish.site, quote));
+            for query in greedy.price_queries(now) {
+                let part = query.part;
+                let wanted = WantedStarts::From(query.part.start);
+                let quote = sites[query.site].desk.price(now, part.procs, part.span, wanted).ok()?;
+                quotes.push((query.site, quote));
             }
             let (site, quote, start) = greedy.choose(&quotes)?;
             greedy.bought(site, sites[site].desk.book(now, quote, start).ok()?);

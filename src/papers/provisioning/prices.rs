@@ -118,8 +118,8 @@ fn run_one(context: &Context<'_>, setting: Setting, number: u32, rows: &mut Rows
             }
             if share == 10 && is_exact {
                 put("25", format!("{name} alpha {alpha}"), percent, fee);
-                for (who, wait) in [("reserved", reserved_wait), ("queued", queued_wait)] {
-                    put("26", format!("{name} alpha {alpha} {who}"), percent, wait);
+                for (way, wait) in [("reserved", reserved_wait), ("queued", queued_wait)] {
+                    put("26", format!("{name} alpha {alpha} {way}"), percent, wait);
                 }
             }
             if alpha == 0.0 && load == 0 && is_exact && share != 50 {

@@ -289,8 +289,8 @@ fn flat_means_no_two_numbers_of_sites_are_far_apart() {
 fn no_numbers_tell_nothing() {
     for has_logs in [false, true] {
         let verdicts = outcome(has_logs, &[]).verdicts_text();
-        let untold = (1..=CLAIMS.len()).map(|number| format!("\n{number:>2}. cannot be told: "));
-        assert_eq!(untold.filter(|head| verdicts.contains(head)).count(), CLAIMS.len(), "{verdicts}");
+        let not_judged = (1..=CLAIMS.len()).map(|number| format!("\n{number:>2}. cannot be told: "));
+        assert_eq!(not_judged.filter(|head| verdicts.contains(head)).count(), CLAIMS.len(), "{verdicts}");
     }
 }
 

@@ -131,7 +131,7 @@ fn imitate_reservation(mut trial: SiteTrial, work: &Part) -> Option<(Time, Time)
     trial.settle();
     trial.advance(work.start);
     let started = trial.news.iter().find_map(|news| match news {
-        TrialEvent::Started(who, at) if *who == guest => Some(*at),
+        TrialEvent::Started(started, at) if *started == guest => Some(*at),
         _ => None,
     });
     started.map(|started| (attempt.submit, started))

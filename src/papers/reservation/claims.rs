@@ -1,7 +1,7 @@
 //! Statements of the paper about its seven policies, as comparisons of numbers.
 
 use super::{Asked, Axis, Metric, Outcome, Setting, USUAL};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 use hansa_sim::systems::reservation::fit;
 
 type Reservations<'r> = Judge<'r, Outcome>;
@@ -132,7 +132,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim::new(
         "acceptance of every policy falls as requests grow (UMed 5 to 9) and as they come faster (arrival factor 0.5 \
          to 1.5)",
-        &[Says::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
+        &[ClaimSource::Sense("figures 2 and 4", "acceptance falls with UMed and with the arrival factor")],
         |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
                 judge.separate_part(|judge| {
@@ -147,8 +147,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         "by acceptance there are three groups of almost identical behaviour at every UMed, and likewise at every \
          arrival factor: PE_W and Du_B, PE_B and Du_W, PEDu_B and PEDu_W; PE_B and PE_W, and Du_B and Du_W, differ",
         &[
-            Says::Quote("figure 2", "there are three groups of algorithm with almost identical behavior"),
-            Says::Sense("figure 4", "the relative performance is similar to that of figure 2"),
+            ClaimSource::Quote("figure 2", "there are three groups of algorithm with almost identical behavior"),
+            ClaimSource::Sense("figure 4", "the relative performance is similar to that of figure 2"),
         ],
         |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
@@ -162,7 +162,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim::new(
         "at every UMed PE_W and Du_B accept more than PEDu_B and PEDu_W, these more than FF, and PE_B and Du_W do not \
          outperform FF",
-        &[Says::Quote("figure 2", "all other four strategies outperform FF")],
+        &[ClaimSource::Quote("figure 2", "all other four strategies outperform FF")],
         |judge| {
             for setting in Axis::Umed.settings() {
                 for middle in ["PEDu_B", "PEDu_W"] {
@@ -192,8 +192,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         "PE_W accepts most at every UMed, arrival factor and flexibility; by UMed and arrival factor Du_B is almost \
          identical (claim 2)",
         &[
-            Says::Quote("figure 2", "clearly become the best strategies for all UMed values"),
-            Says::Quote("figure 6", "become the best algorithm again with the highest acceptance rate"),
+            ClaimSource::Quote("figure 2", "clearly become the best strategies for all UMed values"),
+            ClaimSource::Quote("figure 6", "become the best algorithm again with the highest acceptance rate"),
         ],
         |judge| {
             for axis in Axis::ALL {
@@ -214,8 +214,11 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         "the slowdown of FF is the lowest everywhere; that of every policy rises with arrival factor and flexibility, \
          and in general with UMed",
         &[
-            Says::Quote("figure 3", "the average slowdown of all strategies increase in general"),
-            Says::Sense("figures 5 and 7", "slowdowns rise along each axis, and that of FF is always the smallest"),
+            ClaimSource::Quote("figure 3", "the average slowdown of all strategies increase in general"),
+            ClaimSource::Sense(
+                "figures 5 and 7",
+                "slowdowns rise along each axis, and that of FF is always the smallest",
+            ),
         ],
         |judge| {
             for setting in super::all_settings() {
@@ -232,7 +235,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim::new(
         "at every UMed, and likewise at every arrival factor, the slowdown of PE_W is similar to that of Du_B, and \
          that of PE_B to that of Du_W, but those of PEDu_B and PEDu_W differ",
-        &[Says::Quote("figure 3", "are surprisingly different")],
+        &[ClaimSource::Quote("figure 3", "are surprisingly different")],
         |judge| {
             for axis in [Axis::Umed, Axis::Arrival] {
                 judge.separate_part(|judge| judge.expect_alike(axis, Metric::Slowdown, &ALIKE[..2]));
@@ -248,8 +251,8 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
         "with more flexibility PE_W, Du_B and PEDu_B accept more almost linearly, so at every step; FF, PE_B, Du_W and \
          PEDu_W are not stable at {4,4}: there they are further off the line between their neighbours",
         &[
-            Says::Quote("figure 6", "increase almost linearly"),
-            Says::Quote("figure 6", "other four strategies are not stable"),
+            ClaimSource::Quote("figure 6", "increase almost linearly"),
+            ClaimSource::Quote("figure 6", "other four strategies are not stable"),
         ],
         |judge| {
             for policy in STABLE {
@@ -272,7 +275,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     Claim::new(
         "neither nodes nor duration, neither best nor worst fit is better as such: PE_W accepts more than PE_B, but \
          Du_B more than Du_W",
-        &[Says::Sense("", "one cannot rank node-based against duration-based, or best against worst fit")],
+        &[ClaimSource::Sense("", "one cannot rank node-based against duration-based, or best against worst fit")],
         |judge| {
             for setting in Axis::Umed.settings() {
                 judge.expect_below(judge.acceptance_number("PE_B", setting), judge.acceptance_number("PE_W", setting));
@@ -282,7 +285,7 @@ pub(super) const CLAIMS: &[Claim<Outcome>] = &[
     ),
     Claim::new(
         "requests grow with UMed, both in nodes and in duration",
-        &[Says::Sense("", "mean size and duration of the requests grow with UMed")],
+        &[ClaimSource::Sense("", "mean size and duration of the requests grow with UMed")],
         |judge| {
             judge.expect_rising(Axis::Umed, |judge, setting| {
                 judge.requested_number("nodes", setting, |asked| asked.nodes)

@@ -18,7 +18,7 @@ pub(super) struct Dot {
     pub colour: usize,
     pub is_filled: bool,
     /// Text of the tooltip.
-    pub told: String,
+    pub text: String,
 }
 
 /// Least width of a picture.
@@ -76,7 +76,7 @@ pub(super) fn draw_dots(about: &str, name: &str, range: &Range, rows: &[DotRow])
 }
 
 fn draw_dot(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
-    let Dot { estimate, colour, is_filled, told } = dot;
+    let Dot { estimate, colour, is_filled, text } = dot;
     let y = format_coord(y);
     let mut svg = Html::default();
     if let Some((from, to)) = range.interval_of(estimate) {
@@ -90,9 +90,9 @@ fn draw_dot(dot: &Dot, range: &Range, x: &dyn Fn(f64) -> f64, y: f64) -> Html {
     let fill = if *is_filled { format!("var(--c{colour})") } else { "var(--card)".to_owned() };
     svg += html!(
         "<circle cx=\"{}\" cy=\"{y}\" r=\"4.5\" fill=\"{fill}\" stroke=\"var(--c{colour})\" \
-         stroke-width=\"1.8\"><title>{told}</title></circle>",
+         stroke-width=\"1.8\"><title>{text}</title></circle>",
         format_coord(x(estimate.mean)),
-        [y, fill, colour, told]
+        [y, fill, colour, text]
     );
     svg
 }
@@ -108,7 +108,7 @@ mod tests {
         let estimate = Estimate { mean: 1.0, within: None, count: 1 };
         let range = Range::of([estimate].into_iter(), Unit::Ratio, Scale::Linear);
         let svg = |letters: usize| {
-            let dot = Dot { estimate, colour: 0, is_filled: true, told: String::new() };
+            let dot = Dot { estimate, colour: 0, is_filled: true, text: String::new() };
             let name = "n".repeat(letters);
             let svg = draw_dots("", "value", &range, &[DotRow { name: name.clone(), is_bold: false, dots: vec![dot] }]);
             assert!(svg.as_str().contains(&format!(">{name}</text>")), "{svg:?}");

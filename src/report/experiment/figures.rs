@@ -13,7 +13,7 @@ pub fn figure_html(metric: &str, title: &str, about: &str, legend: Html, svg: Ht
     let about = if about.is_empty() { String::new() } else { format!("{}.", capitalize_first(about)) };
     let below = match [&about, range.axis_note()].concat().trim() {
         "" => Html::default(),
-        told => html!("<figcaption>{told}</figcaption>", told),
+        text => html!("<figcaption>{text}</figcaption>", text),
     };
     html!(
         "<figure data-name=\"{metric}\">{title}{legend}<div class=\"chart\">{svg}</div>{below}</figure>\n",

@@ -2,7 +2,7 @@
 
 use hansa_sim::time::Time;
 
-const DAY: u64 = 86_400_000_000;
+const MICROS_PER_DAY: u64 = 86_400_000_000;
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Relates virtual time to the dates of a log, in the log's local time.
@@ -20,19 +20,19 @@ impl Calendar {
 
     /// A date such as `24 Apr 1998`.
     pub fn date(self, time: Time) -> String {
-        let (year, month, day) = date_of(self.local_micros(time) / DAY);
+        let (year, month, day) = date_of(self.local_micros(time) / MICROS_PER_DAY);
         format!("{day} {} {year}", MONTHS[month])
     }
 }
 
 /// The label of a tick at this local time: a time of day such as `06:00`, or at midnight a date such as `24 Apr`.
 pub fn tick_label(local_micros: u64) -> String {
-    let of_day = local_micros % DAY / 1_000_000;
+    let of_day = local_micros % MICROS_PER_DAY / 1_000_000;
     if of_day > 0 {
         let clock = format!("{:02}:{:02}", of_day / 3_600, of_day / 60 % 60);
         return if of_day.is_multiple_of(60) { clock } else { format!("{clock}:{:02}", of_day % 60) };
     }
-    let (_, month, day) = date_of(local_micros / DAY);
+    let (_, month, day) = date_of(local_micros / MICROS_PER_DAY);
     format!("{day} {}", MONTHS[month])
 }
 
@@ -40,22 +40,28 @@ pub fn tick_label(local_micros: u64) -> String {
 fn date_of(day: u64) -> (u64, usize, u64) {
     let mut rest = day;
     let mut year = 1970;
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    let days_in = |year: u64| if is_leap(year) { 366 } else { 365 };
     // Whole cycles of the calendar first, as days may be far from 1970.
     year += rest / 146_097 * 400;
     rest %= 146_097;
-    while rest >= days_in(year) {
-        rest -= days_in(year);
+    while rest >= days_in_year(year) {
+        rest -= days_in_year(year);
         year += 1;
     }
-    let lengths = [31, if is_leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let lengths = [31, if is_leap_year(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let mut month = 0;
     while rest >= lengths[month] {
         rest -= lengths[month];
         month += 1;
     }
     (year, month, rest + 1)
+}
+
+fn is_leap_year(year: u64) -> bool {
+    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+}
+
+fn days_in_year(year: u64) -> u64 {
+    if is_leap_year(year) { 366 } else { 365 }
 }
 
 #[cfg(test)]
@@ -72,10 +78,10 @@ mod tests {
 
     #[test]
     fn ticks_are_times_of_day_or_dates() {
-        let midnight = 10_340 * DAY;
+        let midnight = 10_340 * MICROS_PER_DAY;
         let labels = [0, 21_600, 21_690, 21_691].map(|seconds| tick_label(midnight + seconds * 1_000_000));
         assert_eq!(labels, ["24 Apr", "06:00", "06:01:30", "06:01:31"]);
         let calendar = Calendar { start_micros: midnight };
-        assert_eq!(calendar.date(Time::from_micros(DAY)), "25 Apr 1998");
+        assert_eq!(calendar.date(Time::from_micros(MICROS_PER_DAY)), "25 Apr 1998");
     }
 }

@@ -244,8 +244,8 @@ mod tests {
             let mut table = SummaryTable::default();
             table.put_line("PARTIAL", words);
             assert!(table.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", table.text);
-            let told = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-            assert_eq!(told(&table.text), format!("PARTIAL{}", told(words)));
+            let message = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(message(&table.text), format!("PARTIAL{}", message(words)));
         }
         let mut table = SummaryTable::default();
         table.put_line("PARTIAL", why);

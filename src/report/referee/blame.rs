@@ -40,7 +40,7 @@ impl Tally {
             );
         }
         let first_site = self.site_of.keys().next().copied();
-        let told = match &entry.record {
+        let culprits = match &entry.record {
             // Where there is no service, users write this record themselves.
             Record::Arrived { .. } if Some(entry.actor) >= first_site => vec![entry.actor],
             Record::Arrived { job, user }
@@ -55,16 +55,16 @@ impl Tally {
             Record::Shipped { user, .. } => vec![*user],
             Record::Completed { job, .. } => self.jobs.get(job).map(|row| self.silent_sites(row)).unwrap_or_default(),
             // The site has started a task that was not assigned, or was taken back.
-            Record::Assigned { task, .. } | Record::Withdrawn { task } if !self.tells_of_own_jobs(entry.actor) => {
+            Record::Assigned { task, .. } | Record::Withdrawn { task } if !self.reports_own_jobs(entry.actor) => {
                 self.started_at(*task)
             }
             Record::Accused { site, .. } if self.is_right(entry) == Some(true) => vec![*site],
             _ => Vec::new(),
         };
-        let told = if told.is_empty() { vec![entry.actor] } else { told };
-        let contradict = if told.len() == 1 { "contradicts" } else { "contradict" };
-        let who = told.into_iter().map(|actor| self.describe_actor(actor)).collect::<Vec<_>>().join(" and ");
-        format!("{who} {contradict} the records of the run")
+        let culprits = if culprits.is_empty() { vec![entry.actor] } else { culprits };
+        let contradict = if culprits.len() == 1 { "contradicts" } else { "contradict" };
+        let actors = culprits.into_iter().map(|actor| self.describe_actor(actor)).collect::<Vec<_>>().join(" and ");
+        format!("{actors} {contradict} the records of the run")
     }
 
     /// The member that denies what an entry says of it, or of whose words an entry is the denial, if no record decides
@@ -78,13 +78,13 @@ impl Tally {
                 | Record::Held { user, .. }
                 | Record::Denied { user, .. },
                 _,
-            ) => Some(*user).filter(|user| self.tells_of_own_jobs(*user) && self.names.holds(*user)),
+            ) => Some(*user).filter(|user| self.reports_own_jobs(*user) && self.names.holds(*user)),
             (Record::Accused { site, .. }, _) if self.site_of.contains_key(site) => {
                 Some(*site).filter(|_| self.is_right(entry).is_none())
             }
             // The site has recorded the start.
             (Record::Assigned { task, .. } | Record::Withdrawn { task }, Inconsistent::Again(..))
-                if self.tells_of_own_jobs(entry.actor) =>
+                if self.reports_own_jobs(entry.actor) =>
             {
                 self.has_started(*task)
             }
@@ -109,21 +109,21 @@ impl Tally {
         for (&job, row) in self.jobs.iter().filter(|(_, row)| row.fate == Fate::Open) {
             let held = self.task_sites(row, false);
             let ended = self.task_sites(row, true);
-            if self.users_tell_of(row.system) {
-                self.held_between(row).into_iter().for_each(|who| kept.entry(who).or_default().push(job));
+            if self.users_report(row.system) {
+                self.held_between(row).into_iter().for_each(|actors| kept.entry(actors).or_default().push(job));
                 continue;
             }
             let withheld = ended.into_iter().filter(|site| !held.contains(site) && self.withholds_ends(*site));
             let mut at_fault = self.running_sites(row);
             at_fault.extend(self.site_actors(withheld.collect()));
-            let (place, who) = match (at_fault.is_empty(), held.is_empty()) {
+            let (place, actors) = match (at_fault.is_empty(), held.is_empty()) {
                 (false, _) => (&mut kept, at_fault),
                 (true, false) => (&mut unstarted, self.site_actors(held)),
                 // A job that its user took back from a queue, and has not submitted again.
                 _ if self.has_queues(row.system) && self.silent_sites(row).is_empty() => (&mut kept, vec![row.user]),
                 _ => (&mut waiting, self.silent_sites(row)),
             };
-            one_by_one(who).into_iter().for_each(|who| place.entry(who).or_default().push(job));
+            one_by_one(actors).into_iter().for_each(|actors| place.entry(actors).or_default().push(job));
         }
         for (&job, owned) in owners.iter().filter(|(job, _)| !self.knows(**job)) {
             // A user that still waits for another job's end is not at fault.
@@ -135,7 +135,7 @@ impl Tally {
         let kept = [kept, unstarted, waiting].into_iter().find(|jobs| !jobs.is_empty()).unwrap_or_default();
         kept.iter()
             .map(|(actors, jobs)| {
-                let who = actors.iter().map(|actor| self.describe_actor(*actor)).collect::<Vec<_>>().join(" or ");
+                let names = actors.iter().map(|actor| self.describe_actor(*actor)).collect::<Vec<_>>().join(" or ");
                 let more = if jobs.len() > 1 { format!(" and {} more", jobs.len() - 1) } else { String::new() };
                 match &actors[..] {
                     [actor]
@@ -144,7 +144,7 @@ impl Tally {
                     {
                         format!("{program} has given no orders for job {}{more}", jobs[0])
                     }
-                    _ => format!("{who} still has job {}{more}", jobs[0]),
+                    _ => format!("{names} still has job {}{more}", jobs[0]),
                 }
             })
             .collect::<Vec<_>>()

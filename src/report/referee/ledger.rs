@@ -32,6 +32,11 @@ const WINDOW: usize = 256 << 10;
 /// Size of the head of each job in a run: its number, and its length in bytes.
 const HEAD: usize = 8;
 
+/// The finished jobs of a tally, and a record of which jobs have ended.
+///
+/// A `JobBook` adds each job when nothing can change it any more. At the end of the run the accounts read all of them
+/// once, in the order of their numbers, merged from the store and from memory. Memory is
+/// bounded: at most one run of jobs, a window on each run in the store, and one bit per job.
 pub(crate) struct Ledger {
     store: Box<dyn Store>,
     run: usize,

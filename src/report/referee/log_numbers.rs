@@ -118,9 +118,10 @@ impl LogNumbers {
 
     /// Number of a job in its log, or else in the run.
     pub fn log_number(&self, job: JobId) -> u64 {
-        let told = self.read.binary_search_by_key(&job, |(told, _)| *told).ok().map(|place| self.read[place].1);
+        let numbered =
+            self.read.binary_search_by_key(&job, |(numbered, _)| *numbered).ok().map(|place| self.read[place].1);
         let logged = || self.log_of(job).and_then(|(log, place)| log.jobs.number(place));
-        told.or_else(logged).unwrap_or(job.0.into())
+        numbered.or_else(logged).unwrap_or(job.0.into())
     }
 
     pub fn is_logged(&self, job: JobId) -> bool {

@@ -124,17 +124,17 @@ impl<'a> Core<'a> {
         if let Some(busy) = self.busy_users.get_mut(row.user.index()) {
             *busy = true;
         }
-        for (index, (task, wish)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
+        for (index, (task, needs)) in row.tasks.iter().zip(&row.job.tasks).enumerate() {
             self.tasks.add(row.task_standing(index));
             let Some(site) = task.site.filter(|_| task.start.is_some()) else { continue };
             self.sites[site as usize].tasks += 1;
             for stint in task.stints(self.tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
-                let used = self.tally.sites[site].used(row, wish.cores, &stint);
+                let used = self.tally.sites[site].used(row, needs.cores, &stint);
                 done += self.sites[site].add((stint.from, stint.to), used, self.arrivals, self.whole);
             }
             if let Some(end) = task.end.filter(|_| self.tally.is_central(row.system)) {
-                self.views.add(&self.tally.sites[site as usize], end, wish.cores);
+                self.views.add(&self.tally.sites[site as usize], end, needs.cores);
             }
         }
         done

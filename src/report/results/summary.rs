@@ -88,7 +88,7 @@ const IDLE_MAX: usize = 8;
 impl Summary {
     /// True if jobs arrived for most of the run, so that the utilisation in that time has a meaning: a workflow
     /// submitted at once has nearly all of its run after that.
-    pub fn arrivals_tell(&self) -> bool {
+    pub fn arrivals_matter(&self) -> bool {
         let share = self.arrival_span().zip(self.makespan);
         share.is_some_and(|(during, makespan)| during > 0.0 && during >= makespan / 2.0)
     }
@@ -119,12 +119,12 @@ impl Summary {
 
     /// Utilisation of some cores, while jobs arrived or else over the makespan.
     pub fn used(&self, cores: &Use) -> Option<f64> {
-        cores.arrivals.filter(|_| self.arrivals_tell()).or(cores.makespan)
+        cores.arrivals.filter(|_| self.arrivals_matter()).or(cores.makespan)
     }
 
     /// The interval of [`Summary::used`].
     pub fn used_when(&self) -> &'static str {
-        if self.arrivals_tell() { "while jobs arrived" } else { "over the makespan" }
+        if self.arrivals_matter() { "while jobs arrived" } else { "over the makespan" }
     }
 }
 

@@ -107,11 +107,11 @@ impl Account for SystemSums<'_> {
         let Some(sum) = self.all.get_mut(row.system as usize) else { return };
         sum.jobs += 1;
         sum.finished += u64::from(row.standing() == Standing::Finished);
-        for (task, wish) in row.tasks.iter().zip(&row.job.tasks) {
+        for (task, needs) in row.tasks.iter().zip(&row.job.tasks) {
             let Some(site) = task.site else { continue };
             for stint in task.stints(tally.last) {
                 let site = stint.site.unwrap_or(site) as usize;
-                let used = tally.sites[site].used(row, wish.cores, &stint);
+                let used = tally.sites[site].used(row, needs.cores, &stint);
                 sum.busy[site] += used.core_micros(stint.to.since(stint.from).micros().into());
             }
         }

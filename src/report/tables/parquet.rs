@@ -168,11 +168,11 @@ impl Writer {
             whole.put_struct(3, data);
             whole
         };
-        let mut told = Thrift::default();
-        told.put_structs(1, self.columns.iter().zip(&group.chunks).map(chunk).collect());
-        told.put_int(2, I64, group.chunks.iter().map(|chunk| chunk.unpacked as i64).sum());
-        told.put_int(3, I64, group.rows as i64);
-        told
+        let mut group_facts = Thrift::default();
+        group_facts.put_structs(1, self.columns.iter().zip(&group.chunks).map(chunk).collect());
+        group_facts.put_int(2, I64, group.chunks.iter().map(|chunk| chunk.unpacked as i64).sum());
+        group_facts.put_int(3, I64, group.rows as i64);
+        group_facts
     }
 }
 

@@ -177,23 +177,25 @@ impl JobCount {
 impl PolicyAnswer {
     /// Sums up the repetitions under a policy. One in which the job never starts counts as later than all others.
     pub fn of(policy: &str, own: bool, now: Time, runs: &[Option<PredictedRun>]) -> PolicyAnswer {
-        let quantiles = |time: fn(&PredictedRun) -> Time| {
-            let times = runs.iter().map(|run| run.as_ref().map_or(Time::NEVER, time)).collect();
-            Quantiles::of(times).map(|(low, median, high)| {
-                let seconds = |time: Time| time.since(now).micros() as f64 / 1e6;
-                Quantiles { low: seconds(low), median: seconds(median), high: seconds(high) }
-            })
-        };
+        let starts = runs.iter().map(|run| run.as_ref().map_or(Time::NEVER, |run| run.start));
+        let ends = runs.iter().map(|run| run.as_ref().map_or(Time::NEVER, |run| run.end));
         PolicyAnswer {
             policy: policy.to_owned(),
             own,
-            start: quantiles(|run| run.start),
-            end: quantiles(|run| run.end),
+            start: Quantiles::of_seconds(starts.collect(), now),
+            end: Quantiles::of_seconds(ends.collect(), now),
         }
     }
 }
 
 impl Quantiles {
+    /// Seconds since a time. None if one of them is never.
+    fn of_seconds(times: Vec<Time>, since: Time) -> Option<Quantiles> {
+        let (low, median, high) = Quantiles::of(times)?;
+        let [low, median, high] = [low, median, high].map(|time| time.since(since).micros() as f64 / 1e6);
+        Some(Quantiles { low, median, high })
+    }
+
     /// The lower end of the interval, the median and the upper end. None if one of them is never.
     fn of(mut times: Vec<Time>) -> Option<(Time, Time, Time)> {
         times.sort_unstable();
@@ -227,26 +229,39 @@ impl Outcome {
 impl Calibration {
     pub fn of(policy: &str, started: u64, outcomes: &[Outcome], runs: u64, seed: u64) -> Calibration {
         let waited: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.waited).collect();
-        let of_all = |side: Ordering| outcomes.iter().filter(|outcome| outcome.start == side).count() as u64;
-        let of_waited = |side: Ordering| waited.iter().filter(|outcome| outcome.start == side).count() as u64;
+        let [before, within, after] = count_sides(outcomes);
+        let [waited_before, waited_within, waited_after] = count_sides(waited.iter().copied());
         let mut widths: Vec<f64> = waited.iter().map(|outcome| outcome.width).collect();
         widths.sort_unstable_by(f64::total_cmp);
         Calibration {
             policy: policy.to_owned(),
             started_jobs: started,
             jobs: outcomes.len() as u64,
-            within: of_all(Ordering::Equal),
-            before: of_all(Ordering::Less),
-            after: of_all(Ordering::Greater),
+            within,
+            before,
+            after,
             waited: waited.len() as u64,
-            waited_within: of_waited(Ordering::Equal),
-            waited_before: of_waited(Ordering::Less),
-            waited_after: of_waited(Ordering::Greater),
+            waited_within,
+            waited_before,
+            waited_after,
             width: widths.get(widths.len() / 2).copied().unwrap_or(0.0),
             runs,
             seed,
         }
     }
+}
+
+/// Numbers of outcomes before, within and after their intervals.
+fn count_sides<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for outcome in outcomes {
+        counts[match outcome.start {
+            Ordering::Less => 0,
+            Ordering::Equal => 1,
+            Ordering::Greater => 2,
+        }] += 1;
+    }
+    counts
 }
 
 impl fmt::Display for Calibration {

@@ -34,15 +34,15 @@ pub enum Lie {
     Dense,
 }
 
-const DURATION: u64 = 1_000;
-const SLACK: u64 = 3 * DURATION;
+const SECONDS_MEAN: u64 = 1_000;
+const SLACK_SECONDS: u64 = 3 * SECONDS_MEAN;
 
 impl Lie {
     /// Seconds over which the reservations lie, and their largest width.
     fn reservation_extent(self, standing: usize) -> (u64, u32) {
         match self {
-            Lie::Ahead => (standing as u64 * 2 * (SLACK + DURATION) / 100, NODES / 10),
-            Lie::Dense => (100 * DURATION, (NODES as usize * 100 / standing.max(1_000)) as u32),
+            Lie::Ahead => (standing as u64 * 2 * (SLACK_SECONDS + SECONDS_MEAN) / 100, NODES / 10),
+            Lie::Dense => (100 * SECONDS_MEAN, (NODES as usize * 100 / standing.max(1_000)) as u32),
         }
     }
 }
@@ -50,21 +50,10 @@ impl Lie {
 pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCosts {
     let (horizon, widest) = lie.reservation_extent(standing);
     let mut random = SplitMix64::new(1);
-    let mut request = || {
-        let ready = random.int(0, horizon);
-        let duration = random.int(DURATION / 2, DURATION * 3 / 2);
-        Request {
-            arrive: Time::ZERO,
-            ready: at_second(ready),
-            duration: Span::from_secs(duration),
-            deadline: at_second(ready + duration + random.int(0, SLACK * 2)),
-            nodes: random.int(1, widest.into()) as u32,
-        }
-    };
     let mut book = ClusterBook::new(NODES, fit::find_fit("ff").expect("it is listed"), RectEnd::Clip);
     let mut booked: Vec<(Time, Time, NodeSet)> = Vec::new();
     while booked.len() < standing {
-        let request = request();
+        let request = draw_request(&mut random, horizon, widest);
         if let Some(offer) = book.find(Time::ZERO, &request) {
             let end = offer.start + request.duration;
             book.add(offer.start, end, &offer.nodes).expect("what is offered is free");
@@ -72,7 +61,7 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
         }
     }
     let records = book.calendar().records();
-    let requests: Vec<Request> = (0..samples).map(|_| request()).collect();
+    let requests: Vec<Request> = (0..samples).map(|_| draw_request(&mut random, horizon, widest)).collect();
 
     let few = 1 + samples / 100;
     let find = POLICIES.map(|policy| {
@@ -82,9 +71,9 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
         let asked = requests.iter().take(if many { samples } else { few });
         median_time(asked.map(|request| time_step(|| black_box(book.find(Time::ZERO, request)))))
     });
-    let picks = || booked.iter().step_by((standing / samples).max(1)).take(samples);
-    let delete = median_time(picks().map(|(start, end, nodes)| time_step(|| book.delete(*start, *end, nodes))));
-    let add = median_time(picks().map(|(start, end, nodes)| time_step(|| book.add(*start, *end, nodes))));
+    let picks: Vec<&(Time, Time, NodeSet)> = booked.iter().step_by((standing / samples).max(1)).take(samples).collect();
+    let delete = median_time(picks.iter().map(|(start, end, nodes)| time_step(|| book.delete(*start, *end, nodes))));
+    let add = median_time(picks.iter().map(|(start, end, nodes)| time_step(|| book.add(*start, *end, nodes))));
 
     let list = (records.len() as u64 * standing_at_once(lie, standing) < TOO_MUCH).then(|| {
         let mut list = AvailRectList::from_records(NODES, records.clone());
@@ -94,11 +83,12 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
             .take(few)
             .map(|request| time_step(|| black_box(list.find_allocation(Time::ZERO, request, first, RectEnd::Clip))));
         let find = median_time(find);
-        let picks = || picks().take(few);
-        let delete =
-            median_time(picks().map(|(start, end, nodes)| time_step(|| list.delete_allocation(*start, *end, nodes))));
+        let picks = &picks[..few.min(picks.len())];
+        let delete = median_time(
+            picks.iter().map(|(start, end, nodes)| time_step(|| list.delete_allocation(*start, *end, nodes))),
+        );
         let add =
-            median_time(picks().map(|(start, end, nodes)| time_step(|| list.add_allocation(*start, *end, nodes))));
+            median_time(picks.iter().map(|(start, end, nodes)| time_step(|| list.add_allocation(*start, *end, nodes))));
         assert_eq!(list.records(), records, "freeing and booking again changes nothing");
         [find, add, delete]
     });
@@ -106,11 +96,23 @@ pub fn measure_calendar(lie: Lie, standing: usize, samples: usize) -> CalendarCo
     CalendarCosts { standing, records: records.len(), find, add, delete, list }
 }
 
+fn draw_request(random: &mut SplitMix64, horizon: u64, widest: u32) -> Request {
+    let ready = random.int(0, horizon);
+    let duration = random.int(SECONDS_MEAN / 2, SECONDS_MEAN * 3 / 2);
+    Request {
+        arrive: Time::ZERO,
+        ready: at_second(ready),
+        duration: Span::from_secs(duration),
+        deadline: at_second(ready + duration + random.int(0, SLACK_SECONDS * 2)),
+        nodes: random.int(1, widest.into()) as u32,
+    }
+}
+
 /// Product of records and reservations at any time from which a step of the list takes minutes.
 const TOO_MUCH: u64 = 10_000_000;
 
 fn standing_at_once(lie: Lie, standing: usize) -> u64 {
-    standing as u64 * DURATION / lie.reservation_extent(standing).0.max(1)
+    standing as u64 * SECONDS_MEAN / lie.reservation_extent(standing).0.max(1)
 }
 
 fn at_second(second: u64) -> Time {

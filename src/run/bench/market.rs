@@ -45,7 +45,7 @@ pub fn measure_market(
     jobs: u32,
     instants: u64,
     rounds: u32,
-    mut tell: impl FnMut(&PolicyCosts) -> Result<(), Failure>,
+    mut report: impl FnMut(&PolicyCosts) -> Result<(), Failure>,
 ) -> Result<ByHand, Failure> {
     let by_hand = by_hand(&paper_topology("fifo", jobs), rounds)?;
     for policy in bid::ALL {
@@ -62,7 +62,7 @@ pub fn measure_market(
         for (queue, ns) in QUEUES.iter().zip(&mut row.instant_ns) {
             *ns = an_instant(&deep_topology(policy.name, *queue, instants + 2), instants)?;
         }
-        tell(&row)?;
+        report(&row)?;
     }
     Ok(by_hand)
 }

@@ -104,7 +104,7 @@ fn member_main(name: &'static str, about: &'static str, role: fn(String) -> Part
 fn report_unparsed(error: &clap::Error) -> Result<(), Failure> {
     if error.use_stderr() {
         let _ = error.print();
-        return Err(Failure::Told(Failure::INPUT));
+        return Err(Failure::Exit(Failure::INPUT));
     }
     let styled = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let text = error.render();
@@ -253,7 +253,7 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
             cluster::write_cluster_file(&cluster::ClusterOptions {
                 engine,
                 work: match reproduce {
-                    Some(told) => cluster::ClusterWork::Paper(parse_reproduction(&told)?),
+                    Some(text) => cluster::ClusterWork::Paper(parse_reproduction(&text)?),
                     None => cluster::ClusterWork::File(file.unwrap_or_default()),
                 },
                 overrides: overrides.parse()?,
@@ -291,13 +291,13 @@ fn dispatch_command(command: Command) -> Result<(), Failure> {
 }
 
 /// A paper's experiment for a cluster, with its arguments checked by the command line's parser.
-fn parse_reproduction(told: &str) -> Result<cluster::PaperRun, Failure> {
-    let mut words: Vec<String> = told.split_whitespace().map(str::to_owned).collect();
+fn parse_reproduction(text: &str) -> Result<cluster::PaperRun, Failure> {
+    let mut words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     let typed = ["hansa", "reproduce"].into_iter().chain(words.iter().map(String::as_str));
     let paper = match Hansa::try_parse_from(typed) {
         Ok(Hansa { command: Command::Reproduce { paper }, .. }) => paper,
         Ok(_) => return Err(Failure::Internal("`hansa reproduce` is another command".to_owned())),
-        Err(error) => return Err(report_unparsed(&error).err().unwrap_or(Failure::Told(0))),
+        Err(error) => return Err(report_unparsed(&error).err().unwrap_or(Failure::Exit(0))),
     };
     if let Some(word) = words.iter().find(|word| is_added_flag(word)) {
         let text = format!("--reproduce: expected no {word}: --parts, --cpus and --results say how it is run");
@@ -335,7 +335,7 @@ fn run_topology(args: RunArgs) -> Result<(), Failure> {
     }
     if current_verbosity() == Verbosity::Quiet {
         // Otherwise the summary contains them.
-        logs::log_remarks(&loaded.topology, false).iter().for_each(|told| err::warning(told));
+        logs::log_remarks(&loaded.topology, false).iter().for_each(|remark| err::warning(remark));
     }
     // All members run in this process, so every file and program must be here.
     let absent = outside::look_for(&loaded);
@@ -405,7 +405,7 @@ fn run_topology(args: RunArgs) -> Result<(), Failure> {
         patience: args.patience,
         replace_after: args.replace_after,
     }));
-    if let Err(Failure::Told(Failure::INPUT)) = ended
+    if let Err(Failure::Exit(Failure::INPUT)) = ended
         && let Err(error) = topology::check_jobs(&loaded.topology)
         && let Some(location) = loaded.location(&error)
     {

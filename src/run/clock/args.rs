@@ -136,15 +136,15 @@ fn parse_date(text: &str) -> Result<StartTime, String> {
         None if text == "now" => now().ok().map(|now| now.as_secs()),
         None => date_in_utc(text),
     };
-    let read = read.filter(|seconds| (LEAST..=MOST).contains(seconds));
+    let read = read.filter(|seconds| (SECONDS_MIN..=SECONDS_MAX).contains(seconds));
     read.map(StartTime).ok_or_else(|| {
         "expected a date in UTC from 1971 to 2200, such as 2026-01-31 or 2026-01-31T08:00:00, or now".to_owned()
     })
 }
 
-const LEAST: u64 = 365 * 86400;
+const SECONDS_MIN: u64 = 365 * 86400;
 /// Some programs count seconds in 64 bits of nanoseconds, which end in 2262.
-const MOST: u64 = 7_258_118_400;
+const SECONDS_MAX: u64 = 7_258_118_400;
 
 fn date_in_utc(text: &str) -> Option<u64> {
     let (day, hour) = text.trim_end_matches('Z').split_once(['T', ' ']).unwrap_or((text.trim_end_matches('Z'), "0:0"));

@@ -14,9 +14,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Failure, spawn_thread};
-use hansa_clock::keeper::{Keeper, KeeperEnd, Wakers};
+use hansa_clock::controller::{ClockController, StretchEnd, Wakers};
 
-/// An order to the keeper of a driven clock.
+/// An order to the controller of a driven clock.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ClockOrder {
@@ -67,32 +67,32 @@ pub const ANSWERED: Duration = Duration::from_millis(500);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Carries out orders until there are no more, or until this process is to end.
-pub fn drive_clock(keeper: &mut Keeper<'_>, wakers: &Wakers) -> Result<(), Failure> {
+pub fn drive_clock(controller: &mut ClockController<'_>, wakers: &Wakers) -> Result<(), Failure> {
     let orders = read_orders(wakers)?;
-    keeper.answers_within = Some(ANSWERED);
+    controller.answers_within = Some(ANSWERED);
     let mut searched = None;
-    while let Some(line) = next(&orders, keeper) {
+    while let Some(line) = next(&orders, controller) {
         let answer = match serde_json::from_str(&line) {
             Ok(ClockOrder::Start(program)) => {
-                let fault = start_program(keeper, &program).err();
-                ClockAnswer { fault, ..clock_answer(keeper, true) }
+                let fault = start_program(controller, &program).err();
+                ClockAnswer { fault, ..clock_answer(controller, true) }
             }
-            Ok(ClockOrder::MoveTo(until)) => match keeper.move_to(until) {
+            Ok(ClockOrder::MoveTo(until)) => match controller.move_to(until) {
                 // Programs that this process has just asked to end must not pass for lost ones.
-                _ if keeper.is_interrupted() => break,
-                KeeperEnd::Over => clock_answer(keeper, true),
-                KeeperEnd::Paused | KeeperEnd::Stopped => clock_answer(keeper, false),
-                KeeperEnd::Left(_) | KeeperEnd::Interrupted => break,
+                _ if controller.is_interrupted() => break,
+                StretchEnd::Over => clock_answer(controller, true),
+                StretchEnd::Paused | StretchEnd::Stopped => clock_answer(controller, false),
+                StretchEnd::Left(_) | StretchEnd::Interrupted => break,
             },
-            Ok(ClockOrder::SearchTo { until, pipe }) => match search_clock(keeper, until, pipe, &mut searched) {
-                Ok(_) if keeper.is_interrupted() => break,
-                Ok(KeeperEnd::Over) => clock_answer(keeper, true),
-                Ok(KeeperEnd::Stopped) => ClockAnswer { has_found: true, ..clock_answer(keeper, true) },
-                Ok(KeeperEnd::Paused) => clock_answer(keeper, false),
-                Ok(KeeperEnd::Left(_) | KeeperEnd::Interrupted) => break,
-                Err(fault) => ClockAnswer { fault: Some(fault), ..clock_answer(keeper, false) },
+            Ok(ClockOrder::SearchTo { until, pipe }) => match search_clock(controller, until, pipe, &mut searched) {
+                Ok(_) if controller.is_interrupted() => break,
+                Ok(StretchEnd::Over) => clock_answer(controller, true),
+                Ok(StretchEnd::Stopped) => ClockAnswer { has_found: true, ..clock_answer(controller, true) },
+                Ok(StretchEnd::Paused) => clock_answer(controller, false),
+                Ok(StretchEnd::Left(_) | StretchEnd::Interrupted) => break,
+                Err(fault) => ClockAnswer { fault: Some(fault), ..clock_answer(controller, false) },
             },
-            Err(error) => ClockAnswer { fault: Some(error.to_string()), ..clock_answer(keeper, false) },
+            Err(error) => ClockAnswer { fault: Some(error.to_string()), ..clock_answer(controller, false) },
         };
         let mut line = serde_json::to_vec(&answer).map_err(|error| Failure::Internal(error.to_string()))?;
         line.push(b'\n');
@@ -107,11 +107,11 @@ type SearchedPipe = Option<(String, Arc<File>)>;
 
 /// Searches for data in a pipe, which is opened once.
 fn search_clock(
-    keeper: &mut Keeper<'_>,
+    controller: &mut ClockController<'_>,
     until: u64,
     path: String,
     searched: &mut SearchedPipe,
-) -> Result<KeeperEnd, String> {
+) -> Result<StretchEnd, String> {
     let known = searched.take().filter(|(known, _)| *known == path);
     let pipe = match known {
         Some((_, pipe)) => pipe,
@@ -122,7 +122,7 @@ fn search_clock(
         }
     };
     *searched = Some((path, pipe.clone()));
-    Ok(keeper.search_to(until, pipe))
+    Ok(controller.search_to(until, pipe))
 }
 
 /// Reads orders on a thread of its own, so that the end of the input is seen while the clock moves.
@@ -140,29 +140,29 @@ fn read_orders(wakers: &Wakers) -> Result<Receiver<String>, Failure> {
     reading.map(|_| read).map_err(|error| Failure::System(error.to_string()))
 }
 
-fn next(orders: &Receiver<String>, keeper: &Keeper<'_>) -> Option<String> {
+fn next(orders: &Receiver<String>, controller: &ClockController<'_>) -> Option<String> {
     loop {
         match orders.recv_timeout(LOOK_EVERY) {
             Ok(line) => return Some(line),
-            Err(RecvTimeoutError::Timeout) if !keeper.is_interrupted() => {}
+            Err(RecvTimeoutError::Timeout) if !controller.is_interrupted() => {}
             Err(_) => return None,
         }
     }
 }
 
-fn start_program(keeper: &mut Keeper<'_>, program: &ClockedProgram) -> Result<(), String> {
+fn start_program(controller: &mut ClockController<'_>, program: &ClockedProgram) -> Result<(), String> {
     let [name, arguments @ ..] = &program.command[..] else { return Err("there is no command".to_owned()) };
     let output = |error| format!("cannot write {}: {error}", program.output);
     let file = File::create(&program.output).map_err(output)?;
     let mut command = Command::new(name);
     command.args(arguments).env_clear().envs(&program.variables).current_dir(&program.folder);
     command.stdin(Stdio::null()).stdout(file.try_clone().map_err(output)?).stderr(file);
-    keeper.spawn(command, program.number).map_err(|error| format!("cannot run {name}: {error}"))
+    controller.spawn(command, program.number).map_err(|error| format!("cannot run {name}: {error}"))
 }
 
-fn clock_answer(keeper: &mut Keeper<'_>, is_there: bool) -> ClockAnswer {
-    let ended = keeper.take_ended();
-    let next = keeper.page.earliest_deadline().map(|(deadline, _)| deadline);
-    let now = keeper.page.now();
-    ClockAnswer { now, is_there, next, ended, has_found: false, steps: keeper.stepper.steps, fault: None }
+fn clock_answer(controller: &mut ClockController<'_>, is_there: bool) -> ClockAnswer {
+    let ended = controller.take_ended();
+    let next = controller.page.earliest_deadline().map(|(deadline, _)| deadline);
+    let now = controller.page.now();
+    ClockAnswer { now, is_there, next, ended, has_found: false, steps: controller.stepper.steps, fault: None }
 }

@@ -62,10 +62,10 @@ fn watch_keeper(args: &ClockArgs) -> Result<(), Failure> {
     end_descendants();
     match status.code() {
         Some(0) => Ok(()),
-        Some(code) => Err(Failure::Told(u8::try_from(code).unwrap_or(Failure::INTERNAL))),
+        Some(code) => Err(Failure::Exit(u8::try_from(code).unwrap_or(Failure::INTERNAL))),
         None => {
             err::line("error: the keeper of the clock was killed; its programs have been ended");
-            Err(Failure::Told(Failure::SYSTEM))
+            Err(Failure::Exit(Failure::SYSTEM))
         }
     }
 }

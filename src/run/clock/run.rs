@@ -18,7 +18,7 @@ use super::super::{Failure, err, pin, signals};
 use super::args::{ClockArgs, not_run};
 use super::drive;
 use hansa_clock::LIBRARY;
-use hansa_clock::keeper::{Keeper, KeeperEnd, Wakers};
+use hansa_clock::controller::{ClockController, StretchEnd, Wakers};
 use hansa_clock::page::MappedPage;
 use hansa_clock::proc::{self, end_descendants, process_pid};
 use hansa_clock::processes::Processes;
@@ -51,7 +51,7 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
         })?;
     }
     if getppid() != process_pid(parent) {
-        return Err(Failure::Told(Failure::INTERRUPTED));
+        return Err(Failure::Exit(Failure::INTERRUPTED));
     }
     if futex::waitv(&[], futex::WaitvFlags::empty(), None, rustix::time::ClockId::Monotonic) == Err(Errno::NOSYS) {
         return Err(Failure::System("hansa clock needs Linux 5.16 or later".to_owned()));
@@ -90,33 +90,33 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
     }
     let variables = [("HANSA_CLOCK", path.into()), ("LD_PRELOAD", preload_variable(&library))];
     let processes = Processes::new(library, is_alone, err::warning);
-    let mut keeper = Keeper::new(&page, processes, variables, until, wakers.clone());
-    keeper.waits_for_all = args.wait;
+    let mut controller = ClockController::new(&page, processes, variables, until, wakers.clone());
+    controller.waits_for_all = args.wait;
     if args.driven {
         // The end of the process group of its driver must not end this process, which then ends its programs.
         setpgid(None, None).map_err(|error| keeper_failure("cannot lead a process group", error.into()))?;
-        let end = drive::drive_clock(&mut keeper, &wakers);
+        let end = drive::drive_clock(&mut controller, &wakers);
         end_descendants();
         return end;
     }
-    keeper.stepper.is_judged = args.judge;
+    controller.stepper.is_judged = args.judge;
     let program = args.command.first().map_or(OsStr::new(""), AsRef::as_ref);
     let mut command = Command::new(program);
     command.args(args.command.get(1..).unwrap_or_default());
     let begun = Instant::now();
-    keeper.spawn(command, 0).map_err(|error| {
+    controller.spawn(command, 0).map_err(|error| {
         let is_missing = error.kind() == ErrorKind::NotFound;
         err::line(&format!("error: cannot run {}: {}", Path::new(program).display(), not_run(program, &error)));
-        Failure::Told(if is_missing { NOT_FOUND } else { NOT_STARTED })
+        Failure::Exit(if is_missing { NOT_FOUND } else { NOT_STARTED })
     })?;
-    let end = keeper.run();
+    let end = controller.run();
     let real = begun.elapsed();
     let left: Vec<String> = proc::descendant_processes(std::process::id())
         .into_iter()
         .map(|process| format!("{} (pid {process})", proc::program_name(process)))
         .collect();
     end_descendants();
-    if !left.is_empty() && keeper.has_ended_by_itself() {
+    if !left.is_empty() && controller.has_ended_by_itself() {
         let shown = left[..left.len().min(NAMED)].join(", ");
         let more = left.len().saturating_sub(NAMED);
         let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
@@ -124,20 +124,23 @@ pub fn run_keeper(args: &ClockArgs, parent: u32) -> Result<(), Failure> {
             "ended processes that the command left behind: {shown}{rest}; --wait would have waited for them"
         ));
     }
-    err::note(&summary_line(page.now(), real, keeper.stepper.steps));
-    match keeper.unreached() {
+    err::note(&summary_line(page.now(), real, controller.stepper.steps));
+    match controller.unreached() {
         0 => {}
         1 => err::warning("1 process was beyond the clock's reach"),
         many => err::warning(&format!("{many} processes were beyond the clock's reach")),
     }
-    if keeper.stepper.misjudged > 0 {
-        return Err(Failure::Internal(format!("{} threads could run when the clock moved", keeper.stepper.misjudged)));
+    if controller.stepper.misjudged > 0 {
+        return Err(Failure::Internal(format!(
+            "{} threads could run when the clock moved",
+            controller.stepper.misjudged
+        )));
     }
     match end {
-        KeeperEnd::Left(0) => Ok(()),
-        KeeperEnd::Left(code) => Err(Failure::Told(code)),
-        KeeperEnd::Over => Err(Failure::Told(TIMED_OUT)),
-        KeeperEnd::Paused | KeeperEnd::Stopped | KeeperEnd::Interrupted => {
+        StretchEnd::Left(0) => Ok(()),
+        StretchEnd::Left(code) => Err(Failure::Exit(code)),
+        StretchEnd::Over => Err(Failure::Exit(TIMED_OUT)),
+        StretchEnd::Paused | StretchEnd::Stopped | StretchEnd::Interrupted => {
             Err(Failure::Interrupted("interrupted".to_owned()))
         }
     }

@@ -18,7 +18,7 @@ pub const RESULTS: &str = "/results";
 const IDENTITY: &str = "/identity";
 const PORT: u16 = 4433;
 /// A user that is not root.
-const NOBODY: u32 = 65_532;
+const UNPRIVILEGED: u32 = 65_532;
 /// Time limit until all pods of a run have found machines, or all shares are done: 10 days.
 const PATIENCE: &str = "864000";
 
@@ -242,9 +242,9 @@ impl<'a> ObjectFrame<'a> {
                 "automountServiceAccountToken": false,
                 "securityContext": {
                     "runAsNonRoot": true,
-                    "runAsUser": NOBODY,
-                    "runAsGroup": NOBODY,
-                    "fsGroup": NOBODY,
+                    "runAsUser": UNPRIVILEGED,
+                    "runAsGroup": UNPRIVILEGED,
+                    "fsGroup": UNPRIVILEGED,
                     "seccompProfile": { "type": "RuntimeDefault" },
                 },
                 "containers": [container],

@@ -96,67 +96,87 @@ const RESTARTS: u32 = 3;
 const PARTS_MAX: usize = 1_000;
 
 /// Writes the file of a wish.
-pub fn write_cluster_file(wish: &ClusterOptions) -> Result<(), Failure> {
-    let ClusterOptions { engine, work, .. } = wish;
+pub fn write_cluster_file(options: &ClusterOptions) -> Result<(), Failure> {
+    let ClusterOptions { engine, work, .. } = options;
     if matches!(work, ClusterWork::File(file) if file == "-") {
         return Err(Failure::Input("a cluster cannot read our standard input: expected a file".to_owned()));
     }
-    let only = |flag: &str, given: bool, fits: bool, what: &str| match given && !fits {
-        true => Err(Failure::Input(format!("{flag} is for {what}"))),
-        false => Ok(()),
-    };
     let for_pods = *engine == Engine::Kubernetes;
-    only("--image", wish.image.is_some(), for_pods, "kubernetes, whose pods run one")?;
-    only("--claim", wish.claim.is_some(), for_pods, "kubernetes, whose pods share one")?;
-    only("--program", wish.program.is_some(), !for_pods, "slurm and hyperqueue: pods run the one in their --image")?;
-    only("--results", wish.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
+    check_flag("--image", options.image.is_some(), for_pods, "kubernetes, whose pods run one")?;
+    check_flag("--claim", options.claim.is_some(), for_pods, "kubernetes, whose pods share one")?;
+    check_flag(
+        "--program",
+        options.program.is_some(),
+        !for_pods,
+        "slurm and hyperqueue: pods run the one in their --image",
+    )?;
+    check_flag("--results", options.results.is_some(), !for_pods, "slurm and hyperqueue: pods write to their --claim")?;
 
     let is_experiment = match work {
         ClusterWork::File(file) => has_key(file, &["vary", "topology"]),
         ClusterWork::Paper(_) => true,
     };
-    only("--set or --seed", !wish.flags.is_empty(), !is_experiment, "topologies: an experiment has a table [set]")?;
+    check_flag(
+        "--set or --seed",
+        !options.flags.is_empty(),
+        !is_experiment,
+        "topologies: an experiment has a table [set]",
+    )?;
     // An unreadable file is neither, which the function that reads it reports.
-    let is_there = |file: &str| Path::new(file).exists() && !Path::new(file).is_dir();
-    let is_topology = !is_experiment && matches!(work, ClusterWork::File(file) if is_there(file));
-    only("--parts", wish.parts.is_some(), !is_topology, "experiments: a topology is one run")?;
+    let is_topology = !is_experiment
+        && matches!(work, ClusterWork::File(file) if Path::new(file).exists() && !Path::new(file).is_dir());
+    check_flag("--parts", options.parts.is_some(), !is_topology, "experiments: a topology is one run")?;
     let for_one_run = !is_experiment && *engine == Engine::Slurm;
-    only("--nodes", wish.nodes.is_some(), for_one_run, "slurm, and a topology")?;
+    check_flag("--nodes", options.nodes.is_some(), for_one_run, "slurm, and a topology")?;
     let text = match work {
-        ClusterWork::Paper(paper) => of_paper(wish, paper)?,
-        ClusterWork::File(file) if is_experiment => of_experiment(wish, file)?,
-        ClusterWork::File(file) => of_topology(wish, file)?,
+        ClusterWork::Paper(paper) => of_paper(options, paper)?,
+        ClusterWork::File(file) if is_experiment => of_experiment(options, file)?,
+        ClusterWork::File(file) => of_topology(options, file)?,
     };
-    write_output(wish, &text)
+    write_output(options, &text)
 }
 
-fn of_experiment(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
+/// Fails if a flag is given that does not fit; `what` is what it is for.
+fn check_flag(flag: &str, is_given: bool, fits: bool, what: &str) -> Result<(), Failure> {
+    if is_given && !fits { Err(Failure::Input(format!("{flag} is for {what}"))) } else { Ok(()) }
+}
+
+fn of_experiment(options: &ClusterOptions, file: &str) -> Result<String, Failure> {
     let mut files = FileCache::default();
     let experiment = read_experiment(file, &mut files)?;
-    let sweep = |file: String| vec!["sweep".to_owned(), file];
-    let parts = wish.parts.unwrap_or(PARTS).min(experiment.count());
-    match wish.engine {
+    let parts = options.parts.unwrap_or(PARTS).min(experiment.count());
+    match options.engine {
         Engine::Kubernetes => {
             let bundle = FileBundle::read_files(file, files.found_paths())?;
             bundle.holds_experiment(file)?;
-            in_shares(wish, experiment.name, sweep(bundle.path_inside(file)?), parts, &bundle)
+            in_shares(options, experiment.name, sweep_words(bundle.path_inside(file)?), parts, &bundle)
         }
-        _ => in_shares(wish, experiment.name, sweep(absolute_text(Path::new(file))?), parts, &FileBundle::default()),
+        _ => in_shares(
+            options,
+            experiment.name,
+            sweep_words(absolute_text(Path::new(file))?),
+            parts,
+            &FileBundle::default(),
+        ),
     }
 }
 
+fn sweep_words(file: String) -> Vec<String> {
+    vec!["sweep".to_owned(), file]
+}
+
 /// All inputs of a paper except logs are in the program.
-fn of_paper(wish: &ClusterOptions, paper: &PaperRun) -> Result<String, Failure> {
-    if wish.engine == Engine::Kubernetes && paper.reads_logs {
+fn of_paper(options: &ClusterOptions, paper: &PaperRun) -> Result<String, Failure> {
+    if options.engine == Engine::Kubernetes && paper.reads_logs {
         return Err(Failure::Input("--logs: pods cannot read that folder; expected slurm or hyperqueue".to_owned()));
     }
     let name = format!("reproduce-{}", paper.words[0]);
     let work = ["reproduce".to_owned()].into_iter().chain(paper.words.iter().cloned()).collect();
-    in_shares(wish, name, work, wish.parts.unwrap_or(PARTS), &FileBundle::default())
+    in_shares(options, name, work, options.parts.unwrap_or(PARTS), &FileBundle::default())
 }
 
 fn in_shares(
-    wish: &ClusterOptions,
+    options: &ClusterOptions,
     name: String,
     work: Vec<String>,
     parts: usize,
@@ -165,66 +185,69 @@ fn in_shares(
     if parts > PARTS_MAX {
         return Err(Failure::Input(format!("--parts {parts}: expected at most {PARTS_MAX}")));
     }
-    let rows = results_path(wish, &name, PathBuf::from("out").join(&name))?;
-    let shares = Shares { name, work, rows, program: program_path(wish)?, parts, cpus: wish.cpus };
-    match wish.engine {
+    let rows = results_path(options, &name, PathBuf::from("out").join(&name))?;
+    let shares = Shares { name, work, rows, program: program_path(options)?, parts, cpus: options.cpus };
+    match options.engine {
         Engine::Slurm => Ok(slurm::slurm_shares(&shares)),
         Engine::Hyperqueue => Ok(hyperqueue::hyperqueue_shares(&shares)),
-        Engine::Kubernetes => kubernetes::kubernetes_shares(&shares, &pod_options(wish), bundle),
+        Engine::Kubernetes => kubernetes::kubernetes_shares(&shares, &pod_options(options), bundle),
     }
 }
 
-fn of_topology(wish: &ClusterOptions, file: &str) -> Result<String, Failure> {
-    if wish.engine == Engine::Hyperqueue {
+fn of_topology(options: &ClusterOptions, file: &str) -> Result<String, Failure> {
+    if options.engine == Engine::Hyperqueue {
         return Err(Failure::Input(format!(
             "{file} is a topology, whose processes all have to run at the same time, but HyperQueue starts tasks one by one: expected an experiment, or slurm or kubernetes"
         )));
     }
-    let loaded = load_topology(file, &wish.overrides)?;
+    let loaded = load_topology(file, &options.overrides)?;
     let topology = &loaded.topology;
-    let nodes = wish.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
+    let nodes = options.nodes.unwrap_or(topology.sites.len()).clamp(1, topology.sites.len().max(1));
     let mut spread = MachineSpread {
         topology,
         file: absolute_text(Path::new(file))?,
-        flags: &wish.flags,
-        results: results_path(wish, &topology.name, default_out(topology))?,
-        program: program_path(wish)?,
+        flags: &options.flags,
+        results: results_path(options, &topology.name, default_out(topology))?,
+        program: program_path(options)?,
         nodes,
-        cpus: wish.cpus,
+        cpus: options.cpus,
     };
-    match wish.engine {
+    match options.engine {
         Engine::Slurm => slurm::slurm_spread(&spread),
         _ => {
             let bundle = FileBundle::read_files(file, loaded.inputs.iter().map(|input| input.path.clone()))?;
-            bundle.holds_topology(file, &wish.overrides, topology)?;
+            bundle.holds_topology(file, &options.overrides, topology)?;
             spread.file = bundle.path_inside(file)?;
-            kubernetes::kubernetes_spread(&spread, &pod_options(wish), &bundle)
+            kubernetes::kubernetes_spread(&spread, &pod_options(options), &bundle)
         }
     }
 }
 
-fn pod_options(wish: &ClusterOptions) -> kubernetes::Pods {
-    kubernetes::Pods { image: wish.image.clone().unwrap_or_else(|| "hansa".to_owned()), claim: wish.claim.clone() }
+fn pod_options(options: &ClusterOptions) -> kubernetes::Pods {
+    kubernetes::Pods {
+        image: options.image.clone().unwrap_or_else(|| "hansa".to_owned()),
+        claim: options.claim.clone(),
+    }
 }
 
 /// The place of results, as the process that writes them sees it.
-fn results_path(wish: &ClusterOptions, name: &str, usual: PathBuf) -> Result<String, Failure> {
-    match wish.engine {
+fn results_path(options: &ClusterOptions, name: &str, usual: PathBuf) -> Result<String, Failure> {
+    match options.engine {
         Engine::Kubernetes => Ok(format!("{}/{name}", kubernetes::RESULTS)),
-        Engine::Slurm | Engine::Hyperqueue => absolute_text(wish.results.as_ref().unwrap_or(&usual)),
+        Engine::Slurm | Engine::Hyperqueue => absolute_text(options.results.as_ref().unwrap_or(&usual)),
     }
 }
 
 /// Path of hansa on the machines of the cluster: by default its path here, or its path in images.
-fn program_path(wish: &ClusterOptions) -> Result<String, Failure> {
-    if wish.engine == Engine::Kubernetes {
+fn program_path(options: &ClusterOptions) -> Result<String, Failure> {
+    if options.engine == Engine::Kubernetes {
         return Ok(kubernetes::PROGRAM.to_owned());
     }
-    let here = || {
-        std::env::current_exe()
-            .map_err(|error| Failure::System(format!("cannot find this program's own path: {error}")))
+    let path = match &options.program {
+        Some(path) => path.clone(),
+        None => std::env::current_exe()
+            .map_err(|error| Failure::System(format!("cannot find this program's own path: {error}")))?,
     };
-    let path = wish.program.clone().map_or_else(here, Ok)?;
     // A bare name is looked for in PATH.
     if path.components().count() == 1 { text_of(&path) } else { absolute_text(&path) }
 }
@@ -242,9 +265,9 @@ fn text_of(path: &Path) -> Result<String, Failure> {
 }
 
 /// Writes a script with the right to execute it, and a file that may hold keys readable for its owner only.
-fn write_output(wish: &ClusterOptions, text: &str) -> Result<(), Failure> {
-    let Some(out) = &wish.out else { return out::always(text) };
-    let mode = match wish.engine {
+fn write_output(options: &ClusterOptions, text: &str) -> Result<(), Failure> {
+    let Some(out) = &options.out else { return out::always(text) };
+    let mode = match options.engine {
         Engine::Slurm => 0o755,
         Engine::Hyperqueue => 0o644,
         Engine::Kubernetes => 0o600,

@@ -317,7 +317,7 @@ impl LinkError {
         match self {
             LinkError::Closed | LinkError::Gone(_) => true,
             // Closed on this side because another process has taken its place.
-            LinkError::Wire(wire) => wire.is_without_a_word() || *wire == WireError::ClosedHere,
+            LinkError::Wire(wire) => wire.closed_without_reason() || *wire == WireError::ClosedHere,
             LinkError::Garbage(_) | LinkError::Different(_) | LinkError::TooMuch { .. } => false,
         }
     }
@@ -428,12 +428,12 @@ mod tests {
         let to = ActorId(0);
         let mail = |number| Envelope { arrival: later, from, to, number, message: ended.clone() };
         let entry = Entry { stamp: later, actor: from, record: Record::Killed { task } };
-        for tells in [false, true] {
+        for reports_start in [false, true] {
             let mut unmoved = Unmoved { max: MAX, ..Unmoved::default() };
             let mut frames = 0;
             let refused = loop {
                 frames += 1;
-                let (mail, log) = match tells {
+                let (mail, log) = match reports_start {
                     false => ((0..100).map(|number| mail(100 * frames + number)).collect(), Vec::new()),
                     true => (Vec::new(), vec![entry.clone(); 100]),
                 };

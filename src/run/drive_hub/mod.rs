@@ -181,13 +181,13 @@ fn drive(
     let waits = driver.waits;
     let standings = hub.leaf_statuses();
     let facts = driver.processes.into_iter().zip(standings).enumerate().map(|(leaf, (process, standing))| {
-        let told = LeafFacts {
+        let facts = LeafFacts {
             label: process.label,
             messages_down: standing.messages_down,
             messages_up: standing.messages_up,
             ..LeafFacts::default()
         };
-        let Some(link) = links.get(leaf) else { return told };
+        let Some(link) = links.get(leaf) else { return facts };
         let (packets_down, packets_up) = link.connection.packet_counts();
         LeafFacts {
             waits: link.waits,
@@ -196,7 +196,7 @@ fn drive(
             frames_up: link.frames_up,
             packets_down,
             packets_up,
-            ..told
+            ..facts
         }
     });
     RunOutcome { reached, events: hub.events(), waits, leaves: facts.collect(), wall, end }
@@ -398,14 +398,14 @@ impl HubDriver<'_, '_, '_> {
     async fn recheck_stall(&self, failure: Failure, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Failure {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
-            let hear = async {
+            let receive = async {
                 while hub.awaits_records(leaf)
                     && let Ok(up) = links[leaf].read_frame().await
                     && hub.receive(leaf, up).is_ok()
                 {}
             };
             // Its answer has arrived already.
-            let _ = tokio::time::timeout(HERE_WITHIN, hear).await;
+            let _ = tokio::time::timeout(HERE_WITHIN, receive).await;
         }
         if hub.asked().is_empty() {
             failure
@@ -425,7 +425,7 @@ impl HubDriver<'_, '_, '_> {
         let mut silent = true;
         let batches = hub.batches();
         let mut journal = self.watch.returns.as_mut().map(|returns| &mut returns.journal);
-        let mut say = |leaf: usize, down: Down<Message>| {
+        let mut send = |leaf: usize, down: Down<Message>| {
             if let Some(journal) = journal.as_mut().filter(|_| silent) {
                 journal.append_turn(batches, turn);
             }
@@ -444,8 +444,8 @@ impl HubDriver<'_, '_, '_> {
             }
         };
         match turn {
-            Turn::Flush(contact) => hub.flush(contact, &mut say),
-            Turn::Ask => hub.ask(&mut say),
+            Turn::Flush(contact) => hub.flush(contact, &mut send),
+            Turn::Ask => hub.ask(&mut send),
         }
         if let Some((leaf, error)) = problem {
             links[leaf].is_torn = true;

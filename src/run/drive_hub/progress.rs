@@ -138,8 +138,8 @@ pub(super) fn explain_stall(hub: &Hub<Message, Record>, links: &[LeafLink], quie
         let _ = write!(text, "\n  it is waiting for {}, ", link.label);
         let _ = match (hub.finishing(), standing.asked) {
             (true, _) => write!(text, "which has not sent its last frame"),
-            (false, Some((told, asked))) => {
-                write!(text, "which has sent its records before [{told}] and has been asked for all before [{asked}]")
+            (false, Some((sent, asked))) => {
+                write!(text, "which has sent its records before [{sent}] and has been asked for all before [{asked}]")
             }
             (false, None) if standing.granted > standing.floor => write!(
                 text,

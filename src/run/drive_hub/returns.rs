@@ -109,7 +109,7 @@ impl HubDriver<'_, '_, '_> {
     ) -> Result<(), Halt> {
         let Some(returns) = &mut self.watch.returns else { return Ok(()) };
         while let Some(gone) = self.missing.pop().or_else(|| returns.gone.try_recv().ok()) {
-            if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
+            if let Some(leaf) = lost_leaf(hub, &self.processes, &gone) {
                 return Err(Halt::Lost(leaf, explain_loss(hub, links, leaf, &gone.why)));
             }
         }
@@ -200,10 +200,10 @@ impl HubDriver<'_, '_, '_> {
             let repeated = kept.block_on(self.catch_up(hub, links, &back, &mut lost))?;
             for leaf in back.iter().filter(|leaf| !lost.contains_key(leaf)) {
                 let seconds = since.elapsed().as_secs_f64();
-                let who = &links[*leaf].label;
+                let label = &links[*leaf].label;
                 let frames = repeated[leaf];
                 err::note(&format!(
-                    "{who} is back after {seconds:.1} s: it has repeated {}",
+                    "{label} is back after {seconds:.1} s: it has repeated {}",
                     format_counted(frames, "frame")
                 ));
             }
@@ -221,7 +221,7 @@ impl HubDriver<'_, '_, '_> {
     ) -> Result<(), Failure> {
         // Losses that were reported during a wait for another leaf.
         for gone in std::mem::take(&mut self.missing) {
-            if let Some(leaf) = who_is_missed(hub, &self.processes, &gone) {
+            if let Some(leaf) = lost_leaf(hub, &self.processes, &gone) {
                 lost.entry(leaf).or_insert_with(|| explain_loss(hub, links, leaf, &gone.why));
             }
         }
@@ -238,7 +238,7 @@ impl HubDriver<'_, '_, '_> {
                 biased;
                 Some(failure) = self.watch.interruptions.recv() => return Err(place_in_time(failure, hub, links)),
                 Some(gone) = returns.gone.recv() => {
-                    let Some(leaf) = who_is_missed(hub, &self.processes, &gone) else { continue };
+                    let Some(leaf) = lost_leaf(hub, &self.processes, &gone) else { continue };
                     // The loss is known already.
                     if lost.contains_key(&leaf) && !here.contains_key(&leaf) {
                         continue;
@@ -308,7 +308,7 @@ impl HubDriver<'_, '_, '_> {
         back: &[usize],
         lost: &mut BTreeMap<usize, Failure>,
     ) -> Result<BTreeMap<usize, u64>, Failure> {
-        let end = self.tell_again(hub, links, back, lost).await;
+        let end = self.repeat_mail(hub, links, back, lost).await;
         if let Err(failure) = &end {
             // A leaf that has not caught up does not know the time at which the run ends.
             let reason = failure.to_string();
@@ -318,7 +318,7 @@ impl HubDriver<'_, '_, '_> {
         end
     }
 
-    async fn tell_again(
+    async fn repeat_mail(
         &mut self,
         hub: &Hub<Message, Record>,
         links: &mut [LeafLink],
@@ -364,10 +364,10 @@ impl HubDriver<'_, '_, '_> {
     ) -> Result<Vec<(usize, Result<(), LinkError>)>, Failure> {
         let returns = self.watch.returns.as_mut().expect(MAY_RETURN);
         let moved = Cell::new(0);
-        let mut those = repeats.iter_mut().peekable();
+        let mut returned = repeats.iter_mut().peekable();
         let mut under_way = Vec::new();
         for (leaf, link) in links.iter_mut().enumerate() {
-            if let Some((_, repeats)) = those.next_if(|(back, _)| **back == leaf) {
+            if let Some((_, repeats)) = returned.next_if(|(back, _)| **back == leaf) {
                 under_way.push((leaf, Box::pin(link.compare_repeats(repeats, &moved))));
             }
         }
@@ -402,10 +402,10 @@ impl HubDriver<'_, '_, '_> {
                     let passed = progress::sum_clocks(&self.clocks) - before.1;
                     if moved.get() == before.0 && progress::is_creeping(passed, self.watch.stall_after) {
                         let label = |(leaf, _): &(usize, _)| self.processes[*leaf].label.as_str();
-                        let who = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
+                        let label = under_way.iter().map(label).collect::<Vec<_>>().join(", ");
                         let quiet = self.watch.stall_after.as_secs_f64();
                         return Err(Failure::Stalled(format!(
-                            "no frame has moved for {quiet} s: {who} came back but does not catch up"
+                            "no frame has moved for {quiet} s: {label} came back but does not catch up"
                         )));
                     }
                 }
@@ -415,7 +415,7 @@ impl HubDriver<'_, '_, '_> {
 }
 
 /// The leaf of a lost process. None if no leaf has this process, or if the leaf has finished.
-fn who_is_missed(hub: &Hub<Message, Record>, processes: &[LeafProcess], gone: &LostProcess) -> Option<usize> {
+fn lost_leaf(hub: &Hub<Message, Record>, processes: &[LeafProcess], gone: &LostProcess) -> Option<usize> {
     processes.iter().position(|process| process.is_gone(gone)).filter(|leaf| !hub.has_finished(*leaf))
 }
 

@@ -200,7 +200,7 @@ impl ResultFolder {
             };
             let path = kept.as_ref().map(|(path, _)| path.as_path());
             let moved = put_in_place(&*self.disk, new, &self.out, earlier.is_some(), path);
-            let earlier = earlier.flatten().map(|earlier| Earlier { kept: kept.map(|(_, told)| told), ..earlier });
+            let earlier = earlier.flatten().map(|earlier| Earlier { kept: kept.map(|(_, shown)| shown), ..earlier });
             Ok((earlier, moved.map_err(|error| io_error("replace", &self.out, error))?, lock))
         };
         let committed = self.partial.commit(place, |(earlier, moved, _lock)| {
@@ -237,11 +237,11 @@ impl ResultFolder {
             return Ok(());
         }
         // A file has been put into it at the last moment.
-        let (path, told) = self.free_name()?;
+        let (path, shown) = self.free_name()?;
         self.disk.rename_folder(moved, &path).map_err(|error| io_error("keep", moved, error))?;
         let asked = self.asked.display();
-        let told = told.display();
-        err::warning(&format!("the contents of {asked} are now in {told}: a file had been put there meanwhile"));
+        let shown = shown.display();
+        err::warning(&format!("the contents of {asked} are now in {shown}: a file had been put there meanwhile"));
         Ok(())
     }
 

@@ -30,7 +30,7 @@ pub fn verify_results(a: &Path, b: &Path, json: bool) -> Result<(), Failure> {
     let same = comparison.is_same_run() && damage.is_empty();
     if json {
         out::always(&format!("{:#}\n", comparison.json(&damage)))?;
-        return if same { Ok(()) } else { Err(Failure::Told(Failure::DIFFERENT)) };
+        return if same { Ok(()) } else { Err(Failure::Exit(Failure::DIFFERENT)) };
     }
     if same {
         return out::unless_quiet(&comparison.to_string());

@@ -280,9 +280,9 @@ async fn carry_load(
     let gone = |_| "the site no longer answers".to_owned();
     let (data, verdict) = {
         let (data, waits) = oneshot::channel();
-        let (said, verdict) = oneshot::channel();
+        let (answer, verdict) = oneshot::channel();
         from.mailbox.lock().expect("no code panics while it holds mail").data.insert(label.flow, data);
-        to.mailbox.lock().expect("no code panics while it holds mail").verdicts.insert(label.flow, said);
+        to.mailbox.lock().expect("no code panics while it holds mail").verdicts.insert(label.flow, answer);
         (waits, verdict)
     };
     let mut asking = from.connection.open_uni().await.map_err(load_lost)?;
@@ -369,7 +369,7 @@ mod tests {
             assert!(freight.under_way.is_empty());
             freight.check_failed()
         });
-        let told = "the data of 7.0-1 from york to bath: one of the sites has no process";
-        assert_eq!(seen, Err(Failure::Breach(told.to_owned())));
+        let message = "the data of 7.0-1 from york to bath: one of the sites has no process";
+        assert_eq!(seen, Err(Failure::Breach(message.to_owned())));
     }
 }

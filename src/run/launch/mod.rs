@@ -90,7 +90,7 @@ impl Asked {
 }
 
 /// First line of the router's standard output, followed by its address.
-pub const LISTENING: &str = "listening on ";
+pub const LISTENING_ON: &str = "listening on ";
 /// Following lines of the router's standard output, with the number of processes that have joined.
 pub const JOINED: &str = "joined ";
 
@@ -123,7 +123,7 @@ const LOG_TAIL_LINES: usize = 12;
 const LOG_LINE_MAX: usize = 2_000;
 const LOG_TAIL_BYTES: u64 = 64 << 10;
 
-/// Runs the grid. If the error is `Told`, the router has reported it already.
+/// Runs the grid. If the error is `Exit`, the router has reported it already.
 pub async fn launch_grid(launch: Launch<'_>) -> Result<(), Failure> {
     let groups = assign_processes(launch.topology, launch.grouping.clone(), &Machine::this_machine())?;
     let other_cores = if launch.cores == Cores::One { pin::to_one_core() } else { Vec::new() };
@@ -247,11 +247,11 @@ impl RunProcesses<'_> {
         member.process = None;
         let may_return = !self.end.is_near() && has_crashed(status) && member.restarts < self.launch.restarts;
         // A process whose external program has failed reports that to the router itself.
-        let has_told = program_failed(status);
-        if has_told {
+        let has_reported = program_failed(status);
+        if has_reported {
             self.end.failed_programs.push(label.clone());
         }
-        if status.success() || has_told || self.end.lost.is_some() {
+        if status.success() || has_reported || self.end.lost.is_some() {
             return;
         }
         let why = format!("its process {}", how_it_went(status));
@@ -457,12 +457,12 @@ fn end_process(id: u32) {
 struct Pulse {
     last: Option<HostActivity>,
     since: Instant,
-    told: bool,
+    is_reported: bool,
 }
 
 impl Pulse {
     fn new() -> Pulse {
-        Pulse { last: None, since: Instant::now(), told: false }
+        Pulse { last: None, since: Instant::now(), is_reported: false }
     }
 
     /// Records the present activity. Returns true if the process is stopped, and was not reported as such.
@@ -472,7 +472,7 @@ impl Pulse {
             self.since = Instant::now();
         }
         let stopped = [before, now].iter().all(|seen| seen.is_some_and(|seen| seen.stopped));
-        stopped && !std::mem::replace(&mut self.told, stopped)
+        stopped && !std::mem::replace(&mut self.is_reported, stopped)
     }
 
     /// Restarts the clock of `still_for`.
@@ -515,10 +515,10 @@ async fn start_member(
     hand_over(&meeting.authority.issue(&parties, 30).map_err(system_failure)?, &mut lifeline).await;
     let lifeline = Some(lifeline);
     let label = parties_label(&parties);
-    let told = label.clone();
+    let name = label.clone();
     tokio::spawn(async move {
         if let Ok(status) = process.wait().await {
-            let _ = exits.send((told, number, status));
+            let _ = exits.send((name, number, status));
         }
     });
     Ok(Member { label, parties, restarts: 0, process: Some(number), pulse: Pulse::new(), lifeline, log })

@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 
 use super::{
-    ASKED, AT_ONCE, EarlyEnd, JOINED, LISTENING, LOOK_EVERY, Launch, PREPARED, Pulse, QUIET_MIN, cannot_start,
+    ASKED, AT_ONCE, EarlyEnd, JOINED, LISTENING_ON, LOOK_EVERY, Launch, PREPARED, Pulse, QUIET_MIN, cannot_start,
     end_process, hand_over, has_crashed, how_it_went, role_command, system_failure,
 };
 use crate::disk::RealDisk;
@@ -115,8 +115,8 @@ impl RouterEnd {
     ) -> Result<(), Failure> {
         if let Some(failure) = end.failed {
             // A router that got the message has reported the failure itself.
-            let told = self.exit_code().filter(|code| *code != 0);
-            return Err(told.map_or(failure, |code| Failure::Told(u8::try_from(code).unwrap_or(1))));
+            let code = self.exit_code().filter(|code| *code != 0);
+            return Err(code.map_or(failure, |code| Failure::Exit(u8::try_from(code).unwrap_or(1))));
         }
         let how = self.status.map_or_else(String::new, how_it_went);
         if self.remains == Remains::Results {
@@ -131,7 +131,7 @@ impl RouterEnd {
                 if matches!(self.remains, Remains::Journal(_)) {
                     err::line(&format!("  {resume}"));
                 }
-                return Err(Failure::Told(u8::try_from(code).unwrap_or(1)));
+                return Err(Failure::Exit(u8::try_from(code).unwrap_or(1)));
             }
             None if end.interrupted => Failure::Interrupted("interrupted".to_owned()),
             None => Failure::LostRouter(format!("the router process has ended: it {how}")),
@@ -257,7 +257,7 @@ impl<'a> Routers<'a> {
             Some(_) => failure.with_line(&format!("resume with: hansa run --resume {}", self.launch.out.display())),
             None => failure,
         })?;
-        let address = first.trim().strip_prefix(LISTENING).and_then(|address| address.parse().ok());
+        let address = first.trim().strip_prefix(LISTENING_ON).and_then(|address| address.parse().ok());
         let Some(address) = address else {
             return Ok(Err(process.wait().await.map_err(system_failure)?));
         };

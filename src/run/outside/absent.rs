@@ -10,7 +10,7 @@ use rustix::fs::{Access, access};
 use super::starting::{how_to_get, why_not};
 use super::{Failure, Wanted, batsim, describe_program, program_of, resolve_word, slurm, wanted_programs};
 use hansa_sim::systems::HubProgram;
-use hansa_sim::systems::managers::Tongue;
+use hansa_sim::systems::managers::ProgramProtocol;
 use hansa_sim::topology::{Loaded, Roster, Topology};
 
 /// Facts about a topology's programs before any is started.
@@ -39,7 +39,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
     let mut absent = Absent::default();
     let mut missed = BTreeSet::new();
     for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
-        if let Wanted::Manager(site, Tongue::Slurm) = wanted {
+        if let Wanted::Manager(site, ProgramProtocol::Slurm) = wanted {
             absent.programs.extend(slurm::look_for(topology, site, written_in, |path| is_program(path).is_ok()));
             continue;
         }
@@ -47,7 +47,7 @@ pub fn look_for(loaded: &Loaded) -> Absent {
         let key = program_key(topology, wanted);
         let place = loaded.command_place(&key).map(|place| format!("\n --> {place}")).unwrap_or_default();
         let named = |word: &str| match wanted {
-            Wanted::Manager(site, Tongue::Batsim) => batsim::insert_site(word, &topology.sites[site].name),
+            Wanted::Manager(site, ProgramProtocol::Batsim) => batsim::insert_site(word, &topology.sites[site].name),
             _ => word.to_owned(),
         };
         let as_started = |word: &str| named(&resolve_word(word, written_in));

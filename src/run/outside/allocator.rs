@@ -2,7 +2,7 @@
 
 use super::RunContext;
 use super::lines::LineProgram;
-use super::talk::{Talk, Trouble};
+use super::program_link::{ProgramLink, Trouble};
 use hansa_sim::grid::Site;
 use hansa_sim::protocol::outside::allocator::{
     Allocation, AllocationQuery, AllocatorAnswer, AllocatorFacts, AllocatorQuestion, AllocatorSite,
@@ -13,8 +13,8 @@ use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::reservation::{Allocates, Reservation};
 use hansa_sim::time::Time;
 
-pub fn greet_allocator(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
-    let topology = around.topology;
+pub fn greet_allocator(context: &RunContext<'_>, link: ProgramLink, system: usize) -> Result<ExternalDecider, Trouble> {
+    let topology = context.topology;
     let reservation: &Reservation = topology.systems[system].settings().expect("only a reservation has an allocator");
     // In the order of the system's grid.
     let sites: Vec<&Site> = topology.sites.iter().filter(|site| site.systems.contains(&system)).collect();
@@ -24,7 +24,7 @@ pub fn greet_allocator(around: &RunContext<'_>, talk: Talk, system: usize) -> Re
         rect_end: reservation.rect_end.word(),
         sites: sites.iter().map(|site| describe_site(site)).collect(),
     };
-    let program = LineProgram::greet_program(around, talk, "allocator", facts)?;
+    let program = LineProgram::greet_program(context, link, "allocator", facts)?;
     let sites = sites.iter().map(|site| site.name.clone()).collect();
     let decider: Box<dyn Allocates> = Box::new(AllocatorProgram { program, sites });
     Ok(Box::new(decider))

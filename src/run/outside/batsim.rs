@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::talk::{Talk, Trouble};
+use super::program_link::{ProgramLink, Trouble};
 use super::{ProgramFault, RunContext};
 use crate::run_dir::RunDir;
 use hansa_sim::grid::Endpoint;
 use hansa_sim::protocol::outside::batsim::{BatsimReply, begin_message, end_message, events_message};
-use hansa_sim::protocol::outside::{Advice, SiteEvent};
-use hansa_sim::roles::outside::{CheckedProgram, Decides};
+use hansa_sim::protocol::outside::{Decision, SiteEvent};
+use hansa_sim::roles::outside::{CheckedProgram, ManagerProgram};
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::Time;
 
@@ -25,7 +25,7 @@ const EXPECTED: &str =
 const GOODBYE_WITHIN: Duration = Duration::from_secs(1);
 
 pub struct BegunBatsim {
-    talk: Talk,
+    link: ProgramLink,
     site: usize,
     dir: Option<RunDir>,
 }
@@ -35,8 +35,8 @@ pub fn insert_site(word: &str, site: &str) -> String {
     word.replace("{site}", site)
 }
 
-pub fn begin_batsim(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunBatsim, String> {
-    let described = &around.topology.sites[site];
+pub fn begin_batsim(context: &RunContext<'_>, name: String, site: usize) -> Result<BegunBatsim, String> {
+    let described = &context.topology.sites[site];
     let program = &described.program;
     let (dir, socket) = if program.socket.is_empty() {
         let dir = RunDir::new().map_err(|failure| failure.to_string())?;
@@ -45,33 +45,33 @@ pub fn begin_batsim(around: &RunContext<'_>, who: String, site: usize) -> Result
     } else {
         (None, program.socket.clone())
     };
-    let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{who} cannot listen at {socket}"))?;
-    let command: Vec<String> = around
+    let endpoint = Endpoint::parse(&socket).ok_or_else(|| format!("{name} cannot listen at {socket}"))?;
+    let command: Vec<String> = context
         .resolve_command(&program.command)
         .into_iter()
         .map(|word| insert_site(&word.replace("{socket}", &socket), &described.name))
         .collect();
     let timeout = Duration::from_micros(program.timeout.micros());
-    let talk = Talk::over_socket(who, &command, &endpoint, timeout, around.stop)?;
-    Ok(BegunBatsim { talk, site, dir })
+    let link = ProgramLink::over_socket(name, &command, &endpoint, timeout, context.stop)?;
+    Ok(BegunBatsim { link, site, dir })
 }
 
-pub fn greet_batsim(around: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
-    let BegunBatsim { talk, site, dir } = begun;
-    let site = &around.topology.sites[site];
-    let fault = around.fault.clone();
-    let mut program = BatsimProgram { talk, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
+pub fn greet_batsim(context: &RunContext<'_>, begun: BegunBatsim) -> Result<ExternalDecider, Trouble> {
+    let BegunBatsim { link, site, dir } = begun;
+    let site = &context.topology.sites[site];
+    let fault = context.fault.clone();
+    let mut program = BatsimProgram { link, fault, begun: None, last: Time::ZERO, ends_well: false, _dir: dir };
     program.begun = Some(program.request_decision(Time::ZERO, &begin_message(&site.name, site.cores))?);
     program.ends_well = true;
-    let decider: Box<dyn Decides> = Box::new(program);
+    let decider: Box<dyn ManagerProgram> = Box::new(program);
     Ok(Box::new(decider))
 }
 
 struct BatsimProgram {
-    talk: Talk,
+    link: ProgramLink,
     fault: ProgramFault,
     /// Its orders before any event.
-    begun: Option<Advice>,
+    begun: Option<Decision>,
     /// Time of the last question.
     last: Time,
     /// True if it is to be told of the end.
@@ -80,22 +80,22 @@ struct BatsimProgram {
 }
 
 impl BatsimProgram {
-    fn request_decision(&mut self, now: Time, message: &Value) -> Result<Advice, Trouble> {
+    fn request_decision(&mut self, now: Time, message: &Value) -> Result<Decision, Trouble> {
         self.last = now;
-        let reply: BatsimReply = self.talk.request_json(message, EXPECTED)?;
-        reply.advice(now).map_err(|wrong| self.talk.fault_text(&wrong).into())
+        let reply: BatsimReply = self.link.request_json(message, EXPECTED)?;
+        reply.decision(now).map_err(|wrong| self.link.fault_text(&wrong).into())
     }
 }
 
-impl Decides for BatsimProgram {
-    fn initial_actions(&mut self) -> Advice {
+impl ManagerProgram for BatsimProgram {
+    fn initial_actions(&mut self) -> Decision {
         self.begun.take().unwrap_or_default()
     }
 
-    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision {
         self.request_decision(now, &events_message(now, happened)).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);
-            Advice::default()
+            Decision::default()
         })
     }
 
@@ -107,7 +107,7 @@ impl Decides for BatsimProgram {
 
 impl CheckedProgram for BatsimProgram {
     fn refuse_answer(&mut self, now: Time, why: &str) {
-        self.fault.record_trouble(self.talk.fault_text(why).into(), now);
+        self.fault.record_trouble(self.link.fault_text(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {
@@ -119,8 +119,8 @@ impl Drop for BatsimProgram {
     /// Tells it that the simulation is over, if it still listens: its answer comes too late.
     fn drop(&mut self) {
         if self.ends_well && !self.fault.is_set() {
-            self.talk.limit_wait(GOODBYE_WITHIN);
-            let _: Result<Value, Trouble> = self.talk.request_json(&end_message(self.last), EXPECTED);
+            self.link.limit_wait(GOODBYE_WITHIN);
+            let _: Result<Value, Trouble> = self.link.request_json(&end_message(self.last), EXPECTED);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::RunContext;
 use super::lines::LineProgram;
-use super::talk::{Talk, Trouble};
+use super::program_link::{ProgramLink, Trouble};
 use hansa_sim::grid::{JobId, Site, TaskId};
 use hansa_sim::protocol::outside::bidder::{BidderAnswer, BidderFacts, BidderQuestion, ClusterLine, TaskLine};
 use hansa_sim::protocol::outside::to_seconds;
@@ -15,8 +15,8 @@ use hansa_sim::systems::ExternalDecider;
 use hansa_sim::systems::market::bid::{BidPolicy, Bidder, Instant, Trend, Winner};
 use hansa_sim::systems::market::{AskWhen, BestBid, Market};
 
-pub fn greet_bidder(around: &RunContext<'_>, talk: Talk, system: usize) -> Result<ExternalDecider, Trouble> {
-    let topology = around.topology;
+pub fn greet_bidder(context: &RunContext<'_>, link: ProgramLink, system: usize) -> Result<ExternalDecider, Trouble> {
+    let topology = context.topology;
     let market: &Market = topology.systems[system].settings().expect("only a market has a bidder");
     let foreign = market.bidder.as_ref().expect("the market names its bidder");
     fn cluster_line<'a>(site: &'a Site, kinds: &'a [String]) -> ClusterLine<'a> {
@@ -36,7 +36,7 @@ pub fn greet_bidder(around: &RunContext<'_>, talk: Talk, system: usize) -> Resul
             AskWhen::Always => Trend::Redrawn,
         },
         kinds: topology.kinds.clone(),
-        program: RefCell::new(LineProgram::greet_program(around, talk, "bidder", facts)?),
+        program: RefCell::new(LineProgram::greet_program(context, link, "bidder", facts)?),
         known: RefCell::default(),
         over: RefCell::default(),
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::talk::{Talk, Trouble};
+use super::program_link::{ProgramLink, Trouble};
 use super::{ProgramFault, RunContext};
 use hansa_sim::grid::Program;
 use hansa_sim::protocol::outside::{Answer, Hello, HelloAnswer, Question, VERSION};
@@ -14,14 +14,14 @@ use hansa_sim::time::Time;
 const HELLO: &str = r#"{"type":"hello","version":1}"#;
 
 /// Starts a program.
-pub fn start_program(around: &RunContext<'_>, who: String, program: &Program) -> Result<Talk, String> {
+pub fn start_program(context: &RunContext<'_>, name: String, program: &Program) -> Result<ProgramLink, String> {
     let timeout = Duration::from_micros(program.timeout.micros());
-    Talk::over_pipes(who, &around.resolve_command(&program.command), timeout, around.stop)
+    ProgramLink::over_pipes(name, &context.resolve_command(&program.command), timeout, context.stop)
 }
 
 /// A program that has been greeted.
 pub struct LineProgram {
-    talk: Talk,
+    link: ProgramLink,
     /// Number of questions so far.
     asked: u64,
     fault: ProgramFault,
@@ -30,20 +30,20 @@ pub struct LineProgram {
 impl LineProgram {
     /// Greets a program with the facts for its role.
     pub fn greet_program(
-        around: &RunContext<'_>,
-        mut talk: Talk,
+        context: &RunContext<'_>,
+        mut link: ProgramLink,
         role: &'static str,
         facts: impl Serialize,
     ) -> Result<LineProgram, Trouble> {
-        let hello = Hello::new(role, &around.topology.name, around.topology.seed, facts);
-        let answer: HelloAnswer = talk.request_json(&hello, HELLO)?;
+        let hello = Hello::new(role, &context.topology.name, context.topology.seed, facts);
+        let answer: HelloAnswer = link.request_json(&hello, HELLO)?;
         match answer.version {
-            VERSION => Ok(LineProgram { talk, asked: 0, fault: around.fault.clone() }),
+            VERSION => Ok(LineProgram { link, asked: 0, fault: context.fault.clone() }),
             other => {
                 let text = format!(
                     "speaks version {other} of the protocol, but this version of Hansa speaks version {VERSION}"
                 );
-                Err(talk.fault_text(&text).into())
+                Err(link.fault_text(&text).into())
             }
         }
     }
@@ -56,7 +56,7 @@ impl LineProgram {
         read: impl FnOnce(A) -> Result<T, String>,
     ) -> T {
         let answer = self.read_answer(now, content);
-        let read = answer.and_then(|answer| read(answer).map_err(|wrong| self.talk.fault_text(&wrong).into()));
+        let read = answer.and_then(|answer| read(answer).map_err(|wrong| self.link.fault_text(&wrong).into()));
         read.unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);
             T::default()
@@ -65,11 +65,11 @@ impl LineProgram {
 
     fn read_answer<A: Answer>(&mut self, now: Time, content: impl Serialize) -> Result<A, Trouble> {
         self.asked += 1;
-        let answer: A = self.talk.request_json(&Question::new(A::KIND, self.asked, now, content), A::EXAMPLE)?;
+        let answer: A = self.link.request_json(&Question::new(A::KIND, self.asked, now, content), A::EXAMPLE)?;
         match answer.question_number() {
             same if same == self.asked => Ok(answer),
             other => Err(self
-                .talk
+                .link
                 .fault_text(&format!("answers question {other} when asked question {}", self.asked))
                 .into()),
         }
@@ -78,7 +78,7 @@ impl LineProgram {
 
 impl CheckedProgram for LineProgram {
     fn refuse_answer(&mut self, now: Time, why: &str) {
-        self.fault.record_trouble(self.talk.fault_text(why).into(), now);
+        self.fault.record_trouble(self.link.fault_text(why).into(), now);
     }
 
     fn has_failed(&self) -> bool {

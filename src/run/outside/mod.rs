@@ -13,9 +13,9 @@ mod lines;
 mod manager;
 mod planner;
 mod program;
+mod program_link;
 mod slurm;
 mod starting;
-mod talk;
 pub mod zmtp;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,11 +31,11 @@ use super::sanitize::sanitize_line_up_to;
 use hansa_sim::grid::{Behaviour, Program, QueueOrder};
 use hansa_sim::kernel::ActorId;
 use hansa_sim::systems::HubProgram;
-use hansa_sim::systems::managers::{self, Tongue};
+use hansa_sim::systems::managers::{self, ProgramProtocol};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{ExternalDeciders, Input, Role, Roster, Topology, path_beside};
 use hansa_sim::workload::sbatch::RequestList;
-use talk::{Talk, Trouble};
+use program_link::{ProgramLink, Trouble};
 
 pub use absent::look_for;
 
@@ -130,7 +130,7 @@ enum Wanted<'a> {
     /// A service, by its index into the topology's systems.
     Hub(usize, HubProgram, &'a Program),
     /// An index into the topology's sites.
-    Manager(usize, Tongue),
+    Manager(usize, ProgramProtocol),
     /// An index into the topology's users.
     Planner(usize),
 }
@@ -160,7 +160,7 @@ pub fn sites_with_requests(topology: &Topology) -> BTreeSet<String> {
     let requests = topology.workloads.iter().map(|workload| workload.source.job_source().request_list());
     let has_requests = !requests.into_iter().all(|list| matches!(list, RequestList::None));
     let sites = topology.sites.iter().filter(|site| {
-        let is_slurm = managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
+        let is_slurm = managers::program_protocol(&site.scheduler) == Some(ProgramProtocol::Slurm);
         has_requests && is_slurm || site.order == QueueOrder::Multifactor
     });
     sites.map(|site| site.name.clone()).collect()
@@ -184,7 +184,7 @@ pub fn program_files(topology: &Topology, written_in: &str) -> Vec<Input> {
     let mut files: Vec<Input> = Vec::new();
     for (_, wanted) in wanted_programs(topology, &Roster::of_topology(topology)) {
         let mut its_files = Vec::new();
-        if let Wanted::Manager(site, Tongue::Slurm) = wanted {
+        if let Wanted::Manager(site, ProgramProtocol::Slurm) = wanted {
             let site = &topology.sites[site];
             its_files.push(site.program.slurm.conf.clone());
             its_files.push(site.program.slurm.change.clone());
@@ -218,9 +218,11 @@ fn describe_program(topology: &Topology, wanted: Wanted<'_>) -> String {
     match wanted {
         Wanted::Hub(_, HubProgram::Bidder, _) => format!("the bidder `{command}`"),
         Wanted::Hub(_, HubProgram::Allocator, _) => format!("the allocator `{command}`"),
-        Wanted::Manager(site, Tongue::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
-        Wanted::Manager(site, Tongue::Lines) => format!("site {}'s manager `{command}`", topology.sites[site].name),
-        Wanted::Manager(site, Tongue::Batsim) => {
+        Wanted::Manager(site, ProgramProtocol::Slurm) => format!("site {}'s Slurm", topology.sites[site].name),
+        Wanted::Manager(site, ProgramProtocol::Lines) => {
+            format!("site {}'s manager `{command}`", topology.sites[site].name)
+        }
+        Wanted::Manager(site, ProgramProtocol::Batsim) => {
             let site = &topology.sites[site];
             match command.is_empty() {
                 true => format!("site {}'s Batsim scheduler at {}", site.name, site.program.socket),
@@ -255,7 +257,8 @@ pub fn find_files(topology: &mut Topology, written_in: &str) {
 
 /// Indices of the sites that a Slurm manages.
 pub fn slurm_sites(topology: &Topology) -> Vec<usize> {
-    let is_slurm = |site: &usize| managers::program_protocol(&topology.sites[*site].scheduler) == Some(Tongue::Slurm);
+    let is_slurm =
+        |site: &usize| managers::program_protocol(&topology.sites[*site].scheduler) == Some(ProgramProtocol::Slurm);
     (0..topology.sites.len()).filter(is_slurm).collect()
 }
 
@@ -317,7 +320,7 @@ impl RunContext<'_> {
 
 /// A program that has been started and not yet greeted: others start meanwhile.
 enum Begun {
-    Lines(Talk),
+    Lines(ProgramLink),
     Batsim(batsim::BegunBatsim),
     Slurm(Box<slurm::BegunSlurm>),
 }
@@ -338,19 +341,19 @@ pub fn start_programs(
     clocks: &ExternalClocks,
 ) -> Result<(ExternalDeciders, ProgramFault), Failure> {
     let fault = ProgramFault::new(stop);
-    let around = RunContext { topology, written_in, stop, clocks, fault: &fault };
+    let context = RunContext { topology, written_in, stop, clocks, fault: &fault };
     let roster = Roster::of_topology(topology);
     let mut begun = Vec::new();
     for (id, wanted) in wanted_programs(topology, &roster).into_iter().filter(|(id, _)| ids.contains(id)) {
-        let who = describe_program(topology, wanted);
+        let name = describe_program(topology, wanted);
         let one = match wanted {
-            Wanted::Manager(site, Tongue::Batsim) => {
-                batsim::begin_batsim(&around, who, site).map(Begun::Batsim).map_err(Trouble::Fault)
+            Wanted::Manager(site, ProgramProtocol::Batsim) => {
+                batsim::begin_batsim(&context, name, site).map(Begun::Batsim).map_err(Trouble::Fault)
             }
-            Wanted::Manager(site, Tongue::Slurm) => {
-                slurm::begin_slurm(&around, who, site).map(Box::new).map(Begun::Slurm)
+            Wanted::Manager(site, ProgramProtocol::Slurm) => {
+                slurm::begin_slurm(&context, name, site).map(Box::new).map(Begun::Slurm)
             }
-            _ => lines::start_program(&around, who, program_of(topology, wanted))
+            _ => lines::start_program(&context, name, program_of(topology, wanted))
                 .map(Begun::Lines)
                 .map_err(Trouble::Fault),
         };
@@ -359,16 +362,16 @@ pub fn start_programs(
     let mut deciders = ExternalDeciders::new();
     for (id, wanted, begun) in begun {
         let greeted = match (begun, wanted) {
-            (Begun::Batsim(begun), _) => batsim::greet_batsim(&around, begun),
-            (Begun::Slurm(begun), _) => slurm::greet_slurm(&around, *begun),
-            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Bidder, _)) => {
-                bidder::greet_bidder(&around, talk, system)
+            (Begun::Batsim(begun), _) => batsim::greet_batsim(&context, begun),
+            (Begun::Slurm(begun), _) => slurm::greet_slurm(&context, *begun),
+            (Begun::Lines(link), Wanted::Hub(system, HubProgram::Bidder, _)) => {
+                bidder::greet_bidder(&context, link, system)
             }
-            (Begun::Lines(talk), Wanted::Hub(system, HubProgram::Allocator, _)) => {
-                allocator::greet_allocator(&around, talk, system)
+            (Begun::Lines(link), Wanted::Hub(system, HubProgram::Allocator, _)) => {
+                allocator::greet_allocator(&context, link, system)
             }
-            (Begun::Lines(talk), Wanted::Manager(site, _)) => manager::greet_manager(&around, talk, site),
-            (Begun::Lines(talk), Wanted::Planner(user)) => planner::greet_planner(&around, talk, user),
+            (Begun::Lines(link), Wanted::Manager(site, _)) => manager::greet_manager(&context, link, site),
+            (Begun::Lines(link), Wanted::Planner(user)) => planner::greet_planner(&context, link, user),
         };
         let decider = greeted.map_err(trouble_failure)?;
         deciders.insert(id, decider);

@@ -23,7 +23,7 @@ pub struct Running {
     /// The last line that it wrote to standard error, and to standard output if that is only kept.
     last_words: [Arc<Mutex<String>>; 2],
     /// Closed once all output has been read.
-    said_all: Receiver<()>,
+    output_end: Receiver<()>,
 }
 
 /// Channel of the conversation.
@@ -45,9 +45,9 @@ impl Running {
         command.args(&words[1..]).stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let child = command.spawn()?;
         let guard = spawn_guard(child.id());
-        let (open, said_all) = channel();
+        let (open, output_end) = channel();
         // From now on it is ended in every case.
-        let mut running = Running { child, guard, last_words: Default::default(), said_all };
+        let mut running = Running { child, guard, last_words: Default::default(), output_end };
         let stderr = running.child.stderr.take().expect("its standard error is piped");
         keep_last_line(stderr, over, &running.last_words[0], open.clone())?;
         // Some programs give their reasons there.
@@ -66,9 +66,9 @@ impl Running {
     /// The last line that an ended program printed.
     pub fn last_words(&self) -> String {
         // A child of it may still hold the pipe.
-        let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
-        let mut said = self.last_words.iter().filter_map(|last| last.lock().ok().map(|last| last.clone()));
-        said.find(|said| !said.is_empty()).unwrap_or_default()
+        let _ = self.output_end.recv_timeout(OUTPUT_WITHIN);
+        let mut words = self.last_words.iter().filter_map(|last| last.lock().ok().map(|last| last.clone()));
+        words.find(|words| !words.is_empty()).unwrap_or_default()
     }
 
     /// Its exit status, if it has ended.
@@ -86,7 +86,7 @@ impl Running {
         end_group(&self.child);
         let _ = self.child.wait();
         // Its last output is still to be shown.
-        let _ = self.said_all.recv_timeout(SAID_ALL_WITHIN);
+        let _ = self.output_end.recv_timeout(OUTPUT_WITHIN);
         if let Some(mut guard) = self.guard.take() {
             end_group(&guard);
             let _ = guard.wait();
@@ -98,7 +98,7 @@ impl Running {
 const LINE_MAX: u64 = 1 << 16;
 
 /// Time limit for reading the rest of an ended program's output.
-const SAID_ALL_WITHIN: Duration = Duration::from_millis(500);
+const OUTPUT_WITHIN: Duration = Duration::from_millis(500);
 
 /// Keeps the last line of a program's output, and drops `open` at its end.
 fn keep_last_line(
@@ -124,11 +124,11 @@ fn read_output(output: impl Read, over: Over, last: &Mutex<String>) {
             // A closed standard error must not end the program.
             let _ = std::io::stderr().write_all(&line);
         }
-        let said = String::from_utf8_lossy(&line);
-        if !said.trim().is_empty()
+        let words = String::from_utf8_lossy(&line);
+        if !words.trim().is_empty()
             && let Ok(mut last) = last.lock()
         {
-            said.trim().clone_into(&mut last);
+            words.trim().clone_into(&mut last);
         }
         line.clear();
     }

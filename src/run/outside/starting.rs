@@ -4,8 +4,8 @@ use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 /// Reason why a program could not be started, with a remedy.
-pub fn cannot_start(who: &str, program: &str, error: &Error) -> String {
-    format!("cannot start {who}: {}{}", why_not(program, error), how_to_get(program).unwrap_or_default())
+pub fn cannot_start(name: &str, program: &str, error: &Error) -> String {
+    format!("cannot start {name}: {}{}", why_not(program, error), how_to_get(program).unwrap_or_default())
 }
 
 pub fn why_not(program: &str, error: &Error) -> String {

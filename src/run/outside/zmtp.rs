@@ -318,19 +318,19 @@ mod tests {
 
     /// The other side's bytes, and the bytes sent to it.
     struct Peer {
-        says: std::io::Cursor<Vec<u8>>,
-        told: Vec<u8>,
+        messages: std::io::Cursor<Vec<u8>>,
+        message: Vec<u8>,
     }
 
     impl Read for Peer {
         fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-            self.says.read(into)
+            self.messages.read(into)
         }
     }
 
     impl Write for Peer {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.told.write(bytes)
+            self.message.write(bytes)
         }
 
         fn flush(&mut self) -> std::io::Result<()> {
@@ -340,28 +340,28 @@ mod tests {
 
     /// A greeting like that of libzmq 4.3: version 3.1, NULL, and a socket of this type.
     fn greeting(kind: &str) -> Vec<u8> {
-        let mut says = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL".to_vec();
-        says.resize(GREETING, 0);
+        let mut messages = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\x01NULL".to_vec();
+        messages.resize(GREETING, 0);
         let mut ready = b"\x05READY\x0bSocket-Type\0\0\0".to_vec();
         ready.push(kind.len() as u8);
         ready.extend_from_slice(kind.as_bytes());
         ready.extend_from_slice(b"\x08Identity\0\0\0\0");
-        write_frame(&mut says, COMMAND, &ready);
-        says
+        write_frame(&mut messages, COMMAND, &ready);
+        messages
     }
 
     fn answer(parts: &[&[u8]]) -> Vec<u8> {
-        let mut says = Vec::new();
+        let mut messages = Vec::new();
         for (number, part) in parts.iter().enumerate() {
-            write_frame(&mut says, if number + 1 < parts.len() { MORE } else { 0 }, part);
+            write_frame(&mut messages, if number + 1 < parts.len() { MORE } else { 0 }, part);
         }
-        says
+        messages
     }
 
     /// Asks a peer with these bytes once.
-    fn ask(says: Vec<u8>) -> (Result<Vec<u8>, String>, Vec<u8>) {
-        match Requester::greet_peer(Peer { says: std::io::Cursor::new(says), told: Vec::new() }) {
-            Ok(mut requester) => (requester.send_request(b"question"), requester.stream.told),
+    fn ask(messages: Vec<u8>) -> (Result<Vec<u8>, String>, Vec<u8>) {
+        match Requester::greet_peer(Peer { messages: std::io::Cursor::new(messages), message: Vec::new() }) {
+            Ok(mut requester) => (requester.send_request(b"question"), requester.stream.message),
             Err(wrong) => (Err(wrong), Vec::new()),
         }
     }
@@ -369,12 +369,12 @@ mod tests {
     #[test]
     fn an_answer_is_what_comes_after_an_empty_part() {
         let long = vec![b'x'; 70_000];
-        for said in [&b"answer"[..], b"", &long] {
-            let (got, told) = ask([greeting("REP"), answer(&[b"", said])].concat());
-            assert_eq!(got.as_deref(), Ok(said));
-            assert!(told.ends_with(b"\x01\0\0\x08question"), "an empty part, and then the question");
+        for printed in [&b"answer"[..], b"", &long] {
+            let (got, message) = ask([greeting("REP"), answer(&[b"", printed])].concat());
+            assert_eq!(got.as_deref(), Ok(printed));
+            assert!(message.ends_with(b"\x01\0\0\x08question"), "an empty part, and then the question");
             let ready = b"\x04\x26\x05READY\x0bSocket-Type\0\0\0\x03REQ\x08Identity\0\0\0\0";
-            assert!(told[GREETING..].starts_with(ready), "{told:?}");
+            assert!(message[GREETING..].starts_with(ready), "{message:?}");
         }
         // Commands between messages are skipped.
         let mut ping = Vec::new();
@@ -413,8 +413,8 @@ mod tests {
             (huge, "sends a message of more than 64 MiB"),
             (many, "sends a message of more than 64 MiB"),
         ];
-        for (says, expected) in cases {
-            let wrong = ask(says).0.unwrap_err();
+        for (messages, expected) in cases {
+            let wrong = ask(messages).0.unwrap_err();
             assert!(wrong.starts_with(expected), "{wrong}, where {expected} was expected");
         }
     }
@@ -424,17 +424,17 @@ mod tests {
         let honest = [greeting("REP"), answer(&[b"", b"an answer"])].concat();
         let mut random = SplitMix64::new(7);
         for _ in 0..20_000 {
-            let mut says = honest.clone();
+            let mut messages = honest.clone();
             for _ in 0..random.int(1, 4) {
-                let Some(last) = says.len().checked_sub(1) else { break };
+                let Some(last) = messages.len().checked_sub(1) else { break };
                 let place = random.int(0, last as u64) as usize;
                 match random.int(0, 2) {
-                    0 => says[place] = random.int(0, 255) as u8,
-                    1 => drop(says.remove(place)),
-                    _ => says.truncate(place.max(1)),
+                    0 => messages[place] = random.int(0, 255) as u8,
+                    1 => drop(messages.remove(place)),
+                    _ => messages.truncate(place.max(1)),
                 }
             }
-            if let Err(wrong) = ask(says).0 {
+            if let Err(wrong) = ask(messages).0 {
                 assert!(!wrong.is_empty() && !wrong.contains(char::is_control), "{wrong:?}");
             }
         }

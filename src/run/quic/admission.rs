@@ -59,9 +59,9 @@ pub struct Listener {
     /// Peers that have joined while others are awaited, kept to be notified if the run does not begin.
     waiting: BTreeMap<usize, Peer>,
     /// Reports about dead processes before the run begins.
-    gone: (mpsc::UnboundedSender<Obituary>, mpsc::UnboundedReceiver<Obituary>),
+    gone: (mpsc::UnboundedSender<LostMember>, mpsc::UnboundedReceiver<LostMember>),
     /// Called with the number of processes here whenever it changes.
-    told: Option<fn(usize)>,
+    count_report: Option<fn(usize)>,
     named: Option<JoinReport>,
     /// Processes that join in the place of others, during the run.
     arrivals: Option<mpsc::UnboundedReceiver<Peer>>,
@@ -73,7 +73,7 @@ pub type JoinReport = fn(joined: &[Party], missing: &[Party]);
 
 /// A report that a process is gone: its label and its number.
 #[derive(Clone, Debug)]
-pub struct Obituary {
+pub struct LostMember {
     pub label: String,
     pub process: u32,
 }
@@ -99,15 +99,15 @@ impl Listener {
             door: None,
             waiting: BTreeMap::new(),
             gone: mpsc::unbounded_channel(),
-            told: None,
+            count_report: None,
             named: None,
             arrivals: None,
         })
     }
 
     /// Reports the number of processes here, whenever one comes or goes before the run begins.
-    pub fn set_count_report(&mut self, told: fn(usize)) {
-        self.told = Some(told);
+    pub fn set_count_report(&mut self, count_report: fn(usize)) {
+        self.count_report = Some(count_report);
     }
 
     /// Reports the parties that join before the run begins, and those still missing, by name.
@@ -117,7 +117,7 @@ impl Listener {
 
     /// A channel for reports about dead processes, while members are awaited: the place is then free sooner than
     /// silence tells.
-    pub fn loss_sender(&self) -> mpsc::UnboundedSender<Obituary> {
+    pub fn loss_sender(&self) -> mpsc::UnboundedSender<LostMember> {
         self.gone.0.clone()
     }
 
@@ -161,8 +161,8 @@ impl Listener {
                     self.named.iter().for_each(|named| named(&peer.parties, &self.missing_parties()));
                     self.waiting.insert(peer.connection.quic.stable_id(), peer);
                 }
-                Some(Obituary { label: who, process }) = self.gone.1.recv() => {
-                    let is_gone = |peer: &&Peer| peer.process == process && parties_label(&peer.parties) == who;
+                Some(LostMember { label, process }) = self.gone.1.recv() => {
+                    let is_gone = |peer: &&Peer| peer.process == process && parties_label(&peer.parties) == label;
                     let its = self.waiting.values().filter(is_gone);
                     its.for_each(|peer| peer.connection.close(Close::Stopped, "the process is gone"));
                 }
@@ -176,8 +176,8 @@ impl Listener {
                     door.vacate_after(&peer.parties, &peer.connection);
                 }
             }
-            if let Some(told) = self.told {
-                told(self.waiting.len());
+            if let Some(count_report) = self.count_report {
+                count_report(self.waiting.len());
             }
         }
         let mut peers: Vec<Peer> = std::mem::take(&mut self.waiting).into_values().collect();
@@ -284,7 +284,7 @@ enum Refusal {
     #[error("the router runs topology {ours}, but this was started with {theirs}: use the same file everywhere")]
     Topology { ours: TopologyHash, theirs: TopologyHash },
     #[error("the hello contains no names")]
-    Nobody,
+    NoName,
     #[error("the hello names {0} twice")]
     Twice(Party),
     #[error("{0} does not occur in the router's topology")]
@@ -321,8 +321,8 @@ struct Door {
 #[derive(Debug)]
 struct Complaints {
     since: Instant,
-    said: u32,
-    unsaid: u64,
+    logged: u32,
+    unlogged: u64,
 }
 
 /// Accepts newcomers in turn, and talks to each in a task of its own.
@@ -413,7 +413,7 @@ impl Door {
             seats: Mutex::new(terms.roster.iter().map(|party| (party.clone(), None)).collect()),
             groups: Mutex::default(),
             returns: AtomicBool::new(false),
-            complaints: Mutex::new(Complaints { since: Instant::now(), said: 0, unsaid: 0 }),
+            complaints: Mutex::new(Complaints { since: Instant::now(), logged: 0, unlogged: 0 }),
             begun: AtomicBool::new(false),
             over: false,
             terms,
@@ -438,7 +438,7 @@ impl Door {
         let (missing, awaited) = match self.take_seats(&hello.parties, connection) {
             // The predecessor may be dead although its connection has not timed out yet.
             Err(Refusal::Taken { .. }) if self.allows_replacing() => {
-                self.listen_for_the_living(&hello.parties).await;
+                self.probe_seated(&hello.parties).await;
                 self.take_seats(&hello.parties, connection)?
             }
             seated => seated?,
@@ -472,7 +472,7 @@ impl Door {
             return Err(Refusal::Topology { ours: self.terms.topology, theirs: hello.topology });
         }
         if hello.parties.is_empty() {
-            return Err(Refusal::Nobody);
+            return Err(Refusal::NoName);
         }
         let certificate = peer_certificate(connection);
         let names = CertificateNames::of(&certificate).expect("TLS has read this certificate");
@@ -520,7 +520,7 @@ impl Door {
     }
 
     /// Frees these seats unless their holders show signs of life soon.
-    async fn listen_for_the_living(&self, parties: &[Party]) {
+    async fn probe_seated(&self, parties: &[Party]) {
         let held = || -> Vec<Connection> {
             let seats = self.lock_seats();
             parties.iter().filter_map(|party| seats.get(party)?.clone()).collect()
@@ -554,16 +554,16 @@ impl Door {
         }
         let mut complaints = self.complaints.lock().expect("nothing panics while it complains");
         if complaints.since.elapsed() >= Duration::from_secs(1) {
-            if complaints.unsaid > 0 {
-                tracing::warn!("{} more refusals were not logged", complaints.unsaid);
+            if complaints.unlogged > 0 {
+                tracing::warn!("{} more refusals were not logged", complaints.unlogged);
             }
-            *complaints = Complaints { since: Instant::now(), said: 0, unsaid: 0 };
+            *complaints = Complaints { since: Instant::now(), logged: 0, unlogged: 0 };
         }
-        if complaints.said < COMPLAINTS_MAX {
-            complaints.said += 1;
+        if complaints.logged < COMPLAINTS_MAX {
+            complaints.logged += 1;
             tracing::warn!("refused {address}: {refusal}");
         } else {
-            complaints.unsaid += 1;
+            complaints.unlogged += 1;
         }
     }
 }

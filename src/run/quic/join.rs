@@ -36,7 +36,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 const UNKNOWN_AFTER: Duration = Duration::from_secs(10);
 
 /// Duration after which a missing router is reported.
-const TOLD_AFTER: Duration = Duration::from_secs(3);
+const REPORT_AFTER: Duration = Duration::from_secs(3);
 
 /// A run that has been joined, as a leaf sees it.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub async fn connect_router(
                 return Err(JoinError::Refused { address, reason });
             }
             WireError::Closed { close: Some(Close::Finished), .. } => return Err(JoinError::Over),
-            error if !options.insists || !error.is_without_a_word() || Instant::now() + PAUSE >= deadline => {
+            error if !options.insists || !error.closed_without_reason() || Instant::now() + PAUSE >= deadline => {
                 return Err(JoinError::Wire { address, error });
             }
             _ => sleep(PAUSE).await,
@@ -130,7 +130,7 @@ async fn reach_router(
     let tls = Arc::new(tls);
     let deadline = begun + options.join_timeout;
     let mut patience = PATIENCE;
-    let mut told = false;
+    let mut is_reported = false;
     let mut was_known = false;
 
     loop {
@@ -168,10 +168,10 @@ async fn reach_router(
             return Err(JoinError::NoRouter { router: router.to_owned(), waited: begun.elapsed(), last });
         }
         // The user of a wrong name should not have to wait for the end to learn of it.
-        if !told && begun.elapsed() > TOLD_AFTER {
+        if !is_reported && begun.elapsed() > REPORT_AFTER {
             let rest = (deadline - Instant::now()).as_secs_f64();
             err::note(&format!("no router answers at {router} yet ({last}); looking for it for another {rest:.0} s"));
-            told = true;
+            is_reported = true;
         }
         sleep(PAUSE).await;
         patience = (patience * 2).min(PATIENCE_MAX);

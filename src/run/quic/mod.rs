@@ -26,7 +26,7 @@ use crate::sanitize::sanitize_line;
 use hansa_sim::protocol::codec::FRAME_MAX;
 use hansa_sim::protocol::handshake::Party;
 
-pub use admission::{JoinTerms, Listener, Obituary};
+pub use admission::{JoinTerms, Listener, LostMember};
 pub use frame::{FrameReceiver, FrameSender, append_frame, encode_frame, encode_in_pieces, frame_contents};
 use gate::Gate;
 pub use gate::LoadSender;
@@ -261,7 +261,7 @@ pub enum WireError {
 
 impl WireError {
     /// True if the other side has disappeared without ending the connection, so that it may come back.
-    pub fn is_without_a_word(&self) -> bool {
+    pub fn closed_without_reason(&self) -> bool {
         match self {
             WireError::Closed { close, .. } => matches!(close, None | Some(Close::Dropped)),
             WireError::Silent | WireError::Reset | WireError::Failed(_) | WireError::Truncated => true,

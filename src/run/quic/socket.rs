@@ -274,8 +274,8 @@ mod tests {
     async fn all_that_comes_is_told_of() {
         let (ours, theirs) = sockets();
         let expect = async |lengths: &[usize]| {
-            let heard = tokio::time::timeout(Duration::from_secs(10), received(&*ours)).await;
-            assert_eq!(heard.expect("a reader reports received packets"), lengths);
+            let received = tokio::time::timeout(Duration::from_secs(10), received(&*ours)).await;
+            assert_eq!(received.expect("a reader reports received packets"), lengths);
         };
         for turn in 1..=3 {
             theirs.send(&vec![0; turn]).unwrap();

@@ -136,29 +136,37 @@ fn times_text(runs: usize) -> String {
 }
 
 fn estimate_text(seconds: f64, threads: usize, from: &str) -> String {
-    let threads_told = format_counted(threads as u64, "thread");
-    format!("about {} on {threads_told}, {from}\n", format_span(seconds / threads as f64))
+    let threads_text = format_counted(threads as u64, "thread");
+    format!("about {} on {threads_text}, {from}\n", format_span(seconds / threads as f64))
 }
 
 /// Sum of the times of the missing runs: each takes the mean of those that differ from it in seeds only, or of all if
 /// there is none. None if no time is known.
 fn estimate_seconds(work: &SweepWork<'_>, missing: &[Run], made: &MadeRuns) -> Option<f64> {
-    let setting = |values: &[String]| -> Vec<String> {
-        let axes = work.experiment.axes.iter().zip(values);
-        axes.filter(|(axis, _)| !axis.is_repetition()).map(|(_, value)| value.clone()).collect()
-    };
     let mut times: BTreeMap<Vec<String>, (f64, f64)> = BTreeMap::new();
     let mut all = (0.0, 0.0);
     for (number, seconds) in &made.seconds {
-        let own = times.entry(setting(&made.rows[number].values)).or_default();
+        let own = times.entry(setting_of(work, &made.rows[number].values)).or_default();
         for (sum, count) in [own, &mut all] {
             *sum += seconds;
             *count += 1.0;
         }
     }
-    let mean = |(sum, count): (f64, f64)| sum / count;
-    let of = |run: &Run| times.get(&setting(&run.values)).copied().map_or(mean(all), mean);
-    (all.1 > 0.0).then(|| missing.iter().map(of).sum())
+    if all.1 == 0.0 {
+        return None;
+    }
+    let mut seconds = 0.0;
+    for run in missing {
+        let (sum, count) = times.get(&setting_of(work, &run.values)).copied().unwrap_or(all);
+        seconds += sum / count;
+    }
+    Some(seconds)
+}
+
+/// The values of a run besides seeds.
+fn setting_of(work: &SweepWork<'_>, values: &[String]) -> Vec<String> {
+    let axes = work.experiment.axes.iter().zip(values);
+    axes.filter(|(axis, _)| !axis.is_repetition()).map(|(_, value)| value.clone()).collect()
 }
 
 /// Makes the first missing run for its time, and keeps nothing of it.

@@ -169,8 +169,10 @@ impl Swept {
 
 /// Verdicts for the terminal.
 pub fn verdict_list(findings: Option<&Findings>) -> String {
-    let told = |findings: &Findings| format!("claims: {}\n{}", findings.verdict_counts(), findings.verdict_list());
-    findings.map_or(String::new(), told)
+    match findings {
+        Some(findings) => format!("claims: {}\n{}", findings.verdict_counts(), findings.verdict_list()),
+        None => String::new(),
+    }
 }
 
 /// Refuses a metric that does not exist before anything runs.
@@ -242,8 +244,10 @@ impl FileCache {
 
     /// A file that has been read before.
     fn reread_file(&self, path: &str) -> Result<Vec<u8>, String> {
-        let found = || self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned()));
-        self.given.get(&straighten_path(path)).cloned().map_or_else(found, Ok)
+        match self.given.get(&straighten_path(path)) {
+            Some(bytes) => Ok(bytes.clone()),
+            None => self.found.get(path).cloned().unwrap_or_else(|| Err("it was not read before".to_owned())),
+        }
     }
 
     /// The files found on disk.
@@ -295,8 +299,8 @@ pub fn run_checked(
     sweeping: &Sweeping,
     interrupted: &Stop,
 ) -> Result<Swept, Failure> {
-    let CheckedExperiment { fingerprint, inputs, told, jobs } = checked;
-    told.iter().for_each(|one| super::err::warning(one));
+    let CheckedExperiment { fingerprint, inputs, faults, jobs } = checked;
+    faults.iter().for_each(|one| super::err::warning(one));
     let (whole, out, part) = sweeping.folder_places(&experiment);
     let keeps_jobs = jobs <= JOBS_MAX;
     let work = SweepWork { experiment: &experiment, fingerprint: &fingerprint, inputs: &inputs, part, keeps_jobs };
@@ -325,7 +329,7 @@ pub struct CheckedExperiment {
     /// Hash of what is run, for each run.
     inputs: Vec<String>,
     /// Faults of its logs, each once.
-    told: Vec<String>,
+    faults: Vec<String>,
     /// Number of jobs of all runs together.
     jobs: u64,
 }
@@ -361,7 +365,7 @@ pub fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<Check
     let version = env!("CARGO_PKG_VERSION");
     let mut all = format!("{version}\n{}", Table::of(experiment).header_line());
     let (mut wrong, mut inputs): (Vec<String>, Vec<String>) = Default::default();
-    let mut told = experiment.remarks.clone();
+    let mut faults = experiment.remarks.clone();
     let mut jobs = 0;
     for run in experiment.runs() {
         match topology::read_topology(&experiment.topology, &run.overrides, &mut |path| files.read_file(path)) {
@@ -372,12 +376,12 @@ pub fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<Check
                 inputs.push(hash(&format!("{version}\n{of_run}")));
                 all.push_str(&format!("{} {of_run}", run.values.join(",")));
                 jobs += loaded.topology.jobs();
-                told.extend(logs::log_faults(&loaded.topology));
+                faults.extend(logs::log_faults(&loaded.topology));
                 if experiment.has_windows() {
-                    told.extend(logs::window_notes(&loaded.topology));
+                    faults.extend(logs::window_notes(&loaded.topology));
                 }
-                told.sort_unstable();
-                told.dedup();
+                faults.sort_unstable();
+                faults.dedup();
             }
             Err(diagnostics) => {
                 // Many runs share a fault: each is reported once.
@@ -393,7 +397,7 @@ pub fn check_all(experiment: &Experiment, files: &mut FileCache) -> Result<Check
         }
     }
     if wrong.is_empty() {
-        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, told, jobs })
+        Ok(CheckedExperiment { fingerprint: hash(&all), inputs, faults, jobs })
     } else {
         Err(Failure::Input(wrong.join("\n\n")))
     }

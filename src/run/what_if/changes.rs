@@ -69,15 +69,13 @@ pub fn read_changes(loaded: &Loaded, overrides: &[Override], typed: &[String]) -
 
 /// Names of changes: the stem of each file, or the whole path where two have one stem.
 fn change_names(files: &[TypedChange<'_>]) -> Vec<String> {
-    let stem = |file: &TypedChange<'_>| {
-        let stem = Path::new(file.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
-        stem.unwrap_or_else(|| file.path.to_owned())
-    };
-    let is_unique = |name: &String| files.iter().filter(|file| stem(file) == *name).count() == 1;
-    let name = |file: &TypedChange<'_>| {
-        Some(stem(file)).filter(|name| is_unique(name) && name != BASELINE).unwrap_or_else(|| file.typed.to_owned())
-    };
-    files.iter().map(name).collect()
+    let stems: Vec<String> = files.iter().map(TypedChange::stem).collect();
+    let mut names = Vec::new();
+    for (file, stem) in files.iter().zip(&stems) {
+        let is_unique = stems.iter().filter(|other| *other == stem).count() == 1;
+        names.push(if is_unique && stem != BASELINE { stem.clone() } else { file.typed.to_owned() });
+    }
+    names
 }
 
 impl<'a> TypedChange<'a> {
@@ -87,6 +85,11 @@ impl<'a> TypedChange<'a> {
             Failure::Input(format!("--change {typed}: cannot read {path}: {}", unreadable_reason(path, &error)))
         })?;
         Ok(TypedChange { typed, site, path, bytes })
+    }
+
+    fn stem(&self) -> String {
+        let stem = Path::new(self.path).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+        stem.unwrap_or_else(|| self.path.to_owned())
     }
 
     fn fault(&self, text: &str) -> Failure {
@@ -294,17 +297,16 @@ fn check_conf_lines(text: &str) -> Result<(), (usize, &str)> {
 
 /// Lines that one text has and the other has not, with a sign, in order: first those that are gone.
 fn changed_lines(before: &str, after: &str) -> Vec<String> {
-    let lines_of = |text: &str| -> Vec<String> { text.lines().map(|line| line.trim().to_owned()).collect() };
-    let old = lines_of(before);
-    let new = lines_of(after);
-    let without = |ones: &[String], others: &[String], sign: char| -> Vec<String> {
-        let others: BTreeSet<&String> = others.iter().collect();
-        let is_gone = |line: &&String| !line.is_empty() && !line.starts_with('#') && !others.contains(line);
-        ones.iter().filter(is_gone).map(|line| format!("{sign} {line}")).collect()
-    };
-    let mut lines = without(&old, &new, '-');
-    lines.extend(without(&new, &old, '+'));
+    let mut lines = lines_without(before, after, '-');
+    lines.extend(lines_without(after, before, '+'));
     lines
+}
+
+/// Lines of a text that another one has not, with a sign; without comments.
+fn lines_without(text: &str, other: &str, sign: char) -> Vec<String> {
+    let others: BTreeSet<&str> = other.lines().map(str::trim).collect();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.filter(|line| !others.contains(line)).map(|line| format!("{sign} {line}")).collect()
 }
 
 /// The comment at the start of a file, without signs. None if there is none.

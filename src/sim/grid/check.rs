@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(fine.runtime_at(1, ActorId(2), Speed(2_000_000)), Some(Span::from_micros(least * 500_000)));
         let empty: SiteTimes = serde_json::from_str(r#"{ "rows": [[], [], []] }"#).unwrap();
         assert_eq!(complaint(|job| job.times = Some(empty)), JobError::NoTimes.to_string());
-        let told = with(vec![vec![time(1, least)]]);
-        assert_eq!(told, "there are run times by site for 1 tasks, but the job has 3");
+        let message = with(vec![vec![time(1, least)]]);
+        assert_eq!(message, "there are run times by site for 1 tasks, but the job has 3");
         let twice = with(vec![vec![], vec![time(1, least), time(1, least)], vec![]]);
         assert_eq!(twice, "the run times of task 1 by site name a site twice or are out of order");
         let other = with(vec![vec![], vec![], vec![time(1, least + 1)]]);

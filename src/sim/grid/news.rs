@@ -18,18 +18,18 @@ impl News {
 
     /// Number of nodes known to be down; times of successive calls must not decrease.
     pub fn down(&mut self, now: Time) -> u32 {
-        self.hear(now);
+        self.advance(now);
         self.outages.count()
     }
 
     /// Nodes known to be down, with their expected return; times of successive calls must not decrease.
     pub fn expected(&mut self, now: Time) -> Vec<Expected> {
-        let sent = self.hear(now);
+        let sent = self.advance(now);
         self.outages.expected(sent)
     }
 
     /// Send time of the information that arrives now.
-    fn hear(&mut self, now: Time) -> Time {
+    fn advance(&mut self, now: Time) -> Time {
         let sent = now.since(Time::ZERO + self.latency).micros();
         let period = self.report_every.micros().max(1);
         let sent = Time::from_micros(sent / period * period);
@@ -39,11 +39,11 @@ impl News {
 
     /// Arrival of the next change.
     pub fn next(&self) -> Option<Time> {
-        self.outages.next().map(|change| self.heard(change))
+        self.outages.next().map(|change| self.reported_at(change))
     }
 
     /// Arrival of information about an event at the site at this time.
-    pub fn heard(&self, at: Time) -> Time {
+    pub fn reported_at(&self, at: Time) -> Time {
         at.round_up(self.report_every) + self.latency
     }
 

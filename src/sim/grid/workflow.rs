@@ -248,17 +248,17 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported() {
-        let told = |names: &[&str], pairs: &[(u32, u32)]| workflow(names, pairs).unwrap_err().to_string();
-        assert_eq!(told(&[], &[]), "the workflow has no tasks");
-        assert_eq!(told(&["a", "a"], &[]), "two tasks are called `a`");
-        assert_eq!(told(&["a", "b"], &[(0, 1), (0, 1)]), "the edge from `a` to `b` is written twice");
+        let message = |names: &[&str], pairs: &[(u32, u32)]| workflow(names, pairs).unwrap_err().to_string();
+        assert_eq!(message(&[], &[]), "the workflow has no tasks");
+        assert_eq!(message(&["a", "a"], &[]), "two tasks are called `a`");
+        assert_eq!(message(&["a", "b"], &[(0, 1), (0, 1)]), "the edge from `a` to `b` is written twice");
         assert_eq!(
-            told(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]),
+            message(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]),
             "tasks wait for each other in a cycle: b -> c -> b"
         );
         let cycle = workflow(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]).unwrap_err();
         assert_eq!(cycle.on_cycle(), Some(1));
-        assert_eq!(told(&["a"], &[(0, 0)]), "tasks wait for each other in a cycle: a -> a");
+        assert_eq!(message(&["a"], &[(0, 0)]), "tasks wait for each other in a cycle: a -> a");
         let idle = Workflow::new("w".into(), vec![Step { cores: 0, ..step("a", 1) }], vec![]);
         assert_eq!(idle.unwrap_err().to_string(), "task `a` uses no cores");
         let long = Workflow::new("w".into(), vec![Step { work: Span::MAX, ..step("a", 1) }, step("b", 1)], vec![]);
@@ -272,8 +272,8 @@ mod tests {
         let names: Vec<String> = (0..20).map(|name| name.to_string()).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let pairs: Vec<(u32, u32)> = (0..20).map(|at| (at, (at + 1) % 20)).collect();
-        let told = workflow(&names, &pairs).unwrap_err().to_string();
-        assert!(told.contains("-> ... (14 more) ->"), "{told}");
+        let message = workflow(&names, &pairs).unwrap_err().to_string();
+        assert!(message.contains("-> ... (14 more) ->"), "{message}");
     }
 
     proptest! {

@@ -28,39 +28,39 @@ impl Breach {
     /// Text of the breach; `actor` and `leaf` give the names.
     pub fn describe(&self, actor: &dyn Fn(ActorId) -> String, leaf: &dyn Fn(usize) -> String) -> String {
         match self {
-            Breach::Promise { actor: who, cause, promised, did, at } => format!(
+            Breach::Promise { actor: id, cause, promised, did, at } => format!(
                 "{} broke its promise: in reaction to {cause} it did {did} at [{at}], but the contract of {cause} says not before [{promised}]",
-                actor(*who)
+                actor(*id)
             ),
-            Breach::Livelock { actor: who, stamp, cause } => format!(
+            Breach::Livelock { actor: id, stamp, cause } => format!(
                 "virtual time stands still at {}: {} has just received {cause} in step {} of that instant; actors keep answering each other over links without latency",
                 stamp.time,
-                actor(*who),
+                actor(*id),
                 stamp.step
             ),
-            Breach::Late { actor: who, what, due } => format!(
+            Breach::Late { actor: id, what, due } => format!(
                 "virtual time ends before {what} of {}, due at [{due}]: nothing can happen after [{}], some 582,000 years from the start, and what this run asks for takes longer, or waits for longer",
-                actor(*who),
+                actor(*id),
                 Time::LATEST
             ),
-            Breach::Early { leaf: who, from, message, promised, arrival } => format!(
+            Breach::Early { leaf: id, from, message, promised, arrival } => format!(
                 "{} broke its promise: it sent {message} from {} to arrive at [{arrival}], but had promised that nothing arrives before [{promised}]",
-                leaf(*who),
+                leaf(*id),
                 actor(*from)
             ),
-            Breach::Floor { leaf: who, promised, floor } => format!(
+            Breach::Floor { leaf: id, promised, floor } => format!(
                 "{} broke its promise: it says that it may send from [{floor}] on, but had promised to send nothing before [{promised}]",
-                leaf(*who)
+                leaf(*id)
             ),
-            Breach::Answer { leaf: home, actor: who, foretold, sent } => {
+            Breach::Answer { leaf: home, actor: id, foretold, sent } => {
                 let [foretold, sent] = [foretold, sent].map(|one| one.as_deref().unwrap_or("nothing"));
-                let culprit = home.map_or_else(|| actor(*who), leaf);
+                let culprit = home.map_or_else(|| actor(*id), leaf);
                 format!(
                     "{culprit} broke its contract: {} sent {sent}, but what it received before foretold {foretold}",
-                    actor(*who)
+                    actor(*id)
                 )
             }
-            Breach::Protocol { leaf: who, what } => format!("{} violates the protocol: {what}", leaf(*who)),
+            Breach::Protocol { leaf: id, what } => format!("{} violates the protocol: {what}", leaf(*id)),
             Breach::Hub { what } => format!("the router violates the protocol: {what}"),
         }
     }

@@ -31,6 +31,12 @@ use super::{Activity, ActorId, Breach, Contract, Down, Entry, Envelope, Instruct
 use crate::min_tree::MinTree;
 use crate::time::{Span, Stamp, Time};
 
+/// The router's part of a run: the actors that live there, and the state of each leaf as its frames report it.
+///
+/// The router's driver passes it each frame of a leaf and takes the frames that answer it; it does no I/O itself. It
+/// promises that no actor gets a message before its cause or out of order: a batch runs once no leaf can precede it.
+/// A leaf that breaks its promises is a [`Breach`], which ends the run. Its partner in a process of sites or users is
+/// the [`Leaf`](super::Leaf); its actors, their agenda and their log are in a [`Place`].
 pub struct Hub<M, R> {
     place: Place<M, R>,
     /// Leaf on which an actor lives, by actor; `None` if it lives here.
@@ -759,14 +765,14 @@ mod tests {
             let mut peer = LeafState::<()>::new(Span::ZERO);
             peer.reported = Stamp::NEVER;
             let mut sent = Vec::new();
-            for (time, hears) in frames {
+            for (time, receives) in frames {
                 peer.unsent = Stamp::at(Time::from_micros(time));
                 sent.push(peer.unsent);
                 peer.frame(Stamp::ZERO, Instruction::Run);
                 let before = peer.acked as usize;
-                let acked = (before + hears as usize).min(sent.len());
-                let told = sent[before..acked].iter().min().copied().unwrap_or(Stamp::NEVER);
-                prop_assert_eq!(peer.acknowledge(0, acked as u64).unwrap(), told);
+                let acked = (before + receives as usize).min(sent.len());
+                let message = sent[before..acked].iter().min().copied().unwrap_or(Stamp::NEVER);
+                prop_assert_eq!(peer.acknowledge(0, acked as u64).unwrap(), message);
                 prop_assert_eq!(peer.view(), sent[acked..].iter().min().copied().unwrap_or(Stamp::NEVER));
             }
         }

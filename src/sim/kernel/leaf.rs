@@ -77,6 +77,11 @@ impl<M, R> Up<M, R> {
     }
 }
 
+/// The part of a run in one process of sites or users: its actors, and the bounds that it has from the hub.
+///
+/// The process passes it each frame of the hub and sends the frames that it returns; it does no I/O itself. It runs its
+/// actors up to the grant, and promises a floor: nothing that it sends later leaves it before that stamp. The
+/// [`Hub`](super::Hub) relies on the floor. A leaf that is started again and gets the same frames sends the same ones.
 pub struct Leaf<M, R> {
     place: Place<M, R>,
     granted: Stamp,

@@ -34,6 +34,12 @@ pub struct Envelope<M> {
 /// none.
 pub type Latencies = Arc<[Span]>;
 
+/// Some actors of a run with their pending events and the log that they write.
+///
+/// Inline, one place has all actors; else the [`Hub`](super::Hub) has one and each [`Leaf`](super::Leaf) another. It
+/// runs batches up to a bound that its owner determines, puts messages for actors elsewhere aside for the owner to
+/// send, and computes how early its actors can still send anything. The order of events does not depend on the division
+/// of the actors among places.
 pub struct Place<M, R> {
     residents: Vec<Option<Resident<M, R>>>,
     latencies: Latencies,

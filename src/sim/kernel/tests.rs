@@ -69,7 +69,7 @@ impl Gossip {
     }
 
     /// Sends one or two words, directly or after a timer, but none before `earliest`.
-    fn talk(&mut self, earliest: Time, life: u8, out: &mut Outbox<Word, u64>) {
+    fn exchange(&mut self, earliest: Time, life: u8, out: &mut Outbox<Word, u64>) {
         if life == 0 {
             return;
         }
@@ -81,7 +81,7 @@ impl Gossip {
                     let wait = self.draw(20);
                     out.wake_promising(later, later + Span::from_micros(wait), u64::from(life) | wait << 8);
                 }
-                _ => self.say(later, life, out),
+                _ => self.send(later, life, out),
             }
         }
         if self.draw(3) == 0 {
@@ -89,7 +89,7 @@ impl Gossip {
         }
     }
 
-    fn say(&mut self, later: Time, life: u8, out: &mut Outbox<Word, u64>) {
+    fn send(&mut self, later: Time, life: u8, out: &mut Outbox<Word, u64>) {
         let to = ActorId(self.draw(self.everybody.into()) as u32);
         let word = Word { life: life - 1, patience: self.draw(u64::from(ORDER)) as u8, content: self.state };
         out.send_at(later, to, word);
@@ -104,15 +104,15 @@ impl Actor<Word, u64> for Gossip {
                 self.state ^ mix_bits(now.time.micros()) ^ u64::from(now.step) << 32 ^ u64::from(event.from.0),
             );
             match event.cause {
-                Cause::Start => self.talk(now.time, self.life, out),
+                Cause::Start => self.exchange(now.time, self.life, out),
                 Cause::Timer(QUIET) => {}
-                Cause::Timer(token) => self.talk(now.time + Span::from_micros(token >> 8), token as u8, out),
+                Cause::Timer(token) => self.exchange(now.time + Span::from_micros(token >> 8), token as u8, out),
                 Cause::Message(word) => {
                     self.state ^= mix_bits(word.content);
                     match word.reaction() {
-                        Reaction::Now => self.talk(now.time, word.life, out),
-                        Reaction::After(span) => self.talk(now.time + span, word.life, out),
-                        Reaction::Until(time) => self.talk(now.time.max(time), word.life, out),
+                        Reaction::Now => self.exchange(now.time, word.life, out),
+                        Reaction::After(span) => self.exchange(now.time + span, word.life, out),
+                        Reaction::Until(time) => self.exchange(now.time.max(time), word.life, out),
                         Reaction::Never => out.wake_quietly_at(now.time + Span::from_micros(self.draw(9)), QUIET),
                     }
                 }
@@ -568,23 +568,23 @@ fn the_hub_names_the_leaf_that_blocks_it() {
     actors.pop();
     let mut hub = Hub::<Word, u64>::new(actors, &[vec![ActorId(1)]], latencies);
     let up = |acked, floor, finished| Up { acked, floor, done: Stamp::ZERO, finished, mail: vec![], log: vec![] };
-    let tell = |hub: &Hub<Word, u64>, floor, blocks, finishing| {
+    let check_status = |hub: &Hub<Word, u64>, floor, blocks, finishing| {
         let LeafStatus { floor: found, blocks: found_blocks, .. } = hub.leaf_statuses()[0].clone();
         assert_eq!((found, found_blocks, hub.finishing()), (floor, blocks, finishing));
         assert_eq!(hub.blockers().is_empty(), !blocks && !finishing);
     };
-    tell(&hub, Stamp::ZERO, true, false);
+    check_status(&hub, Stamp::ZERO, true, false);
     hub.flush(Contact::All, &mut |_, _| {});
     hub.receive(0, up(1, Stamp::NEVER, false)).unwrap();
-    tell(&hub, Stamp::NEVER, false, false);
+    check_status(&hub, Stamp::NEVER, false, false);
     // The word that has been sent may be answered from 15 on.
     hub.advance(10).unwrap();
-    tell(&hub, stamp(15), true, false);
+    check_status(&hub, stamp(15), true, false);
     hub.flush(Contact::All, &mut |_, _| {});
-    tell(&hub, stamp(15), true, false);
+    check_status(&hub, stamp(15), true, false);
     hub.receive(0, up(2, Stamp::NEVER, false)).unwrap();
     hub.flush(Contact::All, &mut |_, _| {});
-    tell(&hub, Stamp::NEVER, false, true);
+    check_status(&hub, Stamp::NEVER, false, true);
     assert!(!hub.finished());
     hub.receive(0, up(3, Stamp::NEVER, true)).unwrap();
     assert!(hub.finished() && hub.blockers().is_empty() && hub.leaf_statuses()[0].finished);
@@ -857,11 +857,11 @@ fn a_leaf_sends_only_news() {
     let actors = vec![(ActorId(1), Box::new(Does(actor)) as BoxedActor<_, _>)];
     let mut leaf = Leaf::new(actors, [0, 10].map(Span::from_micros).into());
     // Content of its frame: acknowledged frames, floor, progress, messages, records, last.
-    let hear = |leaf: &mut Leaf<_, _>, grant, then| {
+    let receive = |leaf: &mut Leaf<_, _>, grant, then| {
         leaf.receive(Down { grant, then, mail: vec![] }).unwrap();
-        let said = leaf.turn().unwrap();
+        let sent = leaf.turn().unwrap();
         assert_eq!(leaf.turn(), Ok(None), "all has been said");
-        said.map(|up| (up.acked, up.floor, up.done, up.mail.len(), up.log.len(), up.finished))
+        sent.map(|up| (up.acked, up.floor, up.done, up.mail.len(), up.log.len(), up.finished))
     };
     let floor = stamp(90);
     let rows = [
@@ -880,9 +880,9 @@ fn a_leaf_sends_only_news() {
         (60, Instruction::Report, Some((10, Stamp::NEVER, stamp(60), 0, 0, false))),
         (70, Instruction::Finish, Some((11, Stamp::NEVER, stamp(70), 0, 0, true))),
     ];
-    for (grant, then, said) in rows {
+    for (grant, then, sent) in rows {
         assert!(!leaf.finished());
-        assert_eq!(hear(&mut leaf, stamp(grant), then), said, "up to {grant}");
+        assert_eq!(receive(&mut leaf, stamp(grant), then), sent, "up to {grant}");
     }
     assert_eq!((leaf.now(), leaf.finished(), leaf.stopped()), (stamp(50), true, false));
 }

@@ -137,7 +137,7 @@ impl<T> Carrier<T> {
     }
 
     /// Receives an arrival; ignored unless `from` is the exchange.
-    pub fn hear(&mut self, from: ActorId, Landed { load }: Landed) {
+    pub fn take_landing(&mut self, from: ActorId, Landed { load }: Landed) {
         if let Whereabouts::There { exchange, landed, .. } = &mut self.flows
             && from == *exchange
         {
@@ -151,7 +151,7 @@ impl<T> Carrier<T> {
         match &mut self.flows {
             Whereabouts::Here(flows) => {
                 flows.advance(now);
-                flows.tell(notes, out);
+                flows.log_faults(notes, out);
                 flows.ended.drain(..).map(|flow| take_note(notes, flow.index())).collect()
             }
             Whereabouts::There { free, landed, .. } => {
@@ -177,7 +177,7 @@ impl<T> Carrier<T> {
     pub fn wake(&mut self, now: Time, out: &mut Outbox<Message, Record>) {
         if let Whereabouts::Here(flows) = &mut self.flows {
             flows.settle(now);
-            flows.tell(&self.notes, out);
+            flows.log_faults(&self.notes, out);
             flows.wake(now, out);
         }
     }
@@ -220,7 +220,7 @@ impl Local {
         }
     }
 
-    fn tell<T>(&mut self, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
+    fn log_faults<T>(&mut self, notes: &[Option<(EdgeId, T)>], out: &mut Outbox<Message, Record>) {
         if let Some(faults) = &mut self.faults {
             log_notices(faults.take_notices(), notes, out);
         }

@@ -79,8 +79,8 @@ impl Stager {
     }
 
     /// Receives an arrival from the network's actor, which a shared network has.
-    pub fn hear(&mut self, from: ActorId, landed: Landed) {
-        self.carrier.hear(from, landed);
+    pub fn take_landing(&mut self, from: ActorId, landed: Landed) {
+        self.carrier.take_landing(from, landed);
     }
 
     /// Transfers that have finished by `now`, in order.

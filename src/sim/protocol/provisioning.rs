@@ -154,7 +154,7 @@ pub struct Enter {
     /// there joins the queue.
     pub within: Vec<(BookingId, u32)>,
     /// True if its user is to be informed of its start.
-    pub tells: bool,
+    pub reports_start: bool,
     /// Times that the task has been lost before.
     pub losses: u32,
     /// True if nodes of its site fail. Then the site may report its loss at any time.
@@ -172,7 +172,7 @@ impl Enter {
     /// Earliest reaction of the site: the end of the task, unless it reports its start or may lose it. A refusal waits
     /// as long.
     pub fn reaction(&self) -> Reaction {
-        match self.tells || self.may_be_lost {
+        match self.reports_start || self.may_be_lost {
             true => Reaction::Now,
             false => Reaction::After(self.lasts_at_least()),
         }

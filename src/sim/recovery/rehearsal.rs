@@ -45,13 +45,13 @@ impl Rehearsal {
                 self.run(hub, after)?;
                 let mut sent = std::mem::take(&mut self.sent);
                 let mut problem = None;
-                let mut say = |leaf, down| match in_pieces(down, leaf, &mut sent) {
+                let mut send = |leaf, down| match in_pieces(down, leaf, &mut sent) {
                     Ok(()) => {}
                     Err(error) => problem = Some(error),
                 };
                 match turn {
-                    Turn::Flush(contact) => hub.flush(contact, &mut say),
-                    Turn::Ask => hub.ask(&mut say),
+                    Turn::Flush(contact) => hub.flush(contact, &mut send),
+                    Turn::Ask => hub.ask(&mut send),
                 }
                 self.sent = sent;
                 problem.map_or(Ok(()), |error| Err(RehearsalError::Unwritable(error)))

@@ -191,7 +191,7 @@ impl InvalidInput {
         let mut at = 0;
         let mut line = 1;
         let mut column = 1;
-        let tell = |Diagnostic { location, key, message, hints, .. }: &Diagnostic| {
+        let render = |Diagnostic { location, key, message, hints, .. }: &Diagnostic| {
             let SourceText { path, text, .. } = &self.0.sources[location.source()];
             if location.source() != source {
                 (source, at, line, column) = (location.source(), 0, 1, 1);
@@ -214,7 +214,7 @@ impl InvalidInput {
                 hint: (!hints.is_empty()).then(|| make_printable(&hints.join("; "))),
             }
         };
-        list.values().map(tell).collect()
+        list.values().map(render).collect()
     }
 
     /// All errors, for a terminal: each with its line and a caret under the faulty part.

@@ -107,11 +107,11 @@ impl Walk for Reader<'_> {
     }
 }
 
-fn expected_table(key: &Key, said: &str, layout: Layout) -> String {
-    match (said, layout) {
+fn expected_table(key: &Key, expected: &str, layout: Layout) -> String {
+    match (expected, layout) {
         ("", Layout::Section(path)) => format!("a [{path}] table"),
         ("", Layout::Sections(path)) => format!("a [[{path}]] table"),
         ("", _) => format!("a table of {}", key.name),
-        (said, _) => said.to_owned(),
+        (expected, _) => expected.to_owned(),
     }
 }

@@ -9,18 +9,18 @@ use super::walk::{Key, Layout, Purpose, Slot, TableRows, Walk};
 pub struct TomlPage {
     text: String,
     /// Explanations written so far: each is written once, even for a thousand sites. None if there are no explanations.
-    said: Option<BTreeSet<String>>,
+    explained: Option<BTreeSet<String>>,
 }
 
 impl TomlPage {
     /// Creates a page with a line of explanation for every setting that has one.
     pub fn explained() -> TomlPage {
-        TomlPage { text: String::new(), said: Some(BTreeSet::new()) }
+        TomlPage { text: String::new(), explained: Some(BTreeSet::new()) }
     }
 
     /// Creates a page of only the settings that affect a run.
     pub fn bare() -> TomlPage {
-        TomlPage { text: String::new(), said: None }
+        TomlPage { text: String::new(), explained: None }
     }
 
     pub fn into_text(self) -> String {
@@ -33,7 +33,8 @@ impl TomlPage {
             Some(remark) => format!("{}: {remark}", key.about),
             None => key.about.to_owned(),
         };
-        let is_new = !about.is_empty() && self.said.as_mut().is_some_and(|said| said.insert(about.clone()));
+        let is_new =
+            !about.is_empty() && self.explained.as_mut().is_some_and(|explained| explained.insert(about.clone()));
         match is_new {
             true => self.text.push_str(&format!("{setting:32} # {about}\n")),
             false => self.text.push_str(&format!("{setting}\n")),
@@ -41,7 +42,7 @@ impl TomlPage {
     }
 
     fn leaves_out(&self, key: &Key) -> bool {
-        key.unfit.is_some() || key.aside && self.said.is_none()
+        key.unfit.is_some() || key.aside && self.explained.is_none()
     }
 }
 
@@ -100,7 +101,7 @@ impl Walk for TomlPage {
     fn key_read_elsewhere(&mut self, _: &Key, _: Shape) {}
 
     fn write_remark(&mut self, text: &str) {
-        if self.said.is_some() {
+        if self.explained.is_some() {
             self.text.push_str(&format!("# {text}\n"));
         }
     }

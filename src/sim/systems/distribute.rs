@@ -138,10 +138,10 @@ impl Grid<'_> {
 
     /// Checks that the cores of a task fit into one message in any layout; jobs themselves are never too long.
     pub fn check_tellable(&self, job: &Job) -> Result<(), DistributeError> {
-        for (task, wish) in job.tasks.iter().enumerate().filter(|(_, wish)| wish.cores > CORES_SCATTERED) {
+        for (task, needs) in job.tasks.iter().enumerate().filter(|(_, needs)| needs.cores > CORES_SCATTERED) {
             // There are no more runs of neighbours than gaps between them.
-            if let Some((_, site)) = self.sites.iter().find(|(_, site)| is_scattered(site.cores, wish)) {
-                let error = PlacementError::TooScattered { task, cores: wish.cores, site: site.name.clone() };
+            if let Some((_, site)) = self.sites.iter().find(|(_, site)| is_scattered(site.cores, needs)) {
+                let error = PlacementError::TooScattered { task, cores: needs.cores, site: site.name.clone() };
                 return Err(DistributeError::Job { job: job.id, error });
             }
         }
@@ -150,33 +150,33 @@ impl Grid<'_> {
 
     /// Checks that each task of a job fits some site.
     pub fn check_placeable(&self, job: &Job) -> Result<(), PlacementError> {
-        for (task, wish) in job.tasks.iter().enumerate() {
-            let kind = usize::from(wish.kind.0);
+        for (task, needs) in job.tasks.iter().enumerate() {
+            let kind = usize::from(needs.kind.0);
             let largest = self.largest.get(kind).copied().unwrap_or_default();
-            if wish.cores > largest {
+            if needs.cores > largest {
                 let kind = self.kinds.get(kind).cloned().unwrap_or_default();
-                return Err(PlacementError::Unplaceable { task, cores: wish.cores, kind, largest });
+                return Err(PlacementError::Unplaceable { task, cores: needs.cores, kind, largest });
             }
         }
         Ok(())
     }
 }
 
-fn is_scattered(cores: u32, wish: &Task) -> bool {
-    cores >= wish.cores && cores - wish.cores > CORES_SCATTERED
+fn is_scattered(cores: u32, needs: &Task) -> bool {
+    cores >= needs.cores && cores - needs.cores > CORES_SCATTERED
 }
 
 impl Grid<'_> {
     /// Checks that each task with run times by site fits one of these.
     pub fn check_placeable_by_times(&self, job: &Job) -> Result<(), PlacementError> {
-        for (task, wish) in job.tasks.iter().enumerate() {
+        for (task, needs) in job.tasks.iter().enumerate() {
             let Some(row) = job.times_of(task) else { continue };
             let fits_somewhere = self.sites.iter().any(|(id, site)| {
                 let may_run = row.iter().any(|time| time.site == *id);
-                may_run && site.kind == wish.kind && site.cores >= wish.cores
+                may_run && site.kind == needs.kind && site.cores >= needs.cores
             });
             if !fits_somewhere {
-                return Err(PlacementError::UnplaceableByTimes { task, cores: wish.cores });
+                return Err(PlacementError::UnplaceableByTimes { task, cores: needs.cores });
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use crate::roles::queue;
 use crate::roles::site::Manager;
 
 /// A kind of manager whose names follow a grammar.
-pub struct Kind {
+pub struct ManagerRow {
     /// Some of its names.
     pub names: fn() -> Vec<Named>,
     /// Further forms of its names, line by line.
@@ -18,7 +18,7 @@ pub struct Kind {
     pub read: fn(&str) -> Option<Result<String, String>>,
     /// Advice before running this site so.
     pub warning: fn(&Site) -> Option<String>,
-    pub runs: Runs,
+    pub runs: Execution,
     /// Share of the usable processors that all tasks of a job must get at an empty site of this name; with less, the
     /// job is never placed.
     pub least_yield: fn(&str) -> f64,
@@ -26,24 +26,24 @@ pub struct Kind {
     pub move_cost: fn(&Site) -> MoveCost,
     /// Builds the manager of this site, with the failures of its nodes. `decider` connects the external program, where
     /// one decides.
-    pub build: fn(&Site, Option<&Fails>, Option<ExternalDecider>) -> Managing,
+    pub build: fn(&Site, Option<&Fails>, Option<ExternalDecider>) -> ManagerResult,
 }
 
 /// The manager of a site, or why there is none.
-pub type Managing = Result<Box<dyn Manager>, ActorError>;
+pub type ManagerResult = Result<Box<dyn Manager>, ActorError>;
 
 /// The way a manager runs its jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
+pub enum Execution {
     /// Jobs share nodes.
     Sharing,
     /// An external program decides; it is addressed in this protocol.
-    Outside(Tongue),
+    Outside(ProgramProtocol),
 }
 
 /// Protocol of an external program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tongue {
+pub enum ProgramProtocol {
     /// One JSON object per line.
     Lines,
     /// Batsim's protocol.
@@ -52,10 +52,10 @@ pub enum Tongue {
     Slurm,
 }
 
-pub const ALL: &[Kind] = &[dfrs::KIND, outside::LINES, outside::BATSIM, outside::SLURM];
+pub const ALL: &[ManagerRow] = &[dfrs::KIND, outside::LINES, outside::BATSIM, outside::SLURM];
 
 /// The kind of manager of this name.
-pub fn find_kind(name: &str) -> Option<&'static Kind> {
+pub fn find_kind(name: &str) -> Option<&'static ManagerRow> {
     // No kind has the name of a queue policy, and most sites have one: to refuse it costs the search for a near name.
     if queue::find_policy(name).is_some() {
         return None;
@@ -70,7 +70,7 @@ pub fn check_name(name: &str) -> Option<Result<String, String>> {
 
 /// True if jobs share the nodes of a site with this manager.
 pub fn shares_nodes(name: &str) -> bool {
-    find_kind(name).is_some_and(|kind| kind.runs == Runs::Sharing)
+    find_kind(name).is_some_and(|kind| kind.runs == Execution::Sharing)
 }
 
 /// Share of the usable processors that all tasks of a job must get at an empty site with this manager.
@@ -84,9 +84,9 @@ pub fn move_cost(site: &Site) -> MoveCost {
 }
 
 /// Protocol of the external program that decides at a site with this manager, if one does.
-pub fn program_protocol(name: &str) -> Option<Tongue> {
+pub fn program_protocol(name: &str) -> Option<ProgramProtocol> {
     match find_kind(name)?.runs {
-        Runs::Outside(tongue) => Some(tongue),
-        Runs::Sharing => None,
+        Execution::Outside(protocol) => Some(protocol),
+        Execution::Sharing => None,
     }
 }

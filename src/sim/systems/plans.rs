@@ -16,11 +16,11 @@ pub struct Maker {
     pub about: &'static str,
     /// True if it plans on the free slots of a moment, and weighs cost against time.
     pub bargains: bool,
-    pub make: fn(&Order<'_>) -> Result<Planned, Unplannable>,
+    pub make: fn(&PlanRequest<'_>) -> Result<Planned, Unplannable>,
 }
 
 /// The input of a planning policy.
-pub struct Order<'a> {
+pub struct PlanRequest<'a> {
     pub policy: &'static str,
     /// The system with its settings in the topology, or its defaults.
     pub service: &'a Service,

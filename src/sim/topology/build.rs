@@ -30,7 +30,7 @@ pub struct Roster {
     /// One way, to the hub.
     pub latencies: Latencies,
     /// True if users report the ends of their jobs, because no service knows them.
-    pub users_tell: bool,
+    pub users_report: bool,
     /// All actors, sorted by name; names are unique.
     by_name: Vec<ActorId>,
 }
@@ -104,7 +104,7 @@ impl Roster {
         }
         let mut by_name: Vec<ActorId> = (0..names.len() as u32).map(ActorId).collect();
         by_name.sort_by_key(|id| &names[id.index()]);
-        Roster { names, roles, latencies: latencies.into(), users_tell: services < topology.systems.len(), by_name }
+        Roster { names, roles, latencies: latencies.into(), users_report: services < topology.systems.len(), by_name }
     }
 
     pub fn all(&self) -> Vec<ActorId> {
@@ -144,7 +144,7 @@ impl Roster {
         record.written_by(match self.roles[id.index()] {
             Role::Hub(_) | Role::Exchange => Author::Router,
             Role::Site(_) => Author::Site,
-            Role::User(_) if self.users_tell => Author::User,
+            Role::User(_) if self.users_report => Author::User,
             Role::User(_) => Author::Mute,
         })
     }
@@ -492,12 +492,13 @@ struct Assembly<'a> {
 
 impl<'a> Assembly<'a> {
     fn of_topology(topology: &'a Topology, roster: &Roster) -> Assembly<'a> {
-        let who = |is: fn(&Role) -> bool| roster.all().into_iter().filter(|id| is(&roster.roles[id.index()])).collect();
+        let with_role =
+            |is: fn(&Role) -> bool| roster.all().into_iter().filter(|id| is(&roster.roles[id.index()])).collect();
         Assembly {
             topology,
             services: (0..topology.systems.len()).map(|system| roster.find_role(Role::Hub(system))).collect(),
-            users: who(|role| matches!(role, Role::User(_))),
-            sites: who(|role| matches!(role, Role::Site(_))),
+            users: with_role(|role| matches!(role, Role::User(_))),
+            sites: with_role(|role| matches!(role, Role::Site(_))),
             exchange: roster.find_role(Role::Exchange),
         }
     }

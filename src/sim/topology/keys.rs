@@ -13,7 +13,7 @@ pub fn topology_keys() -> Vec<Listed> {
     let mut services: Vec<Service> = systems::ALL.iter().map(|row| (row.usual)()).collect();
     let rows: Vec<&SystemRow> = systems::ALL.iter().collect();
     let names = TakenNames::default();
-    let nobody = [].into_iter().collect();
+    let no_names = [].into_iter().collect();
     let sites = sites::SiteScope { systems: &rows, names: &names, some_kind: false, defaults: false };
     list_keys(|w| {
         TopologyKeys::with_defaults().walk(w);
@@ -22,9 +22,9 @@ pub fn topology_keys() -> Vec<Listed> {
         cables::walk_cables(&mut cables::default_cables(), &[], w);
         let attached = Context::unknown().attached;
         let links = [].into_iter().collect();
-        let fragile = failures::FailureScope { sites: &[], names: &nobody, links: &links, systems: &rows, attached };
+        let fragile = failures::FailureScope { sites: &[], names: &no_names, links: &links, systems: &rows, attached };
         failures::walk_failures(&mut Vec::new(), &mut Recovery::default(), &fragile, w);
-        let people = users::UserScope { systems: &rows, sites: &nobody, names: Some(&names), idle: false };
+        let people = users::UserScope { systems: &rows, sites: &no_names, names: Some(&names), idle: false };
         users::walk_users(&mut Vec::new(), &users::default_user(), &people, w);
         walk_defaults(&sites::SiteScope { defaults: true, ..sites }, &users::UserScope { names: None, ..people }, w);
         workload::walk_workloads(&mut Vec::new(), &workload::WorkloadScope::unknown(&services), w);

@@ -195,7 +195,7 @@ impl Topology {
 }
 
 fn is_real_slurm(site: &Site) -> bool {
-    managers::program_protocol(&site.scheduler) == Some(managers::Tongue::Slurm)
+    managers::program_protocol(&site.scheduler) == Some(managers::ProgramProtocol::Slurm)
 }
 
 /// A topology and its sources.
@@ -219,7 +219,7 @@ impl Loaded {
     }
 
     /// Text of an error of [`build_actors()`], with its location.
-    pub fn tell(&self, error: &BuildError) -> String {
+    pub fn error_text(&self, error: &BuildError) -> String {
         self.location(error).map_or_else(|| error.to_string(), |location| format!("{error}\n --> {location}"))
     }
 

@@ -76,7 +76,7 @@ impl Topology {
             .iter()
             .map(|site| {
                 let kind = self.kinds[usize::from(site.kind.0)].clone();
-                Described { site: site.clone(), kind, says_memory: true }
+                Described { site: site.clone(), kind, has_memory: true }
             })
             .collect();
         sites::walk_sites(&mut sites, &Described::with_defaults(), &known, w);

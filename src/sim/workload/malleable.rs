@@ -21,7 +21,7 @@ pub struct Malleability {
 /// [`SHAPES_MAX`].
 pub const STEPS_MAX: u32 = (SHAPES_MAX as u32 - 1) / 2;
 
-const SECOND: u64 = 1_000_000;
+const MICROS_PER_SECOND: u64 = 1_000_000;
 
 impl Malleability {
     pub fn is_none(&self) -> bool {
@@ -89,8 +89,8 @@ fn is_beaten(by: &JobShape, shape: &JobShape) -> bool {
 
 fn scale_span(span: Span, over: u128, under: u128) -> Span {
     // What exceeds 128 bits is too long for any deadline.
-    let seconds = u128::from(span.micros()).saturating_mul(over).div_ceil(under * u128::from(SECOND));
-    Span::from_micros(u64::try_from(seconds.saturating_mul(SECOND.into())).unwrap_or(u64::MAX))
+    let seconds = u128::from(span.micros()).saturating_mul(over).div_ceil(under * u128::from(MICROS_PER_SECOND));
+    Span::from_micros(u64::try_from(seconds.saturating_mul(MICROS_PER_SECOND.into())).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
         let duration = Span::from_secs(1_200);
         let request = Request { arrive, ready: arrive, duration, deadline: arrive + duration, nodes };
         let shapes = Malleability { steps, serial_millionths }.shapes(&request, Span::from_secs(600), widest);
-        let seconds = |span: Span| span.micros() / SECOND;
+        let seconds = |span: Span| span.micros() / MICROS_PER_SECOND;
         shapes.iter().map(|shape| (shape.nodes, seconds(shape.duration), seconds(shape.runtime))).collect()
     }
 

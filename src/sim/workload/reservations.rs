@@ -368,7 +368,7 @@ impl RequestGenerator {
             .into_iter()
             .map(|request| {
                 let used = least + random.unit() * (1.0 - least);
-                let seconds = (request.duration.micros() as f64 * used) as u64 / SECOND;
+                let seconds = (request.duration.micros() as f64 * used) as u64 / MICROS_PER_SECOND;
                 let runtime = Span::from_secs(seconds.max(1)).min(request.duration);
                 let shapes = self.malleability.shapes(&request, runtime, self.nodes);
                 ListedRequest { request, runtime, cancel: None, volumes: self.data.each, shapes }
@@ -398,8 +398,8 @@ impl RequestGenerator {
         };
         let mut random = SplitMix64::new(mix_bits(self.seed ^ SLACK_STREAM));
         let mut request = |submit: Time, runtime: Span, nodes| {
-            let arrive = Time::from_micros(submit.micros() / SECOND * SECOND);
-            let seconds = runtime.micros() / SECOND;
+            let arrive = Time::from_micros(submit.micros() / MICROS_PER_SECOND * MICROS_PER_SECOND);
+            let seconds = runtime.micros() / MICROS_PER_SECOND;
             let duration = DURATIONS.into_iter().find(|&class| class >= seconds).unwrap_or(DURATIONS[5]);
             let mut part =
                 |millionths: u64| Span::from_secs((random.unit() * duration as f64 * millionths as f64 / 1e6) as u64);
@@ -414,4 +414,4 @@ impl RequestGenerator {
     }
 }
 
-const SECOND: u64 = 1_000_000;
+const MICROS_PER_SECOND: u64 = 1_000_000;

@@ -93,14 +93,14 @@ pub fn read_log(input: impl BufRead) -> io::Result<Trace> {
 
 /// Names that lines of a header such as `Queue: 1 normal` and `Partition: 2 gpu` give to numbers.
 fn names_of_header(header: &[String]) -> LogNames {
-    let names_of = |title: &str| {
-        let line = |line: &String| {
-            let (number, name) = line.trim().strip_prefix(title)?.trim().split_once(char::is_whitespace)?;
-            Some((number.parse::<u32>().ok()?, make_printable(name.trim())))
-        };
-        header.iter().filter_map(line).collect()
-    };
-    LogNames { queues: names_of("Queue:"), partitions: names_of("Partition:"), ..LogNames::default() }
+    let queues = header.iter().filter_map(|line| numbered_name(line, "Queue:")).collect();
+    let partitions = header.iter().filter_map(|line| numbered_name(line, "Partition:")).collect();
+    LogNames { queues, partitions, ..LogNames::default() }
+}
+
+fn numbered_name(line: &str, title: &str) -> Option<(u32, String)> {
+    let (number, name) = line.trim().strip_prefix(title)?.trim().split_once(char::is_whitespace)?;
+    Some((number.parse().ok()?, make_printable(name.trim())))
 }
 
 /// Names of months in headers, from January on.
@@ -169,6 +169,37 @@ fn exclusive_nodes(word: &[u8]) -> Option<u32> {
     nodes.parse().ok().filter(|nodes: &u32| *nodes > 0 && cores > 0)
 }
 
+/// The numbers of a line in millionths; None where it has -1.
+struct Fields([Option<u64>; FIELDS]);
+
+impl Fields {
+    fn whole(&self, index: usize) -> Result<Option<u64>, String> {
+        match self.0[index] {
+            Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
+            known => Ok(known.map(|micros| micros / 1_000_000)),
+        }
+    }
+
+    fn small(&self, index: usize) -> Result<Option<u32>, String> {
+        match self.whole(index)?.map(u32::try_from) {
+            Some(Err(_)) => Err(format!("the {} is too large", NAMES[index])),
+            Some(Ok(number)) => Ok(Some(number)),
+            None => Ok(None),
+        }
+    }
+
+    fn time(&self, index: usize) -> Result<Option<Span>, String> {
+        match self.0[index] {
+            Some(micros) if !is_bearable_time(micros) => Err(format!("the {} is too long", NAMES[index])),
+            known => Ok(known.map(Span::from_micros)),
+        }
+    }
+}
+
+fn missing(index: usize) -> String {
+    format!("the {} is missing", NAMES[index])
+}
+
 /// Reads the job of a line, and its fields after the last one of the standard.
 fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
     let mut fields = [None; FIELDS];
@@ -196,39 +227,26 @@ fn read_job(text: &[u8]) -> Result<(Rigid, ExtraFields), String> {
     let [gpus, soft_walltime, allocation] = extra;
     let nodes = if extra_count == EXTRA_FIELDS { exclusive_nodes(allocation) } else { None };
 
-    let whole = |index: usize| match fields[index] {
-        Some(micros) if micros % 1_000_000 != 0 => Err(format!("the {} is not a whole number", NAMES[index])),
-        known => Ok(known.map(|micros| micros / 1_000_000)),
-    };
-    let small = |index: usize| match whole(index)?.map(u32::try_from) {
-        Some(Err(_)) => Err(format!("the {} is too large", NAMES[index])),
-        Some(Ok(number)) => Ok(Some(number)),
-        None => Ok(None),
-    };
-    let time = |index: usize| match fields[index] {
-        Some(micros) if !is_bearable_time(micros) => Err(format!("the {} is too long", NAMES[index])),
-        known => Ok(known.map(Span::from_micros)),
-    };
-    let need = |index: usize| format!("the {} is missing", NAMES[index]);
+    let fields = Fields(fields);
     let job = Rigid {
-        number: whole(0)?.ok_or_else(|| need(0))?,
-        submit: Time::ZERO + time(1)?.ok_or_else(|| need(1))?,
-        wait: time(2)?,
-        runtime: time(3)?,
-        allocated: if nodes.is_some() { nodes } else { small(4)? },
-        cpu_time: time(5)?,
-        memory_used: fields[6].map(Kilobytes::from_millionths),
-        requested: if nodes.is_some() { nodes } else { small(7)? },
-        requested_time: time(8)?,
-        memory_requested: fields[9].map(Kilobytes::from_millionths),
-        status: small(10)?,
-        user: small(11)?,
-        group: small(12)?,
-        executable: small(13)?,
-        queue: small(14)?,
-        partition: small(15)?,
-        preceding: whole(16)?,
-        think: time(17)?,
+        number: fields.whole(0)?.ok_or_else(|| missing(0))?,
+        submit: Time::ZERO + fields.time(1)?.ok_or_else(|| missing(1))?,
+        wait: fields.time(2)?,
+        runtime: fields.time(3)?,
+        allocated: if nodes.is_some() { nodes } else { fields.small(4)? },
+        cpu_time: fields.time(5)?,
+        memory_used: fields.0[6].map(Kilobytes::from_millionths),
+        requested: if nodes.is_some() { nodes } else { fields.small(7)? },
+        requested_time: fields.time(8)?,
+        memory_requested: fields.0[9].map(Kilobytes::from_millionths),
+        status: fields.small(10)?,
+        user: fields.small(11)?,
+        group: fields.small(12)?,
+        executable: fields.small(13)?,
+        queue: fields.small(14)?,
+        partition: fields.small(15)?,
+        preceding: fields.whole(16)?,
+        think: fields.time(17)?,
         profile: None,
         request: None,
     };
@@ -436,10 +454,10 @@ mod tests {
 ";
         let trace = read_log(log.as_bytes()).unwrap();
         assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11, 3]);
-        let told: Vec<String> =
+        let message: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
-            told,
+            message,
             [
                 "line 2: expected 18 numbers, found 17",
                 "line 4: the run time is ten, which is not a number",
@@ -507,14 +525,14 @@ mod tests {
 
     #[test]
     fn other_formats_are_recognised() {
-        let told = |text: &str| read_log(text.as_bytes()).unwrap().faults.first[0].what.clone();
+        let message = |text: &str| read_log(text.as_bytes()).unwrap().faults.first[0].what.clone();
         assert_eq!(
-            told("JobID|User|Submit|Start|End|NNodes\n"),
+            message("JobID|User|Submit|Start|End|NNodes\n"),
             "the job number is JobID|User|Submit|Start|End|NNodes, which is not a number; it looks like output of \
              `sacct`, which source = \"sacct\" reads"
         );
         assert_eq!(
-            told("1,0,-1,10,1\n"),
+            message("1,0,-1,10,1\n"),
             "the job number is 1,0,-1,10,1, which is not a number; it looks like a CSV table, but a log has eighteen \
              numbers a line, separated by spaces (SWF)"
         );

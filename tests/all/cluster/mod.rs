@@ -110,16 +110,16 @@ fn members_of_a_slurm_job_live_and_end_with_its_router() {
 
     let out = case.at("refused");
     let refuses = format!("if [ $1 = site ] && [ ! -e {once} ]; then touch {once}; exit 6; fi");
-    let (state, _, said) = submit(&refuses, &out);
-    assert_eq!(state, "COMPLETED", "{said}");
+    let (state, _, printed) = submit(&refuses, &out);
+    assert_eq!(state, "COMPLETED", "{printed}");
     assert_eq!(digest(Path::new(&out)), case.inline(&topology, &[]));
 
     // The router is killed while it waits for a member that never comes.
     let killed = format!(
         "if [ $1 = user ]; then exec sleep 60; fi\nif [ $1 = router ]; then {HANSA} \"$@\" & id=$!; sleep 3; kill -9 $id; wait $id; exit; fi"
     );
-    let (state, took, said) = submit(&killed, &case.at("killed"));
-    assert!(state == "FAILED" && took.as_str() < "00:00:20", "{state} after {took}: {said}");
+    let (state, took, printed) = submit(&killed, &case.at("killed"));
+    assert!(state == "FAILED" && took.as_str() < "00:00:20", "{state} after {took}: {printed}");
 }
 
 #[test]
@@ -144,9 +144,9 @@ fn a_papers_experiment_is_run_in_shares_too() {
     hansa_ok(&[&["reproduce"], &words[..], &["--out", &at("whole")]].concat());
     let file = at("submit.toml");
     let rows = at("rows");
-    let told = words.join(" ");
-    let wish = ["--parts", "3", "--results", &rows, "--out", &file];
-    hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &told], &wish[..]].concat());
+    let message = words.join(" ");
+    let options = ["--parts", "3", "--results", &rows, "--out", &file];
+    hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &message], &options[..]].concat());
     let submitted: toml::Table = std::fs::read_to_string(&file).unwrap().parse().unwrap();
     let tasks = submitted["task"].as_array().unwrap();
     assert_eq!(tasks.len(), 4);
@@ -175,11 +175,11 @@ fn a_papers_experiment_is_run_in_shares_too() {
 fn a_folder_of_logs_is_written_as_a_whole_path() {
     let scratch = Scratch::new();
     let folder = scratch.path("dfrs").display().to_string();
-    let told = ["dfrs --logs dfrs", "dfrs --logs=dfrs --full"];
+    let message = ["dfrs --logs dfrs", "dfrs --logs=dfrs --full"];
     let written = [format!("dfrs --logs {folder}"), format!("dfrs --logs={folder} --full")];
-    for (told, written) in told.into_iter().zip(written) {
+    for (message, written) in message.into_iter().zip(written) {
         let mut command = Command::new(HANSA);
-        command.args(["cluster", "slurm", "--reproduce", told]).current_dir(scratch.path(""));
+        command.args(["cluster", "slurm", "--reproduce", message]).current_dir(scratch.path(""));
         let output = command.stdin(Stdio::null()).output().unwrap();
         let script = text(&output.stdout);
         let error = text(&output.stderr);
@@ -266,11 +266,14 @@ fn errors_of_submissions_are_reported_in_one_message() {
         (&["slurm", "--reproduce", "market", "--seed", "7"], "--set or --seed is for topologies"),
         (&["kubernetes", "--reproduce", "dfrs --logs logs"], "expected slurm or hyperqueue"),
     ];
-    for (words, told) in refused {
+    for (words, message) in refused {
         let output = hansa(&[&["cluster"][..], words].concat());
-        let said = text(&output.stdout);
+        let printed = text(&output.stdout);
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
-        assert!(said.is_empty() && error.contains(told) && error.matches("error:").count() == 1, "{words:?}: {error}");
+        assert!(
+            printed.is_empty() && error.contains(message) && error.matches("error:").count() == 1,
+            "{words:?}: {error}"
+        );
     }
 }

@@ -3,12 +3,12 @@
 use super::super::plans::workflow_widths;
 use super::super::{Results, Site};
 use super::{ALPHAS, ProvisioningNumbers, SITES, TASKS, lines_by_width, load_percents, priced_widths, site_names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 
 pub const MAKESPAN: Claim<Results> = Claim::new(
     "Figure 52: at prices, too, a workflow takes less time than by best effort at every weight of cost, and its time \
      varies much less; at weight 1 it pays no fee and exactly what best effort costs; SDSC is dearer than CTC",
-    &[Says::Sense(
+    &[ClaimSource::Sense(
         "figure 52",
         "the makespan and its deviation are below best effort's at every alpha; no fee at alpha 1; SDSC is dearer",
     )],
@@ -41,8 +41,8 @@ pub const MAKESPAN: Claim<Results> = Claim::new(
 pub const AGAINST_SLOTS: Claim<Results> = Claim::new(
     "Figures 52, 13: buying at prices generally takes no longer than slots that displace no job, and costs no less",
     &[
-        Says::Quote("figure 52", "is generally less than the provisioned makespan in Figure 13"),
-        Says::Sense("figure 52", "costs are higher than those of figure 13"),
+        ClaimSource::Quote("figure 52", "is generally less than the provisioned makespan in Figure 13"),
+        ClaimSource::Sense("figure 52", "costs are higher than those of figure 13"),
     ],
     |judge| {
         for [lower, higher] in [["52 makespan", "13 makespan"], ["13 cost", "52 cost"]] {
@@ -64,9 +64,9 @@ pub const BY_TASKS: Claim<Results> = Claim::new(
     "Figure 53: bought workflows take less time than by best effort with every number of tasks; on SDSC the more so \
      the larger they are; what cost weighs matters little for time and much for cost",
     &[
-        Says::Quote("figure 53", "makespan is better than best effort for all workflow sizes"),
-        Says::Quote("figure 53", "no significant difference in the makespan between doing provisioning"),
-        Says::Quote("figure 53", "the allocation cost between the two differs significantly"),
+        ClaimSource::Quote("figure 53", "makespan is better than best effort for all workflow sizes"),
+        ClaimSource::Quote("figure 53", "no significant difference in the makespan between doing provisioning"),
+        ClaimSource::Quote("figure 53", "the allocation cost between the two differs significantly"),
     ],
     |judge| {
         for (name, tasks) in site_names().into_iter().flat_map(|name| TASKS.map(|tasks| (name, tasks))) {
@@ -113,13 +113,16 @@ pub const BY_WIDTH_AND_LOAD: Claim<Results> = Claim::new(
      is paid relative to best effort, and the larger tasks and the fuller the site, the larger is the gain in time; \
      the smallest tasks cost about 2 times as much on CTC, about 6 times as much on SDSC",
     &[
-        Says::Quote("figure 54", "about 6 times the cost in the SDSC cluster"),
-        Says::Quote(
+        ClaimSource::Quote("figure 54", "about 6 times the cost in the SDSC cluster"),
+        ClaimSource::Quote(
             "figure 54",
             "both the provisioned makespan and allocation cost improve as compared to best effort",
         ),
-        Says::Quote("figure 55", "as the resource utilization increases and/or the task sizes increase"),
-        Says::Quote("figure 55", "The allocation cost of the provisioned approach is higher than the best effort"),
+        ClaimSource::Quote("figure 55", "as the resource utilization increases and/or the task sizes increase"),
+        ClaimSource::Quote(
+            "figure 55",
+            "The allocation cost of the provisioned approach is higher than the best effort",
+        ),
     ],
     |judge| {
         let smallest = Site::ALL.map(|site| priced_widths(judge, site)[0]);
@@ -193,9 +196,9 @@ pub const SEVERAL_SITES: Claim<Results> = Claim::new(
     "Figure 56: the number of sites hardly matters for time at prices, which is less than over slots; cost is about 43 \
      % more than best effort's on two sites, more than over slots, and falls as sites are added",
     &[
-        Says::Quote("figure 56", "is about 43% more than that of the best effort allocation cost"),
-        Says::Quote("figure 56", "The provisioned makespan is also lower than that of Figure 19"),
-        Says::Quote("figure 56", "(Figure 56) is higher than that of the fixed price model (Figure 19)"),
+        ClaimSource::Quote("figure 56", "is about 43% more than that of the best effort allocation cost"),
+        ClaimSource::Quote("figure 56", "The provisioned makespan is also lower than that of Figure 19"),
+        ClaimSource::Quote("figure 56", "(Figure 56) is higher than that of the fixed price model (Figure 19)"),
     ],
     |judge| {
         on_several_sites(judge);

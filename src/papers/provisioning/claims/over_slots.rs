@@ -3,7 +3,7 @@
 use super::super::plans::workflow_widths;
 use super::super::{Results, Site};
 use super::{ALPHAS, ProvisioningNumbers, SITES, all_widths, lines_by_width, load_percents, site_names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 
 /// Explanation of plans over slots that are slower than best effort, or vary more.
 const BEHIND_ALL: &str = "Only slots without end cost no more than is used of them, and they begin behind all planned \
@@ -13,7 +13,7 @@ const BEHIND_ALL: &str = "Only slots without end cost no more than is used of th
 pub const MAKESPAN: Claim<Results> = Claim::new(
     "Figure 13: over slots a workflow takes less time than by best effort at every weight of cost, and less on CTC \
      than on SDSC",
-    &[Says::Sense("figure 13", "the makespan is below best effort's at every alpha")],
+    &[ClaimSource::Sense("figure 13", "the makespan is below best effort's at every alpha")],
     |judge| {
         for alpha in ALPHAS {
             for name in site_names() {
@@ -33,7 +33,7 @@ pub const MAKESPAN: Claim<Results> = Claim::new(
 pub const COST: Claim<Results> = Claim::new(
     "Figure 13: it costs no less than best effort, less the more cost weighs, and at weight 1 about the same; the more \
      cost weighs, the longer it takes",
-    &[Says::Sense("figure 13", "cost falls and makespan rises with alpha")],
+    &[ClaimSource::Sense("figure 13", "cost falls and makespan rises with alpha")],
     |judge| {
         for name in site_names() {
             let line = format!("{name} provisioned");
@@ -54,10 +54,10 @@ pub const VARIATION: Claim<Results> = Claim::new(
     "Figure 13: makespans over slots generally vary less than those by best effort, but on SDSC at weight 1; the less \
      cost weighs the more so; the variation of cost falls with its weight, and best effort's cost does not vary at all",
     &[
-        Says::Quote("figure 13", "is a constant and hence its deviation is zero"),
-        Says::Quote("figure 13", "is generally higher than that of the provisioned approach"),
-        Says::Quote("figure 13", "the standard deviation of the provisioned makespan increases"),
-        Says::Quote("figure 13", "the standard deviation of the provisioned allocation cost increases"),
+        ClaimSource::Quote("figure 13", "is a constant and hence its deviation is zero"),
+        ClaimSource::Quote("figure 13", "is generally higher than that of the provisioned approach"),
+        ClaimSource::Quote("figure 13", "the standard deviation of the provisioned makespan increases"),
+        ClaimSource::Quote("figure 13", "the standard deviation of the provisioned allocation cost increases"),
     ],
     |judge| {
         judge.compare_generally(|judge| {
@@ -85,7 +85,7 @@ pub const VARIATION: Claim<Results> = Claim::new(
 pub const BY_TASKS: Claim<Results> = Claim::new(
     "Figure 14: compared with best effort, 400 tasks gain more than 100 in time, and lose less in cost, at weights 0 \
      and 1",
-    &[Says::Sense("figure 14", "makespan and cost relative to best effort's fall with the number of tasks")],
+    &[ClaimSource::Sense("figure 14", "makespan and cost relative to best effort's fall with the number of tasks")],
     |judge| {
         for (name, alpha) in site_names().into_iter().flat_map(|name| [(name, 0), (name, 1)]) {
             let line = format!("{name} alpha {alpha}");
@@ -101,7 +101,7 @@ pub const BY_TASKS: Claim<Results> = Claim::new(
 pub const BY_WIDTH: Claim<Results> = Claim::new(
     "Figure 15: the makespan is below best effort's at every width of tasks and weight of cost; the larger tasks are, \
      the larger is the gain in time, and the smaller the loss in cost",
-    &[Says::Sense("figure 15", "lower makespan at every alpha")],
+    &[ClaimSource::Sense("figure 15", "lower makespan at every alpha")],
     |judge| {
         for (line, at, paper) in [
             ("CTC alpha 0", 3.0, 0.87),
@@ -146,9 +146,12 @@ pub const BY_LOAD: Claim<Results> = Claim::new(
     "Figure 16: generally, the fuller the site, the larger is the gain in time, most of all for large tasks; cost is \
      much the same",
     &[
-        Says::Quote("figure 16", "Generally, the provisioned makespan becomes smaller as compared to best effort"),
-        Says::Quote("figure 16", "This effect becomes more pronounced when the task sizes are large"),
-        Says::Quote("figure 16", "is not significantly affected by the resource load"),
+        ClaimSource::Quote(
+            "figure 16",
+            "Generally, the provisioned makespan becomes smaller as compared to best effort",
+        ),
+        ClaimSource::Quote("figure 16", "This effect becomes more pronounced when the task sizes are large"),
+        ClaimSource::Quote("figure 16", "is not significantly affected by the resource load"),
     ],
     |judge| {
         judge.compare_generally(|judge| {
@@ -188,7 +191,10 @@ fn gain(judge: &Judge<'_, Results>, site: Site, procs: u32) -> Number {
 pub const CYBERSHAKE: Claim<Results> = Claim::new(
     "Figure 18: CyberShake takes less time over slots at every load, 23 % less at 63 % and half at 88 %, varies less, \
      and costs the same",
-    &[Says::Sense("figure 18", "476,811 s by best effort at 63 %; 23 % less over slots there, 50 % less at 88 %")],
+    &[ClaimSource::Sense(
+        "figure 18",
+        "476,811 s by best effort at 63 %; 23 % less over slots there, 50 % less at 88 %",
+    )],
     |judge| {
         let best_effort = judge.mean("18 makespan", "best effort", 63.0);
         let cost = judge.mean("18 cost", "best effort", 63.0);
@@ -228,9 +234,9 @@ pub const SEVERAL_SITES: Claim<Results> = Claim::new(
     "Figure 19: more sites make both faster, and best effort more so: slots take about 0.30 of its time on two sites, \
      0.45 on six; they always cost more, slightly less with each site",
     &[
-        Says::Quote("figure 19", "is about 30% of the best effort makespan when only 2 highly loaded resources"),
-        Says::Quote("figure 19", "both the provisioned and best effort makespan decrease"),
-        Says::Quote("figure 19", "allocation cost is more than the best effort one"),
+        ClaimSource::Quote("figure 19", "is about 30% of the best effort makespan when only 2 highly loaded resources"),
+        ClaimSource::Quote("figure 19", "both the provisioned and best effort makespan decrease"),
+        ClaimSource::Quote("figure 19", "allocation cost is more than the best effort one"),
     ],
     |judge| {
         several_sites(judge);
@@ -250,8 +256,8 @@ pub const SEVERAL_SITES: Claim<Results> = Claim::new(
 .with_weaker("a larger share of best effort's time on six sites than on two", several_sites);
 
 fn several_sites(judge: &mut Judge<'_, Results>) {
-    for who in ["provisioned", "best effort"] {
-        judge.compare_generally(|judge| judge.expect_falling("19 makespan", who, &SITES));
+    for way in ["provisioned", "best effort"] {
+        judge.compare_generally(|judge| judge.expect_falling("19 makespan", way, &SITES));
     }
     judge.separate_part(|judge| {
         judge.expect_below(judge.ratio_number("19 makespan", "", 2.0), judge.ratio_number("19 makespan", "", 6.0))

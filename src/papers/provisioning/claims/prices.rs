@@ -3,11 +3,11 @@
 use super::super::prices::{ALPHAS, SHARES};
 use super::super::{Results, Site};
 use super::{ProvisioningNumbers, priced_percents, site_names};
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 
 pub const FEES: Claim<Results> = Claim::new(
     "Figure 23: the more cost weighs, the lower are fees, to none at all; SDSC is more expensive than CTC",
-    &[Says::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
+    &[ClaimSource::Sense("figure 23", "fees fall with alpha to zero; SDSC is dearer than CTC")],
     |judge| {
         for name in site_names() {
             judge.expect_falling("23", &format!("{name} fee"), &ALPHAS);
@@ -25,7 +25,7 @@ pub const FEES: Claim<Results> = Claim::new(
 
 pub const WAITS: Claim<Results> = Claim::new(
     "Figure 24: reservations at any cost wait less than half as long as the queue, those without fees about as long",
-    &[Says::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
+    &[ClaimSource::Sense("figure 24", "at alpha 0 less than half of best effort's wait, at alpha 1 about equal")],
     |judge| {
         for name in site_names() {
             judge.expect_below(
@@ -46,8 +46,8 @@ pub const WAITS: Claim<Results> = Claim::new(
 pub const BY_LOAD: Claim<Results> = Claim::new(
     "Figures 25, 26: as load rises so do fees, and reservations that may have fees wait less relative to the queue",
     &[
-        Says::Quote("figure 25", "price increases with increasing utilization"),
-        Says::Quote("figure 26", "the reservation wait times becomes less as compared to the best effort"),
+        ClaimSource::Quote("figure 25", "price increases with increasing utilization"),
+        ClaimSource::Quote("figure 26", "the reservation wait times becomes less as compared to the best effort"),
     ],
     |judge| {
         for (site, alpha) in Site::ALL.into_iter().flat_map(|site| PAYING.map(|alpha| (site, alpha))) {
@@ -71,7 +71,7 @@ const PAYING: [f64; 4] = [0.0, 0.25, 0.5, 0.75];
 pub const BY_SHARE: Claim<Results> = Claim::new(
     "Figure 27: the more jobs reserve, the less it costs, until there is no queue to displace, and the longer they \
      wait",
-    &[Says::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
+    &[ClaimSource::Sense("figure 27", "fees fall with the share of reservations, to zero at 100 %; waits rise")],
     |judge| {
         let shares = SHARES.map(f64::from);
         for name in site_names() {
@@ -87,7 +87,7 @@ pub const BY_SHARE: Claim<Results> = Claim::new(
 
 pub const HALF: Claim<Results> = Claim::new(
     "Figure 28: if half of all jobs reserve, the queue waits less the more cost weighs for them",
-    &[Says::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
+    &[ClaimSource::Quote("figure 28", "the reservations go nearer to the end of the schedule")],
     |judge| {
         judge.compare_generally(|judge| {
             for name in site_names() {
@@ -111,9 +111,9 @@ pub const PLANNERS: Claim<Results> = Claim::new(
     "Figure 29: under EASY fees are generally higher than under conservative backfilling, the more so the fuller the \
      site; CTC at 78.8 % is more expensive than SDSC at 77.8 %",
     &[
-        Says::Quote("figure 29", "is generally more than that of conservative backfilling"),
-        Says::Quote("figure 29", "gets accentuated as the resource utilization increases"),
-        Says::Quote(
+        ClaimSource::Quote("figure 29", "is generally more than that of conservative backfilling"),
+        ClaimSource::Quote("figure 29", "gets accentuated as the resource utilization increases"),
+        ClaimSource::Quote(
             "figure 29",
             "is more than the average price at the SDSC cluster when the resource utilization is the same",
         ),
@@ -156,9 +156,12 @@ pub const ESTIMATES: Claim<Results> = Claim::new(
     "Figures 30, 31: with inexact estimates fees are generally higher, and all jobs wait longer; reservations that pay \
      nothing wait longer than the queue",
     &[
-        Says::Quote("figure 30", "the prices are generally higher with inaccurate estimates"),
-        Says::Quote("figure 31", "both the slot and best effort wait times are increased with inaccurate estimates"),
-        Says::Quote("figure 31", "slots is more than the average wait time of best effort traffic"),
+        ClaimSource::Quote("figure 30", "the prices are generally higher with inaccurate estimates"),
+        ClaimSource::Quote(
+            "figure 31",
+            "both the slot and best effort wait times are increased with inaccurate estimates",
+        ),
+        ClaimSource::Quote("figure 31", "slots is more than the average wait time of best effort traffic"),
     ],
     |judge| {
         // Without fees there is nothing to compare.
@@ -168,12 +171,12 @@ pub const ESTIMATES: Claim<Results> = Claim::new(
         }
         for name in site_names() {
             let [queued, reserved] =
-                ["queued", "reserved"].map(|who| judge.mean("31", &format!("{name} {who}, inexact"), 1.0));
+                ["queued", "reserved"].map(|way| judge.mean("31", &format!("{name} {way}, inexact"), 1.0));
             judge.separate_part(|judge| judge.expect_below(&queued, &reserved));
         }
     },
 );
 
-fn mean_wait(judge: &Judge<'_, Results>, who: &str, alpha: f64, name: &str) -> Number {
-    judge.mean("24", &format!("{name} {who}"), alpha)
+fn mean_wait(judge: &Judge<'_, Results>, way: &str, alpha: f64, name: &str) -> Number {
+    judge.mean("24", &format!("{name} {way}"), alpha)
 }

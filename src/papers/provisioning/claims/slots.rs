@@ -2,11 +2,11 @@
 
 use super::super::Results;
 use super::{ProvisioningNumbers, site_names};
-use hansa_report::experiment::claims::{Claim, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Number};
 
 pub const COUNT: Claim<Results> = Claim::new(
     "Figure 4: CTC advertises more slots than SDSC, 27 and 14 in the mean",
-    &[Says::Quote(
+    &[ClaimSource::Quote(
         "figure 4",
         "The average number of advertised slots for the CTC cluster was 27 whereas for the SDSC cluster it was 14.",
     )],
@@ -27,7 +27,7 @@ pub const COUNT: Claim<Results> = Claim::new(
 
 pub const COUNT_AND_JOBS: Claim<Results> = Claim::new(
     "Figure 5: the more tasks in the system, the more slots",
-    &[Says::Sense("figure 5", "slots increase with the tasks that run or wait")],
+    &[ClaimSource::Sense("figure 5", "slots increase with the tasks that run or wait")],
     |judge| {
         judge.with_bound("a correlation of 0.3", |judge| {
             site_names().iter().for_each(|name| judge.expect_below(0.3, judge.mean("5 correlation", name, 0.0)));
@@ -39,8 +39,8 @@ pub const STARTS: Claim<Results> = Claim::new(
     "Figure 6: slots without end last until 48 hours from now; starts and durations of SDSC's slots vary more than \
      those of CTC",
     &[
-        Says::Quote("figure 6", "has more variation than the slots from the CTC cluster"),
-        Says::Quote("figure 6", "the sum of the start time and duration is 48 hours"),
+        ClaimSource::Quote("figure 6", "has more variation than the slots from the CTC cluster"),
+        ClaimSource::Quote("figure 6", "the sum of the start time and duration is 48 hours"),
     ],
     |judge| {
         for name in site_names() {
@@ -60,8 +60,8 @@ pub const STARTS: Claim<Results> = Claim::new(
 pub const SIZES: Claim<Results> = Claim::new(
     "Figure 7: a large part of the slots have at most ten processors, and there are peaks at 2, 8, 16, 32 and 64",
     &[
-        Says::Quote("figure 7", "percentage of slots have only few processors (1-10)"),
-        Says::Quote("figure 7", "peaks at powers of 2 i.e. 2, 8, 16, 32, 64"),
+        ClaimSource::Quote("figure 7", "percentage of slots have only few processors (1-10)"),
+        ClaimSource::Quote("figure 7", "peaks at powers of 2 i.e. 2, 8, 16, 32, 64"),
     ],
     |judge| {
         judge.with_bound("\"a large percentage\" is read as half", |judge| {
@@ -92,11 +92,11 @@ const PEAKS: [f64; 5] = [2.0, 8.0, 16.0, 32.0, 64.0];
 pub const ESTIMATES: Claim<Results> = Claim::new(
     "Figure 8: with inexact estimates slots start later, and inner ones last about as long",
     &[
-        Says::Quote(
+        ClaimSource::Quote(
             "figure 8",
             "start later as compared to the case where tasks report their accurate runtime estimates",
         ),
-        Says::Quote("figure 8", "the slot runtimes are not significantly affected"),
+        ClaimSource::Quote("figure 8", "the slot runtimes are not significantly affected"),
     ],
     |judge| {
         for at in [0.0, 1.0] {

@@ -3,7 +3,7 @@
 use super::super::virtuals::{AHEAD, LENGTHS, NODES, SITE, line_name};
 use super::super::{Results, sample_correlation};
 use super::ProvisioningNumbers;
-use hansa_report::experiment::claims::{Claim, Judge, Number, Says};
+use hansa_report::experiment::claims::{Claim, ClaimSource, Judge, Number};
 
 fn request_shapes() -> impl Iterator<Item = (u32, u64)> {
     NODES.into_iter().flat_map(|nodes| LENGTHS.map(|length| (nodes, length)))
@@ -24,12 +24,15 @@ pub const COSTS: Claim<Results> = Claim::new(
     "Figures 38, 41: imitated reservations cost less than real ones in the mean, and of 32 nodes nearly as much for an \
      hour's work in eight hours; and, with every size, no more than their padding can be",
     &[
-        Says::Quote(
+        ClaimSource::Quote(
             "figure 38",
             "the allocation cost of the VAR scheme is less than that of the adaptive pricing scheme",
         ),
-        Says::Quote("figure 38", "there is little difference between the allocation costs of the VAR and the adaptive"),
-        Says::Quote("figure 41", "the normalized upper bound is independent of the node count"),
+        ClaimSource::Quote(
+            "figure 38",
+            "there is little difference between the allocation costs of the VAR and the adaptive",
+        ),
+        ClaimSource::Quote("figure 41", "the normalized upper bound is independent of the node count"),
     ],
     |judge| {
         for (shape, ahead) in request_shapes().flat_map(|shape| AHEAD.map(|ahead| (shape, ahead))) {
@@ -54,7 +57,7 @@ pub const COSTS: Claim<Results> = Claim::new(
 pub const SUCCESS: Claim<Results> = Claim::new(
     "Figures 39, 43: real reservations succeed more often than imitated ones start in time, and if one fails the other \
      tends to fail",
-    &[Says::Sense("figures 39 and 43", "real ones succeed more often; failures of both are correlated")],
+    &[ClaimSource::Sense("figures 39 and 43", "real ones succeed more often; failures of both are correlated")],
     |judge| {
         for (nodes, length) in request_shapes() {
             for ahead in AHEAD {
@@ -81,9 +84,12 @@ pub const CHEAPER: Claim<Results> = Claim::new(
     "Figures 40, 44: in most trials the real one is cheaper for 32 nodes and an hour, and the imitated one for four \
      hours and for 64 nodes",
     &[
-        Says::Quote("figure 40", "is cost effective than the VAR scheme in a majority of cases"),
-        Says::Quote("figure 40", "When the required reservation duration is 4 hours, the VAR scheme is cost effective"),
-        Says::Sense("figure 44", "with 64 nodes the imitated one is cheaper in most trials"),
+        ClaimSource::Quote("figure 40", "is cost effective than the VAR scheme in a majority of cases"),
+        ClaimSource::Quote(
+            "figure 40",
+            "When the required reservation duration is 4 hours, the VAR scheme is cost effective",
+        ),
+        ClaimSource::Sense("figure 44", "with 64 nodes the imitated one is cheaper in most trials"),
     ],
     |judge| {
         for (nodes, length) in request_shapes() {
@@ -104,9 +110,9 @@ pub const COMBINED: Claim<Results> = Claim::new(
     "Figures 46 to 49: where there is a real reservation, both together never cost more than it, significantly less in \
      the mean, and succeed at least as often as either",
     &[
-        Says::Quote("figure 46", "is significantly less than that of the adaptive pricing scheme"),
-        Says::Quote("figure 45", "never pay more than the adaptive reservation pricing for the reservation"),
-        Says::Quote("figure 47", "is equal to or more than the success rate of the VAR or the adaptive pricing"),
+        ClaimSource::Quote("figure 46", "is significantly less than that of the adaptive pricing scheme"),
+        ClaimSource::Quote("figure 45", "never pay more than the adaptive reservation pricing for the reservation"),
+        ClaimSource::Quote("figure 47", "is equal to or more than the success rate of the VAR or the adaptive pricing"),
     ],
     |judge| {
         judge.expect_within(judge.most_number("46 excess", SITE), 0.0, 1e-6);
@@ -136,12 +142,12 @@ pub const NOTICE: Claim<Results> = Claim::new(
     "Figures 38, 41: real reservations exceed imitated ones most at one hour's notice; they are generally dearer for \
      64 than for 32 nodes, and of 64 nodes the later they start",
     &[
-        Says::Quote("figure 38", "significantly pronounced in the case when the start deadline is 1 hour"),
-        Says::Quote(
+        ClaimSource::Quote("figure 38", "significantly pronounced in the case when the start deadline is 1 hour"),
+        ClaimSource::Quote(
             "figure 41",
             "the average adaptive pricing is generally higher than that of the 32 node reservation",
         ),
-        Says::Quote("figure 42", "icing scheme increases with the start time of the reservation"),
+        ClaimSource::Quote("figure 42", "icing scheme increases with the start time of the reservation"),
     ],
     |judge| {
         judge.separate_part(|judge| {

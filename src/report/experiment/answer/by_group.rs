@@ -17,8 +17,8 @@ const JOBS_MIN: usize = 10;
 const NAMES_MAX: usize = 8;
 
 /// Microseconds of a day and of a group of hours.
-const DAY: u64 = 86_400_000_000;
-const HOURS: u64 = DAY / 4;
+const MICROS_PER_DAY: u64 = 86_400_000_000;
+const MICROS_PER_QUARTER: u64 = MICROS_PER_DAY / 4;
 const HOUR_LABELS: [&str; 4] = ["0 h to 6 h", "6 h to 12 h", "12 h to 18 h", "18 h to 24 h"];
 
 /// A property that divides the jobs.
@@ -60,7 +60,7 @@ fn account_of(job: &CommonJob<'_>, facts: &LogFacts) -> Option<(u64, String)> {
 }
 
 fn hours_of(job: &CommonJob<'_>) -> Option<(u64, String)> {
-    let at = (job.run.time_of_day? + job.outcomes[0].submitted) % DAY / HOURS;
+    let at = (job.run.time_of_day? + job.outcomes[0].submitted) % MICROS_PER_DAY / MICROS_PER_QUARTER;
     Some((at, HOUR_LABELS[at as usize].to_owned()))
 }
 

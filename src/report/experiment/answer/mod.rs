@@ -234,7 +234,7 @@ impl<'c, 'a> Scores<'c, 'a> {
     }
 
     /// True if differences have intervals.
-    fn can_tell(&self) -> bool {
+    fn has_intervals(&self) -> bool {
         let others = 1..self.numbers.len();
         others.into_iter().any(|other| self.paired_difference(other, 0).is_some_and(|apart| apart.within.is_some()))
     }
@@ -247,7 +247,7 @@ impl<'c, 'a> Scores<'c, 'a> {
 
     /// Best for the best contender and for all that it does not beat.
     fn contender_mark(&self, contender: usize) -> Mark {
-        let Some(best) = self.best_contender().filter(|_| self.can_tell()) else { return Mark::Plain };
+        let Some(best) = self.best_contender().filter(|_| self.has_intervals()) else { return Mark::Plain };
         let is_best = contender == best || !self.beats(best, contender);
         if is_best && self.deciding_mean(contender).is_some() { Mark::Best } else { Mark::Plain }
     }
@@ -350,7 +350,7 @@ fn verdict_in_words(scores: &Scores<'_, '_>) -> String {
         return format!("No direction of {} is better, so no {} wins.", scores.metric.name, contest.one);
     };
     let head = format!("{} has the best {metric}, {}{over}", scores.name(best), scores.in_words(best));
-    if !scores.can_tell() {
+    if !scores.has_intervals() {
         return format!("{head}; one run of each does not show whether that is significant.");
     }
     let rivals: Vec<usize> =
@@ -388,7 +388,7 @@ fn metric_words(metric: &Metric) -> String {
 fn price_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Option<String> {
     let best = scores.best_contender().filter(|_| scores.contest.names.len() > 1)?;
     let tested: Vec<&Scores<'_, '_>> =
-        families.iter().filter(|family| family.can_tell() && family.deciding_mean(best).is_some()).collect();
+        families.iter().filter(|family| family.has_intervals() && family.deciding_mean(best).is_some()).collect();
     if tested.is_empty() {
         return None;
     }
@@ -425,7 +425,7 @@ fn price_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Optio
 /// Basis of significance, and the number of comparisons.
 fn basis_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Option<String> {
     let contest = scores.contest;
-    let tests = std::iter::once(scores).chain(families).filter(|scores| scores.can_tell()).count();
+    let tests = std::iter::once(scores).chain(families).filter(|scores| scores.has_intervals()).count();
     let tests = (tests * (contest.names.len() - 1)) as u64;
     if contest.names.len() < 2 || tests == 0 {
         return None;

@@ -272,15 +272,18 @@ fn runs_that_did_different_work_are_compared_by_common_jobs() {
 #[test]
 fn questions_without_an_answer_have_a_reason() {
     let repetitions = [[100, 200], [110, 215]].map(|own| repetition(&own, JobEnd::Finished));
-    let told = |by: &str| match answered(&repetitions, Some(by)) {
+    let message = |by: &str| match answered(&repetitions, Some(by)) {
         Err(error) => error.to_string(),
         Ok(_) => panic!("{by} has an answer"),
     };
     assert_eq!(
-        told("turnarond"),
+        message("turnarond"),
         "--by turnarond: there is no such metric; did you mean turnaround (family turnaround)?; `hansa show --keys` lists all"
     );
-    assert_eq!(told("value"), "--by value: no run has this number and none of the family value; they have turnaround");
+    assert_eq!(
+        message("value"),
+        "--by value: no run has this number and none of the family value; they have turnaround"
+    );
     let equal = [[100, 100], [110, 110]].map(|own| repetition(&own, JobEnd::Finished));
     let all = answered(&equal, None).unwrap();
     assert!(all.warnings[0].contains("what is compared changes nothing"), "{:?}", all.warnings);

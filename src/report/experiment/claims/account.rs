@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::rules::Counts;
-use super::{Claim, Comparison, Finding, Ours, Pair, Says, Verdict};
+use super::{Claim, ClaimSource, Comparison, Finding, Ours, Pair, Verdict};
 use crate::html::{prose_html, table_html};
 use crate::markup::{Html, cells, html};
 use hansa_sim::numerals;
@@ -22,7 +22,7 @@ pub struct JudgedClaim {
     pub number: u32,
     pub text: String,
     /// Its source: the paper's words, with their places.
-    pub says: Vec<String>,
+    pub sources: Vec<String>,
     /// The weaker statement, if there is one.
     pub weaker: Option<String>,
     /// Explanation of why it does not hold as it stands; None if it holds.
@@ -38,7 +38,7 @@ impl Findings {
             JudgedClaim {
                 number,
                 text: claim.text.to_owned(),
-                says: claim.says.iter().map(Says::quote_words).collect(),
+                sources: claim.sources.iter().map(ClaimSource::quote_words).collect(),
                 weaker: claim.weaker.as_ref().map(|weaker| weaker.text.to_owned()),
                 note: claim.note.filter(|_| finding.verdict.needs_a_note()).map(str::to_owned),
                 finding,
@@ -79,8 +79,8 @@ impl Findings {
         for claim in &self.all {
             let head = format!("{:>2}. {}: {}", claim.number, claim.finding.verdict.verdict_words(), claim.text);
             let _ = writeln!(text, "\n{}", wrap_indented(&head, 4));
-            for says in &claim.says {
-                let _ = writeln!(text, "      {}", wrap_indented(says, 6));
+            for source in &claim.sources {
+                let _ = writeln!(text, "      {}", wrap_indented(source, 6));
             }
             text.push_str(&pairs_text(&claim.finding.pairs));
             for line in claim.claim_lines() {
@@ -109,8 +109,8 @@ impl Findings {
             let verdict = marked_verdict(finding.verdict);
             let text = prose_html(&capitalize_first(&claim.text));
             html += html!("<h3 id=\"claim-{number}\">{number}. {text}: {verdict}</h3>\n", number, text, verdict);
-            for says in &claim.says {
-                html += html!("<p class=\"soft\">{}</p>\n", prose_html(&capitalize_first(says)));
+            for source in &claim.sources {
+                html += html!("<p class=\"soft\">{}</p>\n", prose_html(&capitalize_first(source)));
             }
             if !finding.pairs.is_empty() {
                 let row = |pair: &Pair| cells![&pair.what, &pair.paper, pair.own_text()];
@@ -154,15 +154,15 @@ impl Finding {
         lines.extend(self.vacuous_line());
         lines.extend(self.comparisons.iter().filter_map(Comparison::outlier_sentence).take(SHOWN));
         lines.extend(self.tolerance_reasons().iter().map(|why| format!("our tolerance: {why}")));
-        lines.extend(self.untold.iter().map(|reason| format!("cannot be told: {reason}")));
+        lines.extend(self.not_judged.iter().map(|reason| format!("cannot be told: {reason}")));
         if !self.missing.is_empty() {
             let some = self.missing.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join("; ");
             let more = if self.missing.len() > SHOWN { ", ..." } else { "" };
             let count = format_counted(self.missing.len() as u64, "comparison");
             lines.push(format!("cannot be told: no numbers for {count}: {some}{more}"));
-        } else if self.comparisons.is_empty() && self.untold.is_empty() {
+        } else if self.comparisons.is_empty() && self.not_judged.is_empty() {
             lines.push("cannot be told: there are no numbers for it".to_owned());
-        } else if counts.untold > 0 && self.verdict == Verdict::CannotBeTold {
+        } else if counts.not_judged > 0 && self.verdict == Verdict::Undecided {
             lines.push(
                 "cannot be told: too many differences are within the random variation of these samples (±, 95 %)"
                     .to_owned(),
@@ -191,7 +191,7 @@ impl Counts {
         for (count, one, many) in [
             (self.significantly, "fails significantly", "fail significantly"),
             (exactly, "fails", "fail"),
-            (self.untold, "cannot be told", "cannot be told"),
+            (self.not_judged, "cannot be told", "cannot be told"),
             (self.vacuous, "is vacuous", "are vacuous"),
         ] {
             match count {
@@ -209,7 +209,7 @@ pub(super) fn verdict_sign(verdict: Verdict) -> Html {
     let (mark, colour) = match verdict {
         Verdict::Holds => ("✓", "--good"),
         Verdict::WithinTolerance => ("≈", "--warnline"),
-        Verdict::CannotBeTold => ("?", "--soft"),
+        Verdict::Undecided => ("?", "--soft"),
         Verdict::DoesNotHold => ("✗", "--bad"),
     };
     html!("<strong style=\"color:var({colour})\">{mark}</strong>", colour, mark)
@@ -222,18 +222,18 @@ fn marked_verdict(verdict: Verdict) -> Html {
 
 fn plural_verdict(verdict: Verdict, count: usize) -> &'static str {
     match (verdict, count) {
-        (Verdict::CannotBeTold, _) | (_, 1) => verdict.verdict_words(),
+        (Verdict::Undecided, _) | (_, 1) => verdict.verdict_words(),
         (Verdict::Holds, _) => "hold",
         (Verdict::WithinTolerance, _) => "hold only within our tolerance",
         (Verdict::DoesNotHold, _) => "do not hold",
     }
 }
 
-impl Says {
+impl ClaimSource {
     fn quote_words(&self) -> String {
         match self {
-            Says::Quote(place, words) => quoted_source(place, words, true),
-            Says::Sense(place, words) => quoted_source(place, words, false),
+            ClaimSource::Quote(place, words) => quoted_source(place, words, true),
+            ClaimSource::Sense(place, words) => quoted_source(place, words, false),
         }
     }
 }
@@ -263,8 +263,8 @@ impl Comparison {
                 )
             }
             Verdict::Holds | Verdict::WithinTolerance => format!("closest: {}{within}", self.text),
-            Verdict::CannotBeTold if self.margin >= 0.0 => format!("{}{within} is within the variation", self.text),
-            Verdict::CannotBeTold | Verdict::DoesNotHold => {
+            Verdict::Undecided if self.margin >= 0.0 => format!("{}{within} is within the variation", self.text),
+            Verdict::Undecided | Verdict::DoesNotHold => {
                 let ours = if matches!(self.ours, Ours::Bound(_)) { ", by a bound of ours" } else { "" };
                 format!("{} fails {}{within}{ours}", self.text, self.shortfall_text())
             }

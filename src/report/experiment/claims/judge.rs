@@ -14,7 +14,7 @@ pub struct Judge<'r, R> {
     /// Comparisons that lack numbers.
     pub missing: Vec<String>,
     /// Reasons why a part of the claim cannot be told.
-    pub untold: Vec<String>,
+    pub not_judged: Vec<String>,
     pub remarks: Vec<String>,
     ours: Ours,
     part: Part,
@@ -250,11 +250,11 @@ impl From<&Number> for Number {
 impl<'r, R> Judge<'r, R> {
     pub fn new(results: &'r R) -> Judge<'r, R> {
         let (comparisons, pairs) = Default::default();
-        let (missing, untold, remarks) = Default::default();
+        let (missing, not_judged, remarks) = Default::default();
         let ours = Ours::Nothing;
         let part = Part::default();
         let parts = 0;
-        Judge { results, comparisons, pairs, missing, untold, remarks, ours, part, parts }
+        Judge { results, comparisons, pairs, missing, not_judged, remarks, ours, part, parts }
     }
 
     /// Verdict of a weaker statement; None if it compares nothing.
@@ -265,11 +265,11 @@ impl<'r, R> Judge<'r, R> {
 
     /// The finding, with the verdict of a weaker statement.
     pub fn into_finding(self, weaker: Option<Verdict>) -> Finding {
-        let Judge { comparisons, pairs, missing, untold, remarks, .. } = self;
-        let is_whole = !comparisons.is_empty() && missing.is_empty() && untold.is_empty();
-        let least = if is_whole { Verdict::Holds } else { Verdict::CannotBeTold };
+        let Judge { comparisons, pairs, missing, not_judged, remarks, .. } = self;
+        let is_whole = !comparisons.is_empty() && missing.is_empty() && not_judged.is_empty();
+        let least = if is_whole { Verdict::Holds } else { Verdict::Undecided };
         let verdict = verdict_of(&comparisons).unwrap_or(least).max(least);
-        Finding { verdict, comparisons, pairs, missing, untold, remarks, weaker }
+        Finding { verdict, comparisons, pairs, missing, not_judged, remarks, weaker }
     }
 
     /// Compares against bounds of ours, because the paper gives none: what holds is within our tolerance at best.
@@ -318,7 +318,7 @@ impl<'r, R> Judge<'r, R> {
 
     /// States that a part of the claim cannot be told.
     pub fn not_judged(&mut self, reason: impl Into<String>) {
-        self.untold.push(reason.into());
+        self.not_judged.push(reason.into());
     }
 
     /// Shows a number by its name beside the paper's.

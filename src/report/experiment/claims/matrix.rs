@@ -216,7 +216,7 @@ fn verdict_mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Holds => '+',
         Verdict::WithinTolerance => '~',
-        Verdict::CannotBeTold => '?',
+        Verdict::Undecided => '?',
         Verdict::DoesNotHold => '-',
     }
 }
@@ -249,7 +249,7 @@ mod tests {
         let claim = |(number, verdict): (u32, &Verdict)| JudgedClaim {
             number,
             text: format!("claim {number}"),
-            says: Vec::new(),
+            sources: Vec::new(),
             weaker: None,
             note: None,
             finding: Finding {
@@ -257,7 +257,7 @@ mod tests {
                 comparisons: Vec::new(),
                 pairs: Vec::new(),
                 missing: Vec::new(),
-                untold: Vec::new(),
+                not_judged: Vec::new(),
                 remarks: Vec::new(),
                 weaker: None,
             },

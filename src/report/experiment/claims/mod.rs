@@ -28,16 +28,16 @@ pub use written::{WrittenClaim, check_claims, walk_claims};
 pub struct Claim<R> {
     /// The statement in short, in words of ours.
     pub text: &'static str,
-    pub says: &'static [Says],
+    pub sources: &'static [ClaimSource],
     /// Explanation of why it does not hold as it stands.
     note: Option<&'static str>,
     compare: fn(&mut Judge<'_, R>),
-    weaker: Option<Weaker<R>>,
+    weaker: Option<WeakerClaim<R>>,
 }
 
 /// Source of a claim in its paper.
 #[derive(Clone, Copy, Debug)]
-pub enum Says {
+pub enum ClaimSource {
     /// Place (section, table or figure; empty if it is not known) and the paper's own words.
     Quote(&'static str, &'static str),
     /// Place and statement, where only its sense is at hand, not its wording.
@@ -45,7 +45,7 @@ pub enum Says {
 }
 
 /// A statement of ours that is weaker than the paper's. It is judged beside the claim, and does not affect its verdict.
-struct Weaker<R> {
+struct WeakerClaim<R> {
     text: &'static str,
     compare: fn(&mut Judge<'_, R>),
 }
@@ -61,7 +61,7 @@ pub struct Finding {
     /// Comparisons that could not be made, as numbers are missing.
     pub missing: Vec<String>,
     /// Reasons why parts of the claim cannot be told.
-    pub untold: Vec<String>,
+    pub not_judged: Vec<String>,
     /// Sentences that are shown with every verdict.
     pub remarks: Vec<String>,
     /// Verdict of the weaker statement; None if there is none, or no number for it.
@@ -83,7 +83,7 @@ pub enum Verdict {
     /// Holds by a bound or a tolerance that is ours, not the paper's.
     WithinTolerance,
     /// Numbers are missing, or differ by less than the random variation of so few samples.
-    CannotBeTold,
+    Undecided,
     DoesNotHold,
 }
 
@@ -138,8 +138,8 @@ pub struct Outlier {
 
 impl<R> Claim<R> {
     /// A claim that its comparisons decide.
-    pub const fn new(text: &'static str, says: &'static [Says], compare: fn(&mut Judge<'_, R>)) -> Claim<R> {
-        Claim { text, says, note: None, compare, weaker: None }
+    pub const fn new(text: &'static str, sources: &'static [ClaimSource], compare: fn(&mut Judge<'_, R>)) -> Claim<R> {
+        Claim { text, sources, note: None, compare, weaker: None }
     }
 
     /// Explains why it does not hold as it stands.
@@ -149,7 +149,7 @@ impl<R> Claim<R> {
 
     /// Adds a weaker statement, which is judged beside it.
     pub const fn with_weaker(self, text: &'static str, compare: fn(&mut Judge<'_, R>)) -> Claim<R> {
-        Claim { weaker: Some(Weaker { text, compare }), ..self }
+        Claim { weaker: Some(WeakerClaim { text, compare }), ..self }
     }
 
     pub fn judge(&self, results: &R) -> Finding {
@@ -171,7 +171,7 @@ impl Comparison {
     /// confidence interval, whichever way they fall; a tolerance moves the bound, not the interval.
     pub fn verdict(&self) -> Verdict {
         if self.is_vacuous {
-            return Verdict::CannotBeTold;
+            return Verdict::Undecided;
         }
         let tolerated = self.margin + self.tolerance;
         let (holds, is_tolerated, fails) = match self.half_interval() {
@@ -187,7 +187,7 @@ impl Comparison {
             _ if holds => Verdict::Holds,
             _ if is_tolerated => Verdict::WithinTolerance,
             _ if fails => Verdict::DoesNotHold,
-            _ => Verdict::CannotBeTold,
+            _ => Verdict::Undecided,
         }
     }
 
@@ -214,8 +214,7 @@ impl Comparison {
 const ROUNDING: f64 = 1e-12;
 
 impl Verdict {
-    pub const ALL: [Verdict; 4] =
-        [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold, Verdict::CannotBeTold];
+    pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::WithinTolerance, Verdict::DoesNotHold, Verdict::Undecided];
 
     /// True if the note of a claim explains this verdict.
     pub fn needs_a_note(self) -> bool {
@@ -226,7 +225,7 @@ impl Verdict {
         match self {
             Verdict::Holds => "holds",
             Verdict::WithinTolerance => "holds only within our tolerance",
-            Verdict::CannotBeTold => "cannot be told",
+            Verdict::Undecided => "cannot be told",
             Verdict::DoesNotHold => "does not hold",
         }
     }
@@ -236,7 +235,7 @@ impl Finding {
     /// The decisive comparisons: all that fail, else all that cannot be told, else the one that
     /// needs most of its tolerance, else the closest one.
     pub fn decisive_comparisons(&self) -> Vec<&Comparison> {
-        for verdict in [Verdict::DoesNotHold, Verdict::CannotBeTold] {
+        for verdict in [Verdict::DoesNotHold, Verdict::Undecided] {
             let failing: Vec<_> = self.measured_comparisons().filter(|one| one.verdict() == verdict).collect();
             if !failing.is_empty() {
                 return failing;
@@ -326,13 +325,13 @@ mod tests {
             judge.expect_below(1.0, 2.0);
             judge.expect_below(Number::new("lost".to_owned(), None), 2.0);
         });
-        assert_eq!(missing.verdict, Verdict::CannotBeTold);
+        assert_eq!(missing.verdict, Verdict::Undecided);
         let fails = judged(|judge| {
             judge.not_judged("no log");
             judge.expect_below(3.0, 2.0);
         });
         assert_eq!(fails.verdict, Verdict::DoesNotHold);
-        assert_eq!(judged(|_| {}).verdict, Verdict::CannotBeTold);
+        assert_eq!(judged(|_| {}).verdict, Verdict::Undecided);
     }
 
     /// A weaker statement of ours holds, and the paper's still does not.

@@ -41,7 +41,7 @@ pub(super) struct Counts {
     pub failed: usize,
     /// Number of those that fail by more than a known random variation.
     pub significantly: usize,
-    pub untold: usize,
+    pub not_judged: usize,
     pub vacuous: usize,
 }
 
@@ -56,7 +56,7 @@ impl Counts {
                     counts.held += 1;
                     counts.by_ours += 1;
                 }
-                Verdict::CannotBeTold => counts.untold += 1,
+                Verdict::Undecided => counts.not_judged += 1,
                 Verdict::DoesNotHold => {
                     counts.failed += 1;
                     counts.significantly += usize::from(one.half_interval().is_some());
@@ -67,18 +67,18 @@ impl Counts {
     }
 
     pub fn all_comparisons(self) -> usize {
-        self.held + self.failed + self.untold + self.vacuous
+        self.held + self.failed + self.not_judged + self.vacuous
     }
 
     /// Verdict of a part with these comparisons. None if all are vacuous.
     fn part_verdict(self, is_general: bool) -> Option<Verdict> {
-        let counted = self.held + self.failed + self.untold;
+        let counted = self.held + self.failed + self.not_judged;
         let allowed = if is_general { EXCEPTIONS_MAX * counted as f64 } else { 0.0 };
         let is_most = self.held as f64 > MAJORITY * counted as f64;
         let is_ours = self.by_ours > 0 || (is_general && self.failed > 0);
         (counted > 0).then_some(match (self.failed as f64 <= allowed, is_most, is_ours) {
             (false, ..) => Verdict::DoesNotHold,
-            (true, false, _) => Verdict::CannotBeTold,
+            (true, false, _) => Verdict::Undecided,
             (true, true, true) => Verdict::WithinTolerance,
             (true, true, false) => Verdict::Holds,
         })
@@ -90,7 +90,7 @@ pub(super) fn verdict_of(comparisons: &[Comparison]) -> Option<Verdict> {
     let mut parts: BTreeMap<Part, Vec<&Comparison>> = BTreeMap::new();
     comparisons.iter().for_each(|one| parts.entry(one.part).or_default().push(one));
     let verdicts = parts.iter().filter_map(|(part, all)| Counts::of(all.iter().copied()).part_verdict(part.is_general));
-    verdicts.max().or((!comparisons.is_empty()).then_some(Verdict::CannotBeTold))
+    verdicts.max().or((!comparisons.is_empty()).then_some(Verdict::Undecided))
 }
 
 /// Index of the sample that makes most of a margin's variance, if the margin has the other sign without it. `pulls` are
@@ -194,12 +194,9 @@ mod tests {
 
     #[test]
     fn a_comparison_within_its_interval_cannot_be_told_whichever_way_it_falls() {
-        for (mean, verdict) in [
-            (0.5, Verdict::Holds),
-            (0.95, Verdict::CannotBeTold),
-            (1.05, Verdict::CannotBeTold),
-            (1.5, Verdict::DoesNotHold),
-        ] {
+        for (mean, verdict) in
+            [(0.5, Verdict::Holds), (0.95, Verdict::Undecided), (1.05, Verdict::Undecided), (1.5, Verdict::DoesNotHold)]
+        {
             assert_eq!(verdict_against_one(&noisy(mean, 0.1), 0.0), verdict, "{mean}");
         }
         // Without variation, numbers are exact.
@@ -212,8 +209,8 @@ mod tests {
         for (mean, verdict) in [
             (0.5, Verdict::Holds),
             (1.05, Verdict::WithinTolerance),
-            (1.25, Verdict::CannotBeTold),
-            (1.35, Verdict::CannotBeTold),
+            (1.25, Verdict::Undecided),
+            (1.35, Verdict::Undecided),
             (1.6, Verdict::DoesNotHold),
         ] {
             assert_eq!(verdict_against_one(&noisy(mean, 0.1), 0.3), verdict, "{mean}");
@@ -236,7 +233,7 @@ mod tests {
         let mut judge = Judge::new(&());
         judge.expect_below(none(), none());
         let finding = judge.into_finding(None);
-        assert_eq!(finding.verdict, Verdict::CannotBeTold);
+        assert_eq!(finding.verdict, Verdict::Undecided);
         assert!(
             finding.finding_lines().iter().any(|line| line.starts_with("vacuous: 0 = 0")),
             "{:?}",
@@ -254,7 +251,7 @@ mod tests {
         };
         assert_eq!(with_ties(1).verdict, Verdict::Holds);
         assert_eq!(with_ties(1).finding_lines()[1], "2 of 3 comparisons hold, 1 cannot be told");
-        assert_eq!(with_ties(2).verdict, Verdict::CannotBeTold, "half is no majority");
+        assert_eq!(with_ties(2).verdict, Verdict::Undecided, "half is no majority");
         let failing = judged(|judge| {
             (0..9).for_each(|_| judge.expect_below(0.5, 1.0));
             judge.expect_below(noisy(1.5, 0.1), 1.0);
@@ -269,7 +266,7 @@ mod tests {
             (0..9).for_each(|_| judge.expect_below(0.5, 1.0));
             judge.separate_part(|judge| judge.expect_below(noisy(1.01, 0.1), 1.0));
         });
-        assert_eq!(finding.verdict, Verdict::CannotBeTold);
+        assert_eq!(finding.verdict, Verdict::Undecided);
     }
 
     #[test]
@@ -350,7 +347,7 @@ mod tests {
         assert_eq!(finding(&samples).comparisons[0].outlier, None);
         samples[7] = 40.0;
         let outlier = finding(&samples);
-        assert_eq!(outlier.verdict, Verdict::CannotBeTold);
+        assert_eq!(outlier.verdict, Verdict::Undecided);
         let line = "trace 8, one of 10, decides: D = 4.9200 < 2; without it 1.0222 < 2";
         assert!(outlier.finding_lines().contains(&line.to_owned()), "{:?}", outlier.finding_lines());
         // Two of them, or a large one that changes nothing, are no such case.

@@ -23,11 +23,11 @@ use hansa_sim::settings::{
 #[derive(Clone, Debug, Default)]
 pub struct WrittenClaim {
     text: String,
-    says: Vec<Source>,
+    sources: Vec<WrittenSource>,
     /// The comparisons beside the text, and further groups of them.
     first: Part,
     parts: Vec<Part>,
-    weaker: Option<WeakerClaim>,
+    weaker: Option<WrittenWeaker>,
     numbers: Vec<Printed>,
     note: Option<String>,
     remark: Option<String>,
@@ -35,7 +35,7 @@ pub struct WrittenClaim {
 
 /// Words of a source: a quote, or their sense.
 #[derive(Clone, Debug, Default)]
-struct Source {
+struct WrittenSource {
     quote: Option<String>,
     sense: Option<String>,
     place: Option<String>,
@@ -52,7 +52,7 @@ struct Part {
 }
 
 #[derive(Clone, Debug, Default)]
-struct WeakerClaim {
+struct WrittenWeaker {
     text: String,
     part: Part,
 }
@@ -113,8 +113,8 @@ pub fn walk_claims(claims: &mut Vec<WrittenClaim>, w: &mut dyn Walk) {
     w.rows(claim, Layout::Sections("claim"), claims, WrittenClaim::default, |claim, w| {
         let text = key("text", "").means("the statement in short").need("a text");
         w.set(text, &mut claim.text, Text("a text"));
-        let says = key("says", "").means("the source's own words").each("a table such as { quote = \"...\" }");
-        w.rows(says, Layout::Lines, &mut claim.says, Source::default, |source, w| {
+        let sources = key("says", "").means("the source's own words").each("a table such as { quote = \"...\" }");
+        w.rows(sources, Layout::Lines, &mut claim.sources, WrittenSource::default, |source, w| {
             w.set(key("quote", "").means("words of the source"), &mut source.quote, Maybe(Text("a text")));
             let sense = key("sense", "").means("what the source says, in other words");
             w.set(sense, &mut source.sense, Maybe(Text("a text")));
@@ -125,7 +125,7 @@ pub fn walk_claims(claims: &mut Vec<WrittenClaim>, w: &mut dyn Walk) {
         let parts = key("part", "").means("further comparisons, for other values").each("a table with comparisons");
         w.rows(parts, Layout::Sections("claim.part"), &mut claim.parts, Part::default, Part::walk);
         let weaker = key("weaker", "").means("a weaker statement of ours, which is judged beside the claim");
-        w.maybe(weaker, Layout::Section("claim.weaker"), &mut claim.weaker, WeakerClaim::default, |weaker, w| {
+        w.maybe(weaker, Layout::Section("claim.weaker"), &mut claim.weaker, WrittenWeaker::default, |weaker, w| {
             let text = key("text", "").means("the weaker statement in short").need("a text");
             w.set(text, &mut weaker.text, Text("a text"));
             weaker.part.walk(w);
@@ -262,8 +262,8 @@ impl WrittenClaim {
         JudgedClaim {
             number,
             text: one_line(&self.text),
-            says: self
-                .says
+            sources: self
+                .sources
                 .iter()
                 .flat_map(|source| {
                     let place = source.place.as_deref().unwrap_or_default();
@@ -298,7 +298,7 @@ pub fn check_claims(
     for (claim, location) in claims.iter().zip(locations) {
         let weaker = claim.weaker.iter().map(|weaker| &weaker.part);
         claim.all_parts().chain(weaker).for_each(|part| part.check(location, cells, diagnostics));
-        if claim.says.iter().any(|source| source.quote.is_none() && source.sense.is_none()) {
+        if claim.sources.iter().any(|source| source.quote.is_none() && source.sense.is_none()) {
             diagnostics.add(Diagnostic::new(location, "claim.says", "expected a `quote` or a `sense` in each"));
         }
         for ours in claim.numbers.iter().filter_map(|number| number.ours.as_ref()) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::jobs::{JobLine, SECOND};
+use super::jobs::{JobLine, MICROS_PER_SECOND};
 use super::run_letter;
 use crate::experiment::job_classes::{cores_class, run_time_class};
 
@@ -45,7 +45,7 @@ pub(super) fn divide_jobs(pairs: &[(&JobLine, &JobLine)], run: usize) -> Vec<Div
         users,
         Division::group_jobs("cores", &whole, |first, _| first.cores.map(cores_class)),
         Division::group_jobs("run time in A", &whole, |first, _| {
-            Some(run_time_class((first.ended? - first.started?) as f64 / SECOND))
+            Some(run_time_class((first.ended? - first.started?) as f64 / MICROS_PER_SECOND))
         }),
         Division::group_jobs("end", &pairs, |first, here| {
             let label = match (first.was_killed, here.was_killed) {
@@ -97,5 +97,5 @@ fn count_matching(is: fn(&Turnarounds) -> bool, all: &[Turnarounds]) -> u64 {
 }
 
 fn mean_seconds(of: fn(&Turnarounds) -> i64, all: &[Turnarounds]) -> f64 {
-    all.iter().map(|one| of(one) as f64 / SECOND).sum::<f64>() / all.len() as f64
+    all.iter().map(|one| of(one) as f64 / MICROS_PER_SECOND).sum::<f64>() / all.len() as f64
 }

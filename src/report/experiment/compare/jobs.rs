@@ -13,7 +13,7 @@ const LARGEST: usize = 10;
 pub const QUANTILES: [u64; 7] = [0, 5, 25, 50, 75, 95, 100];
 
 /// Microseconds in a second.
-pub(super) const SECOND: f64 = 1e6;
+pub(super) const MICROS_PER_SECOND: f64 = 1e6;
 
 /// Columns of `jobs.csv` that every table has.
 const COLUMNS: [&str; 13] = [
@@ -169,7 +169,7 @@ fn wrong_number(column: &str, cell: &str) -> String {
 /// Seconds as written in tables, in microseconds.
 fn parse_micros(cell: &str) -> Option<i64> {
     let seconds = cell.parse::<f64>().ok().filter(|seconds| (0.0..1e12).contains(seconds))?;
-    Some((seconds * SECOND).round() as i64)
+    Some((seconds * MICROS_PER_SECOND).round() as i64)
 }
 
 impl JobLine {
@@ -343,7 +343,7 @@ impl Matching {
         let count = |of: &dyn Fn(&(&JobLine, &JobLine)) -> bool| pairs.iter().filter(|pair| of(pair)).count() as u64;
         let counted: Vec<(&JobLine, &JobLine)> = pairs.iter().copied().filter(|(a, b)| a.counts && b.counts).collect();
         let times = |of: &dyn Fn(&JobLine) -> Option<i64>| -> Vec<f64> {
-            counted.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / SECOND)).collect()
+            counted.iter().filter_map(|(a, b)| Some((of(b)? - of(a)?) as f64 / MICROS_PER_SECOND)).collect()
         };
         let mut sorted = times(&JobLine::turnaround_micros);
         sorted.sort_unstable_by(f64::total_cmp);
@@ -391,10 +391,10 @@ fn job_change((first, here, job): (i64, i64, &JobLine), several: bool) -> Change
     Change {
         label: if job.name.is_empty() { number } else { format!("{number} ({})", job.name) },
         user: job.user.clone(),
-        submitted: job.submitted as f64 / SECOND,
+        submitted: job.submitted as f64 / MICROS_PER_SECOND,
         cores: job.cores,
-        first: first as f64 / SECOND,
-        here: here as f64 / SECOND,
+        first: first as f64 / MICROS_PER_SECOND,
+        here: here as f64 / MICROS_PER_SECOND,
     }
 }
 

@@ -35,7 +35,7 @@ const SETTINGS_MAX: usize = 200;
 const FIRST_MAX: usize = 5;
 
 /// Metrics that answer most questions, the most telling first.
-const TELLING: [&str; 12] = [
+const PREFERRED: [&str; 12] = [
     "value",
     "in_time",
     "turnaround",
@@ -102,12 +102,12 @@ impl Comparison {
         let settings: Vec<&Setting> = self.settings.iter().filter(is_in_all).collect();
         let settings = if settings.len() <= SETTINGS_FIRST { settings } else { Vec::new() };
         let find = |name: &&str| self.metrics.iter().find(|row| row.metric.name == *name && !row.is_constant());
-        let telling: Vec<&MetricRow> = TELLING.iter().filter_map(find).take(FIRST_MAX - settings.len()).collect();
+        let preferred: Vec<&MetricRow> = PREFERRED.iter().filter_map(find).take(FIRST_MAX - settings.len()).collect();
         let mut columns: Vec<Column> = vec!["Run".into(), "Result".into()];
         let last = |key: &str| key.rsplit('.').next().unwrap_or(key).to_owned();
         let head = |key: &str| html!("<abbr title=\"{key}\">{}</abbr>", last(key), key);
         columns.extend(settings.iter().map(|setting| head(&setting.key).into()));
-        columns.extend(telling.iter().map(|row| format!("#{}", row.metric.name).into()));
+        columns.extend(preferred.iter().map(|row| format!("#{}", row.metric.name).into()));
         columns.push("#Jobs finished".into());
         let row = |run: usize| {
             let side = &self.sides[run];
@@ -119,11 +119,11 @@ impl Comparison {
             let jobs = side.summary.results.jobs;
             let mut cells = vec![self.key(run), html!("<code>{}</code>", &side.name)];
             cells.extend(settings.iter().map(value));
-            cells.extend(telling.iter().map(metric));
+            cells.extend(preferred.iter().map(metric));
             cells.push(html!("{} of {}", format_count(jobs.finished), format_count(jobs.submitted)));
             cells
         };
-        let explained = telling.iter().map(|row| html!("<code>{}</code>: {}", row.metric.name, row.metric.about));
+        let explained = preferred.iter().map(|row| html!("<code>{}</code>: {}", row.metric.name, row.metric.about));
         let explained = Html::join_pieces(explained, "; ");
         let table = table_html(&columns, (0..self.sides.len()).map(row));
         match explained.is_empty() {

@@ -127,11 +127,11 @@ fn draw_curve(
             let _ = write!(bars, "M{middle} {}V{}", format_coord(y(from)), format_coord(y(to)));
         }
         let fill = if is_second { "card".to_owned() } else { format!("c{colour}") };
-        let told = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], mean_text(&estimate));
+        let text = format!("{}{} = {}: {}", curve.name, across.key, across.values[value], mean_text(&estimate));
         dots += html!(
             "<circle class=\"l{colour}{second}\" cx=\"{middle}\" cy=\"{height}\" r=\"3.6\" fill=\"var(--{fill})\" \
-             stroke-width=\"1.6\"><title>{told}</title></circle>",
-            [told, colour, second, middle, height, fill]
+             stroke-width=\"1.6\"><title>{text}</title></circle>",
+            [text, colour, second, middle, height, fill]
         );
     }
     let values = order.iter().map(|value| curve.points[*value].map_or(String::new(), |one| mean_text(&one)));

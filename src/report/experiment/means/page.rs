@@ -340,8 +340,8 @@ impl<'m> Layout<'m> {
         }
         let dot = |value: usize, line: usize| {
             let estimate = cells[line][value]?;
-            let told = format!("{}{}: {}", line_prefix(line, lines), across.values[value], mean_text(&estimate));
-            Some(Dot { estimate, colour: line, is_filled: true, told })
+            let text = format!("{}{}: {}", line_prefix(line, lines), across.values[value], mean_text(&estimate));
+            Some(Dot { estimate, colour: line, is_filled: true, text })
         };
         let rows: Vec<dots::DotRow> = across
             .values

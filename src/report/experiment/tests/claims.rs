@@ -83,7 +83,7 @@ fn a_seed_may_matter_to_one_side_only() {
     rows.iter_mut().filter(|row| row.values[2] == "fifo").for_each(|row| row.digest = "0".repeat(32));
     let finding = judge_experiment(&experiment, &rows).unwrap().numbered_finding(1).clone();
     let verdicts: Vec<Verdict> = finding.comparisons.iter().map(|one| one.verdict()).collect();
-    assert_eq!(verdicts, [Verdict::CannotBeTold; 2], "{finding:?}");
+    assert_eq!(verdicts, [Verdict::Undecided; 2], "{finding:?}");
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn runs_with_one_seed_are_paired() {
     // If they vary against each other, three seeds do not tell.
     assert_eq!(
         judge_experiment(&experiment, &rows(&experiment, noise)).unwrap().numbered_finding(1).verdict,
-        Verdict::CannotBeTold
+        Verdict::Undecided
     );
 }
 
@@ -163,7 +163,7 @@ fn neighbours_ranks_and_numbered_metrics() {
 #[test]
 fn missing_numbers_and_bounds_of_ours_decide_the_verdict() {
     let (verdict, texts) = compared(r#"["load"]"#, "value(p-slr) < 2");
-    assert_eq!((verdict, texts.len()), (Verdict::CannotBeTold, 1), "it has a number at the first load only");
+    assert_eq!((verdict, texts.len()), (Verdict::Undecided, 1), "it has a number at the first load only");
     let findings = judged(
         r#"
         [[claim]]
@@ -243,8 +243,8 @@ fn what_a_claim_names_has_to_exist() {
         ("slack = 0.1\ncompare = [\"value(fifo, 1) < 1\"]", "expected the reason for `slack` under `ours`"),
         ("numbers = [{ ours = \"value(fifo)\" }]", "value leaves load open"),
     ] {
-        let told = wrong(lines);
-        assert!(told.contains(expected) && told.contains("try.toml:"), "{expected} is not in\n{told}");
+        let message = wrong(lines);
+        assert!(message.contains(expected) && message.contains("try.toml:"), "{expected} is not in\n{message}");
     }
     let many = format!("each = [{}]", (0..5).map(|n| format!("\"n{n}: 1 to 10\"")).collect::<Vec<_>>().join(", "));
     assert!(wrong(&many).contains("these are more than 10000 combinations of values"));

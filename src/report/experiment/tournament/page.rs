@@ -146,8 +146,8 @@ fn draw_picture(standings: &Standings, panel: &Panel, metric: usize, column: &Co
         .filter_map(|(entrant, cell)| {
             let name = &standings.entrants[*entrant].name;
             let estimate = cell.estimate?;
-            let told = format!("{name}: {}", shown(estimate.mean));
-            let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, told };
+            let text = format!("{name}: {}", shown(estimate.mean));
+            let dot = Dot { estimate, colour: 0, is_filled: cell.is_best, text };
             Some(dots::DotRow { name: name.clone(), is_bold: cell.is_best, dots: vec![dot] })
         })
         .collect();

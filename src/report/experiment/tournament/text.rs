@@ -75,8 +75,8 @@ pub fn standings_csv(standings: &Standings) -> String {
                 let numbers = [csv_number(mean), csv_number(within), csv_number(by), csv_number(by_within)];
                 let best = if cell.is_best { "1" } else { "0" };
                 let fixed = panel.settings.iter().map(|(_, value)| value.as_str());
-                let told = [entrant.name.as_str(), metric.name, &count].into_iter();
-                text.push_str(&join_cells(fixed.chain(told).chain(numbers.iter().map(String::as_str)).chain([best])));
+                let facts = [entrant.name.as_str(), metric.name, &count].into_iter();
+                text.push_str(&join_cells(fixed.chain(facts).chain(numbers.iter().map(String::as_str)).chain([best])));
             }
         }
     }

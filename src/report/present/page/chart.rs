@@ -185,18 +185,19 @@ pub fn time_axis(window: Window, bottom: f64) -> Html {
         (60_000_000, "minutes", &[1, 2, 5, 10, 20]),
         (3_600_000_000, "hours", &[1, 2, 4, 6, 12]),
     ];
-    const DAY: u64 = 86_400_000_000;
+    const MICROS_PER_DAY: u64 = 86_400_000_000;
     let mut steps =
         UNITS.iter().flat_map(|(unit, name, steps)| steps.iter().map(move |step| (*unit, *name, step * unit)));
-    let days = || round_step(window.length_micros() as f64 / (11 * DAY) as f64).max(1.0) as u64;
-    let (unit, name, step) =
-        steps.find(|(_, _, step)| window.length_micros() / step <= 10).unwrap_or_else(|| (DAY, "days", days() * DAY));
+    let days = round_step(window.length_micros() as f64 / (11 * MICROS_PER_DAY) as f64).max(1.0) as u64;
+    let (unit, name, step) = steps
+        .find(|(_, _, step)| window.length_micros() / step <= 10)
+        .unwrap_or_else(|| (MICROS_PER_DAY, "days", days.saturating_mul(MICROS_PER_DAY)));
     let from = window.from.micros();
     let to = window.from.micros() + window.length_micros();
     let dated = window.calendar.filter(|_| step >= 1_000_000);
     // Dated ticks are at round local times, on every so many days from the first one.
     let start = dated.map_or(0, |calendar| calendar.start_micros);
-    let origin = if step > DAY { (start + from) / DAY * DAY } else { 0 };
+    let origin = if step > MICROS_PER_DAY { (start + from) / MICROS_PER_DAY * MICROS_PER_DAY } else { 0 };
     let tick = |count: u64| {
         let local = origin + count * step;
         let share = (local - start - from) as f64 / window.length_micros() as f64;

@@ -115,25 +115,32 @@ impl Page<'_> {
     fn fared_of_users(&self) -> Vec<Row> {
         let mut all: BTreeMap<String, Fared> =
             self.topology.users.iter().map(|user| (user.name.clone(), Fared::default())).collect();
-        let stretch = |row: &JobRow| match self.tally.has_only_single_tasks() {
-            true => row.stretch_factor(),
-            false => row.slr().filter(|_| self.tally.slr_counts(row)),
-        };
         for row in self.tally.jobs.values() {
             let fared = all.entry(self.tally.names.of_actor(row.user)).or_default();
             fared.count += 1;
             if self.tally.counted.counts(row) {
                 fared.waits.extend(row.wait().map(|wait| wait.micros() as f64 / 1e6));
-                fared.stretches.extend(stretch(row));
+                fared.stretches.extend(self.stretch_of(row));
             }
             fared.value = (fared.value.0 + row.value().unwrap_or(0.0), fared.value.1 + maximum_worth(row));
         }
-        let strategy = |name: &str| {
-            let user = self.topology.users.iter().position(|user| user.name == name)?;
-            self.tally.subjects.iter().find_map(|present| present.report.user_strategy(user))
-        };
-        let about = |name: &str| strategy(name).unwrap_or_default().to_owned();
-        all.into_iter().map(|(name, fared)| Row { about: about(&name), name, fared }).collect()
+        all.into_iter().map(|(name, fared)| Row { about: self.strategy_of(&name), name, fared }).collect()
+    }
+
+    /// Stretch of a job that is one task, else its SLR if that counts.
+    fn stretch_of(&self, row: &JobRow) -> Option<f64> {
+        match self.tally.has_only_single_tasks() {
+            true => row.stretch_factor(),
+            false => row.slr().filter(|_| self.tally.slr_counts(row)),
+        }
+    }
+
+    /// The strategy of a user; empty if it has none.
+    fn strategy_of(&self, name: &str) -> String {
+        let user = self.topology.users.iter().position(|user| user.name == name);
+        let mut subjects = self.tally.subjects.iter();
+        let strategy = user.and_then(|user| subjects.find_map(|present| present.report.user_strategy(user)));
+        strategy.unwrap_or_default().to_owned()
     }
 
     /// Empty for less than two rows. The best number of a column is bold.
@@ -145,45 +152,69 @@ impl Page<'_> {
         let is_site = what == "Site";
         let head_of_count = if is_site && !single { "#Tasks" } else { "#Jobs" };
         let stretch = if single { "stretch" } else { "SLR" };
-        let has = |of: fn(&Fared) -> Option<f64>| rows.iter().any(|row| of(&row.fared).is_some());
-        let head = |has: bool, head: String| if has { head } else { String::new() };
         let abouts: Vec<&String> = rows.iter().map(|row| &row.about).filter(|about| !about.is_empty()).collect();
-        let is_told = abouts.iter().any(|about| *about != abouts[0]);
+        let is_explained = abouts.iter().any(|about| *about != abouts[0]);
+        let waits = Compared::new(&rows, Fared::wait);
+        let means = Compared::new(&rows, Fared::mean_stretch);
+        let worst = Compared::new(&rows, Fared::worst_stretch);
+        let values = Compared::new(&rows, Fared::share_of_value);
+        let used = Compared::new(&rows, Fared::share_used);
         let columns = [
             what.to_owned(),
-            head(is_told, about.to_owned()),
+            head_if(is_explained, about.to_owned()),
             head_of_count.to_owned(),
             "#Mean wait".to_owned(),
-            head(has(Fared::mean_stretch), format!("#Mean {stretch}")),
-            head(has(Fared::worst_stretch), format!("#Largest {stretch}")),
-            head(has(Fared::share_of_value), "#Value obtained".to_owned()),
-            head(is_site && has(Fared::share_used), format!("#Used {}", self.results.used_when())),
+            head_if(means.is_known(), format!("#Mean {stretch}")),
+            head_if(worst.is_known(), format!("#Largest {stretch}")),
+            head_if(values.is_known(), "#Value obtained".to_owned()),
+            head_if(is_site && used.is_known(), format!("#Used {}", self.results.used_when())),
         ];
-        let cell = |row: &Row, of: fn(&Fared) -> Option<f64>, show: &dyn Fn(f64) -> String, less: bool| {
-            let Some(number) = of(&row.fared) else { return "–".into() };
-            let text = show(number);
-            // Numbers that read alike are equally good.
-            let differ = || rows.iter().filter_map(|row| of(&row.fared)).filter(|other| show(*other) != text);
-            let is_best = differ().next().is_some() && differ().all(|other| (number < other) == less);
-            if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
-        };
-        let digits = |of: fn(&Fared) -> Option<f64>| Digits::for_numbers(rows.iter().filter_map(|row| of(&row.fared)));
-        let means = digits(Fared::mean_stretch);
-        let worst = digits(Fared::worst_stretch);
-        let cells = rows.iter().map(|row| {
+        let mean_digits = means.digits();
+        let worst_digits = worst.digits();
+        let cells = rows.iter().enumerate().map(|(at, row)| {
             let about = &row.about;
             cells![
                 &row.name,
                 if about.is_empty() { Html::default() } else { html!("<code>{about}</code>", about) },
                 format_count(row.fared.count),
-                cell(row, Fared::wait, &unbroken_span, true),
-                cell(row, Fared::mean_stretch, &|number| means.show_number(number), true),
-                cell(row, Fared::worst_stretch, &|number| worst.show_number(number), true),
-                cell(row, Fared::share_of_value, &unbroken_percent, false),
+                waits.cell(at, &unbroken_span, true),
+                means.cell(at, &|number| mean_digits.show_number(number), true),
+                worst.cell(at, &|number| worst_digits.show_number(number), true),
+                values.cell(at, &unbroken_percent, false),
                 row.fared.share_used().map_or("–".to_owned(), unbroken_percent),
             ]
         });
         html!("<h3>{what}s side by side</h3>\n{}", table_html(&columns, cells), what)
+    }
+}
+
+fn head_if(is_shown: bool, head: String) -> String {
+    if is_shown { head } else { String::new() }
+}
+
+/// A number of each row, of which the best is bold.
+struct Compared(Vec<Option<f64>>);
+
+impl Compared {
+    fn new(rows: &[Row], of: fn(&Fared) -> Option<f64>) -> Compared {
+        Compared(rows.iter().map(|row| of(&row.fared)).collect())
+    }
+
+    fn is_known(&self) -> bool {
+        self.0.iter().any(Option::is_some)
+    }
+
+    fn digits(&self) -> Digits {
+        Digits::for_numbers(self.0.iter().copied().flatten())
+    }
+
+    fn cell(&self, row: usize, show: &dyn Fn(f64) -> String, less: bool) -> Html {
+        let Some(number) = self.0[row] else { return "–".into() };
+        let text = show(number);
+        // Numbers that read alike are equally good.
+        let different: Vec<f64> = self.0.iter().copied().flatten().filter(|other| show(*other) != text).collect();
+        let is_best = !different.is_empty() && different.iter().all(|other| (number < *other) == less);
+        if is_best { html!("<strong>{text}</strong>", text) } else { text.into() }
     }
 }
 
@@ -201,12 +232,10 @@ fn by_policy(rows: &[Row], what: &str) -> Vec<Row> {
         *count += 1;
         *fared = std::mem::take(fared).plus(&row.fared);
     }
-    let row = |(about, (rows, fared)): (&str, (u64, Fared))| Row {
-        name: format_counted(rows, what),
-        about: about.to_owned(),
-        fared,
-    };
-    policies.into_iter().map(row).collect()
+    policies
+        .into_iter()
+        .map(|(about, (rows, fared))| Row { name: format_counted(rows, what), about: about.to_owned(), fared })
+        .collect()
 }
 
 /// All rows, if they are few; otherwise those with the longest and the shortest mean waits, and all others as one row.
@@ -215,18 +244,19 @@ fn put_together(rows: Vec<Row>, what: &str) -> Vec<Row> {
         return rows;
     }
     let (mut busy, idle): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.fared.count > 0);
-    let wait = |row: &Row| row.fared.wait().unwrap_or(0.0);
-    busy.sort_by(|a, b| wait(b).total_cmp(&wait(a)));
+    busy.sort_by(|a, b| b.fared.wait().unwrap_or(0.0).total_cmp(&a.fared.wait().unwrap_or(0.0)));
     let ends = if busy.len() <= ROWS { busy.len() } else { ENDS };
     let mut others = busy.split_off(ends);
     let last = others.split_off(others.len().saturating_sub(ENDS));
-    let one = |name: String, rows: &[Row]| {
-        let fared = rows.iter().fold(Fared::default(), |sum, row| sum.plus(&row.fared));
-        (!rows.is_empty()).then(|| Row { name, about: String::new(), fared })
-    };
-    let middle = one(format!("{} other {what}s", format_count(others.len() as u64)), &others);
-    let idle = one(format!("{} idle {what}s", format_count(idle.len() as u64)), &idle);
+    let middle = sum_rows(format!("{} other {what}s", format_count(others.len() as u64)), &others);
+    let idle = sum_rows(format!("{} idle {what}s", format_count(idle.len() as u64)), &idle);
     busy.into_iter().chain(middle).chain(last).chain(idle).collect()
+}
+
+/// One row for several; None without any.
+fn sum_rows(name: String, rows: &[Row]) -> Option<Row> {
+    let fared = rows.iter().fold(Fared::default(), |sum, row| sum.plus(&row.fared));
+    (!rows.is_empty()).then(|| Row { name, about: String::new(), fared })
 }
 
 #[cfg(test)]
@@ -262,7 +292,7 @@ mod tests {
     #[test]
     fn sites_of_one_policy_are_one_row() {
         let policies = by_policy(&rows(&[Some(1.0), Some(5.0), Some(3.0), None]), "site");
-        let told: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
-        assert_eq!(told, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
+        let message: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
+        assert_eq!(message, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
     }
 }

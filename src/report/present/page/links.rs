@@ -59,7 +59,7 @@ impl Page<'_> {
         let names = link_names(self.topology);
         let cables = self.topology.cables.iter().flat_map(Cables::by_link).collect::<Vec<_>>();
         let mut body = Html::default();
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         let mut top = TOP;
         let mut legend = Vec::new();
         for (link, levels) in lanes.iter().zip(levels) {
@@ -73,13 +73,13 @@ impl Page<'_> {
                 legend.push(("hatched-down".to_owned(), "down".to_owned()));
             }
             body += down;
-            told.push(format!("{name}: {words}."));
+            sentences.push(format!("{name}: {words}."));
             top += CAPTION + LANE + GAP;
         }
         Figure {
             id: "lanes",
             title: "Use of the links, over time",
-            desc: format!("One lane per link over time, filled in proportion to its use. {}", told.join(" ")),
+            desc: format!("One lane per link over time, filled in proportion to its use. {}", sentences.join(" ")),
             note: format!(
                 "One lane per link and direction. Its height is the capacity, or, if flows do not compete for it, the \
                  most that they used together. A flow counts with its mean rate from when all latencies had elapsed \

@@ -44,7 +44,7 @@ impl Page<'_> {
         }
         let all = &results.utilisation.all;
         if let Some(used) = results.used(all) {
-            let why = if results.arrivals_tell() { "" } else { ", as jobs arrived in less than half of it" };
+            let why = if results.arrivals_matter() { "" } else { ", as jobs arrived in less than half of it" };
             cards.push(("Utilisation", unbroken_percent(used), format!("of core time {}{why}", results.used_when())));
         }
         if let Some(makespan) = results.makespan {

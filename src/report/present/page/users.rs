@@ -72,12 +72,11 @@ impl Page<'_> {
             by_user.entry(user).or_insert_with(|| nothing.clone()).add(row, self.tally);
         }
         let users = self.topology.users.iter();
-        let had = |name: &str| by_user.get(name).cloned().unwrap_or_else(|| nothing.clone());
-        let mut rows: Vec<(String, String, Had)> = users
-            .clone()
-            .take(ROWS_MAX)
-            .map(|user| (user.name.clone(), user.latency.to_string(), had(&user.name)))
-            .collect();
+        let mut rows: Vec<(String, String, Had)> = Vec::new();
+        for user in users.clone().take(ROWS_MAX) {
+            let had = by_user.get(&user.name).unwrap_or(&nothing);
+            rows.push((user.name.clone(), user.latency.to_string(), had.clone()));
+        }
         let rest = self.topology.users.len().saturating_sub(ROWS_MAX);
         if rest > 0 {
             let sum = users.skip(ROWS_MAX).filter_map(|user| by_user.get(&user.name)).fold(nothing, Had::plus);
@@ -89,8 +88,7 @@ impl Page<'_> {
     fn users_alone(&self, rows: &[(String, String, Had)]) -> Html {
         let hours = Digits::for_numbers(rows.iter().map(|row| row.2.hours.iter().sum()));
         let worth = Digits::for_numbers(rows.iter().map(|row| row.2.worth));
-        let mean = |(sum, count): (f64, u64)| (count > 0).then(|| sum / count as f64);
-        let row = |(name, latency, had): &(String, String, Had)| {
+        let cells = rows.iter().map(|(name, latency, had)| {
             let share = had.value / had.worth;
             let obtained =
                 if had.worth > 0.0 { share_bar(share, &unbroken_percent(share)) } else { "none available".into() };
@@ -100,12 +98,12 @@ impl Page<'_> {
                 format_count(had.jobs),
                 format_count(had.tasks),
                 hours.show_number(had.hours.iter().sum()),
-                mean(had.waited).map(unbroken_span),
-                mean(had.stretched).map(|stretch| format!("{stretch:.2}")),
+                mean_of(had.waited).map(unbroken_span),
+                mean_of(had.stretched).map(|stretch| format!("{stretch:.2}")),
                 worth.show_number(had.worth),
                 obtained,
             ]
-        };
+        });
         let (stretch, meaning) = match self.tally.has_only_single_tasks() {
             true => (
                 "#Mean stretch",
@@ -125,7 +123,7 @@ impl Page<'_> {
         let (best, obtained) = if self.has_worth() { ("#Value at best", "Value obtained") } else { ("", "") };
         let columns =
             ["User", "#To the router", "#Jobs", "#Tasks", "#Core hours", "#Mean wait", stretch, best, obtained];
-        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table_html(&columns, rows.iter().map(row)), meaning)
+        html!("<h3>Users</h3>\n{}<p>{meaning}</p>\n", table_html(&columns, cells), meaning)
     }
 
     /// Core hours by user and site.
@@ -134,20 +132,25 @@ impl Page<'_> {
         if sites.len() < 2 || rows.len() < 2 {
             return Html::default();
         }
-        let all = |site: usize| rows.iter().map(|row| row.2.hours[site]).sum::<f64>();
+        let totals: Vec<f64> = (0..sites.len()).map(|site| rows.iter().map(|row| row.2.hours[site]).sum()).collect();
         let mut most: Vec<usize> = (0..sites.len()).collect();
-        most.sort_by(|a, b| all(*b).total_cmp(&all(*a)).then(a.cmp(b)));
+        most.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]).then(a.cmp(b)));
         let (own, others) = most.split_at_mut(sites.len().min(SITES_MAX));
         own.sort_unstable();
         let names = own.iter().map(|site| format!("#{}", sites[*site].name));
         let other = if others.is_empty() { String::new() } else { format!("#{} other sites", others.len()) };
         let columns: Vec<String> = std::iter::once("User".to_owned()).chain(names).chain([other]).collect();
         let digits = Digits::for_numbers(rows.iter().flat_map(|row| &row.2.hours).copied());
-        let row = |(name, _, had): &(String, String, Had)| {
+        let cells = rows.iter().map(|(name, _, had)| {
             let hours = own.iter().map(|site| digits.show_number(had.hours[*site]));
             let rest = digits.show_number(others.iter().map(|site| had.hours[*site]).sum());
             std::iter::once(name.clone()).chain(hours).chain([rest]).map(Html::from).collect()
-        };
-        html!("<h3>Core hours by user and site</h3>\n{}", table_html(&columns, rows.iter().map(row)))
+        });
+        html!("<h3>Core hours by user and site</h3>\n{}", table_html(&columns, cells))
     }
+}
+
+/// Mean of a sum over a number of jobs; None without any.
+fn mean_of((sum, count): (f64, u64)) -> Option<f64> {
+    (count > 0).then(|| sum / count as f64)
 }

@@ -175,20 +175,23 @@ fn value_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
 /// Shares of a tenth's jobs, in percent, by outcome.
 fn starved_column(tenth: &[&JobRow]) -> Vec<(&'static str, f64, String)> {
     let jobs = tenth.iter().filter(|row| row.job.worth.is_some()).count().max(1) as f64;
-    let share = |&(outcome, class, words): &InWords| {
-        let starved = |row: &&&JobRow| row.has_starved() == Some(true) && ValueOutcome::of(row) == Some(outcome);
-        let those = tenth.iter().filter(starved).count();
-        let share = those as f64 / jobs * 100.0;
-        (class, share, format!("{words}: {share:.1} % ({})", format_counted(those as u64, "job")))
-    };
-    ValueOutcome::ALL.iter().skip(2).map(share).collect()
+    let mut parts = Vec::new();
+    for &(outcome, class, words) in ValueOutcome::ALL.iter().skip(2) {
+        let starved = tenth.iter().filter(|row| row.has_starved() == Some(true));
+        let count = starved.filter(|row| ValueOutcome::of(row) == Some(outcome)).count();
+        let share = count as f64 / jobs * 100.0;
+        parts.push((class, share, format!("{words}: {share:.1} % ({})", format_counted(count as u64, "job"))));
+    }
+    parts
 }
 
 /// Describes columns in words, for readers who cannot see them.
 fn columns_in_words(columns: &[Vec<(&str, f64, String)>]) -> String {
-    let column = |(number, parts): (usize, &Vec<(&str, f64, String)>)| {
+    let mut words = Vec::new();
+    for (number, parts) in (1..).zip(columns) {
         let parts: Vec<&str> = parts.iter().filter(|part| part.1 > 0.0).map(|part| part.2.as_str()).collect();
-        format!("Tenth {}: {}.", number + 1, if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") })
-    };
-    columns.iter().enumerate().map(column).collect::<Vec<_>>().join(" ")
+        let parts = if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") };
+        words.push(format!("Tenth {number}: {parts}."));
+    }
+    words.join(" ")
 }

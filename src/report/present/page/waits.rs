@@ -24,28 +24,13 @@ impl Page<'_> {
             .collect();
         waits.sort_by_key(|(wait, row)| (std::cmp::Reverse(*wait), row.job.id));
         if waits.first().is_none_or(|(wait, _)| *wait == 0) {
-            let has_breaks = |row: &JobRow| row.tasks.iter().any(|task| SharedRun::of(task, self.tally.last).is_some());
-            let later = match self.tally.jobs.values().any(has_breaks) {
+            let mut tasks = self.tally.jobs.values().flat_map(|row| &row.tasks);
+            let later = match tasks.any(|task| SharedRun::of(task, self.tally.last).is_some()) {
                 true => " Later some were paused, moved or lost, or shared their cores.",
                 false => "",
             };
             return html!("<p>No job had to wait for its first task to start.{later}</p>\n", later);
         }
-        let what = |row: &JobRow| match (
-            row.start(),
-            row.standing(),
-            row.slr().filter(|_| !self.results.has_only_single_tasks()),
-        ) {
-            (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
-            (_, Standing::Finished, None) => "finished".to_owned(),
-            (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
-            (_, Standing::Preempted, _) => "ended for another job".to_owned(),
-            (None, Standing::Removed, _) if row.is_cancelled() => "never started, taken back".to_owned(),
-            (None, Standing::Removed, _) => "never started, given up".to_owned(),
-            (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
-            (None, ..) => "not started yet".to_owned(),
-            (Some(_), ..) => "not finished yet".to_owned(),
-        };
         let all = waits.len();
         let or_not = match waits.iter().all(|(_, row)| row.start().is_some()) {
             true => "",
@@ -72,7 +57,7 @@ impl Page<'_> {
                         format!("{} of {}", values.show_number(value), values.show_number(maximum_worth(row))),
                     None => "–".to_owned(),
                 },
-                what(row),
+                self.outcome_of(row),
             ]
         });
         let (from, since) = self.tally.report_words().wanted;
@@ -89,5 +74,21 @@ impl Page<'_> {
             format_counted(all as u64, "job"),
             [since, started, or_not, rows]
         )
+    }
+
+    /// State of a job in words.
+    fn outcome_of(&self, row: &JobRow) -> String {
+        let slr = row.slr().filter(|_| !self.results.has_only_single_tasks());
+        match (row.start(), row.standing(), slr) {
+            (_, Standing::Finished, Some(slr)) => format!("finished, SLR {slr:.2}"),
+            (_, Standing::Finished, None) => "finished".to_owned(),
+            (_, Standing::Killed, _) => "killed at its walltime".to_owned(),
+            (_, Standing::Preempted, _) => "ended for another job".to_owned(),
+            (None, Standing::Removed, _) if row.is_cancelled() => "never started, taken back".to_owned(),
+            (None, Standing::Removed, _) => "never started, given up".to_owned(),
+            (Some(_), Standing::Removed, _) => "started, then given up".to_owned(),
+            (None, ..) => "not started yet".to_owned(),
+            (Some(_), ..) => "not finished yet".to_owned(),
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::results::summary::work_micros;
 use hansa_sim::grid::Behaviour;
 use hansa_sim::settings;
 use hansa_sim::systems::Policy;
-use hansa_sim::topology::{Site, User, Workload};
+use hansa_sim::topology::{User, Workload};
 
 const TOPOLOGY_MAX: usize = 40_000;
 
@@ -32,12 +32,12 @@ impl Page<'_> {
         let is_planned = |user: &&User| user.behaviour == Behaviour::External;
         let planned: Vec<&str> = self.topology.users.iter().filter(is_planned).map(|user| user.name.as_str()).collect();
         if let Some(first) = planned.first() {
-            let who = match planned.len() - 1 {
+            let users = match planned.len() - 1 {
                 0 => (*first).to_owned(),
                 others => format!("{first} and {}", format_counted(others as u64, "other user")),
             };
             let text =
-                format!("an external program plans for {who}: the policy applies to jobs for which it names no site");
+                format!("an external program plans for {users}: the policy applies to jobs for which it names no site");
             facts.push(("Planner", text.into()));
         }
         facts.extend([
@@ -85,14 +85,14 @@ impl Page<'_> {
             words.push(format_counted(more as u64, "more workload"));
         }
         let mut text = words.join("; ");
-        let sum = |of: &dyn Fn(&Fate) -> bool| -> f64 {
-            let rows = self.tally.jobs.values().filter(|row| of(&row.fate));
-            rows.map(|row| work_micros(row) as f64 * self.tally.part_of_nodes(row)).sum()
-        };
-        // A job that fits no site is not counted as load.
-        let fits_nowhere = |fate: &Fate| matches!(fate, Fate::Refused | Fate::Rejected(_));
-        let all = sum(&|fate| !fits_nowhere(fate));
-        let refused = sum(&fits_nowhere);
+        let mut all = 0.0;
+        let mut refused = 0.0;
+        for row in self.tally.jobs.values() {
+            // A job that fits no site is not counted as load.
+            let fits_nowhere = matches!(row.fate, Fate::Refused | Fate::Rejected(_));
+            let work = work_micros(row) as f64 * self.tally.part_of_nodes(row);
+            *if fits_nowhere { &mut refused } else { &mut all } += work;
+        }
         let _ = write!(text, "; {} of work arrived", core_time(all / 1e6));
         if let Some(during) = self.results.arrival_span().filter(|during| *during > 0.0) {
             let offered = all / 1e6 / (during * self.results.utilisation.all.cores as f64);
@@ -112,7 +112,7 @@ impl Page<'_> {
     fn sites(&self) -> Html {
         let sites = self.topology.sites.iter().zip(&self.results.utilisation.sites);
         let hours = Digits::for_numbers(sites.clone().map(|(_, used)| used.busy / 3600.0));
-        let row = |(site, used): (&Site, &Use)| {
+        let cells = sites.clone().take(ROWS_MAX).map(|(site, used)| {
             let share = self.results.used(used);
             cells![
                 &site.name,
@@ -129,8 +129,8 @@ impl Page<'_> {
                 hours.show_number(used.busy / 3600.0),
                 share.map(|share| share_bar(share, &unbroken_percent(share))),
             ]
-        };
-        let mut rows: Vec<Vec<Html>> = sites.clone().take(ROWS_MAX).map(row).collect();
+        });
+        let mut rows: Vec<Vec<Html>> = cells.collect();
         let rest: Vec<_> = sites.skip(ROWS_MAX).map(|(_, used)| used).collect();
         if !rest.is_empty() {
             let sum = |what: fn(&Use) -> u64| format_count(rest.iter().map(|used| what(used)).sum());

@@ -63,9 +63,9 @@ impl AuctionStory {
         let mut story =
             AuctionStory { auctions: 0, won: 0, lost: 0, no_room: 0, no_data: 0, behind: 0, losses: Vec::new(), unit };
         for auction in &trail.auctions {
-            let is_own =
-                |bid: &&TaskBid| bid.task.job == job && task.is_none_or(|task| bid.task.index as usize == task);
-            let own: Vec<&TaskBid> = auction.bids.iter().filter(is_own).collect();
+            let of_job = auction.bids.iter().filter(|bid| bid.task.job == job);
+            let own: Vec<&TaskBid> =
+                of_job.filter(|bid| task.is_none_or(|task| bid.task.index as usize == task)).collect();
             story.auctions += u64::from(!own.is_empty());
             for bid in own {
                 match bid.outcome {

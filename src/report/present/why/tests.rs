@@ -231,8 +231,8 @@ fn a_booked_job_waits_for_its_booking() {
 
 #[test]
 fn what_is_not_there_is_said() {
-    let told = |job| tally().find_job(job).unwrap_err();
-    assert_eq!(told("9"), "there is no job 9; numbers go from 0 to 3");
-    assert_eq!(told("x"), "there is no job x; numbers go from 0 to 3");
-    assert_eq!(told("1.4"), "there is no task 1.4; those of job 1 go from 0 to 0");
+    let message = |job| tally().find_job(job).unwrap_err();
+    assert_eq!(message("9"), "there is no job 9; numbers go from 0 to 3");
+    assert_eq!(message("x"), "there is no job x; numbers go from 0 to 3");
+    assert_eq!(message("1.4"), "there is no task 1.4; those of job 1 go from 0 to 0");
 }

@@ -266,16 +266,19 @@ mod tests {
     #[test]
     fn wrong_lines_are_told_by_column() {
         let reader = EventReader::new(&names());
-        let told = |line: &str| reader.read_entry(line.as_bytes()).unwrap_err().to_string();
-        assert_eq!(told(""), "column 1: expected `{\"t\":`");
-        assert_eq!(told("{\"t\":1.0000001,"), "column 6: expected seconds with at most six decimals");
+        let message = |line: &str| reader.read_entry(line.as_bytes()).unwrap_err().to_string();
+        assert_eq!(message(""), "column 1: expected `{\"t\":`");
+        assert_eq!(message("{\"t\":1.0000001,"), "column 6: expected seconds with at most six decimals");
         assert_eq!(
-            told("{\"t\":1,\"actor\":\"hull\""),
+            message("{\"t\":1,\"actor\":\"hull\""),
             "column 16: expected the name of an actor that the manifest lists"
         );
-        assert_eq!(told("{\"t\":1,\"actor\":\"york\",\"event\":\"sung\"}"), "column 31: expected the name of an event");
         assert_eq!(
-            told("{\"t\":1,\"actor\":\"york\",\"event\":\"removed\",\"job\":1}x"),
+            message("{\"t\":1,\"actor\":\"york\",\"event\":\"sung\"}"),
+            "column 31: expected the name of an event"
+        );
+        assert_eq!(
+            message("{\"t\":1,\"actor\":\"york\",\"event\":\"removed\",\"job\":1}x"),
             "column 49: expected the end of the line"
         );
     }

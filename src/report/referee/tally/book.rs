@@ -36,7 +36,7 @@ pub struct JobBook {
     /// Systems of the services at the hub, by the numbers of their actors.
     pub(super) services: Vec<u32>,
     /// The system whose users report their own jobs.
-    pub(super) told_by_users: Option<u32>,
+    pub(super) reported_by_users: Option<u32>,
     pub(super) first_user: ActorId,
     /// Systems whose jobs only wait for nodes.
     waiting_systems: Vec<u32>,
@@ -120,7 +120,7 @@ impl JobBook {
             sites,
             systems: (0..topology.systems.len()).map(|system| Reckoning::of(topology, system)).collect(),
             services: with_service(topology, true).collect(),
-            told_by_users: with_service(topology, false).next(),
+            reported_by_users: with_service(topology, false).next(),
             first_user,
             waiting_systems,
             log_numbers: LogNumbers::of(topology),
@@ -202,7 +202,7 @@ impl JobBook {
     /// True if it only waits for nodes, as do all jobs of some subjects, and those of users that negotiate, unless they
     /// are workflows.
     pub(super) fn only_waits(&self, row: &JobRow) -> bool {
-        self.is_of_waiting(row) || (self.users_tell_of(row.system) && row.job.edges.is_empty())
+        self.is_of_waiting(row) || (self.users_report(row.system) && row.job.edges.is_empty())
     }
 
     /// True if it is a job of a subject whose jobs only wait for nodes.

@@ -39,11 +39,11 @@ impl JobBook {
     }
 
     pub fn assigned(&mut self, by: Reporter, task: &TaskId, site: &ActorId) -> CountResult {
-        if self.tells_of_own_jobs(by.actor) {
-            self.told_of(by, task.job)?;
+        if self.reports_own_jobs(by.actor) {
+            self.reported_job(by, task.job)?;
         }
         let site = self.site(*site)?;
-        let by_user = self.tells_of_own_jobs(by.actor);
+        let by_user = self.reports_own_jobs(by.actor);
         let row = self.task(*task)?;
         if row.start.is_some() && !row.awaits_restart() {
             return Err(Inconsistent::Again(*task, "started"));
@@ -63,8 +63,8 @@ impl JobBook {
     }
 
     pub fn withdrawn(&mut self, by: Reporter, task: &TaskId) -> CountResult {
-        if self.tells_of_own_jobs(by.actor) {
-            self.told_of(by, task.job)?;
+        if self.reports_own_jobs(by.actor) {
+            self.reported_job(by, task.job)?;
         }
         let row = self.task(*task)?;
         let has_run = row.awaits_restart();
@@ -89,7 +89,7 @@ impl JobBook {
 
     pub fn started(&mut self, by: Reporter, task: &TaskId, cores: &NodeSet) -> CountResult {
         let site = self.holds(*task, by.actor, cores)?;
-        let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_tell_of(row.system));
+        let is_entered = self.jobs.get(&task.job).is_some_and(|row| self.users_report(row.system));
         let row = self.given(*task, site)?;
         if row.awaits_restart() {
             if row.is_lost() {
@@ -170,7 +170,7 @@ impl JobBook {
     }
 
     pub fn completed(&mut self, by: Reporter, job: &JobId, value: &Option<f64>) -> CountResult {
-        let row = self.told_of(by, *job)?;
+        let row = self.reported_job(by, *job)?;
         if row.tasks.iter().any(|task| task.end.is_none()) {
             return Err(Inconsistent::Incomplete(*job));
         }
@@ -179,9 +179,9 @@ impl JobBook {
     }
 
     pub fn removed(&mut self, by: Reporter, job: &JobId) -> CountResult {
-        let by_user = self.tells_of_own_jobs(by.actor);
+        let by_user = self.reports_own_jobs(by.actor);
         if self
-            .told_of(by, *job)?
+            .reported_job(by, *job)?
             .tasks
             .iter()
             .any(|task| task.site.is_some() && task.end.is_none() && !task.awaits_restart())
@@ -189,7 +189,7 @@ impl JobBook {
         {
             return Err(Inconsistent::Busy(*job));
         }
-        self.told_of(by, *job)?.fate = Fate::Removed { at: by.now };
+        self.reported_job(by, *job)?.fate = Fate::Removed { at: by.now };
         self.ended(*job)
     }
 
@@ -228,7 +228,7 @@ impl JobBook {
                 unknown => Err(unknown),
             };
         };
-        if row.user != *user || !self.users_tell_of(row.system) {
+        if row.user != *user || !self.users_report(row.system) {
             return Err(Inconsistent::NotItsJob(edge.job, self.names.of_actor(*user)));
         }
         if row.job.edges.binary_search(&Edge { from: edge.from, to: edge.to, data: *bytes }).is_err() {
@@ -266,7 +266,7 @@ impl JobBook {
             return Err(Inconsistent::Twice(job.id));
         }
         let system = self.system_of(service);
-        if self.tells_of_own_jobs(service) && user != service {
+        if self.reports_own_jobs(service) && user != service {
             return Err(Inconsistent::NotItsJob(job.id, self.names.of_actor(service)));
         }
         if self.has_queues(system) && tasks != 1 {
@@ -299,24 +299,24 @@ impl JobBook {
     }
 
     /// The system of a reporting actor: services come first; users report where there is no service.
-    fn system_of(&self, teller: ActorId) -> u32 {
-        let at_hub = self.services.get(teller.index()).copied();
-        at_hub.or(self.told_by_users).unwrap_or(self.systems.len() as u32 - 1)
+    fn system_of(&self, reporter: ActorId) -> u32 {
+        let at_hub = self.services.get(reporter.index()).copied();
+        at_hub.or(self.reported_by_users).unwrap_or(self.systems.len() as u32 - 1)
     }
 
     /// True if the users of a system report their own jobs.
-    pub(crate) fn users_tell_of(&self, system: u32) -> bool {
-        self.told_by_users == Some(system)
+    pub(crate) fn users_report(&self, system: u32) -> bool {
+        self.reported_by_users == Some(system)
     }
 
     /// True if a user reports its jobs because no service does.
-    pub(crate) fn tells_of_own_jobs(&self, teller: ActorId) -> bool {
-        self.told_by_users.is_some() && teller >= self.first_user
+    pub(crate) fn reports_own_jobs(&self, reporter: ActorId) -> bool {
+        self.reported_by_users.is_some() && reporter >= self.first_user
     }
 
     /// An open job that an actor reports on: if the actor is a user, the job has to be its own.
-    pub(crate) fn told_of(&mut self, by: Reporter, job: JobId) -> Result<&mut JobRow, Inconsistent> {
-        if self.tells_of_own_jobs(by.actor) && self.open(job)?.user != by.actor {
+    pub(crate) fn reported_job(&mut self, by: Reporter, job: JobId) -> Result<&mut JobRow, Inconsistent> {
+        if self.reports_own_jobs(by.actor) && self.open(job)?.user != by.actor {
             return Err(Inconsistent::NotItsJob(job, self.names.of_actor(by.actor)));
         }
         self.open(job)
@@ -347,7 +347,8 @@ impl JobBook {
         }
         self.totals.running -= 1;
         self.totals.end = self.totals.end.max(by.now);
-        match self.told_by_users.and_then(|_| self.jobs.get(&task.job)).filter(|row| self.users_tell_of(row.system)) {
+        match self.reported_by_users.and_then(|_| self.jobs.get(&task.job)).filter(|row| self.users_report(row.system))
+        {
             Some(row) => self.dealt.entry((row.user, site)).or_default().1 += 1,
             None => self.ends[site as usize] += 1,
         }
@@ -383,7 +384,7 @@ impl JobBook {
     /// Number of cores that a task asks for; of several shapes, in the chosen one.
     pub(crate) fn cores_of(&self, task: TaskId) -> u32 {
         let tasks = self.jobs.get(&task.job).map_or(&[][..], |row| &row.job.tasks);
-        tasks.get(task.index as usize).map_or(0, |wish| wish.cores)
+        tasks.get(task.index as usize).map_or(0, |needs| needs.cores)
     }
 
     /// Needs of a job's parallel tasks on their nodes, if they are recorded.

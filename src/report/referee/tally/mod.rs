@@ -33,7 +33,11 @@ use hansa_sim::kernel::Entry;
 use hansa_sim::protocol::Record;
 use hansa_sim::topology::Topology;
 
-/// Takes a run's log, entry by entry: the book of its jobs, and the states of all subjects.
+/// The account of a run so far: it takes the log entry by entry, into the book of its jobs and the states of all
+/// subjects.
+///
+/// The recorder of a run owns one, and so does a replay of a log. It checks each record against those before it, and
+/// refuses one that contradicts them. Accounts and pages read it after the last entry.
 ///
 /// A tally that keeps all, as pages need it, shares the jobs with their makers and adds some 90 bytes per task and 120
 /// per job. A tally that sets finished jobs aside keeps only the others in memory, and one bit per job.
@@ -142,7 +146,7 @@ impl Tally {
     }
 
     /// Sets the numbers and names of jobs in their logs.
-    pub fn tell_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
+    pub fn set_numbers(&mut self, jobs: Vec<(JobId, u64, Option<String>)>) {
         self.book.log_numbers.take_numbers(jobs.into_iter());
     }
 

@@ -65,7 +65,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
     }
 }
 
-fn told(tally: &Tally) -> (String, String) {
+fn message(tally: &Tally) -> (String, String) {
     (table(tally, "jobs.csv"), format!("{:?}", tally.summary(7, Status::Complete, String::new())))
 }
 
@@ -79,7 +79,7 @@ proptest! {
             keeping.add(entry).unwrap();
             putting_aside.add(entry).unwrap();
         }
-        prop_assert_eq!(told(&keeping), told(&putting_aside));
+        prop_assert_eq!(message(&keeping), message(&putting_aside));
         prop_assert_eq!(keeping.jobs_ended(), putting_aside.jobs_ended());
     }
 }
@@ -106,17 +106,17 @@ fn what_is_over_leaves_memory_and_is_still_known() {
     // Of the job that was given up one task still runs, and the last one still waits.
     assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [4, 5]);
 
-    let mut told = |actor, record| {
+    let mut message = |actor, record| {
         let entry = Entry { stamp: Stamp::at(tally.last), actor, record };
         tally.add(&entry).map_err(|error| error.to_string())
     };
     let task = |job, index| TaskId { job: JobId(job), index };
-    assert_eq!(told(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
-    assert_eq!(told(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
-    assert_eq!(told(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
+    assert_eq!(message(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
+    assert_eq!(message(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
+    assert_eq!(message(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
     let again = Record::Arrived { job: row(1, 1).job, user: BOB };
-    assert_eq!(told(ROUTER, again), Err("job 1 arrives twice".to_owned()));
-    assert_eq!(told(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
+    assert_eq!(message(ROUTER, again), Err("job 1 arrives twice".to_owned()));
+    assert_eq!(message(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
     assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
 }
 
@@ -126,11 +126,11 @@ fn a_task_is_where_its_stints_were() {
         |minute: u64, record| Entry { stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)), actor: YORK, record };
     let task = TaskId { job: JobId(0), index: 0 };
     let cores = |text| NodeSet::parse(text).unwrap();
-    let told = |entries: &[Entry<Record>]| {
+    let message = |entries: &[Entry<Record>]| {
         let mut tally = Tally::new(&topology(), &names());
         story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)
     };
-    let tally = told(&[
+    let tally = message(&[
         at(2, Record::Suspended { task }),
         at(5, Record::Resumed { task, cores: cores("1-2") }),
         at(6, Record::Shared { task, share: 0.5 }),
@@ -146,8 +146,8 @@ fn a_task_is_where_its_stints_were() {
     let expected = [there(0, 2, "0-1", 1.0), there(5, 6, "1-2", 1.0), there(6, 7, "1-2", 0.5), there(7, 9, "0 3", 0.5)];
     assert_eq!(stints, expected);
 
-    assert!(told(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
-    assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
-    assert!(told(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
-    assert!(told(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
+    assert!(message(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
+    assert!(message(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
+    assert!(message(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
+    assert!(message(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
 }

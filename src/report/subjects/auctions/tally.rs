@@ -149,15 +149,16 @@ fn check_offer(book: &JobBook, offer: &CoreOffer) -> Result<(), Inconsistent> {
 fn find_bidder(book: &JobBook, bid: &TaskBid, offers: &[CoreOffer]) -> Result<Task, Inconsistent> {
     let row = book.jobs.get(&bid.task.job).ok_or(Inconsistent::NotBidding(bid.task))?;
     let index = bid.task.index as usize;
-    let (task, wish) = row.tasks.get(index).zip(row.job.tasks.get(index)).ok_or(Inconsistent::UnknownTask(bid.task))?;
+    let (task, needs) =
+        row.tasks.get(index).zip(row.job.tasks.get(index)).ok_or(Inconsistent::UnknownTask(bid.task))?;
     let waits = task.site.is_none() || (task.awaits_restart() && !task.is_sent_again);
     if !waits || bid.bid.is_nan() {
         return Err(Inconsistent::NotBidding(bid.task));
     }
     if let BidOutcome::Won(site) = bid.outcome
-        && !offers.iter().any(|offer| offer.site == site && offer.cores >= wish.cores)
+        && !offers.iter().any(|offer| offer.site == site && offer.cores >= needs.cores)
     {
         return Err(Inconsistent::NotOffered(book.names.of_actor(site)));
     }
-    Ok(*wish)
+    Ok(*needs)
 }

@@ -199,9 +199,10 @@ impl Account for Accounts<'_> {
         (all.whole, all.broken, all.torn) = (known.whole + whole, known.broken + broken, known.torn + torn);
         all.empty = known.empty + self.others.saturating_sub(whole + broken + torn);
         (all.left_held, all.left_booked) = self.bargains.left();
-        let told = Reason::ALL.iter().filter(|(_, cause, _)| self.bargains.causes[*cause as usize] > 0);
+        let counted = Reason::ALL.iter().filter(|(_, cause, _)| self.bargains.causes[*cause as usize] > 0);
         let causes = &self.bargains.causes;
-        all.causes = BTreeMap::from_iter(told.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
+        all.causes =
+            BTreeMap::from_iter(counted.map(|(words, cause, _)| ((*words).to_owned(), causes[*cause as usize])));
         all.users = users;
         self.settle_revenue();
         summary.put_part(&self.all);

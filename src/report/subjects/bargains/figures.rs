@@ -276,57 +276,68 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     lines.extend(
         all.rejected.iter().map(|(why, count)| ("refused", format!("{}: {why}", format_counted(*count, "job")))),
     );
-    let label = |at: usize| if at == 0 { "not booked" } else { "" };
-    let told = all.causes.iter().enumerate();
-    lines.extend(told.map(|(at, (why, count))| (label(at), format!("{}: {why}", format_counted(*count, "job")))));
+    let causes = all.causes.iter().map(|(why, count)| format!("{}: {why}", format_counted(*count, "job")));
+    lines.extend(label_first("not booked", causes));
     lines.extend(revenue(&all));
     if !all.add_up() {
         lines.push(("", "these do not add up: some peer has violated the protocol".to_owned()));
     }
-    let label = |at: usize| if at == 0 { "strategies" } else { "" };
-    let words = |bargain: &OneUser| {
-        let hours =
-            |seconds: Option<f64>| seconds.map_or("–".to_owned(), |seconds| format!("{:.2} h", seconds / 3_600.0));
-        format!(
-            "{} ({}): {} of {} finished, makespan {}, wait {}, cost {:.1} core h, {:.1} of it unused",
-            bargain.user,
-            bargain.strategy,
-            bargain.finished,
-            bargain.jobs,
-            hours(bargain.makespan),
-            hours(bargain.wait),
-            bargain.cost,
-            bargain.paid_for_nothing
-        )
-    };
-    lines.extend(all.users.iter().take(LINES_MAX).enumerate().map(|(at, fared)| (label(at), words(fared))));
+    lines.extend(label_first("strategies", all.users.iter().take(LINES_MAX).map(OneUser::line)));
     if all.users.len() > LINES_MAX {
         lines.push(("", format!("and {} more users", all.users.len() - LINES_MAX)));
     }
     lines
 }
 
+/// Lines of which the first has a label.
+fn label_first(
+    label: &'static str,
+    texts: impl IntoIterator<Item = String>,
+) -> impl Iterator<Item = (&'static str, String)> {
+    texts.into_iter().enumerate().map(move |(at, text)| (if at == 0 { label } else { "" }, text))
+}
+
+impl OneUser {
+    fn line(&self) -> String {
+        format!(
+            "{} ({}): {} of {} finished, makespan {}, wait {}, cost {:.1} core h, {:.1} of it unused",
+            self.user,
+            self.strategy,
+            self.finished,
+            self.jobs,
+            hours_text(self.makespan),
+            hours_text(self.wait),
+            self.cost,
+            self.paid_for_nothing
+        )
+    }
+}
+
+fn hours_text(seconds: Option<f64>) -> String {
+    seconds.map_or("–".to_owned(), |seconds| format!("{:.2} h", seconds / 3_600.0))
+}
+
 /// Income of each site and of all sites, in words.
 fn revenue(all: &Bargaining) -> Vec<(&'static str, String)> {
-    let words = |site: &Earned, whose: &str| {
-        let given = if site.compensation > 0.0 {
-            format!("; {:.1} of compensation paid", site.compensation)
-        } else {
-            String::new()
-        };
-        let Earned { earned, queue, rents, fees, charges, penalties, .. } = site;
-        let fixed = if *charges > 0.0 { format!(" ({charges:.1} of them charges)") } else { String::new() };
-        format!(
-            "{earned:.1} core h: {queue:.1} for {whose}, {rents:.1} rent, {fees:.1} fees{fixed}, {penalties:.1} \
-             penalties{given}"
-        )
-    };
-    let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, words(site, "its queue")));
+    let each = all.sites.iter().take(LINES_MAX).map(|site| format!("{}: {}", site.site, site.words("its queue")));
     let more = all.sites.len().saturating_sub(LINES_MAX);
     let more = (more > 0).then(|| format!("and {more} more sites"));
-    let total = (all.sites.len() > 1).then(|| format!("all sites: {}", words(&all.all_sites(), "their queues")));
-    let texts = each.chain(more).chain(total);
-    texts.enumerate().map(|(at, text)| (if at == 0 { "revenue" } else { "" }, text)).collect()
+    let total = (all.sites.len() > 1).then(|| format!("all sites: {}", all.all_sites().words("their queues")));
+    label_first("revenue", each.chain(more).chain(total)).collect()
+}
+
+impl Earned {
+    /// The income in words; `queue_name` is the queue or the queues that it came from.
+    fn words(&self, queue_name: &str) -> String {
+        let Earned { earned, queue, rents, fees, charges, penalties, compensation, .. } = self;
+        let given =
+            if *compensation > 0.0 { format!("; {compensation:.1} of compensation paid") } else { String::new() };
+        let fixed = if *charges > 0.0 { format!(" ({charges:.1} of them charges)") } else { String::new() };
+        format!(
+            "{earned:.1} core h: {queue:.1} for {queue_name}, {rents:.1} rent, {fees:.1} fees{fixed}, {penalties:.1} \
+             penalties{given}"
+        )
+    }
 }
 
 /// Largest number of users, and of sites, with a line each; summaries have all of them.

@@ -145,11 +145,11 @@ mod tests {
 
     #[test]
     fn slr_is_that_of_workflows_if_there_are_any() {
-        let told = |jobs: &[u32]| {
+        let earned = |jobs: &[u32]| {
             let summary = summary(jobs);
             (summary.slr, summary.slr_by_size.len())
         };
-        assert_eq!(told(&[1, 2]), (Some(15.0), 1));
-        assert_eq!(told(&[1, 1]), (Some(20.0), 2));
+        assert_eq!(earned(&[1, 2]), (Some(15.0), 1));
+        assert_eq!(earned(&[1, 1]), (Some(20.0), 2));
     }
 }

@@ -78,42 +78,44 @@ fn left_out(shown: usize, all: usize, what: &str) -> String {
 }
 
 fn users_table(users: &[OneUser]) -> Html {
-    let time = |seconds: Option<f64>| seconds.map_or("–".to_owned(), unbroken_span);
     let hours =
         Digits::for_numbers(users.iter().flat_map(|user| [user.cost, user.fees, user.paid_for_nothing, user.padding]));
     let has_charges = users.iter().any(|user| user.charges > 0.0);
-    let row = |user: &OneUser| {
+    let rows = users.iter().take(ROWS).map(|user| {
         let known = cells![
             shorten_text(&user.user, 40),
             html!("<code>{}</code>", &user.strategy),
             format_count(user.jobs),
             format_count(user.finished),
-            time(user.makespan),
-            time(user.wait),
+            span_or_dash(user.makespan),
+            span_or_dash(user.wait),
             hours.show_number(user.cost),
             hours.show_number(user.fees),
         ];
         let charges = has_charges.then(|| hours.show_number(user.charges));
         let unused = [hours.show_number(user.paid_for_nothing), hours.show_number(user.padding)];
         known.into_iter().chain(charges.into_iter().chain(unused).map(Html::from)).collect::<Vec<_>>()
-    };
+    });
     let columns = ["User", "Strategy", "#Jobs", "#Finished", "#Mean makespan", "#Mean wait", "#Cost, core h", "#Fees"];
     let columns = columns.into_iter().chain(has_charges.then_some("#Of them charges"));
     let columns: Vec<&str> = columns.chain(["#Paid but unused", "#Of it padding"]).collect();
-    table_html(&columns, users.iter().take(ROWS).map(row))
+    table_html(&columns, rows)
+}
+
+fn span_or_dash(seconds: Option<f64>) -> String {
+    seconds.map_or("–".to_owned(), unbroken_span)
 }
 
 /// Wanted starts and deadlines; empty if no user has any.
 fn wanted_table(users: &[OneUser]) -> Html {
-    let row = |user: &OneUser| {
-        let wanted = user.wanted?;
-        let delay = wanted.delay.map_or("–".to_owned(), unbroken_span);
+    let mut rows: Vec<Vec<Html>> = Vec::new();
+    for (user, wanted) in users.iter().filter_map(|user| Some((user, user.wanted?))).take(ROWS) {
         let kept = wanted.kept.map_or("–".to_owned(), format_count);
         let starts = [wanted.early, wanted.punctual, wanted.late].map(format_count);
         let first = [shorten_text(&user.user, 40), format_count(user.jobs)];
-        Some(first.into_iter().chain(starts).chain([delay, kept]).map(Html::from).collect())
-    };
-    let rows: Vec<Vec<Html>> = users.iter().filter_map(row).take(ROWS).collect();
+        let last = [span_or_dash(wanted.delay), kept];
+        rows.push(first.into_iter().chain(starts).chain(last).map(Html::from).collect());
+    }
     if rows.is_empty() {
         return Html::default();
     }
@@ -124,24 +126,24 @@ fn wanted_table(users: &[OneUser]) -> Html {
 
 fn bargains_table(users: &[OneUser]) -> Html {
     let hands_back = users.iter().any(|user| user.handed_back > 0);
-    let row = |user: &OneUser| {
+    let rows = users.iter().take(ROWS).map(|user| {
         let first = [user.adverts, user.quotes, user.bookings, user.returned].into_iter();
         let last = [user.denied, user.denied_stale, user.held, user.committed, user.released, user.expired];
         let numbers = first.chain(hands_back.then_some(user.handed_back)).chain(last);
         std::iter::once(shorten_text(&user.user, 40)).chain(numbers.map(format_count)).map(Html::from).collect()
-    };
+    });
     let first = ["User", "#Advertisements", "#Quotes", "#Booked", "#Given back"].into_iter();
     let last = ["#Denied", "#Of these stale", "#Held", "#Committed", "#Released", "#Expired"];
     let columns: Vec<&str> = first.chain(hands_back.then_some("#Rest handed back")).chain(last).collect();
-    html!("<h3>Requests and grants, by user</h3>\n{}", table_html(&columns, users.iter().take(ROWS).map(row)))
+    html!("<h3>Requests and grants, by user</h3>\n{}", table_html(&columns, rows))
 }
 
 fn reasons_table(title: &str, reasons: &BTreeMap<String, u64>) -> Html {
     if reasons.is_empty() {
         return Html::default();
     }
-    let row = |(why, jobs): (&String, &u64)| cells![why, format_count(*jobs)];
-    html!("<h3>{title}</h3>\n{}", table_html(&["Reason", "#Jobs"], reasons.iter().map(row)), title)
+    let rows = reasons.iter().map(|(why, jobs)| cells![why, format_count(*jobs)]);
+    html!("<h3>{title}</h3>\n{}", table_html(&["Reason", "#Jobs"], rows), title)
 }
 
 /// Empty for a result of an earlier version, which does not have it.
@@ -187,17 +189,16 @@ fn income_table(all: &Bargaining) -> Html {
 }
 
 fn broken_table(users: &[OneUser]) -> Html {
-    let has_suffered = |user: &&OneUser| user.revoked + user.postponed + user.broken > 0;
     let hours = Digits::for_numbers(users.iter().map(|user| user.compensation));
-    let row = |user: &OneUser| {
+    let suffered = users.iter().filter(|user| user.revoked + user.postponed + user.broken > 0);
+    let rows = suffered.take(ROWS).map(|user| {
         let numbers = [user.revoked, user.postponed, user.broken].map(format_count);
         std::iter::once(shorten_text(&user.user, 40))
             .chain(numbers)
             .chain([hours.show_number(user.compensation)])
             .map(Html::from)
             .collect()
-    };
+    });
     let columns = ["User", "#Bookings revoked", "#Postponed", "#Holds broken", "#Compensation, core h"];
-    let rows = users.iter().filter(has_suffered).take(ROWS).map(row);
     html!("<h3>Contracts broken by failed nodes, by user</h3>\n{}", table_html(&columns, rows))
 }

@@ -496,7 +496,7 @@ impl BargainTally {
         end: &Bargain,
         why: &Option<Reason>,
     ) -> CountResult {
-        let row = book.told_of(by, *job)?;
+        let row = book.reported_job(by, *job)?;
         if row.bargain.replace(*end).is_some() {
             return Err(Inconsistent::BargainedTwice(*job));
         }

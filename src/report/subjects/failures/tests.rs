@@ -44,26 +44,26 @@ fn what_is_saved_counts_unless_it_is_thrown_away_or_killed() {
     let killed = come(&mut tally, 0);
     let again = come(&mut tally, 1);
     let whole = come(&mut tally, 2);
-    let mut say = |at: u64, actor: ActorId, record: Record| add(&mut tally, at, actor, record).unwrap();
-    say(0, YORK, Record::Started { task: killed, cores: core(0) });
-    say(0, YORK, Record::Started { task: again, cores: core(1) });
-    say(0, YORK, Record::Started { task: whole, cores: core(2) });
+    let mut send = |at: u64, actor: ActorId, record: Record| add(&mut tally, at, actor, record).unwrap();
+    send(0, YORK, Record::Started { task: killed, cores: core(0) });
+    send(0, YORK, Record::Started { task: again, cores: core(1) });
+    send(0, YORK, Record::Started { task: whole, cores: core(2) });
     // Of 30 minutes 20 are saved, and saving them took one.
     for task in [killed, again, whole] {
-        say(30, YORK, Record::Checkpointed { task, times: 1, spent: minutes(1) });
-        say(30, YORK, Record::Lost { task, saved: minutes(20) });
+        send(30, YORK, Record::Checkpointed { task, times: 1, spent: minutes(1) });
+        send(30, YORK, Record::Lost { task, saved: minutes(20) });
     }
     // One goes on and is killed, one is handed in anew, one goes on to its end.
-    say(35, ROUTER, Record::Withdrawn { task: again });
-    say(40, YORK, Record::Started { task: killed, cores: core(0) });
-    say(50, ROUTER, Record::Assigned { task: again, site: YORK });
-    say(50, YORK, Record::Started { task: again, cores: core(1) });
-    say(60, YORK, Record::Killed { task: killed });
-    say(60, ROUTER, Record::Completed { job: JobId(0), value: None });
-    say(70, YORK, Record::Started { task: whole, cores: core(2) });
+    send(35, ROUTER, Record::Withdrawn { task: again });
+    send(40, YORK, Record::Started { task: killed, cores: core(0) });
+    send(50, ROUTER, Record::Assigned { task: again, site: YORK });
+    send(50, YORK, Record::Started { task: again, cores: core(1) });
+    send(60, YORK, Record::Killed { task: killed });
+    send(60, ROUTER, Record::Completed { job: JobId(0), value: None });
+    send(70, YORK, Record::Started { task: whole, cores: core(2) });
     for (job, task) in [(1, again), (2, whole)] {
-        say(110, YORK, Record::Finished { task });
-        say(110, ROUTER, Record::Completed { job: JobId(job), value: None });
+        send(110, YORK, Record::Finished { task });
+        send(110, ROUTER, Record::Completed { job: JobId(job), value: None });
     }
 
     let summary = tally.summary(1, Status::Complete, String::new());
@@ -92,8 +92,8 @@ fn nobody_saves_more_than_it_ran() {
         Record::Checkpointed { task, times: 1, spent: minutes(31) },
         Record::Checkpointed { task, times: u64::MAX, spent: minutes(1) },
     ] {
-        let told = add(&mut tally, 30, YORK, record).unwrap_err().to_string();
-        assert_eq!(told, "task 0.0 is said to have saved more than it ran");
+        let message = add(&mut tally, 30, YORK, record).unwrap_err().to_string();
+        assert_eq!(message, "task 0.0 is said to have saved more than it ran");
     }
     assert!(add(&mut tally, 30, YORK, Record::Lost { task, saved: Span::MAX }).is_err());
 }
@@ -102,12 +102,12 @@ fn nobody_saves_more_than_it_ran() {
 fn who_was_moved_and_is_lost_has_run_for_nothing_since_the_start() {
     let mut tally = failing();
     let task = come(&mut tally, 0);
-    let mut say = |at: u64, record: Record| add(&mut tally, at, YORK, record).unwrap();
-    say(0, Record::Started { task, cores: NodeSet::from_run(0, 0) });
-    say(20, Record::Moved { task, cores: NodeSet::from_run(1, 1) });
-    say(30, Record::Lost { task, saved: Span::ZERO });
-    say(30, Record::Started { task, cores: NodeSet::from_run(0, 0) });
-    say(90, Record::Finished { task });
+    let mut send = |at: u64, record: Record| add(&mut tally, at, YORK, record).unwrap();
+    send(0, Record::Started { task, cores: NodeSet::from_run(0, 0) });
+    send(20, Record::Moved { task, cores: NodeSet::from_run(1, 1) });
+    send(30, Record::Lost { task, saved: Span::ZERO });
+    send(30, Record::Started { task, cores: NodeSet::from_run(0, 0) });
+    send(90, Record::Finished { task });
     add(&mut tally, 90, ROUTER, Record::Completed { job: JobId(0), value: None }).unwrap();
     let summary = tally.summary(1, Status::Complete, String::new());
     let all = summary.read_part::<Failures>().unwrap();

@@ -112,11 +112,12 @@ job = [
         let (topology, log) = played(TOPOLOGY);
         let at = log.iter().rposition(|entry| matches!(entry.record, Record::Offered { .. })).unwrap();
         assert_eq!(log[at].record, Record::Offered { idle: 4, waiting: 0, received: 2 });
-        let told = |idle, waiting, received| refusal(&topology, &log, at, Record::Offered { idle, waiting, received });
+        let accused =
+            |idle, waiting, received| refusal(&topology, &log, at, Record::Offered { idle, waiting, received });
         let york = Some(Inconsistent::FalseOffer("york".to_owned()));
-        assert_eq!(told(4, 0, 2), None);
+        assert_eq!(accused(4, 0, 2), None);
         for (idle, waiting, received) in [(5, 0, 2), (3, 0, 2), (4, 0, 1), (4, 0, 3), (4, 1, 2), (u32::MAX, 0, 2)] {
-            assert_eq!(told(idle, waiting, received), york, "{idle}, {waiting}, {received}");
+            assert_eq!(accused(idle, waiting, received), york, "{idle}, {waiting}, {received}");
         }
         // A site of a market without offers sends none.
         let (direct, log) = played(&TOPOLOGY.replace("messages", "direct").replace("offers_every = \"5 min\"", ""));

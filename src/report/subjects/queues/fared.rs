@@ -21,11 +21,11 @@ impl QueuedTimes {
         let (start, end) = task.start.zip(task.end)?;
         let arrive = row.job.arrive;
         let shares = task.site.is_some_and(|site| tally.sites[site as usize].is_shared);
-        let wish = &row.job.tasks[0];
+        let needs = &row.job.tasks[0];
         let runtime = match task.setbacks {
-            _ if shares => wish.runtime,
+            _ if shares => needs.runtime,
             // Repeated work and checkpoints do not count.
-            Some(_) => wish.runtime.min(wish.walltime),
+            Some(_) => needs.runtime.min(needs.walltime),
             None => end.since(start),
         };
         Some(QueuedTimes { wait: start.since(arrive), turnaround: end.since(arrive), runtime })

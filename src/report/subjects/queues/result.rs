@@ -33,7 +33,7 @@ impl ResultLog {
         }
         header.push("Note: moments are rounded to whole seconds".to_owned());
         swf::write_header(&header, text);
-        let jobs = if are_told_apart(&jobs) { jobs } else { tell_apart(tally, ids, &jobs) };
+        let jobs = if are_distinct(&jobs) { jobs } else { number_anew_all(tally, ids, &jobs) };
         ResultLog { order: in_order_of_submission(&jobs), jobs, written: 0 }
     }
 
@@ -62,7 +62,7 @@ fn in_order_of_submission(jobs: &Packed) -> Option<Vec<u32>> {
     Some(order)
 }
 
-fn are_told_apart(jobs: &Packed) -> bool {
+fn are_distinct(jobs: &Packed) -> bool {
     if jobs.iter().map(|job| job.number).is_sorted_by(|one, next| one < next) {
         return true;
     }
@@ -72,7 +72,7 @@ fn are_told_apart(jobs: &Packed) -> bool {
 }
 
 /// Several workloads may use the same numbers; then they are replaced by the run's own, from 1.
-fn tell_apart(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
+fn number_anew_all(tally: &Tally, ids: &[JobId], jobs: &Packed) -> Packed {
     let numbered = || ids.iter().copied().zip(jobs);
     let names =
         BTreeMap::from_iter(numbered().map(|(id, job)| ((workload_of(id, tally), job.number), number_anew(id))));

@@ -65,16 +65,19 @@ pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
         fared[site].extend(QueuedTimes::of(tally, row).filter(|_| tally.counted.counts(row)));
     }
 
-    let name = |at: usize| match at + 1 == groups && sites.len() > groups {
-        true => format!("{} other sites", sites.len() - groups + 1),
-        false => format!("{} ({})", shorten_text(&tally.sites[sites[at]].name, 40), known.policies[sites[at]]),
-    };
-    let legend: Vec<(String, String)> = (0..groups).map(|at| (format!("f{at}"), name(at))).collect();
+    let mut legend: Vec<(String, String)> = Vec::new();
+    for (at, site) in sites.iter().take(groups).enumerate() {
+        let name = match at + 1 == groups && sites.len() > groups {
+            true => format!("{} other sites", sites.len() - groups + 1),
+            false => format!("{} ({})", shorten_text(&tally.sites[*site].name, 40), known.policies[*site]),
+        };
+        legend.push((format!("f{at}"), name));
+    }
     let table = by_site(tally, &sites, &known.policies, &fared);
     let (first, last) = if sites.len() > LONG { (Html::default(), table) } else { (table, Html::default()) };
     let mut html = first;
-    let is_queued = |job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system));
-    let (brought, seconds) = tally.transfers.input_totals(is_queued);
+    let (brought, seconds) =
+        tally.transfers.input_totals(|job| tally.jobs.get(&job).is_some_and(|row| known.systems.contains(&row.system)));
     if brought > 0 {
         let inputs = format_counted(brought, "input");
         let mean = unbroken_span(seconds / brought as f64);
@@ -101,11 +104,14 @@ pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
     } else {
         html += html!("<p>No job ever had to wait.</p>\n");
     }
-    let wait = |fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6;
     let distributed = |texts, classes, measure: &dyn Fn(&QueuedTimes) -> f64| {
         distribution_chart(texts, classes, &legend, &fared, groups, measure)
     };
-    let waits = distributed(["wait", "Waiting time of jobs", "wait from submission to start, up to"], &WAITS, &wait);
+    let waits = distributed(
+        ["wait", "Waiting time of jobs", "wait from submission to start, up to"],
+        &WAITS,
+        &|fared: &QueuedTimes| fared.wait.micros() as f64 / 1e6,
+    );
     let slowdowns = distributed(
         ["slowdown", "Bounded slowdown of jobs", "bounded slowdown, up to"],
         &SLOWDOWNS,
@@ -119,33 +125,29 @@ pub fn queues_section(known: &Queues, page: &Page<'_>) -> Html {
 }
 
 fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<QueuedTimes>]) -> Html {
-    let slowdowns = |fared: &[QueuedTimes]| {
-        let bounded = || fared.iter().map(QueuedTimes::bounded_slowdown);
-        (!fared.is_empty()).then(|| [bounded().sum::<f64>() / fared.len() as f64, bounded().fold(0.0, f64::max)])
-    };
-    let digits =
-        |column: usize| Digits::for_numbers(fared.iter().filter_map(|fared| slowdowns(fared)).map(|two| two[column]));
-    let digits = [digits(0), digits(1)];
-    let row = |(&site, fared): (&usize, &Vec<QueuedTimes>)| {
+    let slowdowns: Vec<Option<[f64; 2]>> = fared.iter().map(|fared| bounded_slowdowns(fared)).collect();
+    let digits = [0, 1].map(|column| Digits::for_numbers(slowdowns.iter().flatten().map(|two| two[column])));
+    let rows = sites.iter().zip(fared.iter().zip(&slowdowns)).take(SITES_MAX).map(|(&site, (fared, slowdowns))| {
         let waits = Spread::of(fared.iter().map(|fared| fared.wait).collect());
         let longest = fared.iter().map(|fared| fared.wait).max().unwrap_or(Span::ZERO);
-        let [mean, most] = [0, 1].map(|column| {
-            slowdowns(fared).map_or("–".to_owned(), |slowdowns| digits[column].show_number(slowdowns[column]))
-        });
-        let of_waits = |what: fn(Spread) -> f64| waits.map_or("–".to_owned(), |waits| unbroken_span(what(waits)));
+        let [mean, most] =
+            [0, 1].map(|column| slowdowns.map_or("–".to_owned(), |two| digits[column].show_number(two[column])));
+        let [mean_wait, median, p95] = match waits {
+            Some(waits) => [waits.mean, waits.median, waits.p95].map(unbroken_span),
+            None => ["–", "–", "–"].map(str::to_owned),
+        };
         cells![
             &tally.sites[site].name,
             html!("<code>{}</code>", &policies[site]),
             format_count(fared.len() as u64),
-            of_waits(|waits| waits.mean),
-            of_waits(|waits| waits.median),
-            of_waits(|waits| waits.p95),
+            mean_wait,
+            median,
+            p95,
             unbroken_micros(longest.micros()),
             mean,
             most,
         ]
-    };
-    let rows = sites.iter().zip(fared).take(SITES_MAX).map(row);
+    });
     let columns = [
         "Site",
         "Policy",
@@ -162,6 +164,16 @@ fn by_site(tally: &Tally, sites: &[usize], policies: &[String], fared: &[Vec<Que
         more => html!("<p>And {}.</p>\n", format_counted(more as u64, "more site")),
     };
     table_html(&columns, rows) + rest
+}
+
+/// Mean and largest bounded slowdown; None without jobs.
+fn bounded_slowdowns(fared: &[QueuedTimes]) -> Option<[f64; 2]> {
+    if fared.is_empty() {
+        return None;
+    }
+    let slowdowns: Vec<f64> = fared.iter().map(QueuedTimes::bounded_slowdown).collect();
+    let mean = slowdowns.iter().sum::<f64>() / fared.len() as f64;
+    Some([mean, slowdowns.iter().copied().fold(0.0, f64::max)])
 }
 
 /// Columns a class, stacked by site. The texts are the identifier, the title, and the name of the axis across.

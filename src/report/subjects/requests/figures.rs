@@ -191,8 +191,8 @@ pub fn lines(summary: &Summary) -> Vec<(&'static str, String)> {
     let promises = suffered.then(|| {
         let given = format_number(all.compensation / 3600.0);
         let Reservations { moved, shortened, broken, .. } = &all;
-        let told = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
-        ("promises", told)
+        let text = format!("{broken} broken, for {given} node h; {moved} moved, {shortened} late as nodes failed");
+        ("promises", text)
     });
     let shapes = all.by_shape.map(|by_shape| {
         let some = by_shape.each().into_iter().filter(|(_, requests)| *requests > 0);

@@ -229,10 +229,10 @@ pub(crate) mod tests {
         let job = table(&tally, "jobs.csv");
         assert_eq!(job.lines().nth(1).unwrap().split(',').collect::<Vec<_>>()[3..6], ["0", "2", "600"]);
         assert_eq!(all.released, 720.0);
-        let told = "of 1 malleable request: 1 on fewer nodes";
+        let message = "of 1 malleable request: 1 on fewer nodes";
         // It is broken into lines.
         let printed = summary_table(&summary, None);
-        assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(told), "{printed}");
+        assert!(printed.split_whitespace().collect::<Vec<_>>().join(" ").contains(message), "{printed}");
 
         // A shape that it does not have; a second set of shapes; a change while it runs; shapes of another task.
         let wrong = |entries: &[(u64, ActorId, Record)]| add(entries).err();

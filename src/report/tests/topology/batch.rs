@@ -265,31 +265,31 @@ fn jobs_have_needs_of_nodes() {
     assert_eq!(table(", memory = 0.1").unwrap(), Some((2, 1.0, 0.1)));
     assert_eq!(table(", cpu = 1, memory = 1.0").unwrap(), None);
     for wrong in [", cpu = 0", ", cpu = 1.5", ", memory = -1", ", memory = 0", ", memory = 1.01"] {
-        let told = table(wrong).unwrap_err().to_string();
-        assert!(told.contains("expected a share of a node, above 0 and at most 1"), "{wrong}: {told}");
+        let message = table(wrong).unwrap_err().to_string();
+        assert!(message.contains("expected a share of a node, above 0 and at most 1"), "{wrong}: {message}");
     }
     for (setting, expected) in [
         ("workload.0.needs=\"quad-core\"", "memory is drawn only for jobs of a model"),
         ("workload.0.needs=\"dual-cor\"", "did you mean"),
         ("workload.0.node_kilobytes=5", "expected also needs = \"dual-core\""),
     ] {
-        let told = read(&[setting]).unwrap_err().to_string();
-        assert!(told.contains(expected), "{setting}: {told}");
+        let message = read(&[setting]).unwrap_err().to_string();
+        assert!(message.contains(expected), "{setting}: {message}");
     }
-    let told = |system: &str, job: &str| {
+    let message = |system: &str, job: &str| {
         let job = format!("workload.0.job=[{{ {job} }}]");
-        let told = load_text(&bare.replace("[batch]", system), &["workload.0.source=\"table\"", &job]);
-        told.map(|_| ()).map_err(|faults| faults.to_string())
+        let message = load_text(&bare.replace("[batch]", system), &["workload.0.source=\"table\"", &job]);
+        message.map(|_| ()).map_err(|faults| faults.to_string())
     };
     let needs = "tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5";
     let asks = "tasks = [{ runtime = \"1 s\", walltime = \"2 s\", cores = 1 }]";
     for system in ["[market]", "[provisioning]"] {
-        let told = told(system, needs).unwrap_err();
-        assert!(told.contains("only sites under a [batch] table can share nodes"), "{system}: {told}");
+        let message = message(system, needs).unwrap_err();
+        assert!(message.contains("only sites under a [batch] table can share nodes"), "{system}: {message}");
     }
-    let refused = told("[market]", asks).unwrap_err();
+    let refused = message("[market]", asks).unwrap_err();
     assert!(refused.contains("only jobs of a [batch] or [provisioning] table request a time"), "{refused}");
-    assert_eq!(told("[provisioning]", asks), Ok(()));
+    assert_eq!(message("[provisioning]", asks), Ok(()));
 }
 
 /// Jobs may go to any system once a rule gives them values and deadlines.

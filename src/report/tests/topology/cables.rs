@@ -193,8 +193,8 @@ fn too_many_sites_for_links_are_one_fault() {
     let many = "name = \"many\"\n[batch]\n[network]\nmodel = \"ideal\"\n[[site]]\nname = \"s{}\"\ncount = 1025\ncores = 1\n\
                 [[user]]\nname = \"ann\"\n[[link]]\nname = \"l\"\ncapacity = \"1 Gbps\"\nbetween = [\"s1\", \"s2\"]\n\
                 [[workload]]\nsource = \"lublin\"\njobs = 1\nnodes = 1\noutput = \"1 GB\"\nhome = \"s1\"\n";
-    let told = load_text(many, &[]).unwrap_err().rendered();
-    let messages: Vec<&str> = told.iter().map(|told| told.message.as_str()).collect();
+    let message = load_text(many, &[]).unwrap_err().rendered();
+    let messages: Vec<&str> = message.iter().map(|message| message.message.as_str()).collect();
     assert_eq!(messages, ["expected at most 1024 sites on a grid with links, found 1025"]);
 }
 
@@ -202,7 +202,7 @@ fn too_many_sites_for_links_are_one_fault() {
 fn a_converted_simgrid_platform_is_a_topology() {
     let platform = include_str!("small-platform.xml");
     let converted = simgrid::convert_platform("small", platform).unwrap();
-    let topology = load_text(&converted.toml, &[]).unwrap_or_else(|told| panic!("{told}\n{}", converted.toml));
+    let topology = load_text(&converted.toml, &[]).unwrap_or_else(|message| panic!("{message}\n{}", converted.toml));
     let cables = topology.cables.as_ref().unwrap();
     assert_eq!(cables.routes.len(), topology.sites.len() * (topology.sites.len() - 1));
     assert!(cables.links.iter().all(|link| link.duplex == Duplex::Half));
@@ -221,7 +221,7 @@ fn hosts_from_simgrid_do_not_take_names_of_the_run() {
     let routes: String = ways.map(route).collect();
     let platform = format!("<platform><zone id=\"z\" routing=\"Full\">{hosts}{link}{routes}</zone></platform>");
     let toml = simgrid::convert_platform("small", &platform).unwrap().toml;
-    let topology = load_text(&toml, &[]).unwrap_or_else(|told| panic!("{told}\n{toml}"));
+    let topology = load_text(&toml, &[]).unwrap_or_else(|message| panic!("{message}\n{toml}"));
     let sites: Vec<&str> = topology.sites.iter().map(|site| site.name.as_str()).collect();
     assert_eq!(sites, ["router-2", "network-2", "dispatcher-2", "meta-scheduler-2", "user-2", "york"]);
 }
@@ -230,17 +230,21 @@ fn hosts_from_simgrid_do_not_take_names_of_the_run() {
 fn data_that_would_take_forever_is_refused() {
     let jobs = "tasks = [{ runtime = \"1 min\", cores = 1 }, { runtime = \"1 min\", cores = 1 }]\nedges = [[0, 1, 4000000000000]]\n";
     let text = STAR.replace("tasks = [{ runtime = \"1 min\", cores = 1 }]\n", jobs);
-    let told = |settings: &[&str]| {
+    let message = |settings: &[&str]| {
         let topology = load_text(&text, settings).unwrap();
         let all = hansa_sim::topology::Roster::of_topology(&topology).all();
         hansa_sim::topology::build_actors(&topology, &all).err().map(|error| error.to_string())
     };
-    assert_eq!(told(&[]), None);
+    assert_eq!(message(&[]), None);
     let loaded = load_files(&[("grid.toml", text.as_bytes())], &["link.b.capacity=\"1 kbps\""]).unwrap();
     let error = hansa_sim::topology::check_jobs(&loaded.topology).unwrap_err();
     let line = text.lines().position(|line| line == "[[workload]]").unwrap() + 1;
-    assert!(loaded.tell(&error).ends_with(&format!("\n --> grid.toml:{line}:1")), "{}", loaded.tell(&error));
-    let slow = told(&["link.b.capacity=\"1 kbps\""]).unwrap();
+    assert!(
+        loaded.error_text(&error).ends_with(&format!("\n --> grid.toml:{line}:1")),
+        "{}",
+        loaded.error_text(&error)
+    );
+    let slow = message(&["link.b.capacity=\"1 kbps\""]).unwrap();
     assert_eq!(
         slow,
         "workload.0: job 0: all data up to here would take more than a thousand years over the slowest link"
@@ -275,7 +279,7 @@ edges = [[0, 2, 10000000], [1, 2, 3000000]]
 "#;
 
 /// Log of a run, with seconds, and its table of transfers.
-fn told(topology: &Topology) -> (Vec<String>, String) {
+fn message(topology: &Topology) -> (Vec<String>, String) {
     let log = crate::play::play(topology);
     let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
@@ -286,7 +290,7 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
     };
     tally.transfers_csv(put).unwrap();
     let seconds = |time: Time| format!("{} s", time.micros() as f64 / 1e6);
-    let tell = |entry: &Entry<Record>| {
+    let render_entry = |entry: &Entry<Record>| {
         let what = match &entry.record {
             Record::Sent { edge, bytes, active, .. } | Record::Shipped { edge, bytes, active, .. } => {
                 format!("{bytes} B of {edge}, active at {}", seconds(*active))
@@ -298,13 +302,13 @@ fn told(topology: &Topology) -> (Vec<String>, String) {
         };
         Some(format!("{} {what}", seconds(entry.stamp.time)))
     };
-    (log.iter().filter_map(tell).collect(), table)
+    (log.iter().filter_map(render_entry).collect(), table)
 }
 
 #[test]
 fn in_a_market_with_links_a_task_waits_for_its_data_on_its_cores() {
     let topology = load_text(LINKED, &[]).unwrap();
-    let (story, table) = told(&topology);
+    let (story, table) = message(&topology);
     assert_eq!(
         story,
         [
@@ -321,7 +325,7 @@ fn in_a_market_with_links_a_task_waits_for_its_data_on_its_cores() {
     let row = "0,1-2,bath,york,3000000,10,10.25,13.25,923076.923,923076.923,1.000";
     assert_eq!(table.lines().nth(1), Some(row));
     let parallel = load_text(LINKED, &["network.model=tcp-parallel"]).unwrap();
-    assert!(told(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
+    assert!(message(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
 }
 
@@ -331,7 +335,7 @@ fn the_tasks_of_a_generated_market_write_at_a_rate() {
     let text = format!("{grid}[[workload]]\nsource = \"market\"\njobs = 4\ncores_max = 1\noutput = \"8 kbps\"\n");
     let topology = load_text(&text, &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
-    let (_, table) = told(&topology);
+    let (_, table) = message(&topology);
     let bytes: Vec<u64> = table.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().parse().unwrap()).collect();
     // 8 kbps are 60 kB per minute, and tasks run for whole minutes.
     assert!(!bytes.is_empty() && bytes.iter().all(|bytes| *bytes > 0 && bytes % 60_000 == 0), "{bytes:?}");
@@ -381,6 +385,6 @@ fn delays_and_links_do_not_go_together() {
 fn a_workflow_logs_its_transfers_too() {
     let text = LINKED.replace("[market]", "[workflow]\npolicy = \"best-effort\"");
     let slow = text.replace("name = \"bath\"\ncores = 1", "name = \"bath\"\ncores = 1\nspeed = 0.5");
-    let (story, _) = told(&load_text(&slow, &[]).unwrap());
+    let (story, _) = message(&load_text(&slow, &[]).unwrap());
     assert_eq!(story[5..], ["23.25 s 0.1-2 is there", "23.25 s 0.2 starts", "33.25 s 0.2 ends"]);
 }

@@ -169,10 +169,10 @@ source = "table"
     let mut page = String::new();
     for job in jobs {
         let diagnostics = load_text(&format!("{text}{job}\n"), &[]).expect_err(&job);
-        tell(&mut page, &job, &diagnostics);
+        add_message(&mut page, &job, &diagnostics);
     }
     let none = text.replace("[[workload.job]]\n", "");
-    tell(&mut page, "no job", &load_text(&none, &[]).unwrap_err());
+    add_message(&mut page, "no job", &load_text(&none, &[]).unwrap_err());
     golden("jobs.txt", &page);
 }
 
@@ -202,7 +202,7 @@ fn of_settings() {
             page.push_str(&format!("#### {settings:?}\n\n{error}\n\n"));
             continue;
         }
-        tell(&mut page, &format!("{settings:?}"), &load_text(FINE, settings).unwrap_err());
+        add_message(&mut page, &format!("{settings:?}"), &load_text(FINE, settings).unwrap_err());
     }
     golden("settings.txt", &page);
 }
@@ -254,17 +254,17 @@ fn of_files() {
             ("x/a.toml", b"include = \"../y/b.toml\"\n"),
             ("y/b.toml", b"\n include = \"../x/a.toml\"\n"),
         ];
-        tell(&mut page, title, &load_files(&files, &[]).expect_err(title));
+        add_message(&mut page, title, &load_files(&files, &[]).expect_err(title));
     }
     let reasons =
         read_topology("there/is/none.toml", &[], &mut |_| Err("there is no such file".to_owned())).unwrap_err();
-    tell(&mut page, "no file", &reasons);
+    add_message(&mut page, "no file", &reasons);
     let large = read_topology("large.toml", &[], &mut |_| Ok(vec![b'#'; (64 << 20) + 1])).unwrap_err();
-    tell(&mut page, "a file that is too large", &large);
+    add_message(&mut page, "a file that is too large", &large);
     let mut log = b";\n1 0 0 9 1 -1 -1 1 9 -1 1 1 1 1 1 -1 -1 -1\n".repeat(1 << 21);
     log.truncate((64 << 20) + 7);
     let large = read_topology("large.txt", &[], &mut |_| Ok(log.clone())).unwrap_err();
-    tell(&mut page, "a log that is too large", &large);
+    add_message(&mut page, "a log that is too large", &large);
     golden("files.txt", &page);
 }
 
@@ -286,7 +286,7 @@ users = ["bob"]
 jobs = 0
 "#;
     let mut page = String::new();
-    tell(&mut page, "all at once", &load_text(text, &["market.tik=1 s"]).unwrap_err());
+    add_message(&mut page, "all at once", &load_text(text, &["market.tik=1 s"]).unwrap_err());
     golden("all.txt", &page);
 }
 
@@ -317,14 +317,14 @@ fn check_faults(name: &str, faults: &[Fault]) {
         assert!(FINE.contains(fine), "{fine}");
         let title = if fault.is_empty() { format!("without {fine}") } else { (*fault).to_owned() };
         let diagnostics = load_text(&FINE.replacen(fine, fault, 1), &[]).expect_err(fault);
-        check_told(&diagnostics);
-        tell(&mut page, &title, &diagnostics);
+        check_message(&diagnostics);
+        add_message(&mut page, &title, &diagnostics);
     }
     golden(name, &page);
 }
 
 /// Checks that programs get the same errors as people.
-fn check_told(diagnostics: &InvalidInput) {
+fn check_message(diagnostics: &InvalidInput) {
     let read = diagnostics.to_string();
     let mut headings = Vec::new();
     let mut places = Vec::new();
@@ -334,8 +334,8 @@ fn check_told(diagnostics: &InvalidInput) {
     }
     let all = diagnostics.rendered();
     assert!(all.len() >= headings.len() && headings.len() == places.len(), "{read}");
-    for ((told, heading), place) in all.iter().zip(headings).zip(places) {
-        let Rendered { file, line, column, key, message, hint } = told;
+    for ((message, heading), place) in all.iter().zip(headings).zip(places) {
+        let Rendered { file, line, column, key, message, hint } = message;
         let key = key.as_ref().map_or(String::new(), |key| format!("{key}: "));
         assert_eq!(format!("{key}{message}"), heading);
         assert_eq!(hint.is_some(), hint.as_ref().is_some_and(|hint| read.contains(hint.split("; ").next().unwrap())));
@@ -354,14 +354,20 @@ fn programs_get_every_error_of_several_files_and_lines() {
     let more = "# é\nsource = \"market\"\n\n\n   jobs = 0\nloaad = 2\n";
     let files: [(&str, &[u8]); 2] = [("grid.toml", text.as_bytes()), ("more.toml", more.as_bytes())];
     let diagnostics = load_files(&files, &["seed=x", "site.york.latency=5"]).unwrap_err();
-    check_told(&diagnostics);
+    check_message(&diagnostics);
     let all = diagnostics.rendered();
     assert!(all.len() >= 5, "{diagnostics}");
-    assert!(all.iter().any(|told| told.file.is_none()) && all.iter().any(|told| told.hint.is_some()), "{diagnostics}");
-    assert!(all.iter().any(|told| told.file.as_deref() == Some("more.toml") && told.line == Some(5)), "{diagnostics}");
+    assert!(
+        all.iter().any(|message| message.file.is_none()) && all.iter().any(|message| message.hint.is_some()),
+        "{diagnostics}"
+    );
+    assert!(
+        all.iter().any(|message| message.file.as_deref() == Some("more.toml") && message.line == Some(5)),
+        "{diagnostics}"
+    );
 }
 
-fn tell(page: &mut String, title: &str, diagnostics: &InvalidInput) {
+fn add_message(page: &mut String, title: &str, diagnostics: &InvalidInput) {
     page.push_str(&format!("#### {}\n\n{diagnostics}\n\n", title.trim().replace('\n', "; ")));
 }
 

@@ -269,7 +269,7 @@ fn a_file_of_a_million_keys_is_refused_before_it_is_parsed() {
         text.push_str(&format!("k{number}=1\n"));
     }
     let refused = hansa_sim::topology::read_topology("many.toml", &[], &mut |_| Ok(text.clone().into_bytes()));
-    let told = refused.err().unwrap().to_string();
-    assert!(told.contains("expected at most 1,000,000 keys, found 1,000,001"), "{told}");
-    assert!(told.len() < 1_000 && told.contains("a [[workload]] names"), "{told}");
+    let message = refused.err().unwrap().to_string();
+    assert!(message.contains("expected at most 1,000,000 keys, found 1,000,001"), "{message}");
+    assert!(message.len() < 1_000 && message.contains("a [[workload]] names"), "{message}");
 }

@@ -188,9 +188,9 @@ fn the_hash_covers_the_meaning() {
     let settings = ["market.policy=pvd", "site.york.cores=100"];
     let original = load_text(text, &settings).unwrap();
     let resolved = load_text(&original.to_toml(), &[]).unwrap();
-    let untold = load_text(text, &[&settings[..], &["about=nothing"]].concat()).unwrap();
+    let not_judged = load_text(text, &[&settings[..], &["about=nothing"]].concat()).unwrap();
     assert_eq!(original.hash(), resolved.hash());
-    assert_eq!(original.hash(), untold.hash());
+    assert_eq!(original.hash(), not_judged.hash());
     assert_ne!(original.hash(), load_text(text, &[]).unwrap().hash());
     // Equal on every machine and in every build, or processes of one run would refuse each other.
     assert_eq!(load_text(FINE, &[]).unwrap().hash().to_string(), "5ad28cb8d845c498ede5eaf97799c8e1");
@@ -690,6 +690,6 @@ fn oversized_messages_are_reported_before_the_run() {
     let task = |cores: u32| format!("{{ runtime = \"1 min\", cores = {cores} }}, ");
     assert_eq!(table(&task(3_000_000), 40_000_000), None);
     assert_eq!(table(&task(39_000_000), 40_000_000), None);
-    let told = table(&task(5_000_000), 40_000_000).unwrap();
-    assert!(told.contains("task 0 takes 5000000 cores of york") && told.contains("at most 3355392"), "{told}");
+    let message = table(&task(5_000_000), 40_000_000).unwrap();
+    assert!(message.contains("task 0 takes 5000000 cores of york") && message.contains("at most 3355392"), "{message}");
 }

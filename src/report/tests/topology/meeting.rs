@@ -67,7 +67,7 @@ fn beside_a_market(text: &str, linked: bool) -> String {
 
 /// Events of the tasks of the first `jobs` jobs, with times.
 fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
-    let tell = |entry: &Entry<Record>| {
+    let render_entry = |entry: &Entry<Record>| {
         let (job, what) = match &entry.record {
             Record::Started { task, cores } => (task.job, format!("{task} starts on {cores}")),
             Record::Finished { task } => (task.job, format!("{task} ends")),
@@ -80,7 +80,7 @@ fn story(log: &[Entry<Record>], jobs: u32) -> BTreeSet<(Time, String)> {
         };
         (job.0 < jobs).then_some((entry.stamp.time, what))
     };
-    log.iter().filter_map(tell).collect()
+    log.iter().filter_map(render_entry).collect()
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn systems_are_separated() {
             _ => {}
         }
     }
-    let told = |one: usize| (all[one].name.as_str(), all[one].jobs, all[one].finished);
-    assert_eq!([told(0), told(1)], [("batch", 150, over[0]), ("reservation", 80, over[1])]);
+    let message = |one: usize| (all[one].name.as_str(), all[one].jobs, all[one].finished);
+    assert_eq!([message(0), message(1)], [("batch", 150, over[0]), ("reservation", 80, over[1])]);
     for (one, busy) in all.iter().zip(busy) {
         let by_site: Vec<f64> = one.sites.iter().map(|site| site.busy).collect();
         let there: Vec<f64> = busy.into_iter().filter(|micros| *micros > 0).map(|micros| micros as f64 / 1e6).collect();
@@ -590,7 +590,7 @@ fn systems_that_cannot_share_a_site_are_reported() {
         (&["user.alice.planner=\"resubmitt\""], "did you mean"),
     ] {
         let text = SHARED.replace("[batch]\n", "[market]\n[batch]\n[provisioning]\n");
-        let told = load_text(&text, settings).map(drop).unwrap_err().to_string();
-        assert!(told.contains(expected), "{settings:?}: {told}");
+        let message = load_text(&text, settings).map(drop).unwrap_err().to_string();
+        assert!(message.contains(expected), "{settings:?}: {message}");
     }
 }

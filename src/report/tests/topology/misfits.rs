@@ -40,7 +40,7 @@ fn requested(nodes: u32) -> String {
 
 #[test]
 fn jobs_that_fit_no_site_are_counted_before_the_run_refuses_them() {
-    let mut told = Vec::new();
+    let mut message = Vec::new();
     for (system, of_model) in CASES {
         let is_reserving = system.starts_with("[reservation]");
         let (source, one) = if is_reserving { (REQUESTED, requested as fn(u32) -> String) } else { (LISTED, job as _) };
@@ -50,17 +50,17 @@ fn jobs_that_fit_no_site_are_counted_before_the_run_refuses_them() {
         let mut tally = Tally::new(&topology, &Names::of(&topology));
         run(&topology).iter().for_each(|entry| tally.add(entry).unwrap());
         let refused = tally.summary(1, Status::Complete, String::new()).jobs.refused;
-        let said = check_jobs(&topology).unwrap();
+        let printed = check_jobs(&topology).unwrap();
         let number = |text: &String| -> u64 {
             let (_, rest) = text.split_once(", ").unwrap();
             rest.split_once(' ').unwrap().0.parse().unwrap()
         };
-        assert_eq!(said.iter().map(number).sum::<u64>(), refused, "{text}\n{said:?}");
-        told.extend(said.last().cloned());
+        assert_eq!(printed.iter().map(number).sum::<u64>(), refused, "{text}\n{printed:?}");
+        message.extend(printed.last().cloned());
     }
-    assert_eq!(told[0], "workload.0: of 5 jobs, 2 can run at no site, from job 1 on; they are turned away");
-    assert!(told[1].contains("from job 41 on"), "{told:?}");
-    assert_eq!(told.len(), CASES.len());
+    assert_eq!(message[0], "workload.0: of 5 jobs, 2 can run at no site, from job 1 on; they are turned away");
+    assert!(message[1].contains("from job 41 on"), "{message:?}");
+    assert_eq!(message.len(), CASES.len());
 }
 
 /// Tasks that share nodes need fewer of them, unless their memory does not fit.
@@ -73,6 +73,6 @@ fn on_shared_nodes_tasks_are_packed_to_decide_if_they_fit() {
     let mut tally = Tally::new(&topology, &Names::of(&topology));
     run(&topology).iter().for_each(|entry| tally.add(entry).unwrap());
     assert_eq!(tally.summary(1, Status::Complete, String::new()).jobs.refused, 1);
-    let said = "workload.0: of 2 jobs, 1 can run at no site, from job 1 on; it is turned away";
-    assert_eq!(check_jobs(&topology).unwrap(), [said]);
+    let printed = "workload.0: of 2 jobs, 1 can run at no site, from job 1 on; it is turned away";
+    assert_eq!(check_jobs(&topology).unwrap(), [printed]);
 }

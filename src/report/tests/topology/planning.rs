@@ -3,7 +3,7 @@
 use super::provisioning::BARGAINING;
 use super::*;
 use hansa_sim::grid::{Area, Edge, Step, Workflow};
-use hansa_sim::systems::plans::{Choices, Order, Planned, Unplannable};
+use hansa_sim::systems::plans::{Choices, PlanRequest, Planned, Unplannable};
 use hansa_sim::systems::{self, provisioning};
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{load_idle, with_planning_context};
@@ -41,7 +41,7 @@ fn make_within(
         let load = &context.load[..];
         let name = "fork.json";
         let policy = entry.name;
-        (entry.make)(&Order { policy, service, grid, links, work, name, alpha, budget, deadline, at, load })
+        (entry.make)(&PlanRequest { policy, service, grid, links, work, name, alpha, budget, deadline, at, load })
     };
     with_planning_context(&topology, row, hours > 0, look).unwrap()
 }
@@ -96,8 +96,8 @@ fn a_plan_needs_users_only_for_their_jobs() {
     };
     let idle = "name = \"idle\"\n[provisioning]\n[[site]]\nname = \"york\"\ncores = 4\n";
     assert_eq!(load(idle), Ok(()));
-    let told = load(&format!("{idle}[[workload]]\nsource = \"lublin\"\njobs = 3\nnodes = 4\n")).unwrap_err();
-    assert!(told.contains("at least one [[user]] to submit jobs"), "{told}");
+    let message = load(&format!("{idle}[[workload]]\nsource = \"lublin\"\njobs = 3\nnodes = 4\n")).unwrap_err();
+    assert!(message.contains("at least one [[user]] to submit jobs"), "{message}");
 }
 
 #[test]
@@ -179,22 +179,22 @@ fn plans_that_break_a_budget_or_a_deadline_are_left_out() {
     assert_eq!(within("greedy", 1.0, 0, 2), Ok((vec![mixed], 0, Some(0))));
     assert_eq!(within("greedy", 0.0, 20, 2), Ok((vec![mixed], 0, Some(0))));
     assert_eq!(within("greedy", 0.0, 19, 0), Ok((vec![cheap], 0, Some(0))));
-    let told = |policy, budget, deadline| within(policy, 0.5, budget, deadline).unwrap_err();
+    let message = |policy, budget, deadline| within(policy, 0.5, budget, deadline).unwrap_err();
     for policy in ["moga", "greedy"] {
         assert_eq!(
-            told(policy, 11, 0),
+            message(policy, 11, 0),
             "no plan costs 11 core h or less: the cheapest of all costs 12 core h and takes 3 h"
         );
-        assert!(told(policy, 0, 1).starts_with("no plan takes 1 h or less: the earliest of all costs "), "{policy}");
-        assert!(told(policy, 11, 2).ends_with("; the cheapest of all costs 12 core h and takes 3 h"), "{policy}");
+        assert!(message(policy, 0, 1).starts_with("no plan takes 1 h or less: the earliest of all costs "), "{policy}");
+        assert!(message(policy, 11, 2).ends_with("; the cheapest of all costs 12 core h and takes 3 h"), "{policy}");
     }
     assert_eq!(
-        told("moga", 35, 2),
+        message("moga", 35, 2),
         "no plan both costs 35 core h or less and takes 2 h or less: the cheapest that takes no longer costs 36 core h; \
          the earliest that costs no more takes 3 h"
     );
     assert_eq!(
-        told("greedy", 19, 2),
+        message("greedy", 19, 2),
         "no plan both costs 19 core h or less and takes 2 h or less: the cheapest that takes no longer costs 20 core h; \
          the earliest that costs no more takes 3 h"
     );

@@ -215,7 +215,7 @@ fn errors_have_their_places() {
 /// A user that negotiates for some jobs submits others like any other user, patient or not.
 #[test]
 fn a_negotiating_user_has_jobs_elsewhere_too() {
-    let text = |who: &str, habit: &str| {
+    let text = |name: &str, habit: &str| {
         format!(
             r#"name = "sides"
 [batch]
@@ -247,7 +247,7 @@ jobs = 200
 nodes = 8
 arrival_factor = 4.0
 system = "batch"
-users = ["{who}"]
+users = ["{name}"]
 [[workload]]
 source = "lublin"
 jobs = 30
@@ -258,8 +258,8 @@ users = ["alice"]
         )
     };
     for habit in ["planner = \"script\"", "planner = \"resubmit\"\npatience = \"5 min\""] {
-        let ran = |who: &str| {
-            let topology = load_text(&text(who, habit), &[]).unwrap();
+        let ran = |name: &str| {
+            let topology = load_text(&text(name, habit), &[]).unwrap();
             let roster = Roster::of_topology(&topology);
             let mut place =
                 Place::new(topology::build_actors(&topology, &roster.all()).unwrap(), roster.latencies.clone());
@@ -277,7 +277,7 @@ users = ["alice"]
         let together = ran("alice");
         let apart = ran("bob");
         assert_eq!(together, apart, "{habit}");
-        let taken_back = together.iter().filter(|(_, told)| told.starts_with("Withdrawn")).count();
+        let taken_back = together.iter().filter(|(_, message)| message.starts_with("Withdrawn")).count();
         assert_eq!(taken_back > 10, habit.contains("resubmit"), "{taken_back}");
     }
 }

@@ -159,10 +159,11 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("several".to_owned(), systems(lublin)));
     let table = format!("source = \"table\"\nsystem = \"market\"\n{task}]");
     bases.push(("one of several".to_owned(), systems(grid("[market]\n[batch]", &table))));
-    let bargains = |said: &str, workload: &str| {
-        grid("[provisioning]", workload).replace("name = \"alice\"", &format!("name = \"alice\"\n{said}"))
+    let bargains = |printed: &str, workload: &str| {
+        grid("[provisioning]", workload).replace("name = \"alice\"", &format!("name = \"alice\"\n{printed}"))
     };
-    let all_bargain = |said: &str, workload: &str| grid(&format!("[defaults.user]\n{said}\n[provisioning]"), workload);
+    let all_bargain =
+        |printed: &str, workload: &str| grid(&format!("[defaults.user]\n{printed}\n[provisioning]"), workload);
     let one = "source = \"lublin\"\njobs = 2\nusers = [\"alice\"]";
     let priced = bargains("strategy = \"reserve\"", one);
     let priced = priced.replacen("cores = 64", "cores = 64\nprices = [{ from = \"8 h\", price = 2.0 }]", 1);
@@ -171,9 +172,9 @@ fn bases() -> Vec<(String, String)> {
     bases.push(("all priced by the hour".to_owned(), grid(all, one)));
     let two = format!("source = \"table\"\nusers = [\"alice\"]\n{task}, {{ runtime = \"1 min\", cores = 1 }}]");
     let legs = "strategy = \"coallocate\"\nlegs = [\"york\", \"leeds\"]\ncrash = { at = \"1 h\", lasts = \"1 min\" }";
-    for (said, workload) in [("", one), ("strategy = \"moga\"", one), ("strategy = \"var\"", one), (legs, &two)] {
-        bases.push((format!("bargains {said}"), bargains(said, workload)));
-        bases.push((format!("all bargain {said}"), all_bargain(said, workload)));
+    for (printed, workload) in [("", one), ("strategy = \"moga\"", one), ("strategy = \"var\"", one), (legs, &two)] {
+        bases.push((format!("bargains {printed}"), bargains(printed, workload)));
+        bases.push((format!("all bargain {printed}"), all_bargain(printed, workload)));
     }
     bases
 }
@@ -329,8 +330,8 @@ fn prepared_jobs_that_are_damaged_are_reported() {
     assert_eq!(with_prepared_jobs(&text, &jobs), Ok(topology));
     let bytes = jobs[0].as_mut().expect("a log is prepared");
     bytes.truncate(bytes.len() - 1);
-    let told = with_prepared_jobs(&text, &jobs).unwrap_err();
-    assert!(told.contains("its prepared jobs are damaged"), "{told}");
+    let message = with_prepared_jobs(&text, &jobs).unwrap_err();
+    assert!(message.contains("its prepared jobs are damaged"), "{message}");
 }
 
 /// A topology in which keys are set.
@@ -390,14 +391,14 @@ impl Base {
             let topology = match read(text, std::slice::from_ref(&setting)) {
                 Ok(topology) => topology,
                 // A key that is refused for a reason of its own is refused with any value.
-                Err(told) if told.contains(": there is no [") || told.contains(": leave this out") => break,
+                Err(message) if message.contains(": there is no [") || message.contains(": leave this out") => break,
                 Err(_) => continue,
             };
             let what = format!("{name}: {setting}");
             survives(&topology, &what);
             // The hash covers every change of the meaning.
             let differs = Topology { about: None, ..topology.clone() } != Topology { about: None, ..base.clone() };
-            assert_eq!(topology.hash() != base.hash(), differs && !says_only(leaf), "{what}");
+            assert_eq!(topology.hash() != base.hash(), differs && !writes_only(leaf), "{what}");
             taken += usize::from(topology != *base);
         }
         taken > 0
@@ -443,7 +444,7 @@ fn every_key_of_every_table_is_read_written_and_hashed() {
 }
 
 /// True for keys that do not affect the meaning: the path of a log and the names of jobs.
-fn says_only(leaf: &Leaf) -> bool {
+fn writes_only(leaf: &Leaf) -> bool {
     leaf.aside
         && (leaf.path.ends_with(".file")
             || leaf.path.contains(".job.") && !leaf.path.contains(".tasks.") && leaf.path.ends_with(".name"))
@@ -483,8 +484,8 @@ fn every_key_has_a_meaning() {
                 What::Table(_, keys) => look(keys),
                 What::Value(_) => {}
             }
-            let says = matches!(what, What::Variant { .. }) || key.line().len() > 3;
-            assert!(says, "nothing says what {} means", key.name);
+            let messages = matches!(what, What::Variant { .. }) || key.line().len() > 3;
+            assert!(messages, "nothing says what {} means", key.name);
         }
     }
     look(&topology_keys());

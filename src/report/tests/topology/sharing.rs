@@ -24,7 +24,7 @@ jobs = 20
 needs = "quad-core"
 "#;
 
-fn told(text: &str, setting: &str) -> String {
+fn message(text: &str, setting: &str) -> String {
     match load_text(text, &[setting]) {
         Err(diagnostics) => diagnostics.to_string(),
         Ok(topology) => panic!("{setting}: {}", topology.sites[0].scheduler),
@@ -61,10 +61,10 @@ fn images_move_at_a_rate_if_their_size_is_known() {
     assert!(slow.len() == 1 && slow[0].contains("the penalty of 5 min and the 400 s in which"), "{slow:?}");
 
     let unknown = SHARING.replace("memory_gb = 2.5\n", "image_bandwidth = \"1 Gbps\"\n");
-    let said = told(&unknown, "seed=1");
-    assert!(said.contains("grid.toml:3") && said.contains("site.york.memory_gb"), "{said}");
-    assert!(said.contains("missing: expected how much memory a node has"), "{said}");
-    assert!(told(SHARING, "site.york.image_bandwidth=\"0 bps\"").contains("expected a capacity above zero"));
+    let printed = message(&unknown, "seed=1");
+    assert!(printed.contains("grid.toml:3") && printed.contains("site.york.memory_gb"), "{printed}");
+    assert!(printed.contains("missing: expected how much memory a node has"), "{printed}");
+    assert!(message(SHARING, "site.york.image_bandwidth=\"0 bps\"").contains("expected a capacity above zero"));
 
     // Defaults of all sites may contain either half.
     let all = |key: &str, text: &str| text.replacen("[batch]", &format!("[defaults.site]\n{key}\n[batch]"), 1);
@@ -86,13 +86,13 @@ fn a_queue_that_moves_nothing_is_noted() {
     let queue = "site.york.scheduler=\"easy\"";
     let (unsaid, none) = notes(&SHARING.replace("memory_gb = 2.5\n", ""), &[queue]);
     assert_eq!(none, [""; 0]);
-    let (said, told) = notes(SHARING, &[queue]);
-    assert_eq!(said, unsaid);
+    let (printed, message) = notes(SHARING, &[queue]);
+    assert_eq!(printed, unsaid);
     let no_effect = "memory_gb and image_bandwidth have no effect at";
-    assert_eq!(told, [format!("{no_effect} york: jobs share no nodes there, and are not moved")]);
-    let (said, told) = notes(SHARING, &[queue, "site.york.image_bandwidth=\"1 Gbps\"", "site.leeds.memory_gb=8"]);
-    assert_eq!(said, unsaid);
-    assert_eq!(told, [format!("{no_effect} york and leeds: jobs share no nodes there, and are not moved")]);
+    assert_eq!(message, [format!("{no_effect} york: jobs share no nodes there, and are not moved")]);
+    let (printed, message) = notes(SHARING, &[queue, "site.york.image_bandwidth=\"1 Gbps\"", "site.leeds.memory_gb=8"]);
+    assert_eq!(printed, unsaid);
+    assert_eq!(message, [format!("{no_effect} york and leeds: jobs share no nodes there, and are not moved")]);
     // Defaults apply to the sites at which they have an effect.
     let all = SHARING.replacen("[batch]", "[defaults.site]\nimage_bandwidth = \"1 Gbps\"\n[batch]", 1);
     assert_eq!(notes(&all, &[]).1, [""; 0]);
@@ -101,8 +101,8 @@ fn a_queue_that_moves_nothing_is_noted() {
 #[test]
 fn defaults_without_effect_are_noted() {
     let notes = |setting: &str| load_files(&[("grid.toml", SHARING.as_bytes())], &[setting]).unwrap().notes;
-    let told = "--set defaults.site.cores=3 changes nothing: every site has its own `cores`";
-    assert_eq!(notes("defaults.site.cores=3"), [told]);
+    let message = "--set defaults.site.cores=3 changes nothing: every site has its own `cores`";
+    assert_eq!(notes("defaults.site.cores=3"), [message]);
     // One site has none of its own.
     assert_eq!(notes("defaults.site.memory_gb=3"), [""; 0]);
 }
@@ -133,34 +133,34 @@ fn errors_of_the_grammar_name_the_expectation_and_its_place() {
         ("/per/minvt=1/minft=2", "only one of minvt and minft"),
         ("eazy", "did you mean `easy`"),
     ] {
-        let said = told(SHARING, &format!("site.york.scheduler={name:?}"));
-        assert!(said.contains(expected) && said.contains("scheduler"), "{name}: {said}");
+        let printed = message(SHARING, &format!("site.york.scheduler={name:?}"));
+        assert!(printed.contains(expected) && printed.contains("scheduler"), "{name}: {printed}");
     }
 }
 
 #[test]
 fn nodes_are_shared_where_that_makes_sense() {
-    let said = told(SHARING, "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]");
-    assert!(said.contains("schedulers of shared nodes do not plan around it"), "{said}");
+    let printed = message(SHARING, "site.york.reserved=[{ from = \"1 h\", until = \"2 h\", nodes = \"0\" }]");
+    assert!(printed.contains("schedulers of shared nodes do not plan around it"), "{printed}");
     for key in ["memory_gb=2", "image_bandwidth=\"1 Gbps\""] {
-        let said = told(FINE, &format!("site.york.{key}"));
-        assert!(said.contains("expected also a scheduler under which jobs share nodes"), "{said}");
+        let printed = message(FINE, &format!("site.york.{key}"));
+        assert!(printed.contains("expected also a scheduler under which jobs share nodes"), "{printed}");
     }
-    let said = told(SHARING, "site.york.memory_gb=0");
-    assert!(said.contains("expected a number of GB above zero"), "{said}");
-    let said = told(SHARING, "site.york.cores=0");
-    assert!(said.contains("expected a whole number from 1"), "{said}");
-    let said = told(FINE, "site.york.scheduler=\"GreedyP *\"");
-    assert!(said.contains("GreedyP */opt=min needs a [batch] table"), "{said}");
+    let printed = message(SHARING, "site.york.memory_gb=0");
+    assert!(printed.contains("expected a number of GB above zero"), "{printed}");
+    let printed = message(SHARING, "site.york.cores=0");
+    assert!(printed.contains("expected a whole number from 1"), "{printed}");
+    let printed = message(FINE, "site.york.scheduler=\"GreedyP *\"");
+    assert!(printed.contains("GreedyP */opt=min needs a [batch] table"), "{printed}");
     let both = SHARING.replace("[batch]", "[market]\n[batch]").replace("jobs = 20", "jobs = 20\nsystem = \"batch\"");
     let both = both.replace("cores = 8", "cores = 8\nsystem = [\"market\", \"batch\"]");
-    let said = told(&both, "seed=1");
-    assert!(said.contains("no other system can use this site"), "{said}");
-    let said = told(&both, "site.york.scheduler=\"auction\"");
+    let printed = message(&both, "seed=1");
+    assert!(printed.contains("no other system can use this site"), "{printed}");
+    let printed = message(&both, "site.york.scheduler=\"auction\"");
     let expected = "expected a scheduler of [batch], which runs what [market] and [batch] share, such as";
-    assert!(said.contains(expected) && said.contains("(auction is for sites of [market] alone)"), "{said}");
-    let said = told(&both, "site.york.system=[\"batch\", \"markte\"]");
-    assert!(said.contains("did you mean `market`?") && !said.contains("at least one system"), "{said}");
+    assert!(printed.contains(expected) && printed.contains("(auction is for sites of [market] alone)"), "{printed}");
+    let printed = message(&both, "site.york.system=[\"batch\", \"markte\"]");
+    assert!(printed.contains("did you mean `market`?") && !printed.contains("at least one system"), "{printed}");
     // Defaults apply to sites of another system if they are valid there.
     let others = SHARING.replacen("[batch]", "[defaults.site]\nscheduler = \"/per\"\n[market]\n[batch]", 1);
     let others = others.replacen("cores = 8\nscheduler", "cores = 8\nsystem = \"batch\"\nscheduler", 1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::experiment::tests::grid::summary_and_log;
 use hansa_sim::protocol::Record;
-use hansa_sim::systems::plans::{Order, Planned};
+use hansa_sim::systems::plans::{PlanRequest, Planned};
 use hansa_sim::time::Span;
 use hansa_sim::topology::{PlanningContext, with_planning_context};
 use hansa_sim::workload::{Source, workflow};
@@ -66,8 +66,8 @@ fn transfers_may_have_several_sockets() {
     let tasks = ran(SIX, &settings);
     assert!(close(tasks[4].1, end) && close(tasks[5].2, end + 11.0), "{tasks:?}");
     assert_eq!(ran(SIX, &["network.sockets=3"]), ran(SIX, &[]), "they count only on links with efficiency tcp");
-    let told = load_files(&[("grid.toml", SIX)], &["network.sockets=0"]).unwrap_err().to_string();
-    assert!(told.contains("network.sockets: expected a whole number from 1 to 1000"), "{told}");
+    let message = load_files(&[("grid.toml", SIX)], &["network.sockets=0"]).unwrap_err().to_string();
+    assert!(message.contains("network.sockets: expected a whole number from 1 to 1000"), "{message}");
     let topology = load_files(&[("grid.toml", SIX)], &settings).unwrap().topology;
     assert!(topology.to_toml().contains("sockets = 3"));
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
@@ -128,7 +128,7 @@ fn a_plan_expects_the_capacity_or_what_a_lone_flow_obtains() {
         let work = workflow::read_workflow("ten-tasks.json", TABLE).unwrap();
         let row = topology.systems[0].system_row();
         let look = |context: &PlanningContext<'_>| {
-            (row.plans[1].make)(&Order {
+            (row.plans[1].make)(&PlanRequest {
                 policy: "heft",
                 service: &context.service,
                 grid: &context.grid,
@@ -195,14 +195,14 @@ fn a_table_of_costs_is_a_job_with_times_by_site() {
             "more than 9007199254740992 bytes",
         ),
     ] {
-        let told = load(table, &[]).unwrap_err().to_string();
-        assert!(told.contains(expected), "{told}");
+        let message = load(table, &[]).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
     }
     // Memory is taken for each pair of a task and a name, so their number is bounded before.
     let tasks = (0..4_000).map(|task| format!("\"t{task}\": {{ \"s{task}\": 1 }}")).collect::<Vec<_>>().join(",");
     let many = format!("{{ \"compute\": {{ {tasks} }}, \"edges\": [] }}");
-    let told = load(many.as_bytes(), &[]).unwrap_err().to_string();
-    assert!(told.contains("expected at most 10000000 tasks times sites, found 4000 x 4000"), "{told}");
+    let message = load(many.as_bytes(), &[]).unwrap_err().to_string();
+    assert!(message.contains("expected at most 10000000 tasks times sites, found 4000 x 4000"), "{message}");
     let market = String::from_utf8(TEN.to_vec())
         .unwrap()
         .replace("[workflow]\npolicy = \"network-heft\"", "[workflow]\npolicy = \"heft\"");
@@ -210,13 +210,13 @@ fn a_table_of_costs_is_a_job_with_times_by_site() {
     let lines: Vec<&str> = market.split("[[link]]").collect();
     let unlinked =
         format!("{}[[user]]{}", lines[0].replace("[network]\nmodel", "#"), market.split("[[user]]").nth(1).unwrap());
-    let told =
+    let message =
         load_files(&[("grid.toml", unlinked.as_bytes()), ("ten-tasks.json", TABLE)], &[]).unwrap_err().to_string();
-    assert!(told.contains("its edges take time, but this topology has no links"), "{told}");
+    assert!(message.contains("its edges take time, but this topology has no links"), "{message}");
 }
 
 /// Two sites of two systems and two kinds.
-fn told(task: &str) -> String {
+fn message(task: &str) -> String {
     let text = format!(
         "name = \"times\"\n[workflow]\n[batch]\n[[site]]\nname = \"york\"\ncores = 2\nkind = \"a\"\nsystem = \"workflow\"\n\
          [[site]]\nname = \"leeds\"\ncores = 4\nkind = \"b\"\nsystem = \"workflow\"\n\
@@ -250,17 +250,17 @@ fn wrong_times_by_site_are_reported() {
         ),
         ("{ runtime = { york = \"9999999 d\" }, cores = 1, kind = \"a\" }", "expected"),
     ] {
-        let told = told(task);
-        assert!(told.contains(expected) && told.is_empty() == expected.is_empty(), "{task}: {told}");
+        let message = message(task);
+        assert!(message.contains(expected) && message.is_empty() == expected.is_empty(), "{task}: {message}");
     }
     let market = FINE.replace(
         "\"market\"\njobs = 3\ncores_max = 8",
         "\"table\"\n[[workload.job]]\ntasks = [{ runtime = { york = \"1 min\" }, cores = 1 }]",
     );
-    let told = load_text(&market, &[]).unwrap_err().to_string();
+    let message = load_text(&market, &[]).unwrap_err().to_string();
     assert!(
-        told.contains("expected one time for all sites: only jobs of a [workflow] table have one for each"),
-        "{told}"
+        message.contains("expected one time for all sites: only jobs of a [workflow] table have one for each"),
+        "{message}"
     );
 }
 

@@ -172,11 +172,11 @@ fn a_full_disk_is_told_with_the_path() {
 
     let mut file = ResultFile::create(EVENTS, PathBuf::from("/dev/full")).unwrap();
     let piece = vec![0; file::BUFFER];
-    let told =
+    let message =
         (0..10).find_map(|_| file.append_bytes(&piece).err()).expect("no more than some buffers wait for the disk");
-    assert_eq!(told.to_string(), "cannot write /dev/full: the disk is full");
-    assert_eq!(file.append_bytes(&piece).unwrap_err().to_string(), told.to_string());
-    assert_eq!(file.end().finish().unwrap_err().to_string(), told.to_string());
+    assert_eq!(message.to_string(), "cannot write /dev/full: the disk is full");
+    assert_eq!(file.append_bytes(&piece).unwrap_err().to_string(), message.to_string());
+    assert_eq!(file.end().finish().unwrap_err().to_string(), message.to_string());
 }
 
 #[test]
@@ -251,19 +251,19 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
     [EVENTS, SUMMARY, JOBS].into_iter().for_each(|name| folder.write(name, b"{}").unwrap());
     folder.finish(manifest()).unwrap();
     let found: Manifest = parse_file(&out, MANIFEST).unwrap();
-    let told = |name: &str| {
+    let message = |name: &str| {
         let output = Output { name: name.to_owned(), ..found.files[0].clone() };
         let manifest = Manifest { files: vec![output], ..found.clone() };
         changed_files(&out, &manifest).unwrap_err().to_string()
     };
     for name in ["/dev/zero", "../secret", "..", "", "a/b", "\u{1b}[2J/"] {
-        let text = told(name);
+        let text = message(name);
         assert!(text.ends_with("is not a file of this folder") && !text.contains('\u{1b}'), "{text}");
     }
     std::os::unix::fs::symlink("/dev/zero", out.join("endless")).unwrap();
-    assert!(told("endless").ends_with("endless: it is a link, and a result has none"), "{}", told("endless"));
+    assert!(message("endless").ends_with("endless: it is a link, and a result has none"), "{}", message("endless"));
     fs::create_dir(out.join("folder")).unwrap();
-    assert!(told("folder").ends_with("folder: it is not a regular file"));
+    assert!(message("folder").ends_with("folder: it is not a regular file"));
     fs::remove_file(out.join(SUMMARY)).unwrap();
     rustix::fs::mkfifoat(rustix::fs::CWD, out.join(SUMMARY), rustix::fs::Mode::RWXU).unwrap();
     assert!(open_result(&out).err().unwrap().to_string().ends_with("summary.json: it is not a regular file"));
@@ -272,7 +272,7 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
 #[test]
 fn verify_tells_what_is_missing_or_changed() {
     let scratch = TempDir::new().unwrap();
-    let told = |a: &str, b: &str| {
+    let message = |a: &str, b: &str| {
         verify_results(&scratch.path().join(a), &scratch.path().join(b), false).map_err(|failure| {
             (failure.exit_code(), failure.to_string().replace(&format!("{}/", scratch.path().display()), ""))
         })
@@ -291,21 +291,21 @@ fn verify_tells_what_is_missing_or_changed() {
     }
     whole("a");
     whole("b");
-    assert_eq!(told("a", "b"), Ok(()));
-    assert_eq!(told("a", "c"), Err((2, "there is no folder c".to_owned())));
+    assert_eq!(message("a", "b"), Ok(()));
+    assert_eq!(message("a", "c"), Err((2, "there is no folder c".to_owned())));
     let file = format!("a/{EVENTS}");
-    assert_eq!(told("a", &file), Err((2, format!("{file} is a file: expected the result folder in which it is"))));
+    assert_eq!(message("a", &file), Err((2, format!("{file} is a file: expected the result folder in which it is"))));
 
     fs::write(scratch.path().join("b").join(JOBS), "x").unwrap();
-    let (code, text) = told("a", "b").unwrap_err();
+    let (code, text) = message("a", "b").unwrap_err();
     assert_eq!(code, 1);
     assert!(text.ends_with("b/jobs.csv has been changed since it was written."), "{text}");
 
     fs::write(scratch.path().join("b").join(SUMMARY), "{").unwrap();
-    let (code, text) = told("a", "b").unwrap_err();
+    let (code, text) = message("a", "b").unwrap_err();
     assert!(code == 2 && text.starts_with("b/summary.json is damaged: "), "{text}");
     fs::remove_file(scratch.path().join("b").join(EVENTS)).unwrap();
-    assert_eq!(told("a", "b"), Err((2, "cannot read b/events.jsonl: there is no such file or folder".to_owned())));
+    assert_eq!(message("a", "b"), Err((2, "cannot read b/events.jsonl: there is no such file or folder".to_owned())));
     fs::remove_file(scratch.path().join("b").join(MANIFEST)).unwrap();
-    assert_eq!(told("a", "b"), Err((2, "b is not a result folder: it has no manifest.json".to_owned())));
+    assert_eq!(message("a", "b"), Err((2, "b is not a result folder: it has no manifest.json".to_owned())));
 }

@@ -11,7 +11,7 @@ use rustix::process::geteuid;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::super::RunContext;
-use super::super::talk::Trouble;
+use super::super::program_link::Trouble;
 use super::cluster::Cluster;
 use super::conf::Conf;
 use super::ports::Ports;
@@ -29,7 +29,7 @@ pub const PACKAGES: &str = "on Debian and Ubuntu: apt-get install slurmdbd maria
 /// Changes whenever the set-up leaves other files.
 const VERSION: &str = "1";
 /// Virtual time that the set-up may take, in seconds: installing a database takes hours of it.
-const SETS_UP_WITHIN: u64 = 7 * 86_400;
+const SETS_UP_WITHIN_SECONDS: u64 = 7 * 86_400;
 /// Lines of faults that are shown.
 const FAULTS_SHOWN: usize = 5;
 /// Number of the first user that is no user of the system.
@@ -37,14 +37,14 @@ const FIRST_USER: u32 = 20_001;
 
 /// Copies the files of the accounts of a site into this folder; sets them up unless they are in the cache.
 pub fn put_state(
-    who: &str,
+    name: &str,
     site: &Site,
     files: &SiteFiles,
     to: &Path,
     context: &RunContext<'_>,
 ) -> Result<(), Trouble> {
     let Some((path, script)) = &files.accounts else { return Ok(()) };
-    let cannot = |what: &str, error: &dyn std::fmt::Display| Trouble::Fault(format!("{who}: cannot {what}: {error}"));
+    let cannot = |what: &str, error: &dyn std::fmt::Display| Trouble::Fault(format!("{name}: cannot {what}: {error}"));
     let facts = ["ClusterName", "GresTypes", "AccountingStorageTRES"];
     let facts: Vec<String> =
         facts.iter().filter_map(|key| files.value(key).map(|value| format!("{key}={value}\n"))).collect();
@@ -57,7 +57,7 @@ pub fn put_state(
     {
         return Ok(());
     }
-    let made = make_state(who, site, path, script, &facts, context)?;
+    let made = make_state(name, site, path, script, &facts, context)?;
     for name in STATE_FILES {
         let copied = fs::copy(made.path.join("state").join(name), to.join(name));
         copied.map_err(|error| cannot(&format!("read {name} of the accounts"), &error))?;
@@ -97,14 +97,14 @@ fn slurm_version(site: &Site) -> Option<String> {
 
 /// Runs the database, and returns the folder in which slurmctld has left its state.
 fn make_state(
-    who: &str,
+    name: &str,
     site: &Site,
     path: &str,
     script: &str,
     facts: &str,
     context: &RunContext<'_>,
 ) -> Result<RunDir, Trouble> {
-    let cannot = |what: &str, error: &dyn std::fmt::Display| Trouble::Fault(format!("{who}: cannot {what}: {error}"));
+    let cannot = |what: &str, error: &dyn std::fmt::Display| Trouble::Fault(format!("{name}: cannot {what}: {error}"));
     let dir = RunDir::new().map_err(|failure| Trouble::Fault(failure.to_string()))?;
     let folder = dir.path.to_string_lossy().into_owned();
     let ports = Ports::reserve_ports(3).map_err(|error| cannot("find free ports", &error))?;
@@ -141,24 +141,24 @@ fn make_state(
         ("FORM", form.to_owned()),
     ];
     let plain = Conf::of_lines(String::new(), Vec::new(), false);
-    let mut clock = Cluster::open(format!("{who}, its accounts"), site, dir, ports, plain, &variables, context)
+    let mut clock = Cluster::open(format!("{name}, its accounts"), site, dir, ports, plain, &variables, context)
         .map_err(Trouble::Fault)?;
     let number = clock.start(&["bash", "setup.sh"])?;
-    let give_up = clock.now() + SETS_UP_WITHIN * super::cluster::SECOND;
+    let give_up = clock.now() + SETS_UP_WITHIN_SECONDS * super::cluster::NANOS_PER_SECOND;
     while clock.now() < give_up {
-        clock.move_clock(clock.now() + 60 * super::cluster::SECOND)?;
+        clock.move_clock(clock.now() + 60 * super::cluster::NANOS_PER_SECOND)?;
         let Some(ended) = clock.take_ended(clock.now()).into_iter().find(|ended| ended.number == number) else {
             continue;
         };
-        let faults = script_faults(path, script, &ended.said);
+        let faults = script_faults(path, script, &ended.output);
         if ended.code != 0 {
-            return Err(cannot("set up the accounts", &shorten_output(ended.said.trim())));
+            return Err(cannot("set up the accounts", &shorten_output(ended.output.trim())));
         }
         if !faults.is_empty() {
             let more = faults.len().saturating_sub(FAULTS_SHOWN);
             let more = if more > 0 { format!("; and {more} more") } else { String::new() };
             let shown: Vec<String> = faults.into_iter().take(FAULTS_SHOWN).collect();
-            return Err(Trouble::Fault(format!("{who}: {}{more}", shown.join("; "))));
+            return Err(Trouble::Fault(format!("{name}: {}{more}", shown.join("; "))));
         }
         return Ok(clock.into_dir());
     }
@@ -224,12 +224,12 @@ const FAULTY: [&str; 8] =
     ["Unknown", "invalid keyword", "Can't", "rror:", "Problem", "doesn't exist", "Invalid", "Bad format"];
 
 /// Complaints of sacctmgr about lines of a script, which it repeats before it carries them out.
-fn script_faults(path: &str, script: &str, said: &str) -> Vec<String> {
+fn script_faults(path: &str, script: &str, output: &str) -> Vec<String> {
     const PROMPT: &str = "sacctmgr: ";
     let mut faults = Vec::new();
     let lines: Vec<&str> = script.lines().collect();
     let mut at = 0;
-    for line in said.lines() {
+    for line in output.lines() {
         if let Some(repeated) = line.strip_prefix(PROMPT).filter(|line| !line.starts_with("error:")) {
             let next = lines.iter().skip(at).position(|line| line.trim() == repeated.trim());
             at += next.map_or(0, |next| next + 1);
@@ -304,9 +304,9 @@ modify qos set priority=3 where name=none
 
     #[test]
     fn words_of_sacctmgr_are_about_lines_of_the_script() {
-        let said = "sacctmgr: # accounts\nsacctmgr: add cluster Name=x\n Adding Cluster(s)\n\
+        let output = "sacctmgr: # accounts\nsacctmgr: add cluster Name=x\n Adding Cluster(s)\n\
                     sacctmgr: add account name=a Fairshare=3\n Unknown option: Fairshar=3\n\
                     sacctmgr: modify qos set priority=3 where name=none\n Nothing modified\nsacctmgr: \n";
-        assert_eq!(script_faults("s", SCRIPT, said), ["s line 3: sacctmgr: Unknown option: Fairshar=3"]);
+        assert_eq!(script_faults("s", SCRIPT, output), ["s line 3: sacctmgr: Unknown option: Fairshar=3"]);
     }
 }

@@ -44,10 +44,12 @@ impl UserLines {
     pub fn merge(conf: (&str, &str), change: (&str, &str)) -> UserLines {
         let mut statements = read_statements(conf.1, Origin::Conf);
         for new in read_statements(change.1, Origin::Change).into_iter().filter(|new| new.subject.is_some()) {
-            let is_of_conf = |old: &Statement| old.lines[0].origin == Origin::Conf;
             let is_alike = |old: &Statement| old.subject == new.subject;
             // Later lines of the change about the same subject follow the first.
-            let place = statements.iter().rposition(|old| is_alike(old) && !is_of_conf(old)).map(|last| last + 1);
+            let place = statements
+                .iter()
+                .rposition(|old| is_alike(old) && old.lines[0].origin != Origin::Conf)
+                .map(|last| last + 1);
             let place = place.or_else(|| statements.iter().position(&is_alike)).unwrap_or(statements.len());
             statements.insert(place, new);
             let subject = statements[place].subject.clone();

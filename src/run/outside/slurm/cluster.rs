@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat};
 use rustix::process::geteuid;
 
-use super::super::talk::{Talk, Trouble};
+use super::super::program_link::{ProgramLink, Trouble};
 use super::super::{ExternalClocks, RunContext};
 use super::accounts::{passwd_text, put_state, users_of_script};
 use super::change::UserLines;
@@ -30,8 +30,8 @@ use hansa_sim::time::Span;
 /// Real time without any progress of virtual time after which the programs are given up.
 const STILL: Duration = Duration::from_secs(60);
 /// Virtual time that the cluster may take to start, in seconds.
-const STARTS_WITHIN: u64 = 120;
-pub const SECOND: u64 = 1_000_000_000;
+const STARTS_WITHIN_SECONDS: u64 = 120;
+pub const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const NANOS_PER_MICRO: u64 = 1_000;
 const EXPECTED: &str =
     r#"{"now":0,"is_there":true,"next":1000000,"ended":[],"has_found":false,"steps":1,"fault":null}"#;
@@ -40,7 +40,7 @@ const EXPECTED: &str =
 const CONTROLLER_LOG: &str = "slurmctld.log";
 
 pub struct Cluster {
-    talk: Talk,
+    link: ProgramLink,
     /// Sum to which the progress of this cluster's clock is added.
     clocks: ExternalClocks,
     folder: String,
@@ -82,19 +82,19 @@ pub struct EndedProgram {
     pub number: u32,
     pub command: Vec<String>,
     pub code: u8,
-    pub said: String,
+    pub output: String,
 }
 
 impl Cluster {
     /// Starts the clock of a site; its cluster starts with `boot_daemons`.
     pub fn begin(
-        who: String,
+        name: String,
         site: &Site,
         user_lines: &UserLines,
         files: Option<&SiteFiles>,
-        around: &RunContext<'_>,
+        context: &RunContext<'_>,
     ) -> Result<Cluster, Trouble> {
-        let cannot = |what: &str, error: &dyn Display| Trouble::Fault(format!("{who}: cannot {what}: {error}"));
+        let cannot = |what: &str, error: &dyn Display| Trouble::Fault(format!("{name}: cannot {what}: {error}"));
         let dir = RunDir::new().map_err(|failure| Trouble::Fault(failure.to_string()))?;
         let folder = dir.path.to_string_lossy().into_owned();
         let nodes = node_list(site, files);
@@ -105,7 +105,7 @@ impl Cluster {
         let user = geteuid().as_raw().to_string();
         let ground = Ground { folder: &folder, host, user: &user, port: ports.first };
         let conf = Conf::of_cluster(site, files, user_lines, &ground).map(|(conf, _)| conf);
-        let conf = conf.map_err(|wrong| Trouble::Fault(format!("{who}: {wrong}")))?;
+        let conf = conf.map_err(|wrong| Trouble::Fault(format!("{name}: {wrong}")))?;
         let made = fs::write(dir.path.join("slurm.conf"), &conf.text)
             .and_then(|()| fs::write(dir.path.join("job.sh"), job_script(&folder)))
             .and_then(|()| fs::create_dir(dir.path.join("state")))
@@ -120,7 +120,7 @@ impl Cluster {
         if let Some(files) = files
             && let Some((_, script)) = &files.accounts
         {
-            put_state(&who, site, files, &dir.path.join("state"), around)?;
+            put_state(&name, site, files, &dir.path.join("state"), context)?;
             users = users_of_script(script);
             users.insert("root".to_owned());
             let path = dir.path.join("users");
@@ -128,23 +128,23 @@ impl Cluster {
                 .map_err(|error| cannot(&format!("write to {folder}"), &error))?;
             variables.push(("HANSA_USERS", path.to_string_lossy().into_owned()));
         }
-        let cluster = Cluster::open(who, site, dir, ports, conf, &variables, around).map_err(Trouble::Fault)?;
+        let cluster = Cluster::open(name, site, dir, ports, conf, &variables, context).map_err(Trouble::Fault)?;
         Ok(Cluster { nodes, users, ..cluster })
     }
 
     /// Starts a clock for programs in this folder.
     pub fn open(
-        who: String,
+        name: String,
         site: &Site,
         dir: RunDir,
         ports: Ports,
         conf: Conf,
         variables: &[(&str, String)],
-        around: &RunContext<'_>,
+        context: &RunContext<'_>,
     ) -> Result<Cluster, String> {
         let folder = dir.path.to_string_lossy().into_owned();
         let reports =
-            make_pipe(&dir.path.join("reports")).map_err(|error| format!("{who}: cannot make a pipe: {error}"))?;
+            make_pipe(&dir.path.join("reports")).map_err(|error| format!("{name}: cannot make a pipe: {error}"))?;
         let path = search_path(&site.program.slurm.programs);
         let variables = [("PATH", path.as_str()), ("HOME", &folder), ("LANG", "C"), ("TZ", "UTC")]
             .into_iter()
@@ -152,14 +152,14 @@ impl Cluster {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect();
         let hansa =
-            own_program().map_err(|error| format!("{who}: cannot find hansa, which keeps the clock: {error}"))?;
+            own_program().map_err(|error| format!("{name}: cannot find hansa, which keeps the clock: {error}"))?;
         let charge = charge_flag(site.program.slurm.charge);
         let words = [hansa, "clock".to_owned(), "--driven".to_owned(), charge];
-        let talk = Talk::over_pipes(who, &words, STILL, around.stop)?;
+        let link = ProgramLink::over_pipes(name, &words, STILL, context.stop)?;
         let log = ControllerLog::new(dir.path.join(CONTROLLER_LOG));
         Ok(Cluster {
-            talk,
-            clocks: around.clocks.clone(),
+            link,
+            clocks: context.clocks.clone(),
             folder,
             variables,
             conf,
@@ -205,36 +205,38 @@ impl Cluster {
         // The state has nothing but accounts, if it has anything.
         let fresh: &[&str] = if self.users.is_empty() { &["slurmctld", "-D", "-c"] } else { &["slurmctld", "-D"] };
         self.start_daemon(fresh)?;
-        self.move_clock(self.now + SECOND)?;
+        self.move_clock(self.now + NANOS_PER_SECOND)?;
         for (node, _) in self.nodes.clone() {
             self.start_daemon(&["slurmd", "-D", "-N", &node])?;
             // One after the other, so that their order is known.
             self.move_clock(self.now)?;
         }
-        let give_up = self.now + STARTS_WITHIN * SECOND;
+        let give_up = self.now + STARTS_WITHIN_SECONDS * NANOS_PER_SECOND;
         while !self.are_nodes_idle()? {
             if self.now > give_up {
-                let text =
-                    format!("has no idle nodes after {STARTS_WITHIN} s: {}", self.log_complaints(CONTROLLER_LOG));
-                return Err(self.talk.fault_text(&text).into());
+                let text = format!(
+                    "has no idle nodes after {STARTS_WITHIN_SECONDS} s: {}",
+                    self.log_complaints(CONTROLLER_LOG)
+                );
+                return Err(self.link.fault_text(&text).into());
             }
-            self.move_clock(self.now + SECOND)?;
+            self.move_clock(self.now + NANOS_PER_SECOND)?;
         }
-        self.base = self.now.next_multiple_of(SECOND) + SECOND;
+        self.base = self.now.next_multiple_of(NANOS_PER_SECOND) + NANOS_PER_SECOND;
         self.move_clock(self.base)
     }
 
     /// True if all nodes of partitions are idle.
     fn are_nodes_idle(&mut self) -> Result<bool, Trouble> {
         let number = self.start(&["sinfo", "-h", "-a", "-N", "-o", "%T"])?;
-        for _ in 0..STARTS_WITHIN {
+        for _ in 0..STARTS_WITHIN_SECONDS {
             self.move_clock(self.now)?;
             if let Some(at) = self.ended.iter().position(|ended| ended.number == number) {
                 let ended = self.ended.swap_remove(at);
-                let mut states = ended.said.lines().map(str::trim).peekable();
+                let mut states = ended.output.lines().map(str::trim).peekable();
                 return Ok(ended.code == 0 && states.peek().is_some() && states.all(|state| state == "idle"));
             }
-            self.move_clock(self.now + SECOND)?;
+            self.move_clock(self.now + NANOS_PER_SECOND)?;
         }
         Ok(false)
     }
@@ -273,21 +275,21 @@ impl Cluster {
     }
 
     fn send_order(&mut self, order: &ClockOrder) -> Result<ClockAnswer, Trouble> {
-        let answer: ClockAnswer = self.talk.request_json(order, EXPECTED)?;
+        let answer: ClockAnswer = self.link.request_json(order, EXPECTED)?;
         if let Some(fault) = &answer.fault {
-            return Err(self.talk.fault_text(fault).into());
+            return Err(self.link.fault_text(fault).into());
         }
         self.clocks.add(Span::from_micros((answer.now / NANOS_PER_MICRO).saturating_sub(self.now / NANOS_PER_MICRO)));
         (self.now, self.next) = (answer.now, answer.next);
         for &(number, code) in &answer.ended {
             let Some(Program { command, is_daemon }) = self.programs.remove(&number) else { continue };
-            let output = self.output_path(number);
-            let said = fs::read_to_string(&output).unwrap_or_default();
+            let path = self.output_path(number);
+            let output = fs::read_to_string(&path).unwrap_or_default();
             if is_daemon {
-                return Err(self.talk.fault_text(&self.lost_daemon(&command, code, &said)).into());
+                return Err(self.link.fault_text(&self.lost_daemon(&command, code, &output)).into());
             }
-            let _ = fs::remove_file(&output);
-            self.ended.push(EndedProgram { number, command, code, said });
+            let _ = fs::remove_file(&path);
+            self.ended.push(EndedProgram { number, command, code, output });
         }
         Ok(answer)
     }
@@ -321,7 +323,7 @@ impl Cluster {
                 self.steps = answer.steps;
                 return Ok(answer);
             }
-            if self.talk.is_stopped() {
+            if self.link.is_stopped() {
                 return Err(Trouble::Stopped);
             }
             let is_charged = self.now != was;
@@ -330,7 +332,7 @@ impl Cluster {
             }
             if since.elapsed() > STILL {
                 let text = format!("has programs that have not slept for {} s of real time", STILL.as_secs());
-                return Err(self.talk.fault_text(&text).into());
+                return Err(self.link.fault_text(&text).into());
             }
         }
     }
@@ -361,7 +363,7 @@ impl Cluster {
             Ok(length) => self.unread.push_str(&String::from_utf8_lossy(&bytes[..length])),
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(error) => {
-                return Err(self.talk.fault_text(&format!("has lost the pipe of its scripts: {error}")).into());
+                return Err(self.link.fault_text(&format!("has lost the pipe of its scripts: {error}")).into());
             }
         }
         let whole = self.unread.rfind('\n').map_or(0, |end| end + 1);
@@ -377,7 +379,7 @@ impl Cluster {
         }
         self.log
             .read_preemptions()
-            .map_err(|error| self.talk.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into())
+            .map_err(|error| self.link.fault_text(&format!("has no log of slurmctld that can be read: {error}")).into())
     }
 
     /// The earliest time of the run at which a program does something by itself.
@@ -396,7 +398,7 @@ impl Cluster {
     }
 
     pub fn fault_text(&self, what: &str) -> String {
-        self.talk.fault_text(what)
+        self.link.fault_text(what)
     }
 
     /// Path of the script of all jobs.
@@ -409,20 +411,20 @@ impl Cluster {
     }
 
     /// Fate of a daemon, with its last complaint.
-    fn lost_daemon(&self, command: &[String], code: u8, said: &str) -> String {
+    fn lost_daemon(&self, command: &[String], code: u8, output: &str) -> String {
         let name = command.join(" ").replace(" -D -c", "").replace(" -D -N", "");
-        let told = find_complaints(said, &self.conf);
-        match (code, told.is_empty()) {
+        let complaint = find_complaints(output, &self.conf);
+        match (code, complaint.is_empty()) {
             (129.., _) => format!("has lost {name}, which was killed by signal {}", code - 128),
             (_, true) => format!("has lost {name}, which has ended with exit code {code}"),
-            (_, false) => format!("has lost {name}, which has ended with exit code {code}: {told}"),
+            (_, false) => format!("has lost {name}, which has ended with exit code {code}: {complaint}"),
         }
     }
 
     /// The complaints in a log of this cluster.
     fn log_complaints(&self, log: &str) -> String {
-        let said = fs::read_to_string(Path::new(&self.folder).join(log)).unwrap_or_default();
-        find_complaints(&said, &self.conf)
+        let output = fs::read_to_string(Path::new(&self.folder).join(log)).unwrap_or_default();
+        find_complaints(&output, &self.conf)
     }
 }
 
@@ -447,19 +449,19 @@ fn write_site_files(files: &SiteFiles, folder: &Path) -> std::io::Result<()> {
 
 /// Errors in the output of a daemon, in terms of the user's file. Those that end it and those about its conf take
 /// precedence over others, of which the last is shown.
-fn find_complaints(said: &str, conf: &Conf) -> String {
+fn find_complaints(output: &str, conf: &Conf) -> String {
     let mut grave = Vec::new();
     let mut last = String::new();
-    for line in said.lines() {
+    for line in output.lines() {
         let Some(at) = ["error: ", "fatal: "].iter().filter_map(|kind| line.find(kind)).min() else { continue };
         let line = shorten_output(&line[at..]);
-        let told = conf.in_terms_of_file(&line);
+        let complaint = conf.in_terms_of_file(&line);
         let is_grave =
-            told != line || ["fatal: ", "error: Pars", "error: _parse"].iter().any(|it| line.starts_with(it));
-        if is_grave && !grave.contains(&told) {
-            grave.push(told);
+            complaint != line || ["fatal: ", "error: Pars", "error: _parse"].iter().any(|it| line.starts_with(it));
+        if is_grave && !grave.contains(&complaint) {
+            grave.push(complaint);
         } else if !is_grave {
-            last = told;
+            last = complaint;
         }
     }
     if grave.is_empty() { last } else { grave.join("; ") }

@@ -99,12 +99,12 @@ impl Conf {
 
     /// Slurm's words about the conf, with lines of the user's file as those of that file. Words that may quote a file
     /// of another folder are withheld: the author of a topology must not read the files of the person that runs it.
-    pub fn in_terms_of_file(&self, said: &str) -> String {
+    pub fn in_terms_of_file(&self, line: &str) -> String {
         let origin = |number: usize| self.origins.get(number.checked_sub(1)?)?.as_ref();
         // Slurm names a line by its number, or an unknown key.
-        let number = said.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+        let number = line.split("line ").nth(1).and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
         let numbered = number.and_then(|number| origin(number.parse().ok()?));
-        let unknown = said.split("unrecognized key: ").nth(1).map(str::trim);
+        let unknown = line.split("unrecognized key: ").nth(1).map(str::trim);
         let keyed = || {
             let mut lines = self.text.lines().zip(&self.origins);
             lines.find_map(|(line, origin)| origin.as_ref().filter(|_| unknown.is_some() && line_key(line) == unknown))
@@ -115,12 +115,12 @@ impl Conf {
             None => numbered.or_else(keyed),
         };
         match (place, &self.includes_others) {
-            (Some((file, number)), _) => format!("{file} line {number}: {said}"),
+            (Some((file, number)), _) => format!("{file} line {number}: {line}"),
             (None, Some(path)) => format!(
                 "{path}: Slurm cannot read a file that this includes; what it says may quote a file outside of the \
                  folder of {path}, and is not shown"
             ),
-            (None, None) => said.to_owned(),
+            (None, None) => line.to_owned(),
         }
     }
 }
@@ -257,8 +257,8 @@ mod tests {
         let numbered = "error: Parse error in file /etc/passwd line 43: \"root:x:0:0:root:/root:/bin/bash\"";
         for include in ["Include /etc/passwd", "include ../passwd # mine", "Include=/etc/passwd"] {
             let conf = conf(&format!("{include}\nNoSuchKey=1\n")).unwrap();
-            for said in [secret, numbered] {
-                let shown = conf.in_terms_of_file(said);
+            for line in [secret, numbered] {
+                let shown = conf.in_terms_of_file(line);
                 assert!(!shown.contains("root") && shown.starts_with("extra.conf: "), "{include}: {shown}");
             }
             let own = conf.in_terms_of_file("error: Parsing error at unrecognized key: NoSuchKey");

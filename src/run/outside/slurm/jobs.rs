@@ -51,7 +51,7 @@ pub enum Reported {
     /// Another job has its cores, and it is over.
     Preempted(JobId),
     /// It has started on a node that has just failed, which Slurm does not know yet.
-    StartsInVain(JobId),
+    StartsOnFailedNode(JobId),
     /// It has ended in the moment in which Slurm requeued it, and runs once more.
     RunsAgain,
     /// A report about a job that Slurm does not decide on any more.
@@ -199,7 +199,7 @@ impl Jobs {
             })?);
         }
         if holds.meets(&self.down) {
-            return Ok(Reported::StartsInVain(job));
+            return Ok(Reported::StartsOnFailedNode(job));
         }
         let work = self.waiting[&job];
         let WaitingJob { cores, walltime, .. } = work;
@@ -381,7 +381,7 @@ mod tests {
         let cores = |text| NodeSet::parse(text).unwrap();
         assert_eq!(jobs.set_down(at(1), cores("0-3")), (cores("0-3"), NodeSet::default()));
         assert_eq!(jobs.set_down(at(2), cores("2-5")), (cores("4-5"), cores("0-1")));
-        assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2 0"), Ok(Reported::StartsInVain(JobId(1))));
+        assert_eq!(jobs.read_report(at(2), "start j1.0 n1 2 0"), Ok(Reported::StartsOnFailedNode(JobId(1))));
         assert_eq!(jobs.submit_again(at(2), JobId(1)), Some(("j1.1".to_owned(), work(2))));
         assert!(!jobs.wait_for_nothing());
         assert_eq!(jobs.read_report(at(2), "start j1.0 n0 2 0"), Ok(Reported::Nothing));

@@ -17,7 +17,7 @@ mod site_conf;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::talk::Trouble;
+use super::program_link::Trouble;
 use super::{ProgramFault, RunContext, resolve_word};
 use crate::err;
 use crate::input::unreadable_reason;
@@ -25,8 +25,8 @@ use change::UserLines;
 use cluster::{Cluster, EndedProgram};
 use conf::Conf;
 use hansa_sim::grid::{JobId, NodeSet, Site, SlurmCluster};
-use hansa_sim::protocol::outside::{Advice, SiteAction, SiteEvent, shorten_output};
-use hansa_sim::roles::outside::{CheckedProgram, Decides};
+use hansa_sim::protocol::outside::{Decision, SiteAction, SiteEvent, shorten_output};
+use hansa_sim::roles::outside::{CheckedProgram, ManagerProgram};
 use hansa_sim::systems::ExternalDecider;
 use hansa_sim::time::{Span, Time};
 use hansa_sim::topology::{Topology, nearest_name};
@@ -39,8 +39,8 @@ pub const PROGRAMS: &[&str] = &["slurmctld", "slurmd", "sbatch", "scancel", "sco
 /// The packages that have them.
 pub const PACKAGES: &str = "on Debian and Ubuntu: apt-get install slurmctld slurmd slurm-client";
 
-/// Virtual time that jobs wait in vain until the run ends.
-const IN_VAIN: Span = Span::from_secs(2 * 3600);
+/// Virtual time without any running job after which waiting jobs are reported as stuck.
+const STUCK_AFTER: Span = Span::from_secs(2 * 3600);
 
 /// Longest stretch of virtual time for which the clock goes on by itself, so that jobs that wait in vain are noticed.
 const SEARCH_AT_MOST: Span = Span::from_secs(600);
@@ -52,12 +52,12 @@ pub struct BegunSlurm {
     site: usize,
 }
 
-pub fn begin_slurm(around: &RunContext<'_>, who: String, site: usize) -> Result<BegunSlurm, Trouble> {
-    let described = &around.topology.sites[site];
-    check_options(around.topology, site)?;
-    let user_lines = read_user_lines(described, around.written_in)?;
-    let files = read_files(described, around.written_in)?;
-    Ok(BegunSlurm { cluster: Cluster::begin(who, described, &user_lines, files.as_ref(), around)?, site })
+pub fn begin_slurm(context: &RunContext<'_>, name: String, site: usize) -> Result<BegunSlurm, Trouble> {
+    let described = &context.topology.sites[site];
+    check_options(context.topology, site)?;
+    let user_lines = read_user_lines(described, context.written_in)?;
+    let files = read_files(described, context.written_in)?;
+    Ok(BegunSlurm { cluster: Cluster::begin(name, described, &user_lines, files.as_ref(), context)?, site })
 }
 
 /// True if jobs may have users of their own.
@@ -81,21 +81,21 @@ pub fn site_files(site: &Site, written_in: &str) -> Vec<String> {
     read_files(site, written_in).ok().flatten().map(|files| files.paths).unwrap_or_default()
 }
 
-pub fn greet_slurm(around: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
+pub fn greet_slurm(context: &RunContext<'_>, begun: BegunSlurm) -> Result<ExternalDecider, Trouble> {
     let BegunSlurm { mut cluster, site } = begun;
-    let site = &around.topology.sites[site];
-    let requests = JobRequests::of(&around.topology.workloads);
+    let site = &context.topology.sites[site];
+    let requests = JobRequests::of(&context.topology.workloads);
     let unknown = &site.program.slurm.unknown_users;
     let users = JobUsers::new(cluster.users().clone(), unknown.clone());
     users.check(&cluster.fault_text("has accounts"), &requests)?;
     cluster.boot_daemons()?;
     let jobs = Jobs::new(cluster.nodes());
-    let decider: Box<dyn Decides> = Box::new(SlurmSite {
+    let decider: Box<dyn ManagerProgram> = Box::new(SlurmSite {
         cluster,
         jobs,
         requests,
         users,
-        fault: around.fault.clone(),
+        fault: context.fault.clone(),
         undisturbed_until: Time::ZERO,
     });
     Ok(Box::new(decider))
@@ -211,37 +211,37 @@ struct SlurmSite {
 }
 
 impl SlurmSite {
-    fn request_decision(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Advice, Trouble> {
-        let mut wishes = Vec::new();
+    fn request_decision(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Result<Decision, Trouble> {
+        let mut actions = Vec::new();
         let reports = self.move_to(now)?;
         // First the account: a job may have started in this very moment on cores that another one has left.
         let mut orders = Vec::new();
         for (_, event) in happened {
             self.record_event(now, event, &mut orders);
         }
-        self.take_reports(now, &reports, &mut wishes, &mut orders)?;
+        self.take_reports(now, &reports, &mut actions, &mut orders)?;
         while !orders.is_empty() {
             for order in std::mem::take(&mut orders) {
                 self.carry_out(&order)?;
                 let reports = self.move_to(now)?;
-                self.take_reports(now, &reports, &mut wishes, &mut orders)?;
+                self.take_reports(now, &reports, &mut actions, &mut orders)?;
             }
         }
-        for ended in self.cluster.take_ended(now.micros() * NANOS) {
-            self.check(&ended, &mut wishes)?;
+        for ended in self.cluster.take_ended(now.micros() * NANOS_PER_MICRO) {
+            self.check(&ended, &mut actions)?;
         }
-        if !wishes.is_empty() {
+        if !actions.is_empty() {
             // Others may react.
             self.undisturbed_until = Time::ZERO;
         }
         if let Some(at) = self.next(now)? {
-            wishes.push(SiteAction::Call { at });
+            actions.push(SiteAction::Call { at });
         }
-        Ok(Advice { wishes: wishes.into_iter().map(|wish| (now, wish)).collect(), ready: now })
+        Ok(Decision { actions: actions.into_iter().map(|action| (now, action)).collect(), ready: now })
     }
 
     fn move_to(&mut self, now: Time) -> Result<Vec<String>, Trouble> {
-        self.cluster.move_to(now.micros() * NANOS)
+        self.cluster.move_to(now.micros() * NANOS_PER_MICRO)
     }
 
     /// Takes note of an event, and adds the orders to Slurm that follow from it.
@@ -285,7 +285,7 @@ impl SlurmSite {
         &mut self,
         now: Time,
         reports: &[String],
-        wishes: &mut Vec<SiteAction>,
+        actions: &mut Vec<SiteAction>,
         orders: &mut Vec<Command>,
     ) -> Result<(), Trouble> {
         for preemption in self.cluster.read_preemptions()? {
@@ -294,12 +294,12 @@ impl SlurmSite {
         for line in reports {
             let name = line.split(' ').nth(1);
             match self.jobs.read_report(now, line).map_err(|wrong| self.cluster.fault_text(&wrong))? {
-                Reported::Starts(job, on) => wishes.push(SiteAction::Start { job, on: Some(on) }),
-                Reported::Killed(job) => wishes.push(SiteAction::Kill { job }),
-                Reported::Requeued(job) => wishes.push(SiteAction::Requeue { job }),
-                Reported::Preempted(job) => wishes.push(SiteAction::Preempt { job }),
+                Reported::Starts(job, on) => actions.push(SiteAction::Start { job, on: Some(on) }),
+                Reported::Killed(job) => actions.push(SiteAction::Kill { job }),
+                Reported::Requeued(job) => actions.push(SiteAction::Requeue { job }),
+                Reported::Preempted(job) => actions.push(SiteAction::Preempt { job }),
                 Reported::RunsAgain => orders.extend(name.map(cancel_command)),
-                Reported::StartsInVain(job) => {
+                Reported::StartsOnFailedNode(job) => {
                     orders.extend(name.map(cancel_command));
                     let again = self.jobs.submit_again(now, job);
                     orders.extend(again.map(|(name, work)| self.submission_command(job, &name, &work)));
@@ -309,7 +309,7 @@ impl SlurmSite {
         }
         for job in self.jobs.take_unseen() {
             err::warning(&self.cluster.fault_text(&format!("has preempted job {} before its script began", job.0)));
-            wishes.push(SiteAction::Reject { job });
+            actions.push(SiteAction::Reject { job });
         }
         Ok(())
     }
@@ -341,23 +341,24 @@ impl SlurmSite {
     }
 
     /// Checks the end of a command. A job that Slurm does not take is rejected.
-    fn check(&mut self, ended: &EndedProgram, wishes: &mut Vec<SiteAction>) -> Result<(), Trouble> {
+    fn check(&mut self, ended: &EndedProgram, actions: &mut Vec<SiteAction>) -> Result<(), Trouble> {
         if ended.code == 0 {
             self.record_number(ended);
             return Ok(());
         }
         let command = ended.command.join(" ");
         let refused = (ended.command[0] == "sbatch").then(|| job_of(&ended.command[3])).flatten().map(|(job, _)| job);
-        let said = shorten_output(ended.said.trim());
+        let output = shorten_output(ended.output.trim());
         match refused.filter(|job| self.jobs.withdraw(*job)) {
             Some(job) => {
-                err::warning(&self.cluster.fault_text(&format!("rejects job {}: {said}", job.0)));
-                wishes.push(SiteAction::Reject { job });
+                err::warning(&self.cluster.fault_text(&format!("rejects job {}: {output}", job.0)));
+                actions.push(SiteAction::Reject { job });
                 Ok(())
             }
-            None => {
-                Err(self.cluster.fault_text(&format!("fails at `{command}` (exit code {}): {said}", ended.code)).into())
-            }
+            None => Err(self
+                .cluster
+                .fault_text(&format!("fails at `{command}` (exit code {}): {output}", ended.code))
+                .into()),
         }
     }
 
@@ -365,7 +366,7 @@ impl SlurmSite {
     fn record_number(&mut self, ended: &EndedProgram) {
         if let [program, _, _, name, ..] = &ended.command[..]
             && program == "sbatch"
-            && let Ok(number) = ended.said.trim().parse()
+            && let Ok(number) = ended.output.trim().parse()
         {
             self.jobs.record_number(name, number);
         }
@@ -377,17 +378,17 @@ impl SlurmSite {
         let kill = self.jobs.next_kill().map(|kill| if preempts { now } else { kill });
         let from = if self.jobs.has_waiting() { Some(now) } else { kill };
         let Some(from) = from else { return Ok(None) };
-        if self.jobs.wait_for_nothing() && now >= self.jobs.quiet_since + IN_VAIN {
+        if self.jobs.wait_for_nothing() && now >= self.jobs.quiet_since + STUCK_AFTER {
             return Err(self.waits_in_vain(now)?.into());
         }
         let until = self.undisturbed_until.min(now + SEARCH_AT_MOST);
         if from < until
-            && let Some(found) = self.cluster.search_to(until.micros() * NANOS)?
+            && let Some(found) = self.cluster.search_to(until.micros() * NANOS_PER_MICRO)?
         {
-            let at = Time::ZERO + Span::from_micros(found.div_ceil(NANOS));
+            let at = Time::ZERO + Span::from_micros(found.div_ceil(NANOS_PER_MICRO));
             return Ok(Some(at.max(now + Span::from_micros(1))));
         }
-        let wakes = self.cluster.next().map(|next| Time::ZERO + Span::from_micros(next.div_ceil(NANOS)));
+        let wakes = self.cluster.next().map(|next| Time::ZERO + Span::from_micros(next.div_ceil(NANOS_PER_MICRO)));
         Ok(wakes.map(|wakes| wakes.max(from)))
     }
 
@@ -395,23 +396,23 @@ impl SlurmSite {
     fn waits_in_vain(&mut self, now: Time) -> Result<String, Trouble> {
         self.carry_out(&to_words(&["squeue", "-h", "-o", "%j (%r)"]).collect::<Vec<_>>())?;
         self.move_to(now)?;
-        let ended = self.cluster.take_ended(now.micros() * NANOS);
-        let said = ended.iter().flat_map(|ended| ended.said.lines()).take(3).collect::<Vec<_>>().join(", ");
-        let hours = IN_VAIN.micros() / 3_600_000_000;
+        let ended = self.cluster.take_ended(now.micros() * NANOS_PER_MICRO);
+        let output = ended.iter().flat_map(|ended| ended.output.lines()).take(3).collect::<Vec<_>>().join(", ");
+        let hours = STUCK_AFTER.micros() / 3_600_000_000;
         let waiting = self.jobs.waiting_count();
-        Ok(self.cluster.fault_text(&format!("has let {waiting} jobs wait for {hours} h although none runs: {said}")))
+        Ok(self.cluster.fault_text(&format!("has let {waiting} jobs wait for {hours} h although none runs: {output}")))
     }
 }
 
-impl Decides for SlurmSite {
+impl ManagerProgram for SlurmSite {
     fn foresee(&mut self, until: Time) {
         self.undisturbed_until = until;
     }
 
-    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision {
         self.request_decision(now, happened).unwrap_or_else(|trouble| {
             self.fault.record_trouble(trouble, now);
-            Advice::default()
+            Decision::default()
         })
     }
 
@@ -455,14 +456,14 @@ impl JobUsers {
     }
 
     /// Fails if jobs have users that the site does not know, unless another user has their jobs: then it counts them.
-    fn check(&self, who: &str, requests: &JobRequests) -> Result<(), Trouble> {
+    fn check(&self, name: &str, requests: &JobRequests) -> Result<(), Trouble> {
         if self.known.is_empty() {
             return Ok(());
         }
         if !self.others.is_empty() && !self.known.contains(&self.others) {
             let near = nearest_name(&self.others, self.known.iter().map(String::as_str));
             let near = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-            return Err(Trouble::Fault(format!("{who} without the user {} of unknown_users{near}", self.others)));
+            return Err(Trouble::Fault(format!("{name} without the user {} of unknown_users{near}", self.others)));
         }
         let unknown: Vec<(String, u64)> =
             requests.count_users().into_iter().filter(|(user, _)| !self.known.contains(user)).collect();
@@ -474,12 +475,12 @@ impl JobUsers {
             unknown.iter().take(USERS_SHOWN).map(|(user, jobs)| format!("{user} (jobs: {jobs})")).collect();
         let more = unknown.len().saturating_sub(USERS_SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let said = format!("{who} without the users of {jobs} jobs: {}{more}", named.join(", "));
+        let text = format!("{name} without the users of {jobs} jobs: {}{more}", named.join(", "));
         if self.others.is_empty() {
             let hint = "`unknown_users` can name the user to whom their jobs belong";
-            return Err(Trouble::Fault(format!("{said}; {hint}")));
+            return Err(Trouble::Fault(format!("{text}; {hint}")));
         }
-        err::warning(&format!("{said}; these jobs belong to {}", self.others));
+        err::warning(&format!("{text}; these jobs belong to {}", self.others));
         Ok(())
     }
 }
@@ -487,7 +488,7 @@ impl JobUsers {
 /// A command of Slurm with its arguments.
 type Command = Vec<String>;
 
-const NANOS: u64 = 1_000;
+const NANOS_PER_MICRO: u64 = 1_000;
 
 fn to_words(words: &[&str]) -> impl Iterator<Item = String> {
     words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().into_iter()

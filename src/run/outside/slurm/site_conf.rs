@@ -145,17 +145,16 @@ impl SiteFiles {
                 line.key()
             ));
         }
-        let mut text = |path: String| -> Result<(String, String), String> {
-            let bytes = read(&path).map_err(|reason| format!("cannot read {path}: {reason}"))?;
-            Ok((path, String::from_utf8_lossy(&bytes).into_owned()))
+        let topology = format!("{folder}/topology.conf");
+        let topology = match Path::new(&topology).is_file() {
+            true => Some(read_text(topology, &mut read)?.1),
+            false => None,
         };
-        let is_there = |name: &str| Path::new(&format!("{folder}/{name}")).is_file();
-        let topology =
-            is_there("topology.conf").then(|| text(format!("{folder}/topology.conf"))).transpose()?.map(|file| file.1);
+        let listed = format!("{folder}/{ACCOUNTS}");
         let accounts = match slurm.accounts.as_str() {
-            "" if is_there(ACCOUNTS) => Some(text(format!("{folder}/{ACCOUNTS}"))?),
+            "" if Path::new(&listed).is_file() => Some(read_text(listed, &mut read)?),
             "" => None,
-            path => Some(text(resolve_path(path, written_in))?),
+            path => Some(read_text(resolve_path(path, written_in), &mut read)?),
         };
         Ok(SiteFiles { lines, groups, topology, accounts, paths })
     }
@@ -229,6 +228,12 @@ impl Device {
     }
 }
 
+/// Path and text of a file.
+fn read_text(path: String, read: &mut impl FnMut(&str) -> Result<Vec<u8>, String>) -> Result<(String, String), String> {
+    let bytes = read(&path).map_err(|reason| format!("cannot read {path}: {reason}"))?;
+    Ok((path, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
 /// A line whose program would decide about jobs, unless the user's conf replaces it.
 fn deciding_line<'l>(lines: &'l [ConfLine], site: &Site, written_in: &str) -> Result<Option<&'l ConfLine>, String> {
     let extra = super::read_user_lines(site, written_in)?.conf_lines();
@@ -243,11 +248,9 @@ fn deciding_line<'l>(lines: &'l [ConfLine], site: &Site, written_in: &str) -> Re
 /// True if a user's line stands for this one: the same key, and the same name of partitions and the like.
 fn is_replaced(line: &ConfLine, extra: &[ConfLine]) -> bool {
     const NAMED: [&str; 3] = ["PartitionName", "NodeSet", "NodeName"];
-    let name = |line: &ConfLine| {
-        let named = NAMED.iter().find(|key| line.has_key(key))?;
-        line.part(named).map(str::to_owned)
-    };
-    extra.iter().any(|other| other.has_key(line.key()) && name(other) == name(line))
+    let named = NAMED.iter().find(|key| line.has_key(key));
+    let is_alike = |other: &ConfLine| named.is_none_or(|key| other.part(key) == line.part(key));
+    extra.iter().any(|other| other.has_key(line.key()) && is_alike(other))
 }
 
 fn reason_of(key: &str) -> Option<&'static str> {
@@ -473,9 +476,9 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
             ]
         );
         assert!(conf.preempts && conf.text.contains("\nSlurmUser=7\n"), "{}", conf.text);
-        let told: Vec<(&str, &str)> = changes.iter().map(|change| (change.place.as_str(), change.why)).collect();
+        let message: Vec<(&str, &str)> = changes.iter().map(|change| (change.place.as_str(), change.why)).collect();
         assert_eq!(
-            told,
+            message,
             [
                 ("slurm.conf line 2", OWNER),
                 ("slurm.conf line 3", HERE),
@@ -487,8 +490,8 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
             ]
         );
         let number = conf.text.lines().position(|line| line.starts_with("PartitionName")).unwrap() + 1;
-        let said = conf.in_terms_of_file(&format!("error: Parse error in file /x/slurm.conf line {number}: \"no\""));
-        assert!(said.starts_with("slurm.conf line 7: error: "), "{said}");
+        let printed = conf.in_terms_of_file(&format!("error: Parse error in file /x/slurm.conf line {number}: \"no\""));
+        assert!(printed.starts_with("slurm.conf line 7: error: "), "{printed}");
     }
 
     #[test]

@@ -37,14 +37,14 @@ impl Calendar {
     /// and the starts at which something before the booking ends or something after it begins. If any start is
     /// possible, one of these is, and the earliest of all is among them. Without bounds a rectangle is as long as the
     /// booking.
-    pub fn rectangles(&self, wish: &RectangleQuery, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
-        if self.nodes < wish.width {
+    pub fn rectangles(&self, query: &RectangleQuery, bounds: Option<Bounds>, each: &mut impl FnMut(Rectangle)) {
+        if self.nodes < query.width {
             return;
         }
         match &self.kept {
-            TreeByWidth::Few(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            TreeByWidth::Some(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
-            TreeByWidth::Many(tree) => visit_rectangles(tree, &self.counts, self.nodes, wish, bounds, each),
+            TreeByWidth::Few(tree) => visit_rectangles(tree, &self.counts, self.nodes, query, bounds, each),
+            TreeByWidth::Some(tree) => visit_rectangles(tree, &self.counts, self.nodes, query, bounds, each),
+            TreeByWidth::Many(tree) => visit_rectangles(tree, &self.counts, self.nodes, query, bounds, each),
         }
     }
 }
@@ -53,20 +53,20 @@ fn visit_rectangles<S: Set>(
     tree: &Tree<S>,
     counts: &Counts,
     nodes: u32,
-    wish: &RectangleQuery,
+    query: &RectangleQuery,
     bounds: Option<Bounds>,
     each: &mut impl FnMut(Rectangle),
 ) {
-    let limit = nodes - wish.width;
+    let limit = nodes - query.width;
     let all = S::from_nodes(&super::NodeSet::all(nodes));
     // End of the last obstacle, before which no start is possible.
-    let mut blocked_before = wish.from;
+    let mut blocked_before = query.from;
     let mut last: Option<(S, Rectangle)> = None;
-    for start in candidate_starts(tree, wish) {
+    for start in candidate_starts(tree, query) {
         if start < blocked_before {
             continue;
         }
-        let end = start + wish.span;
+        let end = start + query.span;
         let mut busy = S::default();
         let blocked = counts.last_crowd(start, end, limit);
         if let Some(until) = blocked.or_else(|| tree.last_shortage(start, end, limit, &mut busy)) {
@@ -90,15 +90,17 @@ fn visit_rectangles<S: Set>(
     }
 }
 
-fn candidate_starts<S: Set>(tree: &Tree<S>, wish: &RectangleQuery) -> Vec<Time> {
-    let mut starts = vec![wish.from, wish.latest];
-    tree.starts(wish.from, wish.latest, &mut |start| starts.push(start));
-    tree.starts(wish.from + wish.span, wish.latest + wish.span, &mut |start| starts.push(latest_start(start, wish)));
+fn candidate_starts<S: Set>(tree: &Tree<S>, query: &RectangleQuery) -> Vec<Time> {
+    let mut starts = vec![query.from, query.latest];
+    tree.starts(query.from, query.latest, &mut |start| starts.push(start));
+    tree.starts(query.from + query.span, query.latest + query.span, &mut |start| {
+        starts.push(latest_start(start, query))
+    });
     starts.sort_unstable();
     starts.dedup();
     starts
 }
 
-fn latest_start(end: Time, wish: &RectangleQuery) -> Time {
-    Time::from_micros(end.micros() - wish.span.micros())
+fn latest_start(end: Time, query: &RectangleQuery) -> Time {
+    Time::from_micros(end.micros() - query.span.micros())
 }

@@ -47,12 +47,12 @@ impl Judge {
         (span, width): (u64, u32),
         ceiling: u64,
     ) {
-        let wish = RectangleQuery { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
+        let query = RectangleQuery { from: at(from), latest: at(latest), span: Span::from_micros(span), width };
         let bounds = Bounds { floor: at(self.now), ceiling: at(ceiling) };
         let mut short = Vec::new();
         let mut long = Vec::new();
-        calendar.rectangles(&wish, None, &mut |found| short.push(found));
-        calendar.rectangles(&wish, Some(bounds), &mut |found| long.push(found));
+        calendar.rectangles(&query, None, &mut |found| short.push(found));
+        calendar.rectangles(&query, Some(bounds), &mut |found| long.push(found));
         let earliest = self.earliest(from, span, width, latest).map(|(start, _)| at(start));
         assert_eq!(short.first().map(|found| found.start), earliest);
         assert_eq!(short.len(), long.len());

@@ -364,9 +364,9 @@ fn a_servant_that_answers_otherwise_is_named() {
     assert!(matches!(twice, Err(Breach::Early { leaf: 0, .. })), "{twice:?}");
 
     // An honest kernel finds it where the actor acts.
-    for says in [Some(other), None] {
+    for messages in [Some(other), None] {
         let servant = move |cause, out: &mut Outbox<Word, u64>| {
-            if let (Cause::Message(_), Some(word)) = (cause, says) {
+            if let (Cause::Message(_), Some(word)) = (cause, messages) {
                 out.send_at(sent.time, ActorId(0), word);
             }
         };
@@ -375,7 +375,7 @@ fn a_servant_that_answers_otherwise_is_named() {
         let mail = vec![Envelope { arrival: stamp(10), from: ActorId(0), to: ActorId(1), number: 1, message: order }];
         leaf.receive(Down { grant: Stamp::NEVER, then: Instruction::Finish, mail }).unwrap();
         let ended = leaf.turn();
-        match says {
+        match messages {
             Some(_) => assert!(matches!(ended, Err(Breach::Promise { actor: ActorId(1), .. })), "{ended:?}"),
             None => assert!(matches!(ended, Err(Breach::Answer { leaf: None, actor: ActorId(1), .. })), "{ended:?}"),
         }

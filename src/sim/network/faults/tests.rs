@@ -105,7 +105,7 @@ fn play(
     let mut transfers = Transfers::new(laid.links.clone());
     let mut ends = vec![0; sent.len()];
     let mut flows = BTreeMap::new();
-    let mut told = Vec::new();
+    let mut message = Vec::new();
     let mut order: Vec<usize> = (0..sent.len()).collect();
     order.sort_by_key(|flow| sent[*flow].0);
     let mut order = order.into_iter().peekable();
@@ -115,12 +115,12 @@ fn play(
         let Some(now) = next else { break };
         let mut ended = Vec::new();
         faults.advance(now, &mut transfers, &mut ended);
-        told.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
+        message.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
         ended.into_iter().for_each(|flow| ends[flows.remove(&flow).unwrap()] = now.micros());
         while let Some(which) = order.next_if(|flow| micros(sent[*flow].0) == now) {
             let (_, (from, to), bytes) = sent[which];
             let before = faults.catch_up(now, transfers.flows());
-            told.extend(before.into_iter().map(|notice| (now.micros(), notice)));
+            message.extend(before.into_iter().map(|notice| (now.micros(), notice)));
             let way = shortest(&laid, (from, to), &vec![false; laid.links.len()]).unwrap();
             let way: Vec<LinkId> = way.into_iter().map(|link| LinkId(link as u32)).collect();
             let route = transfers.flows().route(&way);
@@ -128,10 +128,10 @@ fn play(
             flows.insert(flow, which);
         }
         faults.settle(now, &[], transfers.flows());
-        told.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
+        message.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
     }
     assert!(flows.is_empty(), "all flows end: {flows:?}");
-    (ends, told)
+    (ends, message)
 }
 
 /// A direct cable between two sites, with 10 bytes per microsecond and a latency of 4, and a detour over a third site
@@ -151,12 +151,12 @@ fn a_worked_example() {
     assert_eq!(ends(Interrupted::Restart), [258]);
     assert_eq!(ends(Interrupted::Reroute), [157]);
 
-    let told = play(&triangle(), &outages, Interrupted::Reroute, &one).1;
+    let message = play(&triangle(), &outages, Interrupted::Reroute, &one).1;
     let cable = CableId(0);
     let flow = FlowId::of(0);
     let via = vec![CableId(1), CableId(2)];
     assert_eq!(
-        told,
+        message,
         [
             (54, Notice::Turned { cable, is_up: false, since: micros(54) }),
             (54, Notice::Stalled { flow, left: 500 }),
@@ -172,16 +172,16 @@ fn a_flow_stopped_on_a_detour_takes_its_own_route_if_that_is_up_again() {
     let one = [(0, (0, 1), 1_000)];
     let play = |own| play(&triangle(), &[vec![(54, own)], vec![(77, 100)], vec![]], Interrupted::Reroute, &one);
     // Both are back at once: 40 microseconds on its own route, after a latency of 4.
-    let (ends, told) = play(100);
+    let (ends, message) = play(100);
     assert_eq!(ends, [144]);
     let flow = FlowId::of(0);
     let via = vec![CableId(0)];
-    assert_eq!(told.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
+    assert_eq!(message.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
     // Only the detour is back: 80 microseconds on it, without any latency.
-    let (ends, told) = play(300);
+    let (ends, message) = play(300);
     assert_eq!(ends, [180]);
     let via = Vec::new();
-    assert!(told.contains(&(100, Notice::Continued { flow, left: 400, via, active: micros(100) })), "{told:?}");
+    assert!(message.contains(&(100, Notice::Continued { flow, left: 400, via, active: micros(100) })), "{message:?}");
 }
 
 #[test]
@@ -202,26 +202,26 @@ fn a_flow_released_while_a_link_is_down_behaves_alike_and_an_empty_one_is_not_st
     let play = |rule| play(&triangle(), &outages, rule, &sent);
     assert_eq!(play(Interrupted::Wait).0, [110, 54]);
     assert_eq!(play(Interrupted::Restart).0, [114, 54]);
-    let (ends, told) = play(Interrupted::Reroute);
+    let (ends, message) = play(Interrupted::Reroute);
     assert_eq!(ends, [73, 54]);
     // The change of the link is reported with the first release.
     let since = micros(10);
-    assert_eq!(told[0], (50, Notice::Turned { cable: CableId(0), is_up: false, since }));
+    assert_eq!(message[0], (50, Notice::Turned { cable: CableId(0), is_up: false, since }));
     let via = vec![CableId(1), CableId(2)];
     let continued = Notice::Continued { flow: FlowId::of(0), left: 100, via, active: micros(53) };
-    assert_eq!(told[1], (50, continued));
+    assert_eq!(message[1], (50, continued));
     // The flow has ended when the link comes up, so that change is not reported.
-    assert_eq!(told.len(), 2);
+    assert_eq!(message.len(), 2);
 }
 
 #[test]
 fn a_flow_without_a_detour_waits_for_the_first_route_that_is_up() {
     // The detour is down as well, and up first.
     let outages = [vec![(10, 1_000)], vec![(5, 20)], vec![(12, 30)]];
-    let (ends, told) = play(&triangle(), &outages, Interrupted::Reroute, &[(0, (0, 1), 1_000)]);
+    let (ends, message) = play(&triangle(), &outages, Interrupted::Reroute, &[(0, (0, 1), 1_000)]);
     // 60 bytes until 10; the rest over the detour, from 33 on.
     assert_eq!(ends, [33 + 940 / 5]);
-    let stalled = told.iter().filter(|(_, notice)| matches!(notice, Notice::Stalled { .. })).count();
+    let stalled = message.iter().filter(|(_, notice)| matches!(notice, Notice::Stalled { .. })).count();
     assert_eq!(stalled, 1);
 }
 
@@ -231,8 +231,8 @@ fn a_detour_may_take_longer_than_all_time() {
     let half = ((1u64 << 63) - 1024) as f64;
     let wires = [wire((0, 1), 10.0, 4.0), wire((0, 2), 5.0, half), wire((2, 1), 5.0, half)];
     let outages = [vec![(5_000, 6_000)], vec![], vec![]];
-    let (_, told) = play(&wires, &outages, Interrupted::Reroute, &[(0, (0, 1), 100_000)]);
-    let continued = told.iter().find_map(|(_, notice)| match notice {
+    let (_, message) = play(&wires, &outages, Interrupted::Reroute, &[(0, (0, 1), 100_000)]);
+    let continued = message.iter().find_map(|(_, notice)| match notice {
         Notice::Continued { active, .. } => Some(*active),
         _ => None,
     });
@@ -246,13 +246,13 @@ fn flows_that_resume_at_one_moment_do_so_in_the_order_of_starts() {
     let outages = [vec![(10, 60)], vec![(10, 60)]];
     let sent = [(0, (2, 3), 200), (0, (0, 1), 200)];
     for (rule, end) in [(Interrupted::Wait, 70), (Interrupted::Restart, 80), (Interrupted::Reroute, 70)] {
-        let (ends, told) = play(&wires, &outages, rule, &sent);
+        let (ends, message) = play(&wires, &outages, rule, &sent);
         assert_eq!(ends, [end; 2]);
         let of_flow = |notice: &Notice| match notice {
             Notice::Turned { .. } => None,
             Notice::Stalled { flow, .. } | Notice::Continued { flow, .. } => Some(*flow),
         };
-        let flows: Vec<_> = told.iter().filter_map(|(_, notice)| of_flow(notice)).collect();
+        let flows: Vec<_> = message.iter().filter_map(|(_, notice)| of_flow(notice)).collect();
         assert_eq!(flows, [0, 1, 0, 1].map(FlowId::of));
     }
 }
@@ -260,10 +260,10 @@ fn flows_that_resume_at_one_moment_do_so_in_the_order_of_starts() {
 #[test]
 fn links_are_not_watched_while_no_flow_is_under_way() {
     let outages = [(0..1_000).map(|number| (100 + 10 * number, 105 + 10 * number)).collect(), vec![], vec![]];
-    let (ends, told) = play(&triangle(), &outages, Interrupted::Wait, &[(0, (0, 1), 10), (50_000, (0, 1), 10)]);
+    let (ends, message) = play(&triangle(), &outages, Interrupted::Wait, &[(0, (0, 1), 10), (50_000, (0, 1), 10)]);
     assert_eq!(ends, [5, 50_005]);
-    assert!(told.iter().all(|(at, _)| *at == 50_000), "all changes are reported when the second flow starts");
-    assert_eq!(told.len(), 2_000);
+    assert!(message.iter().all(|(at, _)| *at == 50_000), "all changes are reported when the second flow starts");
+    assert_eq!(message.len(), 2_000);
 }
 
 fn wires() -> impl Strategy<Value = Vec<Wire>> {
@@ -312,7 +312,7 @@ proptest! {
         offset in prop_oneof![0u64..=31_557_600_000_000_000, 0u64..Time::LATEST.micros() - 1_000_000],
     ) {
         let sent: Vec<_> = sent.into_iter().map(|(at, from, by, bytes)| (at, (from, (from + by) % 4), bytes)).collect();
-        let (ends, told) = play(&wires, &outages, rule, &sent);
+        let (ends, message) = play(&wires, &outages, rule, &sent);
         // A delay by any number of whole microseconds delays everything by as much.
         let late: Vec<Vec<_>> =
             outages.iter().map(|all| all.iter().map(|one| (one.0 + offset, one.1 + offset)).collect()).collect();
@@ -336,7 +336,7 @@ proptest! {
 
         // Stalls and continuations of a flow alternate, and no flow sends more than it has left.
         let mut stalled: BTreeMap<FlowId, u64> = BTreeMap::new();
-        for (at, notice) in told {
+        for (at, notice) in message {
             match notice {
                 Notice::Stalled { flow, left } => prop_assert_eq!(stalled.insert(flow, left), None),
                 Notice::Continued { flow, left, via, active } => {

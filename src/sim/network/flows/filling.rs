@@ -165,8 +165,8 @@ impl<T: FlowTime> Flows<T> {
             "every bundle has a link or a limit"
         );
         self.scratch = scratch;
-        self.ends.tell(&self.untold);
-        self.untold.clear();
+        self.ends.update_places(&self.written_ends);
+        self.written_ends.clear();
     }
 
     /// True if the flows of a bundle have no rate yet in this round.

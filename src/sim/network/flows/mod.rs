@@ -104,7 +104,7 @@ pub struct Flows<T: FlowTime = f64> {
     /// End of the first flow of each bundle.
     ends: MinTree<T::Key>,
     /// Bundles whose entries in `ends` are written but not yet propagated.
-    untold: Vec<u32>,
+    written_ends: Vec<u32>,
     changed: Changed,
     /// True for each link that is down; `cut` is their number.
     down: Vec<bool>,
@@ -224,7 +224,7 @@ impl<T: FlowTime> Flows<T> {
             waiting: BinaryHeap::new(),
             instant: Vec::new(),
             ends: MinTree::new(0, T::NEVER),
-            untold: Vec::new(),
+            written_ends: Vec::new(),
             changed: Changed { bundles: Vec::new(), floor: f64::INFINITY },
             round: 0,
             scratch: Scratch::default(),
@@ -568,7 +568,7 @@ impl<T: FlowTime> Flows<T> {
             return;
         }
         self.ends.write(which, self.end(which));
-        self.untold.push(which as u32);
+        self.written_ends.push(which as u32);
     }
 }
 

@@ -57,7 +57,7 @@ impl FlowTime for f64 {
 pub struct FlowMoment(u128);
 
 /// Units of a [`FlowMoment`] per microsecond.
-const MICRO: f64 = (1u128 << 64) as f64;
+const PARTS_PER_MICRO: f64 = (1u128 << 64) as f64;
 
 impl FlowMoment {
     /// The last moment. Later ones are clamped to it.
@@ -67,7 +67,7 @@ impl FlowMoment {
     pub fn round_up(self, forgiven: f64) -> Time {
         let whole = (self.0 >> 64) as u64;
         let part = self.0 as u64;
-        Time::from_micros(whole.saturating_add(u64::from(part as f64 > forgiven * MICRO)))
+        Time::from_micros(whole.saturating_add(u64::from(part as f64 > forgiven * PARTS_PER_MICRO)))
     }
 }
 
@@ -93,11 +93,11 @@ impl FlowTime for FlowMoment {
 
     fn later_by(self, span: f64) -> FlowMoment {
         // Scaling by a power of two is exact, and the conversion saturates.
-        FlowMoment(self.0.saturating_add((span * MICRO) as u128)).min(FlowMoment::LAST)
+        FlowMoment(self.0.saturating_add((span * PARTS_PER_MICRO) as u128)).min(FlowMoment::LAST)
     }
 
     fn elapsed_since(self, earlier: FlowMoment) -> f64 {
-        self.0.saturating_sub(earlier.0) as f64 / MICRO
+        self.0.saturating_sub(earlier.0) as f64 / PARTS_PER_MICRO
     }
 }
 

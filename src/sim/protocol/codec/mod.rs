@@ -269,7 +269,7 @@ mod tests {
                 runtime: Span::ZERO,
                 not_before: arrive,
                 within: vec![(BookingId(9), 3)],
-                tells: true,
+                reports_start: true,
                 losses: 2,
                 may_be_lost: true,
                 ends_quietly: false,

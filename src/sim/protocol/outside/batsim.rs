@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Advice, JobEnd, SiteAction, SiteEvent, shorten_output, time_of_seconds, to_seconds};
+use super::{Decision, JobEnd, SiteAction, SiteEvent, shorten_output, time_of_seconds, to_seconds};
 use crate::grid::{JobId, NodeSet};
 use crate::time::Time;
 
@@ -140,11 +140,11 @@ pub const KNOWN: &str = "EXECUTE_JOB, REJECT_JOB, KILL_JOB, CALL_ME_LATER";
 
 impl BatsimReply {
     /// The requested actions, or an error if one is not supported.
-    pub fn advice(self, asked: Time) -> Result<Advice, String> {
+    pub fn decision(self, asked: Time) -> Result<Decision, String> {
         let ready = time_of_seconds(self.now).filter(|ready| *ready >= asked).ok_or_else(|| {
             format!("says that the time is {} s, but was asked at {} s", self.now, to_seconds(asked.micros()))
         })?;
-        let mut wishes = Vec::with_capacity(self.events.len());
+        let mut actions = Vec::with_capacity(self.events.len());
         let mut last = asked;
         for BatsimEvent { timestamp, kind, data } in self.events {
             let at = time_of_seconds(timestamp).filter(|at| (last..=ready).contains(at)).ok_or_else(|| {
@@ -156,13 +156,13 @@ impl BatsimReply {
                 )
             })?;
             last = at;
-            read_action(at, &kind, &data, &mut wishes)?;
+            read_action(at, &kind, &data, &mut actions)?;
         }
-        Ok(Advice { wishes, ready })
+        Ok(Decision { actions, ready })
     }
 }
 
-fn read_action(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteAction)>) -> Result<(), String> {
+fn read_action(at: Time, kind: &str, data: &Value, actions: &mut Vec<(Time, SiteAction)>) -> Result<(), String> {
     match kind {
         "EXECUTE_JOB" => {
             if let Some(part) =
@@ -179,14 +179,14 @@ fn read_action(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteA
                     show_value(data.get("alloc"))
                 )
             })?;
-            wishes.push((at, SiteAction::Start { job, on: Some(on) }));
+            actions.push((at, SiteAction::Start { job, on: Some(on) }));
         }
-        "REJECT_JOB" => wishes.push((at, SiteAction::Reject { job: parse_job(kind, data.get("job_id"))? })),
+        "REJECT_JOB" => actions.push((at, SiteAction::Reject { job: parse_job(kind, data.get("job_id"))? })),
         "KILL_JOB" => {
             let jobs = data.get("job_ids").and_then(Value::as_array);
             let jobs = jobs.ok_or_else(|| format!("asks for a {kind} without a list `job_ids`"))?;
             for named in jobs {
-                wishes.push((at, SiteAction::Kill { job: parse_job(kind, Some(named))? }));
+                actions.push((at, SiteAction::Kill { job: parse_job(kind, Some(named))? }));
             }
         }
         "CALL_ME_LATER" => {
@@ -197,7 +197,7 @@ fn read_action(at: Time, kind: &str, data: &Value, wishes: &mut Vec<(Time, SiteA
                     show_value(data.get("timestamp"))
                 )
             })?;
-            wishes.push((at, SiteAction::Call { at: then }));
+            actions.push((at, SiteAction::Call { at: then }));
         }
         // Jobs come from the users of the grid alone, so there is no registration to be finished.
         "NOTIFY" if data.get("type").and_then(Value::as_str) == Some("registration_finished") => {}
@@ -278,13 +278,13 @@ mod tests {
         let [five, seven] = [5, 7].map(|secs| Time::from_micros(secs * 1_000_000));
         let happened = [(five, killed(1)), (five, killed(2)), (seven, SiteEvent::Called), (seven, killed(3))];
         let message = events_message(seven, &happened);
-        let told = |event: &Value| {
+        let facts = |event: &Value| {
             (event["timestamp"].as_f64(), event["type"].as_str().map(str::to_owned), event["data"]["job_ids"].clone())
         };
-        let told: Vec<_> = message["events"].as_array().unwrap().iter().map(told).collect();
+        let facts: Vec<_> = message["events"].as_array().unwrap().iter().map(facts).collect();
         let event = |at, kind: &str, ids| (Some(at), Some(kind.to_owned()), ids);
         assert_eq!(
-            told,
+            facts,
             [
                 event(5.0, "JOB_COMPLETED", Value::Null),
                 event(5.0, "JOB_COMPLETED", Value::Null),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Advice, Answer, JobEnd, SiteAction, SiteEvent, SiteLine, call_time, parse_nodes, to_seconds};
+use super::{Answer, Decision, JobEnd, SiteAction, SiteEvent, SiteLine, call_time, parse_nodes, to_seconds};
 use crate::grid::JobId;
 use crate::time::Time;
 
@@ -119,8 +119,8 @@ enum SiteOrderLine {
 
 impl ManagerAnswer {
     /// The requested actions, or an error if the answer is invalid.
-    pub fn advice(self, now: Time) -> Result<Advice, String> {
-        let wish = |order: SiteOrderLine| {
+    pub fn decision(self, now: Time) -> Result<Decision, String> {
+        let read_order = |order: SiteOrderLine| {
             Ok::<SiteAction, String>(match order {
                 SiteOrderLine::Start { job, nodes: named } => {
                     SiteAction::Start { job, on: named.as_deref().map(parse_nodes).transpose()? }
@@ -130,7 +130,8 @@ impl ManagerAnswer {
                 SiteOrderLine::Call { t } => SiteAction::Call { at: call_time(t)? },
             })
         };
-        let wishes: Result<Vec<_>, String> = self.orders.into_iter().map(|order| Ok((now, wish(order)?))).collect();
-        Ok(Advice { wishes: wishes?, ready: now })
+        let actions: Result<Vec<_>, String> =
+            self.orders.into_iter().map(|order| Ok((now, read_order(order)?))).collect();
+        Ok(Decision { actions: actions?, ready: now })
     }
 }

@@ -77,9 +77,9 @@ pub enum SiteAction {
 
 /// Requested actions with their times.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Advice {
+pub struct Decision {
     /// Ordered by time; never before the question.
-    pub wishes: Vec<(Time, SiteAction)>,
+    pub actions: Vec<(Time, SiteAction)>,
     /// End of the program's thinking time, in virtual time; no events are delivered to it before.
     pub ready: Time,
 }
@@ -179,8 +179,9 @@ fn parse_nodes(text: &str) -> Result<NodeSet, String> {
 }
 
 /// The beginning of a program's output that can be shown.
-pub fn shorten_output(said: &str) -> String {
-    said.trim_end()
+pub fn shorten_output(output: &str) -> String {
+    output
+        .trim_end()
         .chars()
         .take(200)
         .map(|letter| if letter.is_control() { letter.escape_default().collect() } else { letter.to_string() })

@@ -53,11 +53,11 @@ enum UserEventLine<'a> {
 }
 
 impl<'a> PlannerQuestion<'a> {
-    pub fn new(heard: &'a [UserEvent]) -> PlannerQuestion<'a> {
+    pub fn new(events: &'a [UserEvent]) -> PlannerQuestion<'a> {
         PlannerQuestion {
-            events: heard
+            events: events
                 .iter()
-                .map(|heard| match heard {
+                .map(|event| match event {
                     UserEvent::Due { job, nodes, walltime, site } => {
                         let walltime = to_seconds(walltime.micros());
                         UserEventLine::Due { job: *job, nodes: *nodes, walltime, site: site.as_deref() }
@@ -105,7 +105,7 @@ enum UserOrderLine {
 
 impl PlannerAnswer {
     /// The requested actions, or an error if the answer is invalid.
-    pub fn advice(self) -> Result<Vec<UserAction>, String> {
+    pub fn decision(self) -> Result<Vec<UserAction>, String> {
         self.orders
             .into_iter()
             .map(|order| {

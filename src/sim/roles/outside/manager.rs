@@ -11,20 +11,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::CheckedProgram;
 use crate::grid::{Expected, JobId, NodeSet, TaskId};
 use crate::kernel::ActorId;
-use crate::protocol::outside::{Advice, JobEnd, SiteAction, SiteEvent, to_seconds};
+use crate::protocol::outside::{Decision, JobEnd, SiteAction, SiteEvent, to_seconds};
 use crate::protocol::{Declined, Entrust, Message, Recall, Recalled};
-use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
+use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Running, SiteOrder, Start, Tasks, left_of};
 use crate::time::{Span, Time};
 
 /// Connection to a program that decides for a site.
-pub trait Decides: CheckedProgram {
+pub trait ManagerProgram: CheckedProgram {
     /// Actions before any event.
-    fn initial_actions(&mut self) -> Advice {
-        Advice::default()
+    fn initial_actions(&mut self) -> Decision {
+        Decision::default()
     }
 
     /// Actions in reaction to events. None once the program has failed.
-    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice;
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision;
 
     /// Called before it decides: no event comes before this time, unless it is caused by what the program orders now.
     fn foresee(&mut self, _until: Time) {}
@@ -46,10 +46,10 @@ const ASKED_MAX: u32 = 10_000;
 /// Outages and repairs, at most, while jobs wait and the program starts none.
 const IDLE_CHANGES_MAX: u32 = 1_000;
 
-pub struct Managed {
-    decider: Box<dyn Decides>,
+pub struct ProgramManager {
+    decider: Box<dyn ManagerProgram>,
     has_begun: bool,
-    waiting: BTreeMap<JobId, ManagedJob>,
+    waiting: BTreeMap<JobId, ProgramJob>,
     running: BTreeMap<JobId, RunningJobs>,
     /// Nodes without a task; some of them may be down.
     free: NodeSet,
@@ -68,7 +68,7 @@ pub struct Managed {
     ready: Time,
 }
 
-struct ManagedJob {
+struct ProgramJob {
     sender: ActorId,
     nodes: u32,
     /// Without checkpoints.
@@ -82,12 +82,12 @@ struct RunningJobs {
     on: NodeSet,
     since: Time,
     /// The job, should it have to wait again.
-    work: ManagedJob,
+    work: ProgramJob,
 }
 
-impl Managed {
-    pub fn new(decider: Box<dyn Decides>, nodes: u32) -> Managed {
-        Managed {
+impl ProgramManager {
+    pub fn new(decider: Box<dyn ManagerProgram>, nodes: u32) -> ProgramManager {
+        ProgramManager {
             decider,
             has_begun: false,
             waiting: BTreeMap::new(),
@@ -105,8 +105,8 @@ impl Managed {
     }
 
     /// Sets the treatment of lost jobs, for a site whose nodes fail.
-    pub fn recovering(self, attempts: Option<Attempts>) -> Managed {
-        Managed { attempts, ..self }
+    pub fn recovering(self, attempts: Option<Attempts>) -> ProgramManager {
+        ProgramManager { attempts, ..self }
     }
 
     /// Duration of a span of work with its checkpoints, if it makes any.
@@ -119,7 +119,7 @@ impl Managed {
         let Entrust { job, nodes, walltime, runtime, losses } = entrust;
         let known = self.waiting.contains_key(&job) || self.running.contains_key(&job);
         if (1..=self.nodes).contains(&nodes) && !runtime.min(walltime).is_zero() && !known {
-            self.waiting.insert(job, ManagedJob { sender, nodes, walltime, runtime, losses });
+            self.waiting.insert(job, ProgramJob { sender, nodes, walltime, runtime, losses });
             let walltime = self.stretched(walltime, nodes);
             let runtime = self.stretched(runtime, nodes);
             self.happened.push((now, SiteEvent::Submitted { job, nodes, walltime, runtime }));
@@ -146,17 +146,17 @@ impl Managed {
     }
 
     /// Carries out the actions that are due and reports events, until there are none of either now.
-    fn keep_up(&mut self, now: Time, orders: &mut Vec<Order>) -> Result<(), String> {
+    fn keep_up(&mut self, now: Time, orders: &mut Vec<SiteOrder>) -> Result<(), String> {
         if !std::mem::replace(&mut self.has_begun, true) {
-            let advice = self.decider.initial_actions();
-            self.take_advice(now, advice, orders)?;
+            let decision = self.decider.initial_actions();
+            self.take_decision(now, decision, orders)?;
         }
         for _ in 0..ASKED_MAX {
             while let Some(mut due) = self.later.first_entry()
                 && *due.key() <= now
             {
                 match due.get_mut().pop_front() {
-                    Some(wish) => self.obey(now, wish, orders)?,
+                    Some(action) => self.carry_out(now, action, orders)?,
                     None => drop(due.remove()),
                 }
             }
@@ -171,52 +171,52 @@ impl Managed {
                 return Ok(());
             }
             let happened = std::mem::take(&mut self.happened);
-            let advice = self.decider.decide_on_events(now, &happened);
-            self.take_advice(now, advice, orders)?;
+            let decision = self.decider.decide_on_events(now, &happened);
+            self.take_decision(now, decision, orders)?;
         }
         Err(format!("has been asked {ASKED_MAX} times at one moment, and its orders still cause further events"))
     }
 
     /// Carries out the actions of the program that are due, and stores later ones.
-    fn take_advice(&mut self, now: Time, advice: Advice, orders: &mut Vec<Order>) -> Result<(), String> {
-        self.ready = advice.ready;
-        for (at, wish) in advice.wishes {
+    fn take_decision(&mut self, now: Time, decision: Decision, orders: &mut Vec<SiteOrder>) -> Result<(), String> {
+        self.ready = decision.ready;
+        for (at, action) in decision.actions {
             // A call has a time of its own, whenever it is requested.
-            if at <= now || matches!(wish, SiteAction::Call { .. }) {
-                self.obey(now, wish, orders)?;
+            if at <= now || matches!(action, SiteAction::Call { .. }) {
+                self.carry_out(now, action, orders)?;
             } else {
-                self.later.entry(at).or_default().push_back(wish);
+                self.later.entry(at).or_default().push_back(action);
             }
         }
         Ok(())
     }
 
-    fn obey(&mut self, now: Time, wish: SiteAction, orders: &mut Vec<Order>) -> Result<(), String> {
-        match wish {
+    fn carry_out(&mut self, now: Time, action: SiteAction, orders: &mut Vec<SiteOrder>) -> Result<(), String> {
+        match action {
             SiteAction::Start { job, on } => orders.push(self.start(now, job, on)?),
             SiteAction::Reject { job } => {
-                let ManagedJob { sender, .. } = self.leave_queue(job, "rejects")?;
-                orders.push(Order::Say(sender, Message::Declined(Declined { task: only_task(job) })));
+                let ProgramJob { sender, .. } = self.leave_queue(job, "rejects")?;
+                orders.push(SiteOrder::Send(sender, Message::Declined(Declined { task: only_task(job) })));
             }
             SiteAction::Kill { job } => match self.running.remove(&job) {
                 Some(runs) => {
                     self.free.unite(&runs.on);
                     let progress = self.progress(now, &runs);
                     self.happened.push((now, SiteEvent::Ended { job, how: JobEnd::Killed, on: runs.on, progress }));
-                    orders.push(Order::Kill(only_task(job)));
+                    orders.push(SiteOrder::Kill(only_task(job)));
                 }
                 // The program dates its actions, so it cannot know of a job that ends before them.
-                None if self.has_ended_unheard(job) => {}
+                None if self.has_unreported_end(job) => {}
                 None => return Err(format!("kills job {}, which is not running", job.0)),
             },
             SiteAction::Requeue { job } => {
                 let work = self.leave_nodes(job, "requeues")?;
                 self.waiting.insert(job, work);
-                orders.push(Order::Requeue(only_task(job)));
+                orders.push(SiteOrder::Requeue(only_task(job)));
             }
             SiteAction::Preempt { job } => {
                 self.leave_nodes(job, "preempts")?;
-                orders.push(Order::Preempt(only_task(job)));
+                orders.push(SiteOrder::Preempt(only_task(job)));
             }
             SiteAction::Call { at } if at > now => drop(self.calls.insert(at)),
             SiteAction::Call { at } => {
@@ -229,15 +229,15 @@ impl Managed {
     }
 
     /// True if a job has ended by itself and the program has not been told.
-    fn has_ended_unheard(&self, job: JobId) -> bool {
+    fn has_unreported_end(&self, job: JobId) -> bool {
         self.happened.iter().any(|(_, happened)| {
             matches!(happened, SiteEvent::Ended { job: its, how, .. } if *its == job && *how != JobEnd::Killed)
         })
     }
 
-    fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<Order, String> {
+    fn start(&mut self, now: Time, job: JobId, on: Option<NodeSet>) -> Result<SiteOrder, String> {
         let work = self.leave_queue(job, "starts")?;
-        let ManagedJob { sender, nodes, walltime, runtime, losses } = work;
+        let ProgramJob { sender, nodes, walltime, runtime, losses } = work;
         let on = match on {
             None => {
                 let mut free = self.free.clone();
@@ -272,10 +272,10 @@ impl Managed {
         let loss = self.attempts.as_ref().map_or(Loss::default(), |attempts| attempts.starts(losses, nodes));
         let start =
             Start::on_whole_nodes(sender, only_task(job), now, On::These(on.into()), self.stretched(runtime, nodes));
-        Ok(Order::Start(Start {
+        Ok(SiteOrder::Start(Start {
             walltime: if self.decider.ends_at_walltimes() { Span::MAX } else { self.stretched(walltime, nodes) },
             // It may be killed at any time.
-            ending: Ending::Reckoned,
+            ending: Ending::Timed,
             loss,
             rank: job.0.into(),
             ..start
@@ -289,14 +289,14 @@ impl Managed {
     }
 
     /// Frees the nodes of a running job, of which the program knows that it has left them.
-    fn leave_nodes(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
+    fn leave_nodes(&mut self, job: JobId, does: &str) -> Result<ProgramJob, String> {
         let runs = self.running.remove(&job);
         let RunningJobs { on, work, .. } = runs.ok_or_else(|| format!("{does} job {}, which is not running", job.0))?;
         self.free.unite(&on);
         Ok(work)
     }
 
-    fn leave_queue(&mut self, job: JobId, does: &str) -> Result<ManagedJob, String> {
+    fn leave_queue(&mut self, job: JobId, does: &str) -> Result<ProgramJob, String> {
         self.waiting.remove(&job).ok_or_else(|| {
             let why = if self.running.contains_key(&job) { "which runs already" } else { "which is not waiting here" };
             format!("{does} job {}, {why}", job.0)
@@ -304,14 +304,21 @@ impl Managed {
     }
 }
 
-impl Manager for Managed {
-    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+impl Manager for ProgramManager {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        message: Message,
+        _: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         match message {
             Message::Entrust(entrust) => self.take(now, sender, entrust),
             Message::Recall(Recall { task }) => {
                 let losses = self.recall(now, sender, task.job);
                 let recalled = Recalled { task, in_time: losses.is_some(), losses: losses.unwrap_or_default() };
-                orders.push(Order::Say(sender, Message::Recalled(recalled)));
+                orders.push(SiteOrder::Send(sender, Message::Recalled(recalled)));
             }
             _ => {}
         }
@@ -335,8 +342,8 @@ impl Manager for Managed {
         let nodes = work.nodes;
         let walltime = left_of(work.walltime, saved);
         let runtime = left_of(work.runtime, saved);
-        let waits = (!lost.loss.is_told).then(|| {
-            self.waiting.insert(job, ManagedJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
+        let waits = (!lost.loss.is_reported).then(|| {
+            self.waiting.insert(job, ProgramJob { walltime, runtime, losses: work.losses.saturating_add(1), ..work });
             self.stretched(walltime, nodes)
         });
         self.happened.push((now, SiteEvent::Lost { job, on, waits, runtime: self.stretched(runtime, nodes) }));
@@ -360,7 +367,7 @@ impl Manager for Managed {
     }
 
     /// Once the program has failed, no more is decided, and the run is about to end.
-    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         if self.decider.has_failed() {
             return;
         }
@@ -381,8 +388,8 @@ impl Manager for Managed {
         let later = self.later.first_key_value().map(|(at, _)| *at);
         // No events are reported while it decides.
         let call = self.calls.first().map(|call| (*call).max(self.ready));
-        let hears = (!self.happened.is_empty()).then_some(self.ready);
-        later.into_iter().chain(call).chain(hears).min()
+        let reports = (!self.happened.is_empty()).then_some(self.ready);
+        later.into_iter().chain(call).chain(reports).min()
     }
 }
 

@@ -10,7 +10,7 @@ mod planner;
 
 use crate::time::Time;
 
-pub use manager::{Decides, Managed};
+pub use manager::{ManagerProgram, ProgramManager};
 pub use planner::{PlannedUser, Plans};
 
 /// Connection to a program whose answers are checked.

@@ -18,7 +18,7 @@ use crate::time::{Span, Time};
 /// Connection to a program that decides for a user.
 pub trait Plans: CheckedProgram {
     /// Actions in reaction to events. None once the program has failed.
-    fn plan_actions(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction>;
+    fn plan_actions(&mut self, now: Time, events: &[UserEvent]) -> Vec<UserAction>;
 }
 
 /// Sites that a program may choose, by name.
@@ -38,7 +38,7 @@ pub struct PlannedUser {
     /// Submitted jobs that have not ended.
     out: BTreeMap<JobId, HeldJob>,
     calls: BTreeSet<Time>,
-    heard: Vec<UserEvent>,
+    events: Vec<UserEvent>,
     /// Times of the timers that are set.
     timers: BTreeSet<Time>,
 }
@@ -71,12 +71,12 @@ impl PlannedUser {
             held: BTreeMap::new(),
             out: BTreeMap::new(),
             calls: BTreeSet::new(),
-            heard: Vec::new(),
+            events: Vec::new(),
             timers: BTreeSet::new(),
         }
     }
 
-    fn obey(&mut self, now: Time, plan: UserAction, out: &mut Out) -> Result<(), String> {
+    fn carry_out(&mut self, now: Time, plan: UserAction, out: &mut Out) -> Result<(), String> {
         match plan {
             UserAction::Submit { job, site } => {
                 let pinned = site.map(|name| {
@@ -124,13 +124,13 @@ impl PlannedUser {
                 let site = enqueue
                     .site
                     .and_then(|site| self.sites.iter().find_map(|(name, id)| (*id == site).then(|| name.clone())));
-                self.heard.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
+                self.events.push(UserEvent::Due { job, nodes: task.cores, walltime: task.walltime, site });
                 self.held.insert(job, HeldJob { to, enqueue, is_known: false });
             }
         }
         while let Some(call) = self.calls.first().copied().filter(|call| *call <= now) {
             self.calls.remove(&call);
-            self.heard.push(UserEvent::Called);
+            self.events.push(UserEvent::Called);
         }
     }
 }
@@ -143,7 +143,7 @@ impl Planner for PlannedUser {
     fn receive_message(&mut self, now: Time, _: ActorId, message: Message, _: &mut Out) {
         match message {
             Message::JobEnded(JobEnded { job, .. }) if self.out.remove(&job).is_some() => {
-                self.heard.push(UserEvent::Over { job });
+                self.events.push(UserEvent::Over { job });
                 for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(job)) {
                     if let Message::Enqueue(enqueue) = message {
                         self.due.entry(now + think).or_default().push((to, enqueue));
@@ -154,7 +154,7 @@ impl Planner for PlannedUser {
                 if in_time && let Some(held) = self.out.remove(&job) {
                     self.held.insert(job, held);
                 }
-                self.heard.push(UserEvent::Recalled { job, in_time });
+                self.events.push(UserEvent::Recalled { job, in_time });
             }
             _ => {}
         }
@@ -165,10 +165,10 @@ impl Planner for PlannedUser {
         if self.decider.has_failed() {
             return;
         }
-        if !self.heard.is_empty() {
-            let heard = std::mem::take(&mut self.heard);
-            for plan in self.decider.plan_actions(now, &heard) {
-                if let Err(why) = self.obey(now, plan, out) {
+        if !self.events.is_empty() {
+            let events = std::mem::take(&mut self.events);
+            for plan in self.decider.plan_actions(now, &events) {
+                if let Err(why) = self.carry_out(now, plan, out) {
                     return self.decider.refuse_answer(now, &why);
                 }
             }

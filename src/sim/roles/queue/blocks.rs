@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use super::Ask;
+use super::NodeRequest;
 use super::order::Waiting;
 use crate::grid::TaskId;
 use crate::time::{Span, Time};
@@ -66,13 +66,13 @@ impl Block {
 
     /// Makes the bounds exact.
     fn tighten(&mut self) {
-        self.fewest_nodes = self.jobs.iter().map(|job| job.ask.nodes).min().unwrap_or(u32::MAX);
-        self.shortest = self.jobs.iter().map(|job| job.ask.walltime).min().unwrap_or(Span::MAX);
+        self.fewest_nodes = self.jobs.iter().map(|job| job.request.nodes).min().unwrap_or(u32::MAX);
+        self.shortest = self.jobs.iter().map(|job| job.request.walltime).min().unwrap_or(Span::MAX);
     }
 
     fn insert(&mut self, place: usize, job: Waiting) {
-        self.fewest_nodes = self.fewest_nodes.min(job.ask.nodes);
-        self.shortest = self.shortest.min(job.ask.walltime);
+        self.fewest_nodes = self.fewest_nodes.min(job.request.nodes);
+        self.shortest = self.shortest.min(job.request.walltime);
         self.jobs.insert(place, job);
     }
 }
@@ -159,7 +159,7 @@ impl BlockQueue {
     /// Removes a job; true if it was there.
     pub fn remove_job(&mut self, job: TaskId) -> bool {
         for block in 0..self.blocks.len() {
-            if let Some(place) = self.blocks[block].jobs.iter().position(|waiting| waiting.ask.job == job) {
+            if let Some(place) = self.blocks[block].jobs.iter().position(|waiting| waiting.request.job == job) {
                 self.remove(&Cursor { block, place });
                 return true;
             }
@@ -188,13 +188,13 @@ impl BlockQueue {
     }
 
     /// The next job within the limits, at the cursor or behind it. The cursor is then at this job.
-    pub fn next_within(&self, limits: Limits, cursor: &mut Cursor) -> Option<Ask> {
+    pub fn next_within(&self, limits: Limits, cursor: &mut Cursor) -> Option<NodeRequest> {
         while let Some(block) = self.blocks.get(cursor.block) {
             if limits.admit(block.fewest_nodes, block.shortest) {
                 let rest = &block.jobs[cursor.place..];
-                if let Some(ahead) = rest.iter().position(|job| limits.admit(job.ask.nodes, job.ask.walltime)) {
+                if let Some(ahead) = rest.iter().position(|job| limits.admit(job.request.nodes, job.request.walltime)) {
                     cursor.place += ahead;
-                    return Some(rest[ahead].ask);
+                    return Some(rest[ahead].request);
                 }
             }
             *cursor = Cursor { block: cursor.block + 1, place: 0 };
@@ -211,7 +211,7 @@ impl BlockQueue {
             self.blocks.remove(cursor.block);
             return job;
         }
-        if job.ask.nodes == block.fewest_nodes || job.ask.walltime == block.shortest {
+        if job.request.nodes == block.fewest_nodes || job.request.walltime == block.shortest {
             block.tighten();
         }
         if block.jobs.len() < BLOCK / 4
@@ -268,22 +268,22 @@ mod tests {
                 let job = TaskId { job: JobId(number as u32), index: 0 };
                 match change {
                     Change::Insert { nodes, walltime } => {
-                        let ask = Ask { job, nodes, walltime: Span::from_secs(walltime) };
-                        let new = ranking.arrival(Time::ZERO, ask);
+                        let request = NodeRequest { job, nodes, walltime: Span::from_secs(walltime) };
+                        let new = ranking.arrival(Time::ZERO, request);
                         let place = list.partition_point(|other| ranking.compare(Time::ZERO, other, &new).is_le());
                         list.insert(place, new);
                         let is_last = queue.insert(new, |other| ranking.compare(Time::ZERO, other, &new).is_le());
                         prop_assert_eq!(is_last, place + 1 == list.len());
                     }
                     Change::PushFirst => {
-                        let ask = Ask { job, nodes: 1, walltime: Span::from_secs(1) };
-                        let first = ranking.first(Time::ZERO, ask);
+                        let request = NodeRequest { job, nodes: 1, walltime: Span::from_secs(1) };
+                        let first = ranking.first(Time::ZERO, request);
                         list.insert(0, first);
                         queue.push_first(first);
                     }
                     Change::PopFirst => {
-                        let popped = queue.pop_first().map(|job| job.ask);
-                        prop_assert_eq!(popped, (!list.is_empty()).then(|| list.remove(0).ask));
+                        let popped = queue.pop_first().map(|job| job.request);
+                        prop_assert_eq!(popped, (!list.is_empty()).then(|| list.remove(0).request));
                     }
                     Change::Walk { from, limits: (nodes, nodes_beside_head, until_head) } => {
                         let until_head = Span::from_secs(until_head);
@@ -292,22 +292,22 @@ mod tests {
                         let mut index = from;
                         let mut cursor = queue.cursor(from);
                         let mut offered = 0;
-                        while let Some(ahead) = list[index..].iter().position(|job| limits.admit(job.ask.nodes, job.ask.walltime)) {
+                        while let Some(ahead) = list[index..].iter().position(|job| limits.admit(job.request.nodes, job.request.walltime)) {
                             index += ahead;
-                            prop_assert_eq!(queue.next_within(limits, &mut cursor), Some(list[index].ask));
+                            prop_assert_eq!(queue.next_within(limits, &mut cursor), Some(list[index].request));
                             offered += 1;
                             if offered % 3 == 0 {
                                 index += 1;
                                 cursor.pass();
                             } else {
-                                prop_assert_eq!(queue.remove(&cursor).ask, list.remove(index).ask);
+                                prop_assert_eq!(queue.remove(&cursor).request, list.remove(index).request);
                             }
                         }
                         prop_assert_eq!(queue.next_within(limits, &mut cursor), None);
                     }
                 }
                 prop_assert_eq!(queue.len(), list.len());
-                prop_assert!(queue.iter().map(|job| job.ask).eq(list.iter().map(|job| job.ask)));
+                prop_assert!(queue.iter().map(|job| job.request).eq(list.iter().map(|job| job.request)));
                 for block in &queue.blocks {
                     let exact = Block::of(block.jobs.clone());
                     prop_assert!((1..=BLOCK).contains(&block.jobs.len()));

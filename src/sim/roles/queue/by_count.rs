@@ -4,7 +4,7 @@ use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
 use super::labels::{Labels, Tenant};
 use super::order::Ranking;
-use super::{Ask, Policy, Reserved, Step};
+use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{Counts, NodeSet, TaskId};
 use crate::time::Time;
 
@@ -46,9 +46,12 @@ struct Shadow {
 }
 
 impl ByCount {
-    fn fits(&self, now: Time, ask: &Ask) -> bool {
-        ask.nodes <= self.free
-            && self.counts.as_ref().is_none_or(|counts| counts.most(now, now + ask.walltime) + ask.nodes <= self.nodes)
+    fn fits(&self, now: Time, request: &NodeRequest) -> bool {
+        request.nodes <= self.free
+            && self
+                .counts
+                .as_ref()
+                .is_none_or(|counts| counts.most(now, now + request.walltime) + request.nodes <= self.nodes)
     }
 }
 
@@ -61,21 +64,21 @@ impl NodePool for ByCount {
         self.free == 0
     }
 
-    fn for_head(&self, now: Time, ask: &Ask) -> Option<()> {
-        self.fits(now, ask).then_some(())
+    fn for_head(&self, now: Time, request: &NodeRequest) -> Option<()> {
+        self.fits(now, request).then_some(())
     }
 
-    fn for_follower(&self, now: Time, ask: &Ask, shadow: &Shadow) -> Option<()> {
-        let end = now + ask.walltime;
-        if !self.fits(now, ask) {
+    fn for_follower(&self, now: Time, request: &NodeRequest, shadow: &Shadow) -> Option<()> {
+        let end = now + request.walltime;
+        if !self.fits(now, request) {
             return None;
         }
         let fits_beside = end <= shadow.start
             || match &self.counts {
-                None => ask.nodes <= shadow.spare,
+                None => request.nodes <= shadow.spare,
                 Some(counts) => {
                     let most = counts.most(shadow.start, end.min(shadow.end));
-                    most + shadow.nodes + ask.nodes <= self.nodes
+                    most + shadow.nodes + request.nodes <= self.nodes
                 }
             };
         fits_beside.then_some(())
@@ -86,7 +89,7 @@ impl NodePool for ByCount {
         Limits { nodes: self.free, nodes_beside_head, until_head: Limits::span_until(now, shadow.start) }
     }
 
-    fn head_reservation(&self, now: Time, head: &Ask) -> Shadow {
+    fn head_reservation(&self, now: Time, head: &NodeRequest) -> Shadow {
         if let Some(counts) = &self.counts {
             let start = counts.earliest(now, head.walltime, self.nodes - head.nodes);
             return Shadow { start, end: start + head.walltime, nodes: head.nodes, spare: 0 };
@@ -102,20 +105,20 @@ impl NodePool for ByCount {
         Shadow { start, end: start + head.walltime, nodes: head.nodes, spare: free + more - head.nodes }
     }
 
-    fn shrink_shadow(&self, now: Time, ask: &Ask, (): &(), shadow: &mut Shadow) {
-        if now + ask.walltime > shadow.start {
-            shadow.spare = shadow.spare.saturating_sub(ask.nodes);
+    fn shrink_shadow(&self, now: Time, request: &NodeRequest, (): &(), shadow: &mut Shadow) {
+        if now + request.walltime > shadow.start {
+            shadow.spare = shadow.spare.saturating_sub(request.nodes);
         }
     }
 
-    fn start_job(&mut self, now: Time, ask: &Ask, (): ()) -> NodeSet {
-        let end = now + ask.walltime;
-        self.free -= ask.nodes;
+    fn start_job(&mut self, now: Time, request: &NodeRequest, (): ()) -> NodeSet {
+        let end = now + request.walltime;
+        self.free -= request.nodes;
         if let Some(counts) = &mut self.counts {
-            counts.insert(now, end, ask.nodes);
+            counts.insert(now, end, request.nodes);
         }
-        let nodes = self.labels.take(ask.nodes, end);
-        let key = (end, ask.job, ask.nodes);
+        let nodes = self.labels.take(request.nodes, end);
+        let key = (end, request.job, request.nodes);
         let place = self.ends.partition_point(|end| *end < key);
         self.ends.insert(place, key);
         self.held.insert(place, nodes.clone());

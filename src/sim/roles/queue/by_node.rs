@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::blocks::Limits;
 use super::easy::{Backfill, Easy, NodePool};
 use super::order::Ranking;
-use super::{Ask, Policy, Reserved, Step};
+use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{Bits, Calendar, NodeSet, Set, TaskId};
 use crate::time::{Span, Time};
 
@@ -67,7 +67,7 @@ impl<S: Set> ByNode<S> {
     }
 
     /// Without reservations, nodes that become free stay free, so counting finds the start.
-    fn reserve_by_ends(&self, head: &Ask) -> (Time, S) {
+    fn reserve_by_ends(&self, head: &NodeRequest) -> (Time, S) {
         let mut count = self.free_count;
         let enough = self.ends.iter().find(|end| {
             count += end.2;
@@ -81,7 +81,7 @@ impl<S: Set> ByNode<S> {
     }
 
     /// A start becomes possible only at the end of a job or of a reservation.
-    fn reserve_around(&self, head: &Ask) -> (Time, S) {
+    fn reserve_around(&self, head: &NodeRequest) -> (Time, S) {
         let mut times: Vec<Time> =
             self.ends.iter().map(|end| end.0).chain(self.reserved_ends.iter().copied()).collect();
         times.sort_unstable();
@@ -119,20 +119,20 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         self.free_count == 0
     }
 
-    fn for_head(&self, now: Time, ask: &Ask) -> Option<S> {
-        if ask.nodes > self.free_count {
+    fn for_head(&self, now: Time, request: &NodeRequest) -> Option<S> {
+        if request.nodes > self.free_count {
             return None;
         }
-        self.unreserved(&self.free, now, ask.walltime).lowest_nodes(ask.nodes)
+        self.unreserved(&self.free, now, request.walltime).lowest_nodes(request.nodes)
     }
 
-    fn for_follower(&self, now: Time, ask: &Ask, shadow: &Shadow<S>) -> Option<S> {
-        let lasts = now + ask.walltime > shadow.start;
+    fn for_follower(&self, now: Time, request: &NodeRequest, shadow: &Shadow<S>) -> Option<S> {
+        let lasts = now + request.walltime > shadow.start;
         let (nodes, count) = if lasts { (&shadow.spare, shadow.spare_count) } else { (&self.free, self.free_count) };
-        if ask.nodes > count {
+        if request.nodes > count {
             return None;
         }
-        self.unreserved(nodes, now, ask.walltime).lowest_nodes(ask.nodes)
+        self.unreserved(nodes, now, request.walltime).lowest_nodes(request.nodes)
     }
 
     fn follower_limits(&self, now: Time, shadow: &Shadow<S>) -> Limits {
@@ -143,7 +143,7 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         }
     }
 
-    fn head_reservation(&self, _: Time, head: &Ask) -> Shadow<S> {
+    fn head_reservation(&self, _: Time, head: &NodeRequest) -> Shadow<S> {
         let (start, nodes) =
             if self.reserved_ends.is_empty() { self.reserve_by_ends(head) } else { self.reserve_around(head) };
         let mut spare = self.free.clone();
@@ -151,15 +151,15 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         Shadow { start, spare_count: spare.len(), spare }
     }
 
-    fn shrink_shadow(&self, _: Time, _: &Ask, room: &S, shadow: &mut Shadow<S>) {
+    fn shrink_shadow(&self, _: Time, _: &NodeRequest, room: &S, shadow: &mut Shadow<S>) {
         shadow.spare.remove_all(room);
         shadow.spare_count = shadow.spare.len();
     }
 
-    fn start_job(&mut self, now: Time, ask: &Ask, room: S) -> NodeSet {
+    fn start_job(&mut self, now: Time, request: &NodeRequest, room: S) -> NodeSet {
         self.free.remove_all(&room);
-        self.free_count -= ask.nodes;
-        let key = (now + ask.walltime, ask.job, ask.nodes);
+        self.free_count -= request.nodes;
+        let key = (now + request.walltime, request.job, request.nodes);
         let place = self.ends.partition_point(|end| *end < key);
         let nodes = room.to_nodes();
         self.ends.insert(place, key);
@@ -167,8 +167,8 @@ impl<S: Set + Send + 'static> NodePool for ByNode<S> {
         nodes
     }
 
-    fn adopt(&mut self, now: Time, ask: &Ask, nodes: &NodeSet) -> bool {
-        self.start_job(now, ask, S::from_nodes(nodes));
+    fn adopt(&mut self, now: Time, request: &NodeRequest, nodes: &NodeSet) -> bool {
+        self.start_job(now, request, S::from_nodes(nodes));
         true
     }
 

@@ -8,7 +8,7 @@
 
 use super::blocks::{BlockQueue, Limits};
 use super::order::{Ranking, Waiting};
-use super::{Ask, Policy, Reserved, Step};
+use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{NodeSet, TaskId};
 use crate::time::Time;
 
@@ -34,18 +34,18 @@ pub(super) trait NodePool: Clone + Send + 'static {
 
     fn is_used_up(&self) -> bool;
     /// Nodes for a job that starts now, with no job ahead of it.
-    fn for_head(&self, now: Time, ask: &Ask) -> Option<Self::Room>;
+    fn for_head(&self, now: Time, request: &NodeRequest) -> Option<Self::Room>;
     /// Nodes for a job that starts now and leaves the head its reservation.
-    fn for_follower(&self, now: Time, ask: &Ask, shadow: &Self::Shadow) -> Option<Self::Room>;
+    fn for_follower(&self, now: Time, request: &NodeRequest, shadow: &Self::Shadow) -> Option<Self::Room>;
     /// Bounds of the jobs for which [`NodePool::for_follower`] may find nodes.
     fn follower_limits(&self, now: Time, shadow: &Self::Shadow) -> Limits;
     /// Earliest time at which the head fits for its whole walltime, and its nodes then.
-    fn head_reservation(&self, now: Time, head: &Ask) -> Self::Shadow;
+    fn head_reservation(&self, now: Time, head: &NodeRequest) -> Self::Shadow;
     /// Subtracts a follower that has started from the nodes beside the head's reservation.
-    fn shrink_shadow(&self, now: Time, ask: &Ask, room: &Self::Room, shadow: &mut Self::Shadow);
-    fn start_job(&mut self, now: Time, ask: &Ask, room: Self::Room) -> NodeSet;
+    fn shrink_shadow(&self, now: Time, request: &NodeRequest, room: &Self::Room, shadow: &mut Self::Shadow);
+    fn start_job(&mut self, now: Time, request: &NodeRequest, room: Self::Room) -> NodeSet;
     /// See [`Policy::adopt`].
-    fn adopt(&mut self, _now: Time, _ask: &Ask, _nodes: &NodeSet) -> bool {
+    fn adopt(&mut self, _now: Time, _request: &NodeRequest, _nodes: &NodeSet) -> bool {
         false
     }
     fn end_job(&mut self, now: Time, job: TaskId, until: Time);
@@ -78,16 +78,16 @@ impl<S: NodePool> Easy<S> {
     }
 
     fn start(&mut self, now: Time, waiting: &Waiting, room: S::Room, steps: &mut Vec<Step>) {
-        let nodes = self.supply.start_job(now, &waiting.ask, room);
+        let nodes = self.supply.start_job(now, &waiting.request, room);
         self.ranking.start_job(now, waiting);
-        steps.push(Step::Start { job: waiting.ask.job, nodes });
+        steps.push(Step::Start { job: waiting.request.job, nodes });
     }
 
     fn start_heads(&mut self, now: Time, steps: &mut Vec<Step>) {
         // Unless something becomes free, a head that has been tried stays.
         while self.tried == 0
             && let Some(head) = self.queue.first().copied()
-            && let Some(room) = self.supply.for_head(now, &head.ask)
+            && let Some(room) = self.supply.for_head(now, &head.request)
         {
             self.queue.pop_first();
             self.start(now, &head, room, steps);
@@ -95,7 +95,7 @@ impl<S: NodePool> Easy<S> {
     }
 
     fn start_followers(&mut self, now: Time, steps: &mut Vec<Step>) {
-        let Some(head) = self.queue.first().map(|head| head.ask) else { return };
+        let Some(head) = self.queue.first().map(|head| head.request) else { return };
         let first = self.tried.max(1);
         // A follower that was tried and has not started is a misfit.
         let is_over = self.backfill == Backfill::UntilMisfit && first > 1;
@@ -109,10 +109,10 @@ impl<S: NodePool> Easy<S> {
                 Backfill::UntilMisfit => Limits::NONE,
                 _ => self.supply.follower_limits(now, &shadow),
             };
-            let Some(ask) = self.queue.next_within(limits, &mut cursor) else { break };
-            if let Some(room) = self.supply.for_follower(now, &ask, &shadow) {
+            let Some(request) = self.queue.next_within(limits, &mut cursor) else { break };
+            if let Some(room) = self.supply.for_follower(now, &request, &shadow) {
                 let waiting = self.queue.remove(&cursor);
-                self.supply.shrink_shadow(now, &ask, &room, &mut shadow);
+                self.supply.shrink_shadow(now, &request, &room, &mut shadow);
                 self.start(now, &waiting, room, steps);
             } else if self.backfill == Backfill::UntilMisfit {
                 break;
@@ -148,8 +148,8 @@ impl<S: NodePool> Policy for Easy<S> {
         self.look_anew();
     }
 
-    fn submit_job(&mut self, now: Time, ask: Ask) {
-        let new = self.ranking.arrival(now, ask);
+    fn submit_job(&mut self, now: Time, request: NodeRequest) {
+        let new = self.ranking.arrival(now, request);
         let ranking = &self.ranking;
         // A queue whose ranks have changed is sorted before each pass.
         let is_last =
@@ -159,17 +159,17 @@ impl<S: NodePool> Policy for Easy<S> {
         }
     }
 
-    fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
+    fn adopt(&mut self, now: Time, request: NodeRequest, nodes: &NodeSet) -> bool {
         self.look_anew();
-        let is_adopted = self.supply.adopt(now, &ask, nodes);
+        let is_adopted = self.supply.adopt(now, &request, nodes);
         if is_adopted {
-            self.ranking.adopt_job(now, &ask);
+            self.ranking.adopt_job(now, &request);
         }
         is_adopted
     }
 
-    fn submit_first(&mut self, now: Time, ask: Ask) {
-        let first = self.ranking.first(now, ask);
+    fn submit_first(&mut self, now: Time, request: NodeRequest) {
+        let first = self.ranking.first(now, request);
         self.queue.push_first(first);
         self.look_anew();
     }
@@ -227,8 +227,8 @@ impl<S: NodePool> Policy for Easy<S> {
         if let Some(extra) = extra {
             future.add_booking(now, extra);
         }
-        let queue: Vec<Ask> = self.queue.iter().map(|waiting| waiting.ask).collect();
-        let mut plan: Vec<(TaskId, Time)> = queue.iter().map(|ask| (ask.job, Time::NEVER)).collect();
+        let queue: Vec<NodeRequest> = self.queue.iter().map(|waiting| waiting.request).collect();
+        let mut plan: Vec<(TaskId, Time)> = queue.iter().map(|request| (request.job, Time::NEVER)).collect();
         let mut places: Vec<usize> = (0..plan.len()).collect();
         places.sort_unstable_by_key(|place| plan[*place].0);
         let mut now = now;

@@ -31,22 +31,26 @@ pub use self::trial::{QueueState, Ran, Rigid, RunningRigid, first_start, play_jo
 use crate::grid::{NodeSet, QueueOrder, Reserved, TaskId};
 use crate::time::{Span, Time};
 
-/// A site's scheduler of rigid jobs.
+/// A site's scheduler of rigid jobs: it decides which job of the queue starts when, and on which nodes.
+///
+/// Its owner, the queue manager of a site or a prediction, reports ends and arrivals and then asks for one pass. A
+/// policy keeps its own account of free nodes. It promises that no node has two jobs, that jobs keep clear of bookings,
+/// and that equal calls give equal starts. Each policy has a row ([`QueuePolicyRow`]) and, for tests, a slow judge.
 pub trait Policy: Send {
     /// A job leaves its nodes: at `until`, when its walltime is over, or before.
     fn end_job(&mut self, now: Time, job: TaskId, until: Time);
 
     /// A job joins the queue; it fits the site.
-    fn submit_job(&mut self, now: Time, ask: Ask);
+    fn submit_job(&mut self, now: Time, request: NodeRequest);
 
     /// Takes over a job that runs already, on nodes that are free for its walltime from now on. False if nodes are only
     /// counted: the job can be submitted instead.
-    fn adopt(&mut self, _now: Time, _ask: Ask, _nodes: &NodeSet) -> bool {
+    fn adopt(&mut self, _now: Time, _request: NodeRequest, _nodes: &NodeSet) -> bool {
         false
     }
 
     /// A job comes back to the head of the queue, ahead of all that wait.
-    fn submit_first(&mut self, now: Time, ask: Ask);
+    fn submit_first(&mut self, now: Time, request: NodeRequest);
 
     /// A job leaves the queue without having started.
     fn withdraw_job(&mut self, now: Time, job: TaskId);
@@ -92,13 +96,13 @@ pub trait Policy: Send {
 
 /// Request of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct NodeRequest {
     pub job: TaskId,
     pub nodes: u32,
     pub walltime: Span,
 }
 
-impl Ask {
+impl NodeRequest {
     /// The start, or [`Time::NEVER`] if time ends before the job would.
     pub fn in_time(&self, start: Time) -> Time {
         if start + self.walltime == Time::NEVER { Time::NEVER } else { start }

@@ -37,8 +37,8 @@ impl KnownStart {
 impl NoSooner {
     /// Time before which there is no room for this many nodes for this long.
     pub fn than(&self, nodes: u32, span: Span) -> Time {
-        let telling = self.known.iter().filter(|known| known.applies_to(nodes, span));
-        telling.map(|known| known.until).max().unwrap_or(Time::ZERO)
+        let applying = self.known.iter().filter(|known| known.applies_to(nodes, span));
+        applying.map(|known| known.until).max().unwrap_or(Time::ZERO)
     }
 
     /// Adds a bound: no room for this many nodes for this long before `until`.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::cmp::Ordering::Greater;
 use std::sync::Arc;
 
-use super::Ask;
+use super::NodeRequest;
 use super::multifactor::{MultifactorRules, Priorities, Standing};
 use crate::grid::{QueueOrder, TaskId};
 use crate::time::Time;
@@ -12,7 +12,7 @@ use crate::time::Time;
 /// A waiting job with what its rank depends on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    pub ask: Ask,
+    pub request: NodeRequest,
     /// Time at which it joined the queue.
     since: Time,
     /// Number in order of arrival; negative for a job that came back to the head, the latest first.
@@ -46,38 +46,38 @@ impl Ranking {
         Ranking { priorities, ..Ranking::new(QueueOrder::Multifactor) }
     }
 
-    pub(super) fn arrival(&mut self, now: Time, ask: Ask) -> Waiting {
+    pub(super) fn arrival(&mut self, now: Time, request: NodeRequest) -> Waiting {
         self.arrived += 1;
-        self.waiting(now, ask, self.arrived)
+        self.waiting(now, request, self.arrived)
     }
 
     /// A job that precedes all others, in every order.
-    pub(super) fn first(&mut self, now: Time, ask: Ask) -> Waiting {
+    pub(super) fn first(&mut self, now: Time, request: NodeRequest) -> Waiting {
         self.returned -= 1;
-        self.waiting(now, ask, self.returned)
+        self.waiting(now, request, self.returned)
     }
 
-    fn waiting(&mut self, now: Time, ask: Ask, number: i64) -> Waiting {
+    fn waiting(&mut self, now: Time, request: NodeRequest, number: i64) -> Waiting {
         let priorities = self.priorities.as_mut();
         let standing = priorities.map_or_else(Standing::default, |priorities| {
             priorities.advance(now);
-            priorities.standing(&ask)
+            priorities.standing(&request)
         });
-        Waiting { ask, since: now, number, standing }
+        Waiting { request, since: now, number, standing }
     }
 
     /// Records a start.
     pub(super) fn start_job(&mut self, now: Time, job: &Waiting) {
         if let Some(priorities) = &mut self.priorities {
-            priorities.start_job(now, &job.ask, job.standing);
+            priorities.start_job(now, &job.request, job.standing);
         }
     }
 
     /// Records a job that runs already.
-    pub(super) fn adopt_job(&mut self, now: Time, ask: &Ask) {
+    pub(super) fn adopt_job(&mut self, now: Time, request: &NodeRequest) {
         if let Some(priorities) = &mut self.priorities {
-            let standing = priorities.standing(ask);
-            priorities.start_job(now, ask, standing);
+            let standing = priorities.standing(request);
+            priorities.start_job(now, request, standing);
         }
     }
 
@@ -144,8 +144,8 @@ impl Ranking {
         let by_rank = match self.order {
             _ if a.number < 0 || b.number < 0 => Ordering::Equal,
             QueueOrder::Arrival => Ordering::Equal,
-            QueueOrder::Shortest => a.ask.walltime.cmp(&b.ask.walltime),
-            QueueOrder::Largest => b.ask.nodes.cmp(&a.ask.nodes),
+            QueueOrder::Shortest => a.request.walltime.cmp(&b.request.walltime),
+            QueueOrder::Largest => b.request.nodes.cmp(&a.request.nodes),
             QueueOrder::MostStretched => compare_stretch(now, b, a),
             QueueOrder::Multifactor => self.compare_priorities(a, b),
         };
@@ -174,5 +174,5 @@ fn wait_micros(job: &Waiting, now: Time) -> u128 {
 }
 
 fn walltime_micros(job: &Waiting) -> u128 {
-    u128::from(job.ask.walltime.micros())
+    u128::from(job.request.walltime.micros())
 }

@@ -4,7 +4,7 @@ use super::labels::Tenant;
 use super::no_sooner::{NoSooner, first_that_reaches};
 use super::order::Waiting;
 use super::plan::{NodePlan, PlannedJob};
-use super::{Ask, Reserved, Step};
+use super::{NodeRequest, Reserved, Step};
 use crate::grid::NodeSet;
 use crate::time::Time;
 
@@ -42,11 +42,11 @@ impl<P: NodePlan> Places<P> {
 
     /// Places a job without a place at the earliest one.
     pub fn place(&mut self, now: Time, waiting: Waiting) -> PlannedJob<P::Room> {
-        let ask = waiting.ask;
-        let from = self.no_sooner.than(ask.nodes, ask.walltime).max(now);
-        let (start, room) = self.plan.earliest_place(from, &ask);
-        self.plan.insert(start, start + ask.walltime, &room);
-        self.note(now, &ask, start);
+        let request = waiting.request;
+        let from = self.no_sooner.than(request.nodes, request.walltime).max(now);
+        let (start, room) = self.plan.earliest_place(from, &request);
+        self.plan.insert(start, start + request.walltime, &room);
+        self.note(now, &request, start);
         PlannedJob { waiting, start, room }
     }
 
@@ -55,32 +55,32 @@ impl<P: NodePlan> Places<P> {
     ///
     /// Most jobs stay where they are, so the plan is changed only for those that move.
     pub fn place_anew(&mut self, now: Time, freed_to: Time, planned: &mut PlannedJob<P::Room>) -> bool {
-        let PlannedJob { waiting: Waiting { ask, .. }, start, room } = &*planned;
-        let no_sooner = self.no_sooner.than(ask.nodes, ask.walltime);
+        let PlannedJob { waiting: Waiting { request, .. }, start, room } = &*planned;
+        let no_sooner = self.no_sooner.than(request.nodes, request.walltime);
         let better = if *start < Time::NEVER {
             // The bounds are of a plan with this job in it, so they apply only to starts from which it would not reach
             // its own place.
-            let from = no_sooner.min(first_that_reaches(*start, ask.walltime)).max(now);
-            self.plan.improved_place(from..freed_to, ask, *start, room)
+            let from = no_sooner.min(first_that_reaches(*start, request.walltime)).max(now);
+            self.plan.improved_place(from..freed_to, request, *start, room)
         } else {
-            Some(self.plan.earliest_place(no_sooner.max(now), ask)).filter(|(earliest, _)| *earliest < Time::NEVER)
+            Some(self.plan.earliest_place(no_sooner.max(now), request)).filter(|(earliest, _)| *earliest < Time::NEVER)
         };
         let Some((earliest, better)) = better else {
-            self.note(now, planned.ask(), planned.start);
+            self.note(now, planned.request(), planned.start);
             return false;
         };
         assert!(earliest <= *start, "a place in the plan only ever moves ahead");
         self.take_out(planned);
         (planned.start, planned.room) = (earliest, better);
         self.insert(planned.start, planned.end(), &planned.room);
-        self.note(now, planned.ask(), earliest);
+        self.note(now, planned.request(), earliest);
         true
     }
 
     /// Adds the bound of a search that found `start`, unless it is now.
-    fn note(&mut self, now: Time, ask: &Ask, start: Time) {
+    fn note(&mut self, now: Time, request: &NodeRequest, start: Time) {
         if start > now {
-            self.no_sooner.note(ask.nodes, ask.walltime, start);
+            self.no_sooner.note(request.nodes, request.walltime, start);
         }
     }
 

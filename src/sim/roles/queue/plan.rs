@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::labels::{Labels, Tenant};
 use super::order::Waiting;
-use super::{Ask, Reserved, Step};
+use super::{NodeRequest, Reserved, Step};
 use crate::grid::{Calendar, Counts, NodeSet};
 use crate::time::Time;
 
@@ -29,7 +29,7 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     /// True if a place obstructs a booking that has no room: they overlap where room is missing.
     fn is_in_way(&self, place: &PlannedJob<Self::Room>, booking: &Reserved) -> bool;
     /// Earliest place for a job; [`Time::NEVER`], without nodes, if time ends before it would.
-    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, Self::Room);
+    fn earliest_place(&self, from: Time, request: &NodeRequest) -> (Time, Self::Room);
     fn insert(&mut self, start: Time, end: Time, room: &Self::Room);
     fn remove(&mut self, start: Time, end: Time, room: &Self::Room);
     /// The place that a job would get if it were placed again: the earliest of `starts` before its own, or its own
@@ -37,7 +37,7 @@ pub(super) trait NodePlan: Clone + Send + 'static {
     fn improved_place(
         &self,
         starts: Range<Time>,
-        ask: &Ask,
+        request: &NodeRequest,
         start: Time,
         room: &Self::Room,
     ) -> Option<(Time, Self::Room)>;
@@ -61,12 +61,12 @@ pub(super) struct PlannedJob<R> {
 }
 
 impl<R> PlannedJob<R> {
-    pub fn ask(&self) -> &Ask {
-        &self.waiting.ask
+    pub fn request(&self) -> &NodeRequest {
+        &self.waiting.request
     }
 
     pub fn end(&self) -> Time {
-        self.start + self.ask().walltime
+        self.start + self.request().walltime
     }
 }
 
@@ -96,9 +96,9 @@ impl NodePlan for Calendar {
         place.start < booking.until && booking.from < place.end() && place.room.meets(&booking.nodes)
     }
 
-    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, NodeSet) {
-        let place = Calendar::earliest(self, from, ask.walltime, ask.nodes, Time::NEVER);
-        place.filter(|(start, _)| ask.in_time(*start) < Time::NEVER).unwrap_or((Time::NEVER, NodeSet::default()))
+    fn earliest_place(&self, from: Time, request: &NodeRequest) -> (Time, NodeSet) {
+        let place = Calendar::earliest(self, from, request.walltime, request.nodes, Time::NEVER);
+        place.filter(|(start, _)| request.in_time(*start) < Time::NEVER).unwrap_or((Time::NEVER, NodeSet::default()))
     }
 
     fn insert(&mut self, start: Time, end: Time, nodes: &NodeSet) {
@@ -113,8 +113,14 @@ impl NodePlan for Calendar {
         }
     }
 
-    fn improved_place(&self, starts: Range<Time>, ask: &Ask, start: Time, nodes: &NodeSet) -> Option<(Time, NodeSet)> {
-        Calendar::improved(self, starts, start, ask.walltime, nodes)
+    fn improved_place(
+        &self,
+        starts: Range<Time>,
+        request: &NodeRequest,
+        start: Time,
+        nodes: &NodeSet,
+    ) -> Option<(Time, NodeSet)> {
+        Calendar::improved(self, starts, start, request.walltime, nodes)
     }
 
     fn advance_to(&mut self, now: Time) {
@@ -179,13 +185,19 @@ impl NodePlan for Counted {
         from < until && !self.is_room_free(from, until, &booking.nodes.len())
     }
 
-    fn earliest_place(&self, from: Time, ask: &Ask) -> (Time, u32) {
-        (ask.in_time(self.counts.earliest(from, ask.walltime, self.nodes - ask.nodes)), ask.nodes)
+    fn earliest_place(&self, from: Time, request: &NodeRequest) -> (Time, u32) {
+        (request.in_time(self.counts.earliest(from, request.walltime, self.nodes - request.nodes)), request.nodes)
     }
 
-    fn improved_place(&self, starts: Range<Time>, ask: &Ask, start: Time, width: &u32) -> Option<(Time, u32)> {
+    fn improved_place(
+        &self,
+        starts: Range<Time>,
+        request: &NodeRequest,
+        start: Time,
+        width: &u32,
+    ) -> Option<(Time, u32)> {
         // It has room where it overlaps its own place, as no more than all nodes are ever busy.
-        let ahead = self.counts.earliest_ahead(starts, ask.walltime, self.nodes - width, start)?;
+        let ahead = self.counts.earliest_ahead(starts, request.walltime, self.nodes - width, start)?;
         Some((ahead, *width))
     }
 

@@ -10,7 +10,7 @@ use super::labels::Tenant;
 use super::order::Ranking;
 use super::places::Places;
 use super::plan::{Counted, NodePlan, PlannedJob};
-use super::{Ask, Policy, Reserved, Step};
+use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{Calendar, NodeSet, TaskId};
 use crate::time::Time;
 
@@ -155,12 +155,12 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     }
 
     /// Waiting jobs have the first choice of freed nodes. A plan from scratch places jobs of lower rank again.
-    fn submit_job(&mut self, now: Time, ask: Ask) {
+    fn submit_job(&mut self, now: Time, request: NodeRequest) {
         // A plan in another order has no place for the job.
         self.stale |= self.replan == Replan::FromScratch && self.ranking.has_stepped(now);
         self.freshen(now);
         self.places.advance(now);
-        let new = self.ranking.arrival(now, ask);
+        let new = self.ranking.arrival(now, request);
         let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].waiting);
         let behind = match self.replan {
             Replan::OneByOne => self.queue.len(),
@@ -176,25 +176,25 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
         self.queue.insert(place, planned);
     }
 
-    fn adopt(&mut self, now: Time, ask: Ask, nodes: &NodeSet) -> bool {
+    fn adopt(&mut self, now: Time, request: NodeRequest, nodes: &NodeSet) -> bool {
         if P::MOVES {
             return false;
         }
         self.places.advance(now);
-        let until = now + ask.walltime;
+        let until = now + request.walltime;
         let room = P::room_of(&Reserved { from: now, until, nodes: nodes.clone() });
         self.places.insert(now, until, &room);
-        let place = self.running.partition_point(|running| (running.until, running.job) < (until, ask.job));
-        self.running.insert(place, PlannedRun { until, job: ask.job, room, nodes: nodes.clone() });
-        self.ranking.adopt_job(now, &ask);
+        let place = self.running.partition_point(|running| (running.until, running.job) < (until, request.job));
+        self.running.insert(place, PlannedRun { until, job: request.job, room, nodes: nodes.clone() });
+        self.ranking.adopt_job(now, &request);
         true
     }
 
     /// All other jobs give way, and get the earliest places left, in order of the queue.
-    fn submit_first(&mut self, now: Time, ask: Ask) {
+    fn submit_first(&mut self, now: Time, request: NodeRequest) {
         self.places.advance(now);
         self.queue.iter().for_each(|planned| self.places.take_out(planned));
-        let first = self.ranking.first(now, ask);
+        let first = self.ranking.first(now, request);
         let first = self.places.place(now, first);
         self.queue.iter_mut().for_each(|planned| *planned = self.places.place(now, planned.waiting));
         self.queue.insert(0, first);
@@ -204,7 +204,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
     }
 
     fn withdraw_job(&mut self, _: Time, job: TaskId) {
-        let Some(place) = self.queue.iter().position(|planned| planned.ask().job == job) else { return };
+        let Some(place) = self.queue.iter().position(|planned| planned.request().job == job) else { return };
         let planned = self.queue.remove(place);
         self.places.take_out(&planned);
         if planned.start < Time::NEVER {
@@ -294,7 +294,7 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
                 return true;
             }
             let until = planned.end();
-            let job = planned.ask().job;
+            let job = planned.request().job;
             let nodes = places.take(&planned.room, until);
             ranking.start_job(now, &planned.waiting);
             steps.push(Step::Start { job, nodes: nodes.clone() });
@@ -334,5 +334,5 @@ impl<P: NodePlan> Policy for QueuePlanner<P> {
 }
 
 fn queue_starts<P: NodePlan>(planner: &QueuePlanner<P>) -> Vec<(TaskId, Time)> {
-    planner.queue.iter().map(|planned| (planned.ask().job, planned.start)).collect()
+    planner.queue.iter().map(|planned| (planned.request().job, planned.start)).collect()
 }

@@ -8,7 +8,7 @@
 use super::labels::{Labels, Tenant};
 use super::order::{Ranking, Waiting};
 use super::plan::leave_room;
-use super::{Ask, Policy, Reserved, Step};
+use super::{NodeRequest, Policy, Reserved, Step};
 use crate::grid::{FreeList, NodeSet, TaskId};
 use crate::time::Time;
 
@@ -70,13 +70,13 @@ impl SlotList {
             self.queue.sort_unstable_by(|(a, _), (b, _)| self.ranking.compare(now, a, b));
         }
         for (waiting, start) in &mut self.queue {
-            *start = place_job(&mut self.list, now, &waiting.ask);
+            *start = place_job(&mut self.list, now, &waiting.request);
         }
     }
 }
 
-fn place_job(list: &mut FreeList, now: Time, ask: &Ask) -> Time {
-    list.place_in_time(ask.nodes, ask.walltime, now)
+fn place_job(list: &mut FreeList, now: Time, request: &NodeRequest) -> Time {
+    list.place_in_time(request.nodes, request.walltime, now)
 }
 
 impl Policy for SlotList {
@@ -88,18 +88,18 @@ impl Policy for SlotList {
         self.stale |= now < until;
     }
 
-    fn submit_job(&mut self, now: Time, ask: Ask) {
+    fn submit_job(&mut self, now: Time, request: NodeRequest) {
         self.freshen(now);
         self.list.trim(now);
-        let start = place_job(&mut self.list, now, &ask);
-        let new = self.ranking.arrival(now, ask);
+        let start = place_job(&mut self.list, now, &request);
+        let new = self.ranking.arrival(now, request);
         let place = self.ranking.place(now, &new, self.queue.len(), |index| &self.queue[index].0);
         self.queue.insert(place, (new, start));
     }
 
-    fn submit_first(&mut self, now: Time, ask: Ask) {
+    fn submit_first(&mut self, now: Time, request: NodeRequest) {
         // Its place is found when the list is rebuilt.
-        let first = self.ranking.first(now, ask);
+        let first = self.ranking.first(now, request);
         self.queue.insert(0, (first, now));
         self.stale = true;
     }
@@ -110,7 +110,7 @@ impl Policy for SlotList {
 
     fn withdraw_job(&mut self, _: Time, job: TaskId) {
         let before = self.queue.len();
-        self.queue.retain(|(waiting, _)| waiting.ask.job != job);
+        self.queue.retain(|(waiting, _)| waiting.request.job != job);
         self.stale |= self.queue.len() < before;
     }
 
@@ -150,11 +150,11 @@ impl Policy for SlotList {
             if *start > now {
                 return true;
             }
-            let ask = &waiting.ask;
-            let until = now + ask.walltime;
-            let job = ask.job;
+            let request = &waiting.request;
+            let until = now + request.walltime;
+            let job = request.job;
             ranking.start_job(now, waiting);
-            let nodes = labels.take(ask.nodes, until);
+            let nodes = labels.take(request.nodes, until);
             steps.push(Step::Start { job, nodes: nodes.clone() });
             let at = running.partition_point(|running| (running.until, running.job) < (until, job));
             running.insert(at, RunningJob { until, job, nodes });
@@ -180,5 +180,5 @@ impl Policy for SlotList {
 }
 
 fn list_starts(list: &SlotList) -> Vec<(TaskId, Time)> {
-    list.queue.iter().map(|(waiting, start)| (waiting.ask.job, *start)).collect()
+    list.queue.iter().map(|(waiting, start)| (waiting.request.job, *start)).collect()
 }

@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use super::judge::{SiteChange, Story};
 use super::multifactor::judge::judged_rules;
 use super::trial::{only_task, play_among};
-use super::{ALL, Ask, Policy, QueuePolicyRow, Ranking, Reserved, Step, find_policy};
+use super::{ALL, NodeRequest, Policy, QueuePolicyRow, Ranking, Reserved, Step, find_policy};
 use super::{Ran, Rigid, play_jobs};
 use crate::grid::{Calendar, NodeSet, QueueOrder, TaskId};
 use crate::play::second;
@@ -106,12 +106,15 @@ fn the_order_of_the_queue_is_a_choice() {
 fn a_job_that_came_back_is_first_in_every_order() {
     for (row, (_, order, _)) in ALL.iter().flat_map(|row| QueueOrder::ALL.iter().map(move |order| (row, order))) {
         let mut policy = (row.build)(2, &[], (*order).into());
-        let ask =
-            |number: u32, nodes: u32, secs: u64| Ask { job: only_task(number), nodes, walltime: Span::from_secs(secs) };
-        policy.submit_job(second(0), ask(0, 2, 5));
-        policy.submit_job(second(0), ask(1, 1, 5));
-        policy.submit_first(second(0), ask(2, 1, 50));
-        policy.submit_first(second(0), ask(3, 2, 60));
+        let request = |number: u32, nodes: u32, secs: u64| NodeRequest {
+            job: only_task(number),
+            nodes,
+            walltime: Span::from_secs(secs),
+        };
+        policy.submit_job(second(0), request(0, 2, 5));
+        policy.submit_job(second(0), request(1, 1, 5));
+        policy.submit_first(second(0), request(2, 1, 50));
+        policy.submit_first(second(0), request(3, 2, 60));
         let mut steps = Vec::new();
         policy.run_pass(second(0), &mut steps);
         let started: Vec<TaskId> = steps
@@ -531,7 +534,10 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
     for row in ALL {
         let mut policy = (row.build)(4, &[], QueueOrder::Arrival.into());
         for (job, number) in jobs.iter().zip(0..) {
-            policy.submit_job(Time::ZERO, Ask { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
+            policy.submit_job(
+                Time::ZERO,
+                NodeRequest { job: only_task(number), nodes: job.nodes, walltime: job.walltime },
+            );
         }
         let mut plan = policy.planned_starts(Time::ZERO, None);
         plan.sort_unstable();
@@ -550,7 +556,7 @@ fn jobs_without_a_place_before_time_ends_get_one_as_others_end_early() {
 struct Evening<'a> {
     now: Time,
     policy: &'a mut dyn Policy,
-    asks: BTreeMap<TaskId, Ask>,
+    requests: BTreeMap<TaskId, NodeRequest>,
     waiting: BTreeSet<TaskId>,
     running: BTreeSet<(Time, TaskId)>,
     booked: Vec<Reserved>,
@@ -581,7 +587,7 @@ impl Evening<'_> {
         for step in steps {
             if let Step::Start { job, .. } = step {
                 assert!(self.waiting.remove(&job));
-                self.running.insert((self.now + self.asks[&job].walltime, job));
+                self.running.insert((self.now + self.requests[&job].walltime, job));
             }
         }
     }
@@ -590,7 +596,7 @@ impl Evening<'_> {
         let plan = self.policy.planned_starts(self.now, extra);
         assert_eq!(plan.iter().map(|(job, _)| *job).collect::<BTreeSet<_>>(), self.waiting);
         for (job, start) in plan {
-            assert!(start == Time::NEVER || start + self.asks[&job].walltime < Time::NEVER);
+            assert!(start == Time::NEVER || start + self.requests[&job].walltime < Time::NEVER);
         }
     }
 }
@@ -605,7 +611,7 @@ fn every_policy_survives_the_end_of_time() {
         let mut site = Evening {
             now,
             policy,
-            asks: BTreeMap::new(),
+            requests: BTreeMap::new(),
             waiting: BTreeSet::new(),
             running: BTreeSet::new(),
             booked: Vec::new(),
@@ -615,12 +621,12 @@ fn every_policy_survives_the_end_of_time() {
             match stream.int(0, 11) {
                 0..=4 => {
                     let walltime = Span::from_micros(stream.int(1, (1 << 56) - (1 << 20)));
-                    let ask = Ask { job: only_task(number), nodes: stream.int(1, 5) as u32, walltime };
-                    site.asks.insert(ask.job, ask);
-                    site.waiting.insert(ask.job);
+                    let request = NodeRequest { job: only_task(number), nodes: stream.int(1, 5) as u32, walltime };
+                    site.requests.insert(request.job, request);
+                    site.waiting.insert(request.job);
                     match stream.int(0, 4) {
-                        0 => site.policy.submit_first(site.now, ask),
-                        _ => site.policy.submit_job(site.now, ask),
+                        0 => site.policy.submit_first(site.now, request),
+                        _ => site.policy.submit_job(site.now, request),
                     }
                 }
                 5 if !site.waiting.is_empty() => {
@@ -678,7 +684,7 @@ fn starts_older(row: &QueuePolicyRow, order: QueueOrder, story: &Story) -> bool 
         let is_called = running.len() < before || wake.is_some_and(|wake| wake <= now);
         let mut joined = Vec::new();
         while let Some((number, job)) = jobs.next_if(|(_, job)| job.submit == now) {
-            policy.submit_job(now, Ask { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
+            policy.submit_job(now, NodeRequest { job: only_task(number), nodes: job.nodes, walltime: job.walltime });
             joined.push(only_task(number));
         }
         policy.run_pass(now, &mut steps);
@@ -713,9 +719,10 @@ fn waiting_jobs_start_because_of_new_ones_or_of_time_only_where_the_policy_says_
         }
     }
     let all = ALL.iter().flat_map(|row| QueueOrder::ALL.iter().map(move |order| (row, order)));
-    let said = all.filter(|(row, (_, order, _))| row.starts_older(*order)).map(|(row, (name, ..))| (row.name, *name));
+    let declared =
+        all.filter(|(row, (_, order, _))| row.starts_older(*order)).map(|(row, (name, ..))| (row.name, *name));
     // A thousand stories do not show all of them.
     if !cfg!(unoptimised) {
-        assert_eq!(found, said.collect());
+        assert_eq!(found, declared.collect());
     }
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::{Ask, Policy, Step};
+use super::{NodeRequest, Policy, Step};
 use crate::grid::{JobId, NodeSet, TaskId};
 use crate::time::{Span, Time};
 use crate::workload::raise::Bulk;
@@ -78,7 +78,10 @@ pub(super) fn play_among(
         }
         while let Some(job) = jobs.get(next).filter(|job| job.submit == now) {
             if (1..=nodes).contains(&job.nodes) {
-                policy.submit_job(now, Ask { job: only_task(next as u32), nodes: job.nodes, walltime: job.walltime });
+                policy.submit_job(
+                    now,
+                    NodeRequest { job: only_task(next as u32), nodes: job.nodes, walltime: job.walltime },
+                );
             }
             next += 1;
         }
@@ -164,32 +167,32 @@ struct OngoingTrial<'a> {
 
 impl OngoingTrial<'_> {
     fn submit(&mut self, now: Time, job: Rigid) {
-        let ask = self.add(job);
-        self.policy.submit_job(now, ask);
+        let request = self.add(job);
+        self.policy.submit_job(now, request);
     }
 
-    fn add(&mut self, job: Rigid) -> Ask {
+    fn add(&mut self, job: Rigid) -> NodeRequest {
         let number = only_task(self.jobs.len() as u32);
         self.jobs.push(job);
-        Ask { job: number, nodes: job.nodes, walltime: job.walltime }
+        NodeRequest { job: number, nodes: job.nodes, walltime: job.walltime }
     }
 
     /// Leaves running jobs on their nodes. Those whose nodes are unknown, or taken by another one, or only counted, get
     /// nodes first.
     fn take_over(&mut self, now: Time, running: &[RunningRigid]) {
         let mut taken = NodeSet::default();
-        let mut homeless: Vec<Ask> = Vec::new();
+        let mut homeless: Vec<NodeRequest> = Vec::new();
         for RunningRigid { job, nodes } in running {
-            let ask = self.add(*job);
+            let request = self.add(*job);
             let are_known = nodes.len() == job.nodes && !nodes.meets(&taken);
-            if are_known && self.policy.adopt(now, ask, nodes) {
+            if are_known && self.policy.adopt(now, request, nodes) {
                 taken.unite(nodes);
-                self.add_end(now, ask.job);
+                self.add_end(now, request.job);
             } else {
-                homeless.push(ask);
+                homeless.push(request);
             }
         }
-        homeless.into_iter().for_each(|ask| self.policy.submit_job(now, ask));
+        homeless.into_iter().for_each(|request| self.policy.submit_job(now, request));
         self.pass(now);
     }
 

@@ -3,7 +3,7 @@
 use super::SchedulerRow;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Manager, On, Order, Start, Tasks};
+use crate::roles::site::{Manager, On, SiteOrder, Start, Tasks};
 use crate::time::Time;
 
 pub const ROW: SchedulerRow =
@@ -14,7 +14,14 @@ struct Auction;
 impl Manager for Auction {
     /// Starts tasks at once. A sender that sends more than fits has lost count; then tasks wait in order of arrival.
     /// Nothing can change that any more, so all starts are settled.
-    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty.
         if cores == 0 || runtime.is_zero() {
@@ -22,7 +29,7 @@ impl Manager for Auction {
         }
         // Senders know the size of a site, so a task that can never run gets no answer.
         let Some(at) = earliest_in_turn(site, now, cores) else { return };
-        orders.push(Order::Start(Start::on_whole_nodes(sender, task, at, On::from_plan(planned, cores), runtime)));
+        orders.push(SiteOrder::Start(Start::on_whole_nodes(sender, task, at, On::from_plan(planned, cores), runtime)));
     }
 
     fn is_quiet(&self) -> bool {

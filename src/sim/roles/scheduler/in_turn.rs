@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::grid::{NodeSet, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Run};
-use crate::roles::site::{Attempts, Manager, On, Order, Running, Start, Tasks};
+use crate::roles::site::{Attempts, Manager, On, Running, SiteOrder, Start, Tasks};
 use crate::time::{Span, Time};
 
 /// Senders learn late of outages, so some tasks wait. The sender of a lost task decides about it.
@@ -32,7 +32,7 @@ impl InTurn {
 }
 
 impl Manager for InTurn {
-    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, site: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, site: &Tasks, _: &mut Vec<SiteOrder>) {
         let Message::Run(Run { task, cores, runtime, planned, .. }) = message else { return };
         // No real task is empty, or larger than the site.
         if (1..=site.total()).contains(&cores) && !runtime.is_zero() {
@@ -47,7 +47,7 @@ impl Manager for InTurn {
         !self.waiting.is_empty()
     }
 
-    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let mut free = site.free();
         while let Some(next) = self.waiting.pop_front_if(|next| next.cores <= free) {
             let UnstartedTask { sender, task, cores, runtime, planned } = next;
@@ -60,7 +60,7 @@ impl Manager for InTurn {
             let loss = self.attempts.starts_for_giver(cores);
             let start =
                 Start::on_whole_nodes(sender, task, now, On::from_plan(planned, cores), loss.stretched(runtime));
-            orders.push(Order::Start(Start { loss, ..start }));
+            orders.push(SiteOrder::Start(Start { loss, ..start }));
         }
     }
 

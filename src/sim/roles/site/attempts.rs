@@ -36,13 +36,13 @@ impl Attempts {
     /// does not queue it again.
     pub fn starts(&self, losses: u32, nodes: u32) -> Loss {
         let is_last = losses.saturating_add(1) >= self.recovery.attempts;
-        let is_told = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
-        Loss { saves: self.saves(nodes), is_told }
+        let is_reported = is_last || matches!(self.recovery.killed, Killed::Back | Killed::Lost);
+        Loss { saves: self.saves(nodes), is_reported }
     }
 
     /// Treatment of a task whose sender decides about losses.
     pub fn starts_for_giver(&self, nodes: u32) -> Loss {
-        Loss { saves: self.saves(nodes), is_told: true }
+        Loss { saves: self.saves(nodes), is_reported: true }
     }
 }
 

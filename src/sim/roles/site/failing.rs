@@ -56,8 +56,8 @@ impl Site {
         let running = self.tasks.finish(slot);
         let Running { task, sender, started, ending, loss, .. } = running;
         out.log(Record::Lost { task, saved });
-        self.reckoned -= usize::from(ending == Ending::Reckoned);
-        if ending != Ending::Settled && loss.is_told {
+        self.timed -= usize::from(ending == Ending::Timed);
+        if ending != Ending::Settled && loss.is_reported {
             self.report_loss(now, sender, Lost { task, started, saved }, out);
         }
         self.manager.task_lost(now, &running, saved);
@@ -83,7 +83,7 @@ impl Site {
         let fails = self.outages.as_ref().and_then(|outages| outages.first_failure(&nodes, now, end));
         let Some(fails) = fails else { return self.report_end(slot, out) };
         let Running { task, sender, started, loss, .. } = *self.tasks.at(slot);
-        if loss.is_told {
+        if loss.is_reported {
             let ran = self.tasks.at(slot).ran_by(fails);
             let saved = loss.saves.map_or(Span::ZERO, |saves| saves.saved(saves.times(ran)));
             self.report_loss(fails, sender, Lost { task, started, saved }, out);

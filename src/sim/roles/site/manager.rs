@@ -17,17 +17,24 @@ use crate::time::{Span, Time};
 /// it decides.
 pub trait Manager: Send {
     /// Called when a settled task starts: orders to move or suspend tasks on its nodes, if that is allowed.
-    fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+    fn make_way(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<SiteOrder>) {}
 
     /// Receives a message of a sender of work. Orders are carried out before the next message.
-    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>);
+    fn receive_message(
+        &mut self,
+        now: Time,
+        from: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    );
 
     /// A task has left its nodes, because it was done or its walltime was over; not called for ordered ends.
     fn task_ended(&mut self, _now: Time, _task: &Running) {}
 
     /// Called before nodes fail or come back: orders to finish tasks that are done by now and that the manager accounts
     /// for itself.
-    fn finish_tasks(&mut self, _now: Time, _orders: &mut Vec<Order>) {}
+    fn finish_tasks(&mut self, _now: Time, _orders: &mut Vec<SiteOrder>) {}
 
     /// A task has left its nodes because one of them has failed; `saved` of its work is saved. The nodes that are down
     /// are reported afterwards.
@@ -46,7 +53,7 @@ pub trait Manager: Send {
 
     /// Decides after all events of an instant. Orders are carried out one after the other; allocations have to be
     /// consistent after the last one.
-    fn decide_orders(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<Order>) {}
+    fn decide_orders(&mut self, _now: Time, _site: &Tasks, _orders: &mut Vec<SiteOrder>) {}
 
     /// First step of an instant in which it decides while tasks wait. A manager that is to decide once about all
     /// messages of an instant, which take steps on links without latency, awaits them.
@@ -83,7 +90,7 @@ pub trait Manager: Send {
 
 /// Order of a manager to its site.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Order {
+pub enum SiteOrder {
     Start(Start),
     /// Removes a task with a later start that has not started yet. Its sender is not told.
     Drop {
@@ -123,11 +130,11 @@ pub enum Order {
     },
     /// Ends a task that the manager accounts for and that has done all its work.
     Finish(TaskId),
-    Say(ActorId, Message),
+    Send(ActorId, Message),
     /// Sends a message as if at that time, which may be later.
     SendAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
-    Note(Record),
+    Log(Record),
 }
 
 /// Start of a task.
@@ -186,7 +193,7 @@ pub struct Loss {
     /// Its checkpoints; its run time includes them.
     pub saves: Option<CheckpointSchedule>,
     /// True if its sender is told; else its manager handles the loss.
-    pub is_told: bool,
+    pub is_reported: bool,
 }
 
 impl Loss {
@@ -202,7 +209,7 @@ pub enum Ending {
     /// Settled: it is never suspended and does not share its nodes, so its end is sent at once, with its later time.
     Settled,
     /// The site, by the CPU time that the task has had.
-    Reckoned,
+    Timed,
     /// The manager, by an order; the site checks that the work is done.
     Ordered,
 }

@@ -22,7 +22,7 @@ use std::collections::BinaryHeap;
 
 pub use self::attempts::{Attempts, left_of};
 pub use self::bookings::{Booking, BookingStage, Bookings};
-pub use self::manager::{Ending, Loss, Manager, On, Order, Start, task_rank};
+pub use self::manager::{Ending, Loss, Manager, On, SiteOrder, Start, task_rank};
 pub use self::tasks::{Running, TaskState, Tasks};
 use crate::grid::{Expected, Layers, Outages, TaskId};
 use crate::kernel::{self, Actor, ActorId, Cause, Event, Outbox};
@@ -44,13 +44,13 @@ pub struct Site {
     due: BinaryHeap<Reverse<Due>>,
     serial: u64,
     /// Number of tasks here whose ends no other actor knows.
-    reckoned: usize,
+    timed: usize,
     /// Timers that are set, by time, each with its promise: it causes no message before that.
     timers: Vec<(Time, Time)>,
     /// Next time at which something happens here without a message: an end, a start, a decision or an outage.
     /// `Time::NEVER` if nothing does. Timers before it are outdated.
     next_event: Time,
-    orders: Vec<Order>,
+    orders: Vec<SiteOrder>,
 }
 
 /// Within an instant ends come first, then settled starts; by rank, then in the order in which they were set.
@@ -77,7 +77,7 @@ impl Site {
             expected: Vec::new(),
             due: BinaryHeap::new(),
             serial: 0,
-            reckoned: 0,
+            timed: 0,
             timers: Vec::new(),
             next_event: Time::ZERO,
             orders: Vec::new(),
@@ -161,7 +161,7 @@ impl Site {
         let running = self.tasks.finish(slot);
         let Running { sender, ending, .. } = running;
         out.log(end);
-        self.reckoned -= usize::from(ending == Ending::Reckoned);
+        self.timed -= usize::from(ending == Ending::Timed);
         if ending != Ending::Settled {
             out.send_at(now.round_up(self.report_every), sender, running.end_message());
         }
@@ -221,25 +221,25 @@ impl Site {
         let mut orders = std::mem::take(&mut self.orders);
         let mut moved = Vec::new();
         for order in orders.drain(..) {
-            if !matches!(order, Order::Move { .. }) {
+            if !matches!(order, SiteOrder::Move { .. }) {
                 self.put_down(now, &mut moved, out);
             }
             match order {
-                Order::Start(start) => self.take_on(now, start, out),
-                Order::Finish(task) => self.finish(now, task, out),
-                Order::Say(to, message) => out.send(to, message),
-                Order::SendAt(at, to, message) => out.send_at(at, to, message),
-                Order::Note(record) => out.log(record),
-                Order::Drop { task, sender } => self.drop_coming(task, sender),
-                Order::Abandon(task) => self.abandon(task, out),
-                Order::Lose(task) => self.take_off(now, task, Record::Lost { task, saved: Span::ZERO }, out),
-                Order::Requeue(task) => self.take_off(now, task, Record::Requeued { task }, out),
-                Order::Kill(task) => self.cut_short(now, task, Record::Killed { task }, out),
-                Order::Preempt(task) => self.cut_short(now, task, Record::Preempted { task }, out),
-                Order::Suspend(task) => self.suspend(now, task, out),
-                Order::Resume { task, nodes, from } => self.resume(now, (task, nodes, from), out),
-                Order::Move { task, nodes, from } => moved.push((self.pick_up(now, task, from), nodes, from)),
-                Order::Share { task, share } => self.share(now, task, share, out),
+                SiteOrder::Start(start) => self.take_on(now, start, out),
+                SiteOrder::Finish(task) => self.finish(now, task, out),
+                SiteOrder::Send(to, message) => out.send(to, message),
+                SiteOrder::SendAt(at, to, message) => out.send_at(at, to, message),
+                SiteOrder::Log(record) => out.log(record),
+                SiteOrder::Drop { task, sender } => self.drop_coming(task, sender),
+                SiteOrder::Abandon(task) => self.abandon(task, out),
+                SiteOrder::Lose(task) => self.take_off(now, task, Record::Lost { task, saved: Span::ZERO }, out),
+                SiteOrder::Requeue(task) => self.take_off(now, task, Record::Requeued { task }, out),
+                SiteOrder::Kill(task) => self.cut_short(now, task, Record::Killed { task }, out),
+                SiteOrder::Preempt(task) => self.cut_short(now, task, Record::Preempted { task }, out),
+                SiteOrder::Suspend(task) => self.suspend(now, task, out),
+                SiteOrder::Resume { task, nodes, from } => self.resume(now, (task, nodes, from), out),
+                SiteOrder::Move { task, nodes, from } => moved.push((self.pick_up(now, task, from), nodes, from)),
+                SiteOrder::Share { task, share } => self.share(now, task, share, out),
             }
         }
         self.put_down(now, &mut moved, out);
@@ -255,14 +255,14 @@ impl Site {
             .is_some_and(|running| running.sender == sender && matches!(running.state, TaskState::Coming(_)));
         if is_coming {
             let dropped = self.tasks.remove(slot);
-            self.reckoned -= usize::from(dropped.ending == Ending::Reckoned);
+            self.timed -= usize::from(dropped.ending == Ending::Timed);
         }
     }
 
     fn abandon(&mut self, task: TaskId, out: &mut Out) {
         let slot = self.slot_of_its_own(task);
         self.tasks.finish(slot);
-        self.reckoned -= 1;
+        self.timed -= 1;
         out.log(Record::Dropped { task });
     }
 
@@ -271,7 +271,7 @@ impl Site {
         let slot = self.slot_of_its_own(task);
         self.log_checkpoints(now, slot, false, out);
         self.tasks.finish(slot);
-        self.reckoned -= 1;
+        self.timed -= 1;
         out.log(why);
     }
 
@@ -298,8 +298,8 @@ impl Site {
 
     fn share(&mut self, now: Time, task: TaskId, share: f64, out: &mut Out) {
         let slot = self.slot_of(task);
-        let is_told = self.tasks.at(slot).ending == Ending::Settled;
-        assert!(!is_told, "the end of task {task} has been announced, so it cannot be slowed down");
+        let is_announced = self.tasks.at(slot).ending == Ending::Settled;
+        assert!(!is_announced, "the end of task {task} has been announced, so it cannot be slowed down");
         self.tasks.share(now, slot, share);
         out.log(Record::Shared { task, share });
         if self.tasks.at(slot).nodes().is_some() {
@@ -314,7 +314,7 @@ impl Site {
     /// Slot of a task whose end no other actor knows.
     fn slot_of_its_own(&self, task: TaskId) -> usize {
         let slot = self.slot_of(task);
-        let is_its_own = self.tasks.get(slot).is_some_and(|running| running.ending == Ending::Reckoned);
+        let is_its_own = self.tasks.get(slot).is_some_and(|running| running.ending == Ending::Timed);
         assert!(is_its_own, "the site alone may not decide the end of task {task}");
         slot
     }
@@ -333,8 +333,8 @@ impl Site {
     /// Takes a task off its nodes, which delays its end.
     fn lift(&mut self, now: Time, slot: usize) {
         let running = self.tasks.at(slot);
-        let is_told = running.ending == Ending::Settled;
-        assert!(!is_told, "the end of task {} has been announced and cannot be delayed", running.task);
+        let is_announced = running.ending == Ending::Settled;
+        assert!(!is_announced, "the end of task {} has been announced and cannot be delayed", running.task);
         self.tasks.leave(now, slot);
     }
 
@@ -355,7 +355,7 @@ impl Site {
         assert!(start.share == 1.0 || !settled, "task {} shares its nodes, so its end is not settled", start.task);
         let at = start.at;
         let slot = self.tasks.add(&start);
-        self.reckoned += usize::from(start.ending == Ending::Reckoned);
+        self.timed += usize::from(start.ending == Ending::Timed);
         // With failures, the end of a task is known only once it has its nodes.
         let is_safe = self.outages.is_none();
         assert!(is_safe || !settled || at == now, "task {} is settled on nodes that may fail before", start.task);
@@ -392,7 +392,7 @@ impl Site {
         self.next_event = next.unwrap_or(Time::NEVER);
         let Some(next) = next else { return };
         // Ends that only this site knows are sent when they occur, which may be then.
-        let floor = if self.reckoned > 0 { next } else { self.manager.send_floor(next).min(self.failure_floor(next)) };
+        let floor = if self.timed > 0 { next } else { self.manager.send_floor(next).min(self.failure_floor(next)) };
         let place = self.timers.partition_point(|timer| timer.0 > next);
         // A timer that no process waits for may as well come earlier: the site then sets the next one.
         let set = if floor == Time::NEVER { &self.timers[place..] } else { same_time(&self.timers[place..], next) };

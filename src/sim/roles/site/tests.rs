@@ -37,10 +37,10 @@ impl Actor<Message, Record> for Router {
 }
 
 fn play(cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
-    play_telling_every(Span::ZERO, cores, runs)
+    play_with_report_period(Span::ZERO, cores, runs)
 }
 
-fn play_telling_every(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
+fn play_with_report_period(period: Span, cores: u32, runs: &[(u64, u32, u64)]) -> Vec<Entry<Record>> {
     let unplanned = runs.iter().map(|run| (*run, NodeSet::default()));
     play_planned(period, cores, &unplanned.collect::<Vec<_>>())
 }
@@ -61,7 +61,7 @@ fn play_planned(period: Span, cores: u32, runs: &[((u64, u32, u64), NodeSet)]) -
 }
 
 fn story(log: &[Entry<Record>]) -> Vec<String> {
-    let tell = |entry: &Entry<Record>| {
+    let render_entry = |entry: &Entry<Record>| {
         let at = entry.stamp.time.micros();
         match &entry.record {
             Record::Started { task, cores } => format!("{at}: {} on {cores}", task.job),
@@ -70,7 +70,7 @@ fn story(log: &[Entry<Record>]) -> Vec<String> {
             other => panic!("{other:?}"),
         }
     };
-    log.iter().map(tell).collect()
+    log.iter().map(render_entry).collect()
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn tasks_get_their_planned_cores_if_these_are_free() {
 
 #[test]
 fn ends_are_reported_periodically() {
-    let log = play_telling_every(Span::from_micros(10), 4, &[(0, 1, 10), (0, 1, 11), (3, 2, 1), (20, 4, 7)]);
+    let log = play_with_report_period(Span::from_micros(10), 4, &[(0, 1, 10), (0, 1, 11), (3, 2, 1), (20, 4, 7)]);
     assert_eq!(
         story(&log),
         [
@@ -230,7 +230,7 @@ impl Juggler {
         (nodes.len() == width).then_some(nodes)
     }
 
-    fn throw(&mut self, now: Time, index: usize, orders: &mut Vec<Order>) {
+    fn throw(&mut self, now: Time, index: usize, orders: &mut Vec<SiteOrder>) {
         // After many orders, tasks are left to end.
         let is_calm = self.throws > 150;
         let Ball { start: Start { task, demand, .. }, width, has_started, share, .. } = self.balls[index];
@@ -242,24 +242,24 @@ impl Juggler {
                 self.balls[index].has_started = true;
                 let on = On::These(nodes.clone().into());
                 orders.push(match has_started {
-                    true => Order::Resume { task, nodes: nodes.into(), from: now },
-                    false => Order::Start(Start { at: now, on, share, ..self.balls[index].start.clone() }),
+                    true => SiteOrder::Resume { task, nodes: nodes.into(), from: now },
+                    false => SiteOrder::Start(Start { at: now, on, share, ..self.balls[index].start.clone() }),
                 });
             }
             (true, 0) if !is_calm => {
                 self.balls[index].on = None;
-                orders.push(Order::Suspend(task));
+                orders.push(SiteOrder::Suspend(task));
             }
             (true, 1) if !is_calm => {
                 let Some(nodes) = self.find(demand, share, width, Some(task)) else { return };
                 self.balls[index].on = Some(nodes.clone());
-                orders.push(Order::Move { task, nodes: nodes.into(), from: now });
+                orders.push(SiteOrder::Move { task, nodes: nodes.into(), from: now });
             }
             (true, 2) if demand != Demand::NODE => {
                 let less = share * 0.25 + 0.05 * self.chance.int(1, 10) as f64;
                 let share = less.min(share);
                 self.balls[index].share = share;
-                orders.push(Order::Share { task, share });
+                orders.push(SiteOrder::Share { task, share });
             }
             _ => {}
         }
@@ -267,7 +267,7 @@ impl Juggler {
 }
 
 impl Manager for Juggler {
-    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, _: &mut Vec<SiteOrder>) {
         let Message::Book(Book { task, nodes, walltime, runtime, .. }) = message else { return };
         let nodes = nodes.len();
         let demand = demand(task.job.0);
@@ -282,7 +282,7 @@ impl Manager for Juggler {
             share,
             runtime,
             walltime,
-            ending: Ending::Reckoned,
+            ending: Ending::Timed,
             loss: Loss::default(),
             rank: 0,
             ends_quietly: false,
@@ -294,7 +294,7 @@ impl Manager for Juggler {
         self.balls.retain(|ball| ball.start.task != task.task);
     }
 
-    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.throws += 1;
         for index in 0..self.balls.len() {
             self.throw(now, index, orders);
@@ -361,7 +361,7 @@ proptest! {
 
         let mut seen: BTreeMap<u32, Seen> = Default::default();
         let mut ended = Vec::new();
-        let mut told = Vec::new();
+        let mut message = Vec::new();
         let mut stamp = Stamp::ZERO;
         for entry in &log {
             if entry.stamp != stamp {
@@ -407,13 +407,13 @@ proptest! {
                     }
                     ended.push((now, job));
                 }
-                Record::Removed { job } => told.push((now, job.0)),
+                Record::Removed { job } => message.push((now, job.0)),
                 other => panic!("{other:?}"),
             }
         }
         prop_assert_eq!(ended.len(), count);
         ended.sort_unstable();
-        told.sort_unstable();
-        prop_assert_eq!(ended, told);
+        message.sort_unstable();
+        prop_assert_eq!(ended, message);
     }
 }

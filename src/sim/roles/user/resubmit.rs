@@ -33,7 +33,7 @@ struct QueuedJob {
 }
 
 /// Callback for each message: time, receiver and message.
-type Said<'a> = dyn FnMut(Time, ActorId, &Message) + 'a;
+type SendHook<'a> = dyn FnMut(Time, ActorId, &Message) + 'a;
 
 impl Resubmit {
     pub fn new(script: Script, patience: Span, most: u32) -> Resubmit {
@@ -41,14 +41,14 @@ impl Resubmit {
     }
 
     /// Lets the script send messages, and starts the patience of those that go to queues.
-    fn hand_in(&mut self, out: &mut Out, say: impl FnOnce(&mut Script, &mut Out, &mut Said<'_>)) {
-        let mut said = Vec::new();
-        say(&mut self.script, out, &mut |time, to, message| {
+    fn hand_in(&mut self, out: &mut Out, send: impl FnOnce(&mut Script, &mut Out, &mut SendHook<'_>)) {
+        let mut sent = Vec::new();
+        send(&mut self.script, out, &mut |time, to, message| {
             if let Message::Enqueue(enqueue) = message {
-                said.push((time, to, enqueue.clone()));
+                sent.push((time, to, enqueue.clone()));
             }
         });
-        for (time, to, enqueue) in said {
+        for (time, to, enqueue) in sent {
             self.note(time, to, &enqueue, 0, out);
         }
     }
@@ -80,7 +80,7 @@ impl Planner for Resubmit {
         if now < self.next {
             return;
         }
-        self.hand_in(out, |script, out, said| script.send_ahead(now, out, said));
+        self.hand_in(out, |script, out, sent| script.send_ahead(now, out, sent));
         self.next = self.script.comes_back().unwrap_or(Time::NEVER);
     }
 
@@ -89,7 +89,7 @@ impl Planner for Resubmit {
             Message::Recalled(recalled) => recalled,
             // A follower may wait too long as well.
             Message::JobEnded(over) => {
-                return self.hand_in(out, |script, out, said| script.follow(now, over, out, said));
+                return self.hand_in(out, |script, out, sent| script.follow(now, over, out, sent));
             }
             _ => return,
         };

@@ -16,7 +16,7 @@ const CHUNK: usize = 256;
 
 pub struct Script {
     /// Messages with times and receivers, ascending.
-    says: VecDeque<(Time, ActorId, Message)>,
+    timed: VecDeque<(Time, ActorId, Message)>,
     /// Streams of messages that are created when due, and the next message of each, so that a message costs O(log
     /// streams).
     later: Vec<StreamedJobs>,
@@ -36,10 +36,10 @@ impl Script {
     }
 
     /// Creates a script that sends each message at its time.
-    pub fn from_messages(mut says: Vec<(Time, ActorId, Message)>) -> Script {
-        says.sort_by_key(|(time, ..)| *time);
+    pub fn from_messages(mut timed: Vec<(Time, ActorId, Message)>) -> Script {
+        timed.sort_by_key(|(time, ..)| *time);
         let coming = MinTree::new(0, SILENCE);
-        Script { says: says.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
+        Script { timed: timed.into(), later: Vec::new(), coming, then: Vec::new(), comes_back: None }
     }
 
     /// Adds streams of messages.
@@ -58,13 +58,13 @@ impl Script {
         self.comes_back
     }
 
-    /// Submits the followers of a job; calls `said` with the time, receiver and message of each.
+    /// Submits the followers of a job; calls `on_send` with the time, receiver and message of each.
     pub(super) fn follow(
         &mut self,
         now: Time,
         over: JobEnded,
         out: &mut Out,
-        said: &mut dyn FnMut(Time, ActorId, &Message),
+        on_send: &mut dyn FnMut(Time, ActorId, &Message),
     ) {
         for (think, to, message) in self.then.iter_mut().flat_map(|then| then.take(over.job)) {
             // Only queues have followers.
@@ -72,22 +72,22 @@ impl Script {
             let arrive = now + think;
             let job = Arc::new(Job { arrive, ..(*enqueue.job).clone() });
             let message = Message::Enqueue(Enqueue { job, ..enqueue });
-            said(arrive, to, &message);
+            on_send(arrive, to, &message);
             out.send_at(arrive, to, message);
         }
     }
 
     /// Time of the next message, and the index of its stream if it comes from one.
     fn next(&self) -> Option<(Time, Option<usize>)> {
-        let said = self.says.front().map(|(time, _, message)| (*time, message_job(message), None));
+        let on_send = self.timed.front().map(|(time, _, message)| (*time, message_job(message), None));
         let later = self.coming.place_of_min().map(|index| (self.coming.min().0, self.coming.min().1, Some(index)));
         // Messages of one time are ordered by job.
-        said.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
+        on_send.into_iter().chain(later).min().map(|(time, _, index)| (time, index))
     }
 
-    /// Sends a chunk ahead, and sets a timer for the next one at the middle of its time. Calls `said` with the time,
+    /// Sends a chunk ahead, and sets a timer for the next one at the middle of its time. Calls `on_send` with the time,
     /// receiver and message of each.
-    pub(super) fn send_ahead(&mut self, now: Time, out: &mut Out, said: &mut dyn FnMut(Time, ActorId, &Message)) {
+    pub(super) fn send_ahead(&mut self, now: Time, out: &mut Out, on_send: &mut dyn FnMut(Time, ActorId, &Message)) {
         let Some((first, _)) = self.next() else { return };
         let mut last = first;
         let mut sent = 0;
@@ -96,7 +96,7 @@ impl Script {
             last = time;
             sent += 1;
             let next = match index {
-                None => self.says.pop_front(),
+                None => self.timed.pop_front(),
                 Some(index) => {
                     let next = self.later[index].next();
                     self.coming.set(index, next_send(&self.later[index]));
@@ -104,7 +104,7 @@ impl Script {
                 }
             };
             let (_, to, message) = next.expect("what comes next is there");
-            said(time, to, &message);
+            on_send(time, to, &message);
             out.send_at(time, to, message);
         }
         self.comes_back = None;

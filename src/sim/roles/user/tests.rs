@@ -48,7 +48,7 @@ fn streamed_messages_equal_those_made_in_advance() {
         generator.draw_ahead(most, &platform, Span::from_secs(1), &mut number).unwrap()
     };
     // Two workloads with equal arrival times, distributed to three users, of which this is the first.
-    let says = |most: usize| {
+    let messages = |most: usize| {
         let parts = [workload(most, 0), workload(most, 1000)];
         let mine = |job: &Job| job.id.0 % 1000 % 3 == 1;
         let jobs = parts.iter().flat_map(|(jobs, _)| jobs).filter(|job| mine(job));
@@ -60,10 +60,10 @@ fn streamed_messages_equal_those_made_in_advance() {
         let user = user.later(later.collect());
         judge::run_actors(vec![Box::new(Router), Box::new(User::new(user))], &[Span::ZERO, Span::ZERO])
     };
-    let all = says(usize::MAX);
+    let all = messages(usize::MAX);
     assert_eq!(all.len(), 200);
     for most in [0, 50, 299] {
-        assert_eq!(says(most), all, "{most} made ahead");
+        assert_eq!(messages(most), all, "{most} made ahead");
     }
 }
 

@@ -10,7 +10,7 @@ use crate::grid::{Named, Needs, Staging};
 use crate::protocol::{Enqueue, Message};
 use crate::roles::{Follower, Followers, StreamedJobs, queue};
 use crate::systems::DataLimit;
-use crate::systems::managers::{self, Runs};
+use crate::systems::managers::{self, Execution};
 use crate::systems::prelude::*;
 use crate::workload::JobSource;
 use crate::workload::rigids::{Handed, Rigids};
@@ -189,8 +189,8 @@ fn known_sites(grid: &Grid<'_>) -> impl Iterator<Item = KnownSite> {
 fn kind_of_jobs(site: &Site) -> Takes {
     match managers::find_kind(&site.scheduler).map(|kind| kind.runs) {
         None => Takes::Queued,
-        Some(Runs::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
-        Some(Runs::Outside(_)) => Takes::Entrusted,
+        Some(Execution::Sharing) => Takes::Shared { least_yield: managers::least_yield(&site.scheduler) },
+        Some(Execution::Outside(_)) => Takes::Entrusted,
     }
 }
 

@@ -464,7 +464,7 @@ impl Actor<Message, Record> for Dispatcher {
         if let Some(stager) = &mut self.stager {
             for event in batch.iter() {
                 if let Cause::Message(Message::Landed(landed)) = event.cause {
-                    stager.hear(event.from, landed);
+                    stager.take_landing(event.from, landed);
                 }
             }
             for staged in stager.arrived(now, out) {

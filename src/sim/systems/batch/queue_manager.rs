@@ -17,8 +17,10 @@ use super::remedy::{QueueFailureHandling, Work};
 use crate::grid::{Expected, NodeSet, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Message, Provided, Queue, Recall, Recalled, Release, Run};
-use crate::roles::queue::{Ask, Policy, Step};
-use crate::roles::site::{BookingStage, Bookings, Ending, Loss, Manager, On, Order, Running, Start, Tasks, task_rank};
+use crate::roles::queue::{NodeRequest, Policy, Step};
+use crate::roles::site::{
+    BookingStage, Bookings, Ending, Loss, Manager, On, Running, SiteOrder, Start, Tasks, task_rank,
+};
 use crate::systems::Fails;
 use crate::time::{Span, Time};
 
@@ -68,15 +70,15 @@ impl QueueManager {
     fn queue(&mut self, now: Time, site: &Tasks, task: TaskId, work: Work) {
         let known = self.waiting.contains_key(&task) || self.running.contains(&task) || self.booked.has(task);
         if (1..=site.total()).contains(&work.nodes) && !work.lasts().is_zero() && !known {
-            let ask = self.join_queue(task, work);
-            self.policy.submit_job(now, ask);
+            let request = self.join_queue(task, work);
+            self.policy.submit_job(now, request);
         }
     }
 
-    fn join_queue(&mut self, job: TaskId, work: Work) -> Ask {
+    fn join_queue(&mut self, job: TaskId, work: Work) -> NodeRequest {
         self.waiting.insert(job, work);
         *self.lengths.entry(work.lasts()).or_default() += 1;
-        Ask { job, nodes: work.nodes, walltime: self.stretched(work.walltime, work.nodes) }
+        NodeRequest { job, nodes: work.nodes, walltime: self.stretched(work.walltime, work.nodes) }
     }
 
     /// Duration of a span of work with its checkpoints, if it makes any.
@@ -95,17 +97,17 @@ impl QueueManager {
     }
 
     /// Books a task at its time, if no other is in the way, and starts it if its input is there.
-    fn book(&mut self, now: Time, sender: ActorId, book: Book, site: &Tasks, orders: &mut Vec<Order>) {
+    fn book(&mut self, now: Time, sender: ActorId, book: Book, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let Book { task, start, runtime, awaits_input, .. } = book;
         let wanted = self.booked.wanted(now, &book, site).filter(|_| !self.waiting.contains_key(&task));
         let held = match wanted {
             Some(held) if self.has_room(now, &held) => held,
             refused => {
                 let free = refused.map_or_else(NodeSet::default, |held| self.free(now, &held, site));
-                return orders.push(Order::Say(sender, Message::Booked(Booked::refused(task, &free))));
+                return orders.push(SiteOrder::Send(sender, Message::Booked(Booked::refused(task, &free))));
             }
         };
-        orders.push(Order::Say(sender, Message::Booked(Booked::granted(task))));
+        orders.push(SiteOrder::Send(sender, Message::Booked(Booked::granted(task))));
         match &mut self.remedy {
             Some(remedy) => remedy.book(now, task, &held, &mut *self.policy),
             None => self.policy.add_booking(now, &held),
@@ -118,7 +120,7 @@ impl QueueManager {
             if awaits_input { BookingStage::AwaitsInput(runtime) } else { BookingStage::once_ready(runtime, fails) };
         let booking = self.booked.add(task, sender, held, stage);
         if stage == BookingStage::Begun {
-            orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
+            orders.push(SiteOrder::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }
 
@@ -137,7 +139,7 @@ impl QueueManager {
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
         let Some(booking) = self.booked.of(sender, task).filter(|booking| now < booking.held.until) else { return };
         let fails = self.remedy.is_some();
         let begins = booking.held.from <= now;
@@ -147,11 +149,11 @@ impl QueueManager {
         }
         let provided = self.booked.provide(sender, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
-            orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
+            orders.push(SiteOrder::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
-    fn recall(&mut self, now: Time, sender: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<Order>) {
+    fn recall(&mut self, now: Time, sender: ActorId, task: TaskId, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let mut losses = 0;
         let in_time = if self.waiting.get(&task).is_some_and(|waiting| waiting.sender == sender) {
             losses = self.leave_queue(task).losses;
@@ -161,12 +163,12 @@ impl QueueManager {
             && site.of(task).is_none_or(|task| task.nodes().is_none())
         {
             self.give_up_booking(now, task);
-            orders.push(Order::Drop { task, sender });
+            orders.push(SiteOrder::Drop { task, sender });
             true
         } else {
             false
         };
-        orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses })));
+        orders.push(SiteOrder::Send(sender, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
     /// A booked task was lost, and its sender does not want the rest of its time.
@@ -188,7 +190,7 @@ impl QueueManager {
     }
 
     /// Starts the booked tasks whose start is now, or was before and was impossible.
-    fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn start_booked(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let Some(remedy) = &self.remedy else { return };
         let claims = remedy.claims();
         let starting =
@@ -198,22 +200,22 @@ impl QueueManager {
         }
         let remedy = self.remedy.as_ref().expect(REMEDY);
         for task in starting {
-            orders.push(Order::Start(self.booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
+            orders.push(SiteOrder::Start(self.booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
         }
         self.booked.look_ahead(now, |task| remedy.claims().has_room_from(task));
     }
 
-    fn clear_way(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn clear_way(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let mut steps = std::mem::take(&mut self.steps);
         self.policy.make_way(now, &mut steps);
         self.carry_out(now, &mut steps, orders);
         self.steps = steps;
     }
 
-    fn carry_out(&mut self, now: Time, steps: &mut Vec<Step>, orders: &mut Vec<Order>) {
+    fn carry_out(&mut self, now: Time, steps: &mut Vec<Step>, orders: &mut Vec<SiteOrder>) {
         for step in steps.drain(..) {
             orders.push(match step {
-                Step::Move { job, nodes } => Order::Move { task: job, nodes: nodes.into(), from: now },
+                Step::Move { job, nodes } => SiteOrder::Move { task: job, nodes: nodes.into(), from: now },
                 Step::Start { job, nodes } => {
                     let work = self.leave_queue(job);
                     let walltime = self.stretched(work.walltime, work.nodes);
@@ -224,8 +226,8 @@ impl QueueManager {
                     self.running.insert(job);
                     let runtime = self.stretched(work.runtime, work.nodes);
                     let start = Start::on_whole_nodes(work.sender, job, now, On::These(nodes.into()), runtime);
-                    let ending = if moves { Ending::Reckoned } else { Ending::Settled };
-                    Order::Start(Start { walltime, ending, loss, rank: task_rank(job), ..start })
+                    let ending = if moves { Ending::Timed } else { Ending::Settled };
+                    SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(job), ..start })
                 }
             });
         }
@@ -233,11 +235,18 @@ impl QueueManager {
 }
 
 impl Manager for QueueManager {
-    fn make_way(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn make_way(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.clear_way(now, orders);
     }
 
-    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         match message {
             Message::Queue(queue) => {
                 let Queue { job, nodes, walltime, runtime, losses, .. } = queue;
@@ -280,10 +289,10 @@ impl Manager for QueueManager {
         remedy.set_down_nodes(now, down, &mut *self.policy);
         let (returning, is_first) = remedy.returning();
         for (task, work) in returning {
-            let ask = self.join_queue(task, work);
+            let request = self.join_queue(task, work);
             match is_first {
-                true => self.policy.submit_first(now, ask),
-                false => self.policy.submit_job(now, ask),
+                true => self.policy.submit_first(now, request),
+                false => self.policy.submit_job(now, request),
             }
         }
     }
@@ -292,7 +301,7 @@ impl Manager for QueueManager {
         !self.waiting.is_empty() || self.booked.is_anybody_late()
     }
 
-    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.start_booked(now, orders);
         let mut steps = std::mem::take(&mut self.steps);
         self.policy.run_pass(now, &mut steps);

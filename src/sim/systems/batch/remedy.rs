@@ -58,7 +58,7 @@ impl QueueFailureHandling {
     pub fn starts(&mut self, task: TaskId, work: Work, until: Time) -> Loss {
         self.running.insert(task, (until, work));
         let loss = self.attempts.starts(work.losses, work.nodes);
-        Loss { is_told: loss.is_told || work.goes_back, ..loss }
+        Loss { is_reported: loss.is_reported || work.goes_back, ..loss }
     }
 
     /// The loss rule of a booking of so many nodes: its sender is told of the loss.
@@ -76,7 +76,7 @@ impl QueueFailureHandling {
 
     pub fn lost(&mut self, task: TaskId, loss: Loss, saved: Span) {
         let (_, work) = self.running.remove(&task).expect("a lost job has run");
-        if !loss.is_told {
+        if !loss.is_reported {
             let walltime = left_of(work.walltime, saved);
             let runtime = left_of(work.runtime, saved);
             self.back.push((task, Work { walltime, runtime, losses: work.losses.saturating_add(1), ..work }));

@@ -46,7 +46,7 @@ fn cast(sites: &[(u32, &str)], dispatch: Dispatch, users: Vec<User>) -> Built {
     cast
 }
 
-fn says(jobs: &[Rigid], site: Option<ActorId>) -> Vec<(Time, ActorId, Message)> {
+fn messages(jobs: &[Rigid], site: Option<ActorId>) -> Vec<(Time, ActorId, Message)> {
     let enqueue = |(number, rigid): (u32, &Rigid)| {
         (
             rigid.submit,
@@ -106,7 +106,7 @@ fn jobs_go_where_the_rule_says() {
     let jobs = [rigid(0, 2, 10, 10), rigid(0, 2, 10, 10), rigid(1, 4, 10, 10), rigid(2, 1, 5, 5), rigid(3, 1, 5, 5)];
     let sites = [(2, "easy"), (4, "easy")];
     let play = |dispatch| {
-        let user = User::new(Script::from_messages(says(&jobs, None)));
+        let user = User::new(Script::from_messages(messages(&jobs, None)));
         assigned(&judge::run_actors(cast(&sites, dispatch, vec![user]), &[Span::ZERO; 4]))
     };
     assert_eq!(play(Dispatch::First), [1, 1, 2, 1, 1]);
@@ -114,7 +114,7 @@ fn jobs_go_where_the_rule_says() {
     // 20 node seconds at the first; then 20 at the second; then 40 more there; after that the first has less per node.
     assert_eq!(play(Dispatch::LeastWork), [1, 2, 2, 1, 1]);
 
-    let user = User::new(Script::from_messages(says(&jobs, Some(ActorId(1)))));
+    let user = User::new(Script::from_messages(messages(&jobs, Some(ActorId(1)))));
     let log = judge::run_actors(cast(&sites, Dispatch::LeastWork, vec![user]), &[Span::ZERO; 4]);
     assert_eq!(assigned(&log), [1, 1, 1, 1]);
     let rejected: Vec<_> = log
@@ -136,14 +136,14 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
     };
     let kinds = [Some(1), None, Some(0), Some(2), Some(1)];
     let work = kinds.map(|_| rigid(0, 1, 5, 5));
-    let mut says = says(&work, None);
-    for ((_, _, message), wanted) in says.iter_mut().zip(kinds) {
+    let mut messages = messages(&work, None);
+    for ((_, _, message), wanted) in messages.iter_mut().zip(kinds) {
         let Message::Enqueue(enqueue) = message else { panic!("it is handed in") };
         enqueue.kind = wanted.map(Kind);
     }
     for (dispatch, expected) in [(Dispatch::First, [2, 1, 1, 2]), (Dispatch::RoundRobin, [2, 1, 1, 2])] {
         let dispatcher = Dispatcher::new(vec![known(1, 0), known(2, 1)], dispatch, None);
-        let user = User::new(Script::from_messages(says.clone()));
+        let user = User::new(Script::from_messages(messages.clone()));
         let cast: Built = vec![Box::new(dispatcher), site(2), site(2), Box::new(user)];
         let log = judge::run_actors(cast, &[Span::ZERO; 4]);
         assert_eq!(assigned(&log), expected, "{dispatch:?}");
@@ -156,7 +156,7 @@ fn a_job_goes_where_there_are_cores_of_its_kind() {
 #[test]
 fn the_first_submission_is_first_even_if_its_message_takes_longer() {
     let work = [rigid(4, 1, 10, 10), rigid(0, 1, 10, 10), rigid(4, 1, 10, 10)];
-    let all = says(&work, None);
+    let all = messages(&work, None);
     // All of them are there at 5 s: the first after a second, the others after five and one.
     let user = |number: usize| User::new(Script::from_messages(vec![all[number].clone()]));
     let latencies = [0, 0, 1, 5, 1].map(Span::from_secs);
@@ -180,7 +180,7 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     };
     let five = Span::from_secs(5);
     let two = Span::from_secs(2);
-    let says = vec![
+    let messages = vec![
         (second(0), ROUTER, Message::Enqueue(enqueue(0, Some(five)))),
         (second(4), ROUTER, Message::Enqueue(enqueue(2, Some(two)))),
     ];
@@ -188,7 +188,7 @@ fn a_follower_comes_when_the_other_job_is_over_and_its_user_has_thought() {
     let follows = |(before, place, think)| Follower { before: JobId(before), place, think };
     let then = Followers::new(ROUTER, Arc::new(Written(written)), [(0, 1, five), (2, 3, two)].map(follows).to_vec());
     for latency in [0, 1] {
-        let user = User::new(Script::from_messages(says.clone()).then(vec![then.clone()]));
+        let user = User::new(Script::from_messages(messages.clone()).then(vec![then.clone()]));
         let latency = Span::from_secs(latency);
         let log =
             judge::run_actors(cast(&[(2, "easy")], Dispatch::First, vec![user]), &[Span::ZERO, Span::ZERO, latency]);
@@ -217,7 +217,7 @@ proptest! {
         let latencies: Vec<Span> = [0, latencies[1], latencies[2]].map(Span::from_secs).into();
         let there = latencies.iter().fold(Span::ZERO, |sum, one| sum + *one);
         for entry in ALL {
-            let user = User::new(Script::from_messages(says(&jobs, None)));
+            let user = User::new(Script::from_messages(messages(&jobs, None)));
             let log = judge::run_actors(cast(&[(6, entry.name)], Dispatch::First, vec![user]), &latencies);
             let later: Vec<Rigid> = jobs.iter().map(|job| Rigid { submit: job.submit + there, ..*job }).collect();
             let alone = play_jobs(&mut *(entry.build)(6, &[], QueueOrder::Arrival.into()), 6, &later);
@@ -235,7 +235,7 @@ proptest! {
 /// Gives a site work of its own at given times, and records the messages it receives: an end as a removed job, an
 /// answer as a completed one, with worth 1 for yes.
 struct Giver {
-    says: Vec<(Time, Message)>,
+    messages: Vec<(Time, Message)>,
 }
 
 impl Actor<Message, Record> for Giver {
@@ -244,7 +244,7 @@ impl Actor<Message, Record> for Giver {
             let answer = |task: TaskId, yes: bool| Record::Completed { job: task.job, value: Some(yes.into()) };
             match event.cause {
                 Cause::Start => {
-                    for (at, message) in self.says.drain(..) {
+                    for (at, message) in self.messages.drain(..) {
                         out.send_at(at, SITE, message);
                     }
                 }
@@ -261,9 +261,9 @@ const SITE: ActorId = ActorId(3);
 const NODES: u32 = 5;
 
 /// Jobs of a dispatcher, runs of an auction and bookings of a meta-scheduler, at one site.
-fn meet(policy: &str, says: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
+fn meet(policy: &str, messages: [Vec<(Time, Message)>; 3]) -> Vec<Entry<Record>> {
     let desk = QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, &[], QueueOrder::Arrival.into()));
-    let mut cast: Built = says.into_iter().map(|says| Box::new(Giver { says }) as _).collect();
+    let mut cast: Built = messages.into_iter().map(|messages| Box::new(Giver { messages }) as _).collect();
     cast.push(Box::new(Site::new(NODES, Box::new(desk), (0..3).map(ActorId))));
     judge::run_actors(cast, &[Span::ZERO; 4])
 }
@@ -308,19 +308,19 @@ proptest! {
         for (at, number) in recalled {
             if let btree_map::Entry::Vacant(place) = taken_back.entry(number) {
                 place.insert(second(at));
-                let (says, job) = if number < 12 { (&mut by_dispatcher, number) } else { (&mut by_meta, number + 188) };
-                says.push((second(at), Message::Recall(Recall { task: task(job) })));
+                let (messages, job) = if number < 12 { (&mut by_dispatcher, number) } else { (&mut by_meta, number + 188) };
+                messages.push((second(at), Message::Recall(Recall { task: task(job) })));
             }
         }
-        by_dispatcher.sort_by_key(|said| said.0);
-        by_meta.sort_by_key(|said| said.0);
+        by_dispatcher.sort_by_key(|answered| answered.0);
+        by_meta.sort_by_key(|answered| answered.0);
 
         for entry in ALL {
             let log = meet(entry.name, [by_dispatcher.clone(), by_auction.clone(), by_meta.clone()]);
             let mut on: BTreeMap<TaskId, NodeSet> = BTreeMap::new();
             let mut started = BTreeMap::new();
             let mut ended = BTreeMap::new();
-            let mut heard: BTreeMap<u32, Vec<(ActorId, Time)>> = BTreeMap::new();
+            let mut received: BTreeMap<u32, Vec<(ActorId, Time)>> = BTreeMap::new();
             let mut answers: BTreeMap<u32, Vec<bool>> = BTreeMap::new();
             // All that moves at one instant leaves before any comes.
             let mut stamp = Stamp::ZERO;
@@ -339,7 +339,7 @@ proptest! {
                         prop_assert!(on.remove(task).is_some());
                         ended.insert(task.job.0, entry.stamp.time);
                     }
-                    Record::Removed { job } => heard.entry(job.0).or_default().push((entry.actor, entry.stamp.time)),
+                    Record::Removed { job } => received.entry(job.0).or_default().push((entry.actor, entry.stamp.time)),
                     Record::Completed { job, value } => answers.entry(job.0).or_default().push(*value == Some(1.0)),
                     other => panic!("{other:?}"),
                 }
@@ -347,7 +347,7 @@ proptest! {
             prop_assert!(on.is_empty());
             for (job, (_, cores)) in &started {
                 let end = ended[job];
-                prop_assert_eq!(&heard[job], &vec![(ActorId(job / 100), end)], "{}: end of {}", entry.name, job);
+                prop_assert_eq!(&received[job], &vec![(ActorId(job / 100), end)], "{}: end of {}", entry.name, job);
                 prop_assert!(!cores.is_empty());
             }
 
@@ -355,13 +355,13 @@ proptest! {
                 let job = task.job.0;
                 let recall = taken_back.get(&(job - 188)).copied();
                 // A recall that comes before it is asked for finds nothing.
-                let mut said = answers[&job].clone();
+                let mut answered = answers[&job].clone();
                 let too_soon = recall.is_some_and(|recall| recall < *at);
                 if too_soon {
-                    prop_assert!(!said.remove(0));
+                    prop_assert!(!answered.remove(0));
                 }
-                let granted = said[0];
-                let taken = recall.is_some() && !too_soon && said[1];
+                let granted = answered[0];
+                let taken = recall.is_some() && !too_soon && answered[1];
                 prop_assert!(!taken || granted);
                 if granted && !taken {
                     prop_assert_eq!(&started[&job], &(*start, nodes.clone()), "{}: booking {}", entry.name, job);
@@ -371,7 +371,7 @@ proptest! {
                 }
             }
             for job in (0..queued.len() as u32).chain(100..100 + run.len() as u32) {
-                let taken = answers.get(&job).is_some_and(|said| said.contains(&true));
+                let taken = answers.get(&job).is_some_and(|answered| answered.contains(&true));
                 prop_assert_eq!(started.contains_key(&job), !taken, "{}: job {}", entry.name, job);
             }
         }
@@ -478,8 +478,11 @@ impl Actor<Message, Record> for Braggart {
 #[test]
 fn no_site_ends_the_job_of_another() {
     let jobs = [rigid(0, 1, 10, 10), rigid(1, 1, 10, 10), rigid(2, 1, 10, 10)];
-    let mut cast =
-        cast(&[(1, "fcfs"), (1, "fcfs")], Dispatch::First, vec![User::new(Script::from_messages(says(&jobs, None)))]);
+    let mut cast = cast(
+        &[(1, "fcfs"), (1, "fcfs")],
+        Dispatch::First,
+        vec![User::new(Script::from_messages(messages(&jobs, None)))],
+    );
     cast[2] = Box::new(Braggart);
     let log = judge::run_actors(cast, &[Span::ZERO; 4]);
     let completed: Vec<Time> = log
@@ -496,7 +499,7 @@ fn no_site_ends_the_job_of_another() {
 fn a_waiting_job_goes_elsewhere_after_a_while_and_a_started_one_stays() {
     let jobs = [rigid(0, 2, 100, 100), rigid(0, 1, 30, 30), rigid(1, 1, 5, 5)];
     for latency in [0, 1] {
-        let script = Script::from_messages(says(&jobs, None));
+        let script = Script::from_messages(messages(&jobs, None));
         let user = User::new(Resubmit::new(script, Span::from_secs(10), 2));
         let latency = Span::from_secs(latency);
         let sites = [(2, "fcfs"), (2, "fcfs")];

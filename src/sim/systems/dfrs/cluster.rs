@@ -433,13 +433,13 @@ impl Cluster {
     }
 
     /// Moves these jobs to their nodes, out of those that are up, and takes all other jobs off their nodes.
-    fn put_all(&mut self, now: Time, who: &[usize], mapping: Vec<TaskPlaces>, up: &UpNodes) {
+    fn put_all(&mut self, now: Time, jobs: &[usize], mapping: Vec<TaskPlaces>, up: &UpNodes) {
         for at in std::mem::take(&mut self.running) {
-            if who.binary_search(&at).is_err() {
+            if jobs.binary_search(&at).is_err() {
                 self.move_to(now, at, TaskPlaces::new());
             }
         }
-        for (at, places) in who.iter().zip(mapping) {
+        for (at, places) in jobs.iter().zip(mapping) {
             let places = up.named(places);
             if !places.is_empty() {
                 self.running.push(*at);
@@ -520,8 +520,8 @@ impl Cluster {
     }
 
     /// Some of the live jobs from highest to lowest priority.
-    fn by_priority(&self, now: Time, who: impl Iterator<Item = usize>) -> Vec<usize> {
-        PriorityRanking::from_jobs(who.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
+    fn by_priority(&self, now: Time, jobs: impl Iterator<Item = usize>) -> Vec<usize> {
+        PriorityRanking::from_jobs(jobs.map(|at| (self.live[at].priority(now, &self.rules), at))).collect()
     }
 }
 

@@ -16,19 +16,19 @@ use super::{Algorithm, Changes, Cluster, ClusterJob, Events, Fractional, JobStag
 use crate::grid::{Demand, Expected, Images, Layers, MoveCost, Named, NodeSet, Share, Site, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Admit, Message, Recall, Recalled};
-use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Order, Running, Start, Tasks, left_of};
+use crate::roles::site::{Attempts, Ending, Loss, Manager, On, Running, SiteOrder, Start, Tasks, left_of};
 use crate::systems::ActorError;
-use crate::systems::managers::{Kind, Runs};
+use crate::systems::managers::{Execution, ManagerRow};
 use crate::time::{Span, Time};
 
-pub const KIND: Kind = Kind {
+pub const KIND: ManagerRow = ManagerRow {
     names: || FAMILIES.iter().map(|&(name, about)| Named { name, about }).collect(),
     grammar: GRAMMAR,
     pattern: r"^\s*((Greedy|GreedyP|GreedyPM|MCB8)\s*(\*\s*)?)?(/(stretch-)?per\s*)?(/(opt|minvt|minft|priority|sort|vt|period|penalty|pays)=[^/]+)*$",
     about: "jobs share nodes, and are paused and moved",
     read: check_name,
     warning: |site| sharing_rules(&site.scheduler)?.warning(site_images(site)),
-    runs: Runs::Sharing,
+    runs: Execution::Sharing,
     least_yield: |name| sharing_rules(name).map_or(0.0, |rules| rules.least_yield()),
     move_cost: |site| {
         sharing_rules(&site.scheduler).map_or(MoveCost::default(), |rules| rules.move_cost(site_images(site)))
@@ -255,7 +255,7 @@ impl SharingManager {
     }
 
     /// Processes all ends of now and their consequences, with new jobs; repeats if they cause further ends now.
-    fn instant(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn instant(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let mut is_tick = self.tick == Some(now);
         loop {
             self.finish_tasks(now, orders);
@@ -290,26 +290,26 @@ impl SharingManager {
     }
 
     /// Turns changes into orders, kind by kind; jobs that leave nodes come first.
-    fn order(&self, now: Time, changes: Changes, orders: &mut Vec<Order>) {
+    fn order(&self, now: Time, changes: Changes, orders: &mut Vec<SiteOrder>) {
         let Changes { paused, migrated, resumed, started, yields, .. } = changes;
-        orders.extend(paused.into_iter().map(Order::Suspend));
-        orders.extend(migrated.into_iter().map(|Placed { job, places, from, .. }| Order::Move {
+        orders.extend(paused.into_iter().map(SiteOrder::Suspend));
+        orders.extend(migrated.into_iter().map(|Placed { job, places, from, .. }| SiteOrder::Move {
             task: job,
             nodes: Layers::from_counts(&places),
             from,
         }));
         let yields = BTreeMap::from_iter(yields);
         for Placed { job, places, from, .. } in resumed {
-            orders.push(Order::Resume { task: job, nodes: Layers::from_counts(&places), from });
+            orders.push(SiteOrder::Resume { task: job, nodes: Layers::from_counts(&places), from });
             // In the cluster its share was 0 while it was paused.
             if !yields.contains_key(&job) {
-                orders.push(Order::Share { task: job, share: 0.0 });
+                orders.push(SiteOrder::Share { task: job, share: 0.0 });
             }
         }
         let newcomers: BTreeSet<TaskId> = started.iter().map(|placed| placed.job).collect();
         for Placed { job, need, places, .. } in started {
             let JobData { sender, saved, until, losses, .. } = self.given[&job];
-            orders.push(Order::Start(Start {
+            orders.push(SiteOrder::Start(Start {
                 task: job,
                 sender,
                 at: now,
@@ -325,7 +325,7 @@ impl SharingManager {
             }));
         }
         let others = yields.into_iter().filter(|(job, _)| !newcomers.contains(job));
-        orders.extend(others.map(|(task, share)| Order::Share { task, share }));
+        orders.extend(others.map(|(task, share)| SiteOrder::Share { task, share }));
     }
 }
 
@@ -339,24 +339,24 @@ fn demand_share(part: f64) -> Share {
 }
 
 impl Manager for SharingManager {
-    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         match message {
             Message::Admit(admit) => self.admit(sender, admit),
             Message::Recall(Recall { task }) => {
                 let back = self.recall(sender, task);
                 let in_time = back.is_some();
                 let losses = back.unwrap_or(0);
-                orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses })));
+                orders.push(SiteOrder::Send(sender, Message::Recalled(Recalled { task, in_time, losses })));
             }
             _ => {}
         }
     }
 
-    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let SharingManager { cluster, until, events, .. } = self;
         for (live, until) in cluster.running().zip(until) {
             if live.end(*until) <= now && !events.have_taken(live.job) {
-                orders.push(Order::Finish(live.job));
+                orders.push(SiteOrder::Finish(live.job));
                 events.gone.push(live.job);
             }
         }
@@ -364,7 +364,7 @@ impl Manager for SharingManager {
 
     fn task_lost(&mut self, _: Time, lost: &Running, saved: Span) {
         let task = lost.task;
-        if lost.loss.is_told {
+        if lost.loss.is_reported {
             return self.events.gone.push(task);
         }
         let mut running = self.cluster.running().enumerate();
@@ -391,7 +391,7 @@ impl Manager for SharingManager {
         !self.cluster.live().is_empty()
     }
 
-    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         if !self.waits(now) {
             self.instant(now, orders);
         }

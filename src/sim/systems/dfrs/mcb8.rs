@@ -244,7 +244,7 @@ impl<'a> Packer<'a> {
         (self.open == 0).then(|| NodePacking {
             fillings,
             tasks,
-            order: self.orders.iter().flatten().map(|wish| wish.job).collect(),
+            order: self.orders.iter().flatten().map(|entry| entry.job).collect(),
             kept: self.kept.clone(),
         })
     }
@@ -280,17 +280,17 @@ impl<'a> Packer<'a> {
             order.clear();
             for &job in &self.by_need[which] {
                 let Candidate { need, pinned: None } = &self.jobs[job] else { continue };
-                let wish = FreeJob { job, cpu: self.required[job], memory: need.memory };
-                if usize::from(wish.cpu <= wish.memory) == which {
-                    order.push(wish);
+                let entry = FreeJob { job, cpu: self.required[job], memory: need.memory };
+                if usize::from(entry.cpu <= entry.memory) == which {
+                    order.push(entry);
                 }
             }
-            let size = |wish: &FreeJob| self.sort.size(wish.cpu, wish.memory);
+            let size = |entry: &FreeJob| self.sort.size(entry.cpu, entry.memory);
             order.sort_unstable_by(|a, b| size(b).total_cmp(&size(a)).then(a.job.cmp(&b.job)));
             list.clear();
             for alike in order.chunk_by(|a, b| (a.cpu, a.memory) == (b.cpu, b.memory)) {
                 let FreeJob { cpu, memory, .. } = alike[0];
-                let left = alike.iter().map(|wish| u64::from(self.jobs[wish.job].need.tasks)).sum();
+                let left = alike.iter().map(|entry| u64::from(self.jobs[entry.job].need.tasks)).sum();
                 list.push(TaskItem { first, cpu, memory, left, here: 0 });
                 first += alike.len();
                 sums.cpu += left as f64 * cpu;

@@ -268,7 +268,7 @@ impl Planner {
         state.phase = WorkflowPhase::Running;
         let number = state.placed.site;
         let (site, resource) = self.sites[number as usize];
-        let wish = live.job.tasks[task as usize];
+        let needs = live.job.tasks[task as usize];
         let runtime = live.job.runtime_at(task as usize, site, resource.speed());
         let id = TaskId { job: live.job.id, index: task };
         out.log(Record::Assigned { task: id, site });
@@ -276,7 +276,7 @@ impl Planner {
         let until_failure = self.news.get_mut(&number).map(|news| news.safe(now));
         let safe = if self.prompt.contains(&site) { Some(Span::ZERO) } else { until_failure };
         let planned = self.timetable.nodes(&state.placed);
-        out.send(site, Message::Run(Run { task: id, cores: wish.cores, runtime, safe, planned }));
+        out.send(site, Message::Run(Run { task: id, cores: needs.cores, runtime, safe, planned }));
     }
 }
 
@@ -363,7 +363,7 @@ impl Actor<Message, Record> for Planner {
         let time = now.time;
         for event in batch.iter() {
             if let Cause::Message(Message::Landed(landed)) = event.cause {
-                self.carrier.hear(event.from, landed);
+                self.carrier.take_landing(event.from, landed);
             }
         }
         for (job, edge) in self.carrier.arrived(time, out) {

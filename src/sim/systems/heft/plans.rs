@@ -3,7 +3,7 @@
 use super::{Clock, Improved, Planning, Policy, Problem, ProblemError, Replaying, Resource, Round, Work, improve_plan};
 use crate::grid::{Kind, SiteTime, SiteTimes, Workflow};
 use crate::kernel::ActorId;
-use crate::systems::plans::{self, Maker, Order, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
+use crate::systems::plans::{self, Maker, PlanRequest, Planned, SiteRow, TaskRow, TransferRow, Unplannable};
 use crate::workload::workflow::{CostTable, WorkflowFile};
 
 /// Kind of all cores: a plan asks for cores of any kind.
@@ -20,26 +20,26 @@ const fn policy_maker(policy: Policy) -> Maker {
     Maker { name: all[at].0, about: all[at].2, bargains: false, make }
 }
 
-fn make(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let mut rules = order.service.settings::<Planning>().cloned().unwrap_or_default();
-    let found = Policy::ALL.iter().find(|(name, ..)| *name == order.policy);
+fn make(request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
+    let mut rules = request.service.settings::<Planning>().cloned().unwrap_or_default();
+    let found = Policy::ALL.iter().find(|(name, ..)| *name == request.policy);
     rules.policy = found.map(|(_, policy, _)| *policy).expect("its row has its name");
-    match order.work {
-        WorkflowFile::Workflow(workflow) => of_workflow(workflow, &rules, order),
-        WorkflowFile::Table(table) => of_table(table, &rules, order),
+    match request.work {
+        WorkflowFile::Workflow(workflow) => of_workflow(workflow, &rules, request),
+        WorkflowFile::Table(table) => of_table(table, &rules, request),
     }
 }
 
-fn of_workflow(workflow: &Workflow, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
+fn of_workflow(workflow: &Workflow, rules: &Planning, request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
     let tasks = workflow.job_tasks(KIND);
     let work = Work { tasks: &tasks, edges: &workflow.edges, times: None };
     let names = workflow.tasks.iter().map(|task| task.name.as_str()).collect();
-    of_work(work, &workflow.name, names, rules, order)
+    of_work(work, &workflow.name, names, rules, request)
 }
 
 /// A workflow as a run would have it: costs of edges are times at the mean capacity between two sites.
-fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let grid = order.grid;
+fn of_table(table: &CostTable, rules: &Planning, request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
+    let grid = request.grid;
     let names: Vec<&str> = grid.sites.iter().map(|(_, site)| site.name.as_str()).collect();
     let sites = table.sites(&names).map_err(Unplannable)?;
     let (tasks, rows) = table.tasks(&sites, KIND).map_err(Unplannable)?;
@@ -52,7 +52,7 @@ fn of_table(table: &CostTable, rules: &Planning, order: &Order<'_>) -> Result<Pl
             .collect(),
     );
     let work = Work { tasks: &tasks, edges: &edges, times: times.as_ref() };
-    of_work(work, order.name, table.names.iter().map(String::as_str).collect(), rules, order)
+    of_work(work, request.name, table.names.iter().map(String::as_str).collect(), rules, request)
 }
 
 fn of_work(
@@ -60,11 +60,11 @@ fn of_work(
     name: &str,
     tasks: Vec<&str>,
     rules: &Planning,
-    order: &Order<'_>,
+    request: &PlanRequest<'_>,
 ) -> Result<Planned, Unplannable> {
-    let sites = order.grid.sites.iter().map(|(id, site)| (*id, Resource { kind: KIND, ..Resource::from_site(site) }));
+    let sites = request.grid.sites.iter().map(|(id, site)| (*id, Resource { kind: KIND, ..Resource::from_site(site) }));
     let sites: Vec<(ActorId, Resource)> = sites.collect();
-    let problem = Problem::from_work(work, &sites, (order.grid.network)().paths, rules.awareness());
+    let problem = Problem::from_work(work, &sites, (request.grid.network)().paths, rules.awareness());
     let problem = problem.map_err(|error| task_error(&error, tasks.iter().copied()))?;
     let replaying = Replaying { clock: Clock::Micros, ..Replaying::default() };
     let improved = improve_plan(&problem, rules.improvement(replaying));
@@ -72,8 +72,8 @@ fn of_work(
         workflow: name,
         policy: rules.name(),
         tasks,
-        sites: order.grid.sites.iter().map(|(_, site)| site.name.as_str()).collect(),
-        links: order.links.clone(),
+        sites: request.grid.sites.iter().map(|(_, site)| site.name.as_str()).collect(),
+        links: request.links.clone(),
         unit: 1e6,
         data: "bytes",
     };

@@ -45,8 +45,8 @@ impl<'a> Work<'a> {
 
     /// Run time of a task at a site; None if it does not fit there.
     pub fn time(&self, task: usize, (id, site): &(ActorId, Resource)) -> Option<Span> {
-        let wish = &self.tasks[task];
-        site.fits(wish).then(|| runtime_at(self.times, task, wish.runtime, *id, site.speed())).flatten()
+        let needs = &self.tasks[task];
+        site.fits(needs).then(|| runtime_at(self.times, task, needs.runtime, *id, site.speed())).flatten()
     }
 }
 

@@ -92,10 +92,10 @@ impl AdmissionGate {
     /// Records the end of a task.
     pub fn keep(&mut self, live: &AuctionedJob, task: usize) {
         if self.keeps_books(live) {
-            let wish = &live.job.tasks[task];
-            let (_, promised) = &mut self.kinds[usize::from(wish.kind.0)];
+            let needs = &live.job.tasks[task];
+            let (_, promised) = &mut self.kinds[usize::from(needs.kind.0)];
             if let Some(left) = promised.get_mut(&(live.due, live.job.id)) {
-                *left -= u128::from(wish.cores) * u128::from(wish.runtime.micros());
+                *left -= u128::from(needs.cores) * u128::from(needs.runtime.micros());
                 if *left == 0 {
                     promised.remove(&(live.due, live.job.id));
                 }
@@ -118,6 +118,6 @@ impl AdmissionGate {
 /// Core microseconds of a job on a kind of core.
 fn job_work(job: &Job, kind: usize) -> u128 {
     let tasks = job.tasks.iter();
-    let those = tasks.filter(|wish| usize::from(wish.kind.0) == kind);
-    those.map(|wish| u128::from(wish.cores) * u128::from(wish.runtime.micros())).sum()
+    let of_kind = tasks.filter(|needs| usize::from(needs.kind.0) == kind);
+    of_kind.map(|needs| u128::from(needs.cores) * u128::from(needs.runtime.micros())).sum()
 }

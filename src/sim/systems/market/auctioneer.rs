@@ -184,7 +184,7 @@ impl Auctioneer {
             self.instant = (Some(now), self.instant.1 + 1);
         }
         if let Some(failing) = &mut self.failing {
-            failing.hear(now, &mut self.clusters);
+            failing.take_news(now, &mut self.clusters);
         }
         let mut ended = std::mem::take(&mut self.gathered.ended);
         ended.sort_unstable();
@@ -520,11 +520,11 @@ impl Auctioneer {
         let Some((unreceived, cluster)) = self.unreceived.as_mut().zip(self.clusters.of_site(site)) else {
             return false;
         };
-        if !unreceived[cluster].hear(offer.received) {
+        if !unreceived[cluster].take_receipt(offer.received) {
             return false;
         }
         if let Some(failing) = &mut self.failing {
-            failing.hear(now, &mut self.clusters);
+            failing.take_news(now, &mut self.clusters);
         }
         self.clusters.take_offer(cluster, offer, unreceived[cluster].cores());
         self.lanes.iter().any(|(_, demand)| !demand.is_empty())
@@ -626,7 +626,7 @@ impl Actor<Message, Record> for Auctioneer {
                     self.gathered.lost.push((lost.task, event.from, lost.saved));
                 }
                 Cause::Message(Message::Landed(landed)) => match &mut self.carrier {
-                    Some(carrier) => carrier.hear(event.from, landed),
+                    Some(carrier) => carrier.take_landing(event.from, landed),
                     None => continue,
                 },
                 Cause::Message(Message::SiteOffer(offer)) => match self.take_offer(event.from, offer, now.time) {

@@ -38,7 +38,7 @@ impl AuctionLosses {
     }
 
     /// Applies the news up to now. O(log clusters) for each cluster with news.
-    pub fn hear(&mut self, now: Time, clusters: &mut Clusters) {
+    pub fn take_news(&mut self, now: Time, clusters: &mut Clusters) {
         while let Some((_, cluster)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
             self.due.pop_first();
             let news = self.news.get_mut(&cluster).expect("what is due is news of a cluster");

@@ -8,7 +8,7 @@
 use crate::grid::Expected;
 use crate::kernel::ActorId;
 use crate::protocol::{Message, Record, Run, SiteOffer};
-use crate::roles::site::{Manager, Order, Running, Tasks};
+use crate::roles::site::{Manager, Running, SiteOrder, Tasks};
 use crate::time::{Span, Time};
 
 pub(super) struct Offering {
@@ -32,20 +32,27 @@ impl Offering {
     }
 
     /// Counts the starts among these orders as no longer waiting; returns the number of their cores.
-    fn count_starts(&mut self, orders: &[Order]) -> u32 {
+    fn count_starts(&mut self, orders: &[SiteOrder]) -> u32 {
         let started =
-            orders.iter().map(|order| if let Order::Start(start) = order { start.on.count() } else { 0 }).sum();
+            orders.iter().map(|order| if let SiteOrder::Start(start) = order { start.on.count() } else { 0 }).sum();
         self.waiting -= started;
         started
     }
 }
 
 impl Manager for Offering {
-    fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.manager.make_way(now, site, orders);
     }
 
-    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        from: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         if let Message::Run(Run { cores, .. }) = message {
             self.received += 1;
             self.waiting += cores;
@@ -60,7 +67,7 @@ impl Manager for Offering {
         self.manager.task_ended(now, task);
     }
 
-    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<Order>) {
+    fn finish_tasks(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         self.manager.finish_tasks(now, orders);
     }
 
@@ -77,7 +84,7 @@ impl Manager for Offering {
         self.manager.has_waiting()
     }
 
-    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let before = orders.len();
         self.manager.decide_orders(now, site, orders);
         let started = self.count_starts(&orders[before..]);
@@ -90,8 +97,8 @@ impl Manager for Offering {
             self.has_news = false;
             let Offering { waiting, received, .. } = *self;
             let idle = site.free() - started;
-            orders.push(Order::Note(Record::Offered { idle, waiting, received }));
-            orders.push(Order::Say(self.auctioneer, Message::SiteOffer(SiteOffer { idle, waiting, received })));
+            orders.push(SiteOrder::Log(Record::Offered { idle, waiting, received }));
+            orders.push(SiteOrder::Send(self.auctioneer, Message::SiteOffer(SiteOffer { idle, waiting, received })));
         }
     }
 

@@ -28,7 +28,7 @@ impl UnreceivedStarts {
 
     /// Drops the starts that the site has received: `received` in all. False, and no effect, if there never were as
     /// many, or if it had received more before. O(starts received since the last offer).
-    pub fn hear(&mut self, received: u64) -> bool {
+    pub fn take_receipt(&mut self, received: u64) -> bool {
         let Some(count) = received.checked_sub(self.received).filter(|count| *count <= self.sent.len() as u64) else {
             return false;
         };

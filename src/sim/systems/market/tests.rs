@@ -364,22 +364,22 @@ impl Plain<'_> {
 
         let mut closed = BTreeSet::new();
         for (_, _, (job, task)) in bidders {
-            let wish = self.jobs[job].0.tasks[task];
-            if closed.contains(&wish.kind) {
+            let query = self.jobs[job].0.tasks[task];
+            if closed.contains(&query.kind) {
                 continue;
             }
-            let fits = |&cluster: &usize| self.free[cluster] >= wish.cores && self.ready(job, task, cluster) <= now;
+            let fits = |&cluster: &usize| self.free[cluster] >= query.cores && self.ready(job, task, cluster) <= now;
             let best =
-                self.clusters(wish.kind).filter(fits).max_by_key(|&cluster| (self.free[cluster], -(cluster as i64)));
+                self.clusters(query.kind).filter(fits).max_by_key(|&cluster| (self.free[cluster], -(cluster as i64)));
             let Some(cluster) = best else {
                 match market.blocking {
-                    Blocking::PerKind => closed.insert(wish.kind),
+                    Blocking::PerKind => closed.insert(query.kind),
                     Blocking::Global => return,
                 };
                 continue;
             };
-            self.free[cluster] -= wish.cores;
-            let end = now + wish.runtime.micros() / MINUTE.micros();
+            self.free[cluster] -= query.cores;
+            let end = now + query.runtime.micros() / MINUTE.micros();
             self.runs.insert((job, task), (cluster, end));
             instants.insert(end);
             let id = TaskId { job: self.jobs[job].0.id, index: task as u32 };
@@ -439,7 +439,7 @@ impl Plain<'_> {
 }
 
 fn story(log: &[Entry<Record>]) -> Vec<(u64, Happening)> {
-    let tell = |entry: &Entry<Record>| {
+    let render_entry = |entry: &Entry<Record>| {
         let event = match &entry.record {
             Record::Completed { job, .. } => Happening::Completed(job.0),
             Record::Removed { job } => Happening::Removed(job.0),
@@ -448,7 +448,7 @@ fn story(log: &[Entry<Record>]) -> Vec<(u64, Happening)> {
         };
         Some((in_minutes(entry.stamp.time), event))
     };
-    log.iter().filter_map(tell).collect()
+    log.iter().filter_map(render_entry).collect()
 }
 
 /// Follows every core through a run.
@@ -625,7 +625,7 @@ fn the_papers_jobs_are_placed_as_if_everybody_were_asked() {
 
 /// A user who says what a user should not, and what it hears in return.
 struct Stranger {
-    says: Vec<(u64, Message)>,
+    messages: Vec<(u64, Message)>,
 }
 
 impl Actor<Message, Record> for Stranger {
@@ -633,7 +633,7 @@ impl Actor<Message, Record> for Stranger {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Start => {
-                    for (at, message) in self.says.drain(..) {
+                    for (at, message) in self.messages.drain(..) {
                         out.send_at(minutes(at), ActorId(0), message);
                     }
                 }
@@ -659,7 +659,7 @@ fn strangers_are_answered_and_change_nothing() {
     let cyclic = Job { edges: edges(&[(1, 0)]), ..numbered(1) };
     let endless = Job { tasks: vec![Task { runtime: Span::MAX, ..task(1, 1, 0) }], edges: vec![], ..numbered(2) };
     let priceless = Worth { max: f64::NAN, curve: Curve::new(1.0, 2.0, &[]).unwrap() };
-    let says = vec![
+    let messages = vec![
         submit(100, sound.clone()),
         submit(101, sound.clone()),
         submit(99, numbered(0)),
@@ -677,16 +677,16 @@ fn strangers_are_answered_and_change_nothing() {
     let topology = grid(plain_market("fifo"), &[(8, 0), (8, 1)], 1, Source::Table(table::Table::of_jobs(vec![])));
     let roster = Roster::of_topology(&topology);
     let mut actors = build_actors(&topology, &roster.all()).unwrap();
-    actors[3].1 = Box::new(Stranger { says });
+    actors[3].1 = Box::new(Stranger { messages });
     let log = judge::run_actors(actors.into_iter().map(|(_, actor)| actor).collect(), &roster.latencies);
 
-    let heard = log.iter().filter(|entry| entry.actor == ActorId(3)).map(|entry| match entry.record {
+    let received = log.iter().filter(|entry| entry.actor == ActorId(3)).map(|entry| match entry.record {
         Record::Removed { job } => (in_minutes(entry.stamp.time), job.0, "refused"),
         Record::Completed { job, .. } => (in_minutes(entry.stamp.time), job.0, "completed"),
         _ => panic!("a stranger notes only what it hears"),
     });
     assert_eq!(
-        heard.collect::<Vec<_>>(),
+        received.collect::<Vec<_>>(),
         [
             (99, 0, "refused"),
             (100, 1, "refused"),
@@ -759,8 +759,8 @@ fn due(job: &Job, topology: &Topology) -> Time {
 
 fn fits(job: &Job, due: Time, now: Time, live: &[(Arc<Job>, Time, Vec<bool>)], admission: Admission) -> bool {
     let work = |job: &Job, left: &dyn Fn(usize) -> bool, kind: u16| -> f64 {
-        let tasks = job.tasks.iter().enumerate().filter(|(task, wish)| wish.kind == Kind(kind) && left(*task));
-        tasks.map(|(_, wish)| f64::from(wish.cores) * wish.runtime.micros() as f64).sum()
+        let tasks = job.tasks.iter().enumerate().filter(|(task, query)| query.kind == Kind(kind) && left(*task));
+        tasks.map(|(_, query)| f64::from(query.cores) * query.runtime.micros() as f64).sum()
     };
     [(0u16, 40.0), (1, 20.0)].into_iter().all(|(kind, cores)| {
         let own = work(job, &|_| true, kind);
@@ -811,8 +811,8 @@ fn only_what_is_played_is_built_and_every_fault_of_the_jobs_is_told() {
     let tasks = vec![task(1, 1, 0); 2202];
     let exploding = table::ListedJob { tasks, edges: edges(&pairs), ..table::ListedJob::default() };
     let exploding = |market| grid(market, &[(4, 0)], 1, Source::Table(table::Table::of_jobs(vec![exploding.clone()])));
-    let told = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();
-    assert!(told.contains("succ_sum = \"unique\""), "{told}");
+    let message = diagnostic(&exploding(plain_market("pvd")), 0).unwrap();
+    assert!(message.contains("succ_sum = \"unique\""), "{message}");
     assert_eq!(diagnostic(&exploding(plain_market("fifo")), 0), None);
     assert_eq!(diagnostic(&exploding(Market { succ_sum: SuccSum::Unique, ..plain_market("pvd") }), 0), None);
 }
@@ -833,12 +833,12 @@ fn an_offer_that_no_honest_site_sends_is_ignored() {
     unreceived.reserve(3);
     unreceived.reserve(2);
     unreceived.send(3);
-    assert!(!unreceived.hear(2));
+    assert!(!unreceived.take_receipt(2));
     assert_eq!(unreceived.cores(), 5);
-    assert!(unreceived.hear(1));
+    assert!(unreceived.take_receipt(1));
     assert_eq!(unreceived.cores(), 2);
     unreceived.send(2);
-    assert!(!unreceived.hear(0));
-    assert!(unreceived.hear(2));
+    assert!(!unreceived.take_receipt(0));
+    assert!(unreceived.take_receipt(2));
     assert_eq!(unreceived.cores(), 0);
 }

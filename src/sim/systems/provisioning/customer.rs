@@ -2,8 +2,8 @@
 //! process at the hub.
 //!
 //! This file holds the part that all strategies share: the calendar of jobs, and the course of each (`run.rs`). A
-//! strategy acts through a `Deal` (`deal.rs`), and the books record the answers that sites owe (`pending.rs`). As the
-//! system has no service, the user itself logs what becomes of its jobs.
+//! strategy acts through a `JobContext` (`job_context.rs`), and its open actions record the answers that sites owe
+//! (`pending.rs`). As the system has no service, the user itself logs what becomes of its jobs.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::deal::{Alarm, Books, Deal};
+use super::job_context::{Alarm, JobContext, OpenActions};
 use super::pending::{PendingKey, PendingReply};
 use super::rules::Provisioning;
 use super::run::{Assignment, Run};
@@ -43,7 +43,7 @@ pub struct Customer {
     /// Jobs that follow another one.
     followers: BTreeMap<JobId, Vec<(Span, NegotiatedJob)>>,
     live: BTreeMap<JobId, CustomerJob>,
-    books: Books,
+    open_actions: OpenActions,
     /// True while its process is down. Messages and alarms wait in `spool` and `late` meanwhile: sites keep results
     /// until they are fetched.
     is_down: bool,
@@ -98,7 +98,7 @@ impl Customer {
             negotiated: negotiated.into(),
             followers,
             live: BTreeMap::new(),
-            books: Books::default(),
+            open_actions: OpenActions::default(),
             is_down: false,
             spool: Vec::new(),
             late: Vec::new(),
@@ -129,11 +129,11 @@ impl Customer {
             let rounds: Option<Vec<_>> =
                 self.negotiated.range(planned..planned + count).map(|next| self.foresee_round(next)).collect();
             let Some(rounds) = rounds.filter(|_| planned < JOBS_AHEAD) else {
-                return self.books.wake_at(arrive, Alarm::Calendar, out);
+                return self.open_actions.wake_at(arrive, Alarm::Calendar, out);
             };
             for (next, round) in self.negotiated.range(planned..).zip(rounds) {
-                let numbers = self.books.ask_all(arrive, next.job.id, &round, &self.world, out);
-                self.books.ahead.insert(next.job.id, numbers);
+                let numbers = self.open_actions.ask_all(arrive, next.job.id, &round, &self.world, out);
+                self.open_actions.ahead.insert(next.job.id, numbers);
             }
             out.wake_quietly_at(arrive, 0);
             planned += count;
@@ -162,14 +162,14 @@ impl Customer {
         let strategy = (self.row.build)(&self.approach);
         self.live
             .insert(id, CustomerJob { run: Run::new(job), pinned, strategy, ends: BTreeMap::new(), is_doomed: false });
-        self.with(now, id, out, |strategy, deal| strategy.begin_job(deal));
+        self.with(now, id, out, |strategy, context| strategy.begin_job(context));
     }
 
     /// Schedules the jobs that follow a job that is over.
     fn follow(&mut self, now: Time, over: JobId, out: &mut Out) {
         let Some(followers) = self.followers.get(&over) else { return };
         for (think, _) in followers {
-            self.books.wake_at(now + *think, Alarm::Follows(over), out);
+            self.open_actions.wake_at(now + *think, Alarm::Follows(over), out);
         }
     }
 
@@ -186,13 +186,24 @@ impl Customer {
     }
 
     /// Lets the strategy of a job act, if the job is live.
-    fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut Deal<'_>)) {
-        let Customer { world, rules, approach, books, live, seed, followers, .. } = self;
+    fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut JobContext<'_>)) {
+        let Customer { world, rules, approach, open_actions, live, seed, followers, .. } = self;
         let Some(CustomerJob { run, pinned, strategy, is_doomed: false, .. }) = live.get_mut(&job) else { return };
         let is_followed = followers.contains_key(&job);
-        let mut deal = Deal { now, run, world, rules, approach, pinned: *pinned, seed: *seed, is_followed, books, out };
-        act(strategy.as_mut(), &mut deal);
-        while let Some(job) = self.books.given_up.pop() {
+        let mut context = JobContext {
+            now,
+            run,
+            world,
+            rules,
+            approach,
+            pinned: *pinned,
+            seed: *seed,
+            is_followed,
+            open_actions,
+            out,
+        };
+        act(strategy.as_mut(), &mut context);
+        while let Some(job) = self.open_actions.given_up.pop() {
             self.live.remove(&job);
             self.follow(now, job, out);
         }
@@ -201,9 +212,9 @@ impl Customer {
     /// All state outside the log is lost: the open questions, the alarms of strategies, and the response times.
     fn crash(&mut self, now: Time, out: &mut Out) {
         self.is_down = true;
-        self.books.pending.forget();
-        self.books.lags.clear();
-        for alarms in self.books.alarms.values_mut() {
+        self.open_actions.pending.forget();
+        self.open_actions.lags.clear();
+        for alarms in self.open_actions.alarms.values_mut() {
             alarms.all.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
         }
         for live in self.live.values_mut() {
@@ -211,20 +222,20 @@ impl Customer {
             live.ends.clear();
         }
         let lasts = self.approach.crash.map_or(Span::ZERO, |crash| crash.lasts);
-        self.books.wake_at(now + lasts, Alarm::Back, out);
+        self.open_actions.wake_at(now + lasts, Alarm::Back, out);
     }
 
     fn come_back(&mut self, now: Time, out: &mut Out) {
         self.is_down = false;
         let jobs: Vec<JobId> = self.live.keys().copied().collect();
         for job in jobs {
-            self.with(now, job, out, |strategy, deal| strategy.recover_process(deal));
+            self.with(now, job, out, |strategy, context| strategy.recover_process(context));
         }
         for (from, message) in std::mem::take(&mut self.spool) {
             self.receive_message(now, from, message, out);
         }
         // Jobs and data that arrived during the outage.
-        let late = self.books.alarms.entry(now).or_default();
+        let late = self.open_actions.alarms.entry(now).or_default();
         late.all.append(&mut self.late);
     }
 
@@ -232,8 +243,8 @@ impl Customer {
     fn lost(&mut self, now: Time, task: TaskId, out: &mut Out) {
         let Some(live) = self.live.get_mut(&task.job) else { return };
         live.run.lost(task.index);
-        self.with(now, task.job, out, |_, deal| {
-            deal.run.at_sites().into_iter().for_each(|other| deal.recall(other));
+        self.with(now, task.job, out, |_, context| {
+            context.run.at_sites().into_iter().for_each(|other| context.recall(other));
         });
         self.live.entry(task.job).and_modify(|live| live.is_doomed = true);
         self.bury(now, task.job, out);
@@ -252,18 +263,18 @@ impl Customer {
             .filter(|(its, end)| now + self.world.providers[its.0].latency < **end)
             .map(|(its, _)| *its)
             .collect();
-        self.with(now, job, out, |strategy, deal| {
-            let mut unused: Vec<_> = deal.run.unused().into_iter().chain(strategy.spare_booking()).collect();
+        self.with(now, job, out, |strategy, context| {
+            let mut unused: Vec<_> = context.run.unused().into_iter().chain(strategy.spare_booking()).collect();
             let rests = rests.into_iter().filter(|its| !unused.contains(its)).collect::<Vec<_>>();
             unused.extend(rests);
-            unused.into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
-            strategy.abandon_job(deal);
-            deal.give_up();
+            unused.into_iter().for_each(|(provider, booking)| context.give_back(provider, booking));
+            strategy.abandon_job(context);
+            context.give_up();
         });
     }
 
     /// Returns bookings claimed for a job that has been given up or is about to be.
-    fn claimed_in_vain(
+    fn return_late_claim(
         &mut self,
         now: Time,
         job: JobId,
@@ -273,7 +284,7 @@ impl Customer {
     ) {
         let provider = (number, &self.world.providers[number]);
         for receipt in result.unwrap_or_default() {
-            self.books.give_back(now, provider, job, receipt.booking, out);
+            self.open_actions.give_back(now, provider, job, receipt.booking, out);
         }
     }
 
@@ -283,19 +294,22 @@ impl Customer {
             return self.bury(now, task.job, out);
         }
         let mut freed = Vec::new();
-        self.with(now, task.job, out, |_, deal| {
-            let Some((transfers, next)) = deal.run.ended(task.index) else { return };
-            deal.ship(transfers);
+        self.with(now, task.job, out, |_, context| {
+            let Some((transfers, next)) = context.run.ended(task.index) else { return };
+            context.ship(transfers);
             freed = next;
         });
         self.hand_back(now, task, out);
         for next in freed {
-            self.with(now, task.job, out, |_, deal| deal.enter(next));
+            self.with(now, task.job, out, |_, context| context.enter(next));
             self.ready.push((task.job, next));
         }
         if self.live.get(&task.job).is_some_and(|live| live.run.is_over()) {
-            self.with(now, task.job, out, |strategy, deal| {
-                strategy.spare_booking().into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
+            self.with(now, task.job, out, |strategy, context| {
+                strategy
+                    .spare_booking()
+                    .into_iter()
+                    .for_each(|(provider, booking)| context.give_back(provider, booking));
             });
             out.log(Record::Completed { job: task.job, value: None });
             self.live.remove(&task.job);
@@ -324,13 +338,13 @@ impl Customer {
             .filter(|its| live.ends.get(its).is_some_and(|end| now + way < *end) && !live.run.is_wanted(*its))
             .collect();
         spare.iter().for_each(|its| _ = live.ends.remove(its));
-        self.with(now, task.job, out, |_, deal| {
-            spare.into_iter().for_each(|(provider, booking)| deal.give_back(provider, booking));
+        self.with(now, task.job, out, |_, context| {
+            spare.into_iter().for_each(|(provider, booking)| context.give_back(provider, booking));
         });
     }
 
     /// Handles a message of a site. A message that no honest site sends is a fault of the site.
-    fn told(&mut self, now: Time, provider: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
+    fn take_message(&mut self, now: Time, provider: usize, message: Message, out: &mut Out) -> Result<(), Fault> {
         match message {
             Message::Lost(Lost { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
@@ -344,18 +358,18 @@ impl Customer {
             }
             Message::Revoked(Revoked { job, booking }) => {
                 self.live.entry(job).and_modify(|live| _ = live.ends.remove(&(provider, booking)));
-                self.with(now, job, out, |strategy, deal| strategy.booking_revoked(booking, deal));
+                self.with(now, job, out, |strategy, context| strategy.booking_revoked(booking, context));
             }
             Message::Postponed(Postponed { job, receipt }) => {
                 self.note_bookings(job, provider, [(receipt.booking, receipt.part)].into_iter());
-                self.with(now, job, out, |strategy, deal| strategy.booking_postponed(receipt, deal));
+                self.with(now, job, out, |strategy, context| strategy.booking_postponed(receipt, context));
             }
             Message::Begun(Begun { task }) => {
                 let Some(live) = self.live.get_mut(&task.job) else { return Ok(()) };
                 if !live.run.begun(task.index, provider) {
                     return Err(Fault::Unasked);
                 }
-                self.with(now, task.job, out, |strategy, deal| strategy.task_begun(task.index, deal));
+                self.with(now, task.job, out, |strategy, context| strategy.task_begun(task.index, context));
             }
             Message::Ended(Ended { task, .. }) => {
                 let Some(live) = self.live.get(&task.job) else { return Ok(()) };
@@ -383,44 +397,46 @@ impl Customer {
     fn answered(&mut self, now: Time, provider: usize, answer: Message, out: &mut Out) -> Result<(), Fault> {
         match answer {
             Message::Informed(informed) => {
-                let pending = self.books.paid(now, PendingKey::Answer(provider, informed.number));
+                let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, informed.number));
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_answered_by(&informed, &self.world.providers[provider])?;
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.receive_reply(informed.number, provider, informed.reply, deal);
+                self.with(now, job, out, |strategy, context| {
+                    strategy.receive_reply(informed.number, provider, informed.reply, context);
                 });
             }
             Message::Claimed(claimed) => {
-                let pending = self.books.paid(now, PendingKey::Answer(provider, claimed.number));
+                let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, claimed.number));
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
                 asked.is_granted_by(&claimed.result, &self.world.providers[provider])?;
                 if self.live.get(&job).is_none_or(|live| live.is_doomed) {
-                    self.claimed_in_vain(now, job, provider, claimed.result, out);
+                    self.return_late_claim(now, job, provider, claimed.result, out);
                     return Ok(());
                 }
                 let receipts = claimed.result.iter().flatten();
                 self.note_bookings(job, provider, receipts.map(|receipt| (receipt.booking, receipt.part)));
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.receive_claim_result(claimed.number, provider, claimed.result, deal);
+                self.with(now, job, out, |strategy, context| {
+                    strategy.receive_claim_result(claimed.number, provider, claimed.result, context);
                 });
             }
             Message::Coordinated(Coordinated { hold, answer }) => {
-                let pending = self.books.paid(now, PendingKey::Pledge(provider, hold, HoldStep::of_answer(&answer)));
+                let pending = self
+                    .open_actions
+                    .settle_reply(now, PendingKey::Pledge(provider, hold, HoldStep::of_answer(&answer)));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
                 if let PledgeAnswer::Committed { booking, part } = answer {
                     self.note_bookings(job, provider, [(booking, part)].into_iter());
                 }
-                self.with(now, job, out, |strategy, deal| strategy.receive_pledge_answer(hold, answer, deal));
+                self.with(now, job, out, |strategy, context| strategy.receive_pledge_answer(hold, answer, context));
             }
             Message::Returned(Returned { booking, result }) => {
-                let pending = self.books.paid(now, PendingKey::Return(provider, booking));
+                let pending = self.open_actions.settle_reply(now, PendingKey::Return(provider, booking));
                 let Some((job, _)) = self.known(pending)? else { return Ok(()) };
-                self.with(now, job, out, |strategy, deal| {
-                    strategy.receive_return_result(booking, provider, result, deal)
+                self.with(now, job, out, |strategy, context| {
+                    strategy.receive_return_result(booking, provider, result, context)
                 });
             }
             Message::Recalled(recalled) => {
-                let pending = self.books.paid(now, PendingKey::Recall(provider, recalled.task));
+                let pending = self.open_actions.settle_reply(now, PendingKey::Recall(provider, recalled.task));
                 self.known(pending)?;
                 self.recalled(now, provider, recalled, out)?;
             }
@@ -448,7 +464,7 @@ impl Customer {
             }
             out.log(Record::Withdrawn { task });
         }
-        self.with(now, task.job, out, |strategy, deal| strategy.task_recalled(task.index, in_time, deal));
+        self.with(now, task.job, out, |strategy, context| strategy.task_recalled(task.index, in_time, context));
         self.bury(now, task.job, out);
         Ok(())
     }
@@ -479,9 +495,9 @@ impl Customer {
     }
 
     fn arrived(&mut self, now: Time, task: TaskId, out: &mut Out) {
-        self.with(now, task.job, out, |_, deal| {
-            deal.run.arrived(task.index);
-            deal.enter(task.index);
+        self.with(now, task.job, out, |_, context| {
+            context.run.arrived(task.index);
+            context.enter(task.index);
         });
     }
 }
@@ -491,21 +507,21 @@ impl Planner for Customer {
         if self.has_accused {
             return;
         }
-        if let Some(provider) = self.books.pending.overdue(now, out) {
+        if let Some(provider) = self.open_actions.pending.overdue(now, out) {
             return self.accuse(provider, Fault::Silent, out);
         }
         if !std::mem::replace(&mut self.has_begun, true) {
             self.take_up_arrived(now, out);
             self.plan_calendar(out);
             if let Some(Crash { at, .. }) = self.approach.crash {
-                self.books.wake_at(Time::ZERO + at, Alarm::Crash, out);
+                self.open_actions.wake_at(Time::ZERO + at, Alarm::Crash, out);
             }
         }
         // The first is due with all of its time; others have an alarm.
-        if self.negotiated.front().is_some_and(|next| self.books.ahead.contains_key(&next.job.id)) {
+        if self.negotiated.front().is_some_and(|next| self.open_actions.ahead.contains_key(&next.job.id)) {
             self.take_up_arrived(now, out);
         }
-        while let Some(due) = self.books.alarms.first_entry().filter(|due| *due.key() <= now) {
+        while let Some(due) = self.open_actions.alarms.first_entry().filter(|due| *due.key() <= now) {
             for alarm in due.remove().all {
                 match alarm {
                     Alarm::Crash => self.crash(now, out),
@@ -518,7 +534,7 @@ impl Planner for Customer {
                     Alarm::Follows(over) => self.follows(now, over, out),
                     Alarm::Arrived(task) => self.arrived(now, task, out),
                     Alarm::Strategy(job, token) => {
-                        self.with(now, job, out, |strategy, deal| strategy.timer_due(token, deal));
+                        self.with(now, job, out, |strategy, context| strategy.timer_due(token, context));
                     }
                 }
             }
@@ -536,11 +552,11 @@ impl Planner for Customer {
             return;
         }
         if let Message::Landed(Landed { load }) = message {
-            let task = if self.world.is_exchange(from) { self.books.loads.remove(&load) } else { None };
+            let task = if self.world.is_exchange(from) { self.open_actions.loads.remove(&load) } else { None };
             return task.into_iter().for_each(|task| self.arrived(now, task, out));
         }
         let Some(provider) = self.world.provider_of(from) else { return };
-        if let Err(fault) = self.told(now, provider, message, out) {
+        if let Err(fault) = self.take_message(now, provider, message, out) {
             self.accuse(provider, fault, out);
         }
     }
@@ -551,13 +567,13 @@ impl Planner for Customer {
             return;
         }
         for (job, task) in self.in_turn(ready) {
-            self.with(now, job, out, |strategy, deal| {
-                if deal.run.assignment(task).is_none() {
-                    strategy.task_ready(task, deal);
+            self.with(now, job, out, |strategy, context| {
+                if context.run.assignment(task).is_none() {
+                    strategy.task_ready(task, context);
                 }
             });
         }
-        self.books.sent.pass();
+        self.open_actions.sent.pass();
     }
 }
 

@@ -9,7 +9,7 @@ pub mod application;
 mod build;
 pub mod coallocation;
 mod customer;
-mod deal;
+mod job_context;
 
 pub mod desk;
 pub mod forecast;

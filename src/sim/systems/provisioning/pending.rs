@@ -29,7 +29,7 @@ pub enum RequestKind {
     /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
     /// An order, which only needs a confirmation.
-    Deed,
+    Action,
 }
 
 /// Job and subject of an answer.
@@ -58,7 +58,7 @@ impl PendingReplies {
     }
 
     /// Settles an answer: the time and the subject of its question. None if no question is open.
-    pub fn pay(&mut self, key: PendingKey) -> Option<(Time, PendingReply)> {
+    pub fn take(&mut self, key: PendingKey) -> Option<(Time, PendingReply)> {
         let open = self.open.get_mut(&key)?;
         let Since { asked, by, pending } = open.pop_front()?;
         if open.is_empty() {

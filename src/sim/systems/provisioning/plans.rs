@@ -17,7 +17,7 @@ use super::world::World;
 use crate::grid::{Area, Site, Slot, Speed, Tariff, Workflow};
 use crate::settings::units;
 use crate::systems::NegotiatedJob;
-use crate::systems::plans::{Choice, Choices, Maker, Order, PlacedTask, Planned, PlanningSite, Unplannable};
+use crate::systems::plans::{Choice, Choices, Maker, PlacedTask, PlanRequest, Planned, PlanningSite, Unplannable};
 use crate::time::{Span, Time};
 use crate::workload::workflow::WorkflowFile;
 
@@ -41,29 +41,28 @@ const ALPHAS: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// A workflow, and the sites at the moment of planning.
 struct PlanningMoment<'a> {
-    order: &'a Order<'a>,
+    request: &'a PlanRequest<'a>,
     rules: Provisioning,
     workflow: &'a Workflow,
     application: Application,
     sites: Vec<SiteTrial>,
 }
 
-fn plan_moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let mut moment = PlanningMoment::of_order(order)?;
-    let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(order.at).slots).collect();
+fn plan_moga(request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
+    let mut moment = PlanningMoment::for_request(request)?;
+    let adverts: Vec<Vec<Slot>> = moment.sites.iter_mut().map(|site| site.desk.advertise(request.at).slots).collect();
     let slots: Vec<&[Slot]> = adverts.iter().map(Vec::as_slice).collect();
-    let settings = moment.rules.search(order.grid.seed, order.alpha);
+    let settings = moment.rules.search(request.grid.seed, request.alpha);
     let tariffs: Vec<Tariff> = moment.sites.iter().map(|site| site.desk.terms().tariff.clone()).collect();
-    let mut front = plan_at_prices(&moment.application, order.at, (&slots, &tariffs), settings);
+    let mut front = plan_at_prices(&moment.application, request.at, (&slots, &tariffs), settings);
     if front.plans.is_empty() {
         return Err(moment.nothing(&adverts));
     }
     let all: Vec<Cost> = front.plans.iter().map(|plan| plan.cost).collect();
-    front.plans.retain(|plan| moment.limits().keep(order.at, &plan.cost));
-    let Some(chosen) = front.choose(order.alpha) else {
-        return Err(
-            moment.beyond(|limits| all.iter().copied().filter(|cost| limits.keep(order.at, cost)).collect::<Vec<_>>())
-        );
+    front.plans.retain(|plan| moment.limits().keep(request.at, &plan.cost));
+    let Some(chosen) = front.choose(request.alpha) else {
+        return Err(moment
+            .beyond(|limits| all.iter().copied().filter(|cost| limits.keep(request.at, cost)).collect::<Vec<_>>()));
     };
     let at = front.plans.iter().position(|plan| std::ptr::eq(plan, chosen)).expect("it is one of them");
     let placed = chosen.tasks.iter().map(|task| (task.task, task.site, task.start, task.end)).collect();
@@ -79,12 +78,12 @@ fn plan_moga(order: &Order<'_>) -> Result<Planned, Unplannable> {
         .collect();
     let is_weighted = moment.rules.search == PlanSearch::Weighted;
     let left_out = all.len() - front.plans.len();
-    Ok(moment.told((front.evaluated, left_out, is_weighted), plans, at, placed))
+    Ok(moment.choices((front.evaluated, left_out, is_weighted), plans, at, placed))
 }
 
-fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
-    let moment = PlanningMoment::of_order(order)?;
-    let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([order.alpha]).collect();
+fn plan_greedy(request: &PlanRequest<'_>) -> Result<Planned, Unplannable> {
+    let moment = PlanningMoment::for_request(request)?;
+    let mut alphas: Vec<f64> = ALPHAS.into_iter().chain([request.alpha]).collect();
     alphas.sort_by(f64::total_cmp);
     alphas.dedup();
     let within = |limits: Limits| -> Result<Vec<(f64, GreedyPlan<'_>)>, Unplannable> {
@@ -102,14 +101,14 @@ fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let mut found = within(limits)?;
     for looser in looser {
         if found.is_empty() {
-            found = within(looser)?.into_iter().filter(|(_, plan)| limits.keep(order.at, &plan.cost())).collect();
+            found = within(looser)?.into_iter().filter(|(_, plan)| limits.keep(request.at, &plan.cost())).collect();
         }
     }
     let (kept, plans): (Vec<f64>, Vec<GreedyPlan<'_>>) = found.into_iter().unzip();
     // With this alpha there may be no plan within the limits, but with others.
-    let Some(wanted) = kept.iter().position(|alpha| *alpha == order.alpha).or_else(|| {
+    let Some(wanted) = kept.iter().position(|alpha| *alpha == request.alpha).or_else(|| {
         let options: Vec<(u64, u64)> = plans.iter().map(|plan| plan.cost().aims()).collect();
-        choose_best(order.alpha, &options)
+        choose_best(request.alpha, &options)
     }) else {
         return Err(
             moment.beyond(|limits| within(limits).unwrap_or_default().iter().map(|(_, plan)| plan.cost()).collect())
@@ -119,7 +118,7 @@ fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
     let mut costs: Vec<_> = plans.iter().map(|plan| (plan.cost(), plan.all().len())).collect();
     costs.sort_by_key(|(cost, _)| (cost.allocation, cost.makespan));
     costs.dedup();
-    let told = costs
+    let tradeoffs = costs
         .iter()
         .enumerate()
         .map(|(at, (both, bookings))| {
@@ -127,12 +126,17 @@ fn plan_greedy(order: &Order<'_>) -> Result<Planned, Unplannable> {
             let cost = both.allocation.seconds();
             (*both, Choice { cost, makespan, bookings: *bookings, dominated: is_dominated(at, &costs) })
         })
-        .filter(|(cost, told)| !told.dominated || *cost == wanted.cost());
-    let told = told.collect::<Vec<_>>();
-    let at = told.iter().position(|(cost, _)| *cost == wanted.cost()).expect("it is told of in any case");
+        .filter(|(cost, tradeoffs)| !tradeoffs.dominated || *cost == wanted.cost());
+    let tradeoffs = tradeoffs.collect::<Vec<_>>();
+    let at = tradeoffs.iter().position(|(cost, _)| *cost == wanted.cost()).expect("the wanted cost is always kept");
     let placed = wanted.all().iter().map(|(task, _)| (task.task, task.site, task.start, task.end)).collect();
     let broken = alphas.len() - plans.len();
-    Ok(moment.told((alphas.len(), broken, false), told.into_iter().map(|(_, choice)| choice).collect(), at, placed))
+    Ok(moment.choices(
+        (alphas.len(), broken, false),
+        tradeoffs.into_iter().map(|(_, choice)| choice).collect(),
+        at,
+        placed,
+    ))
 }
 
 fn is_dominated(one: usize, costs: &[(Cost, usize)]) -> bool {
@@ -140,16 +144,16 @@ fn is_dominated(one: usize, costs: &[(Cost, usize)]) -> bool {
 }
 
 impl<'a> PlanningMoment<'a> {
-    fn of_order(order: &'a Order<'a>) -> Result<PlanningMoment<'a>, Unplannable> {
-        let rules = order.service.settings::<Provisioning>().cloned().unwrap_or_default();
-        let WorkflowFile::Workflow(workflow) = order.work else {
+    fn for_request(request: &'a PlanRequest<'a>) -> Result<PlanningMoment<'a>, Unplannable> {
+        let rules = request.service.settings::<Provisioning>().cloned().unwrap_or_default();
+        let WorkflowFile::Workflow(workflow) = request.work else {
             let text = "a table of costs does not state processors, which the policy has to buy: expected a workflow";
             return Err(Unplannable(text.to_owned()));
         };
-        let world = World::from_grid(order.grid, &rules);
-        let speeds: Vec<Speed> = order.grid.sites.iter().map(|(_, site)| Speed(site.speed_millionths)).collect();
+        let world = World::from_grid(request.grid, &rules);
+        let speeds: Vec<Speed> = request.grid.sites.iter().map(|(_, site)| Speed(site.speed_millionths)).collect();
         let application = Application::new(workflow, &speeds, |from, to| world.link(from, to));
-        let moment = PlanningMoment { order, rules, workflow, application, sites: Vec::new() };
+        let moment = PlanningMoment { request, rules, workflow, application, sites: Vec::new() };
         moment.check()?;
         let sites = moment.run(&world);
         Ok(PlanningMoment { sites, ..moment })
@@ -157,7 +161,7 @@ impl<'a> PlanningMoment<'a> {
 
     /// Checks that each task fits some site.
     fn check(&self) -> Result<(), Unplannable> {
-        let sites = || self.order.grid.sites.iter().map(|(_, site)| *site);
+        let sites = || self.request.grid.sites.iter().map(|(_, site)| *site);
         let largest =
             sites().max_by_key(|site| site.cores).ok_or_else(|| Unplannable("there are no sites".to_owned()))?;
         for (task, step) in self.workflow.tasks.iter().enumerate() {
@@ -186,10 +190,10 @@ impl<'a> PlanningMoment<'a> {
 
     /// The sites at that moment, if the only jobs are those of one task from users that queue.
     fn run(&self, world: &World) -> Vec<SiteTrial> {
-        let mut sites: Vec<SiteTrial> = self.order.grid.sites.iter().map(|(_, site)| self.site_trial(site)).collect();
-        let crowd = self.order.load.iter().enumerate().filter(|(place, _)| self.user_queues(*place));
+        let mut sites: Vec<SiteTrial> = self.request.grid.sites.iter().map(|(_, site)| self.site_trial(site)).collect();
+        let crowd = self.request.load.iter().enumerate().filter(|(place, _)| self.user_queues(*place));
         let mut negotiated: Vec<&NegotiatedJob> = crowd.flat_map(|(_, submissions)| &submissions.negotiated).collect();
-        negotiated.retain(|job| job.job.tasks.len() == 1 && job.job.arrive <= self.order.at);
+        negotiated.retain(|job| job.job.tasks.len() == 1 && job.job.arrive <= self.request.at);
         negotiated.sort_by_key(|job| (job.job.arrive, job.job.id));
         for NegotiatedJob { job, site, .. } in negotiated {
             let task = &job.tasks[0];
@@ -212,7 +216,7 @@ impl<'a> PlanningMoment<'a> {
             }
         }
         for site in &mut sites {
-            site.advance(self.order.at);
+            site.advance(self.request.at);
             site.news.clear();
         }
         sites
@@ -225,12 +229,12 @@ impl<'a> PlanningMoment<'a> {
     }
 
     fn user_queues(&self, place: usize) -> bool {
-        self.order.grid.users[place].1.approach.strategy == strategy::USUAL
+        self.request.grid.users[place].1.approach.strategy == strategy::USUAL
     }
 
     fn limits(&self) -> Limits {
-        let deadline = self.order.deadline.map_or(Time::NEVER, |deadline| self.order.at + deadline);
-        Limits { budget: self.order.budget.unwrap_or(Area::MAX), deadline }
+        let deadline = self.request.deadline.map_or(Time::NEVER, |deadline| self.request.at + deadline);
+        Limits { budget: self.request.budget.unwrap_or(Area::MAX), deadline }
     }
 
     /// The error if no plan keeps the limits; `within` returns the costs of those that keep others.
@@ -245,7 +249,7 @@ impl<'a> PlanningMoment<'a> {
             affordable.map(|plan| format!("the earliest that costs no more takes {}", time_text(plan.makespan)))
         };
         let all = within(Limits::NONE);
-        Unplannable(match (self.order.budget, self.order.deadline) {
+        Unplannable(match (self.request.budget, self.request.deadline) {
             (Some(most), None) => {
                 format!("no plan costs {} or less: {}", cost_text(most), extreme_text("cheapest", cheapest_plan(&all)))
             }
@@ -258,14 +262,14 @@ impl<'a> PlanningMoment<'a> {
             }
             (most, longest) => {
                 let most = cost_text(most.unwrap_or_default());
-                let told = [
+                let alternatives = [
                     by_budget().unwrap_or_else(|| extreme_text("earliest", earliest_plan(&all))),
                     by_deadline().unwrap_or_else(|| extreme_text("cheapest", cheapest_plan(&all))),
                 ];
                 format!(
                     "no plan both costs {most} or less and takes {} or less: {}",
                     time_text(longest.unwrap_or_default()),
-                    told.join("; ")
+                    alternatives.join("; ")
                 )
             }
         })
@@ -273,7 +277,7 @@ impl<'a> PlanningMoment<'a> {
 
     /// Buys task after task, each at the best price by alpha. None, if the limits leave no start for a task.
     fn buy(&self, alpha: f64, limits: Limits) -> Result<Option<GreedyPlan<'_>>, Unplannable> {
-        let now = self.order.at;
+        let now = self.request.at;
         let mut desks: Vec<Desk> = self.sites.iter().map(|site| site.desk.clone()).collect();
         let procs = desks.iter().map(|desk| desk.terms().procs).collect();
         let mut buying = GreedyPlan::new(&self.application, alpha, now, procs).within(limits, |site, area| {
@@ -281,16 +285,16 @@ impl<'a> PlanningMoment<'a> {
             area.at(terms.tariff.least()) + terms.charge
         });
         loop {
-            let wishes = buying.wishes(now);
-            if wishes.is_empty() {
+            let price_queries = buying.price_queries(now);
+            if price_queries.is_empty() {
                 return Ok(Some(buying));
             }
-            let mut quotes: Vec<_> = wishes
+            let mut quotes: Vec<_> = price_queries
                 .iter()
-                .filter_map(|wish| {
-                    let wanted = WantedStarts::From(wish.part.start);
-                    let quote = desks[wish.site].price(now, wish.part.procs, wish.part.span, wanted);
-                    quote.ok().map(|quote| (wish.site, quote))
+                .filter_map(|query| {
+                    let wanted = WantedStarts::From(query.part.start);
+                    let quote = desks[query.site].price(now, query.part.procs, query.part.span, wanted);
+                    quote.ok().map(|quote| (query.site, quote))
                 })
                 .collect();
             if buying.keep_limits(&mut quotes).is_some() {
@@ -312,7 +316,7 @@ impl<'a> PlanningMoment<'a> {
     fn nothing(&self, adverts: &[Vec<Slot>]) -> Unplannable {
         let mut free = Vec::new();
         let mut slots = 0;
-        for ((_, site), advert) in self.order.grid.sites.iter().zip(adverts) {
+        for ((_, site), advert) in self.request.grid.sites.iter().zip(adverts) {
             slots += advert.len();
             if advert.is_empty() {
                 free.push(site.name.as_str());
@@ -324,15 +328,15 @@ impl<'a> PlanningMoment<'a> {
         ))
     }
 
-    fn told(
+    fn choices(
         &self,
         (evaluated, left_out, is_weighted): (usize, usize, bool),
         plans: Vec<Choice>,
         chosen: usize,
         placed: Vec<(u32, u32, Time, Time)>,
     ) -> Planned {
-        let order = self.order;
-        let since = |time: Time| to_seconds(time.since(order.at));
+        let request = self.request;
+        let since = |time: Time| to_seconds(time.since(request.at));
         let mut placed = placed;
         placed.sort_by_key(|(task, site, start, _)| (*start, *site, *task));
         let work = (0..self.application.tasks()).map(|task| {
@@ -341,10 +345,10 @@ impl<'a> PlanningMoment<'a> {
         });
         Planned::Choices(Choices {
             workflow: self.workflow.name.clone(),
-            policy: order.policy,
-            alpha: order.alpha,
-            at: to_seconds(order.at.since(Time::ZERO)),
-            sites: order
+            policy: request.policy,
+            alpha: request.alpha,
+            at: to_seconds(request.at.since(Time::ZERO)),
+            sites: request
                 .grid
                 .sites
                 .iter()
@@ -355,7 +359,7 @@ impl<'a> PlanningMoment<'a> {
                     PlanningSite {
                         name: site.name.clone(),
                         cores: site.cores,
-                        slots: desk.advertise(order.at).slots.len(),
+                        slots: desk.advertise(request.at).slots.len(),
                         running,
                         waiting,
                     }
@@ -364,16 +368,16 @@ impl<'a> PlanningMoment<'a> {
             evaluated,
             is_weighted,
             work: work.sum(),
-            budget: order.budget.map(Area::seconds),
-            deadline: order.deadline.map(to_seconds),
-            left_out: (order.budget.is_some() || order.deadline.is_some()).then_some(left_out),
+            budget: request.budget.map(Area::seconds),
+            deadline: request.deadline.map(to_seconds),
+            left_out: (request.budget.is_some() || request.deadline.is_some()).then_some(left_out),
             plans,
             chosen,
             tasks: placed
                 .iter()
                 .map(|(task, site, start, end)| PlacedTask {
                     task: self.workflow.tasks[*task as usize].name.clone(),
-                    site: order.grid.sites[*site as usize].1.name.clone(),
+                    site: request.grid.sites[*site as usize].1.name.clone(),
                     cores: self.application.procs(*task as usize),
                     start: since(*start),
                     end: since(*end),

@@ -53,7 +53,7 @@ pub struct Assignment {
 
 impl Assignment {
     /// True if its user wants to be told of its start.
-    pub fn tells(&self) -> bool {
+    pub fn reports_start(&self) -> bool {
         self.padded.is_some() || self.is_leg
     }
 }
@@ -125,7 +125,7 @@ impl Run {
 
     /// Records a start that a provider announces; false if no announcement was due.
     pub fn begun(&mut self, task: u32, provider: usize) -> bool {
-        if !self.is_at(task, provider) || !self.assignment(task).is_some_and(Assignment::tells) {
+        if !self.is_at(task, provider) || !self.assignment(task).is_some_and(Assignment::reports_start) {
             return false;
         }
         !std::mem::replace(&mut self.tasks[task as usize].begun, true)

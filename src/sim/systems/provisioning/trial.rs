@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 use super::application::{Application, BestEffort, least_loaded};
-use super::desk::{Deed, Desk};
+use super::desk::{Desk, DeskAction};
 use crate::grid::{Denial, JobId, TaskId};
-use crate::roles::queue::{Ask, Rigid};
+use crate::roles::queue::{NodeRequest, Rigid};
 use crate::time::{Span, Time};
 
 /// A site in progress. It can be copied at any moment, to see how it would continue.
@@ -26,7 +26,7 @@ pub struct SiteTrial {
     pub news: Vec<TrialEvent>,
     /// Starts of background jobs so far.
     pub starts: Vec<(u32, Time)>,
-    deeds: Vec<Deed>,
+    actions: Vec<DeskAction>,
 }
 
 /// An event of a guest, by its number.
@@ -51,7 +51,7 @@ impl SiteTrial {
             guests: 0,
             news: Vec::new(),
             starts: Vec::new(),
-            deeds: Vec::new(),
+            actions: Vec::new(),
         }
     }
 
@@ -78,7 +78,7 @@ impl SiteTrial {
     pub fn submit(&mut self, procs: u32, walltime: Span, runtime: Span) -> Result<u32, Denial> {
         let guest = self.guests;
         let job = guest_task(guest);
-        self.desk.submit(self.now, Ask { job, nodes: procs, walltime })?;
+        self.desk.submit(self.now, NodeRequest { job, nodes: procs, walltime })?;
         self.guests += 1;
         self.runtimes.insert(job, runtime.min(walltime));
         Ok(guest)
@@ -110,7 +110,7 @@ impl SiteTrial {
         while let Some(rigid) = self.background.get(self.next).filter(|rigid| rigid.submit <= now) {
             let job = TaskId { job: JobId(self.next as u32), index: 0 };
             self.next += 1;
-            if self.desk.submit(now, Ask { job, nodes: rigid.nodes, walltime: rigid.walltime }).is_ok() {
+            if self.desk.submit(now, NodeRequest { job, nodes: rigid.nodes, walltime: rigid.walltime }).is_ok() {
                 self.runtimes.insert(job, rigid.runtime.min(rigid.walltime));
             }
         }
@@ -118,10 +118,10 @@ impl SiteTrial {
     }
 
     fn pass(&mut self) {
-        let mut deeds = std::mem::take(&mut self.deeds);
-        self.desk.pass(self.now, &mut deeds);
-        for deed in deeds.drain(..) {
-            let Deed::Start(job) = deed else { continue };
+        let mut actions = std::mem::take(&mut self.actions);
+        self.desk.pass(self.now, &mut actions);
+        for action in actions.drain(..) {
+            let DeskAction::Start(job) = action else { continue };
             let runtime = self.runtimes.remove(&job).expect("a job that starts has been submitted");
             self.ends.push(Reverse((self.now + runtime, job)));
             match guest_of(job) {
@@ -129,7 +129,7 @@ impl SiteTrial {
                 None => self.starts.push((job.job.0, self.now)),
             }
         }
-        self.deeds = deeds;
+        self.actions = actions;
     }
 }
 

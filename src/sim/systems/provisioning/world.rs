@@ -260,7 +260,7 @@ impl Provider {
 mod tests {
     use super::*;
     use crate::grid::TaskId;
-    use crate::roles::queue::Ask;
+    use crate::roles::queue::NodeRequest;
     use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
     use crate::systems::provisioning::{forecast::History, planner};
 
@@ -296,8 +296,8 @@ mod tests {
             for bits in 20..64 {
                 for more in [0, 1] {
                     let task = Task::new(Span::from_micros((1 << bits) + more), 4, Kind(0));
-                    let ask = Ask { job, nodes: 4, walltime: provider.time(task.walltime) };
-                    let taken = desk.takes(Time::ZERO, &ask);
+                    let request = NodeRequest { job, nodes: 4, walltime: provider.time(task.walltime) };
+                    let taken = desk.takes(Time::ZERO, &request);
                     assert_eq!(
                         provider.fits(&task),
                         taken.is_ok(),

@@ -2,7 +2,7 @@
 
 use super::book::Offer;
 use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
-use super::shapes::{RefusedShape, ShapedOffer, Wish};
+use super::shapes::{RefusedShape, ShapedOffer, WantedJob};
 use crate::grid::{NodeSet, Request, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{self, Booked, Message, Record, Reserve, ReserveAnswer};
@@ -15,7 +15,7 @@ use crate::time::{Span, Time};
 pub(super) struct AskedRequest {
     pub user: ActorId,
     reserve: Reserve,
-    wish: Wish,
+    wanted: WantedJob,
     /// The shape asked for.
     shape: usize,
     cluster: usize,
@@ -41,30 +41,30 @@ impl MetaScheduler {
     pub(super) fn book(
         &mut self,
         now: Time,
-        (user, reserve, wish): (ActorId, Reserve, Wish),
+        (user, reserve, wanted): (ActorId, Reserve, WantedJob),
         found: ShapedOffer,
         search: Search,
         out: &mut Out,
     ) {
         let job = &reserve.job;
         let ShapedOffer { cluster, shape, offer: Offer { start, nodes, .. } } = found;
-        let lasts = self.lasts(cluster, &wish.shaped(shape));
+        let lasts = self.lasts(cluster, &wanted.shaped(shape));
         let Cluster { site, ref mut book, is_shared, .. } = self.clusters[cluster];
         book.add(start, start + lasts, &nodes).expect("what is offered is free");
         let task = TaskId { job: job.id, index: 0 };
-        if wish.is_malleable() {
+        if wanted.is_malleable() {
             out.log(Record::Shaped { job: job.id, shape: shape as u32 });
         }
         if is_shared {
             let nodes = nodes.clone();
             let awaits_input = self.has_to_bring(&reserve, site);
-            let runtime = self.clusters[cluster].speed.time(wish.runtime(shape));
+            let runtime = self.clusters[cluster].speed.time(wanted.runtime(shape));
             let book = protocol::Book { task, start, nodes, walltime: lasts, runtime, awaits_input };
             out.send(site, Message::Book(book));
         }
         let id = job.id;
         let is_cancelled = false;
-        let asked = AskedRequest { user, reserve, wish, shape, cluster, start, nodes, search, is_cancelled };
+        let asked = AskedRequest { user, reserve, wanted, shape, cluster, start, nodes, search, is_cancelled };
         if is_shared {
             // It may start before the site's answer arrives.
             out.log(Record::Assigned { task, site });
@@ -94,12 +94,12 @@ impl MetaScheduler {
             return;
         }
         out.log(Record::Withdrawn { task: TaskId { job, index: 0 } });
-        let end = asked.start + self.lasts(asked.cluster, &asked.wish.shaped(asked.shape));
+        let end = asked.start + self.lasts(asked.cluster, &asked.wanted.shaped(asked.shape));
         self.unbook(now, asked.cluster, (asked.start, end), &asked.nodes);
         let next = if asked.is_cancelled { None } else { self.after_refusal(now, &mut asked, &booked.free) };
-        let AskedRequest { user, reserve, wish, search, .. } = asked;
+        let AskedRequest { user, reserve, wanted, search, .. } = asked;
         match next {
-            Some(found) => self.book(now, (user, reserve, wish), found, search, out),
+            Some(found) => self.book(now, (user, reserve, wanted), found, search, out),
             None => self.decline(user, &reserve, out),
         }
     }
@@ -107,12 +107,12 @@ impl MetaScheduler {
     /// The next offer to ask for: other nodes, among those that the site has named as free, at the same start or as
     /// soon as a message can arrive; the latest start there; or an offer for another shape or of another site.
     fn after_refusal(&mut self, now: Time, asked: &mut AskedRequest, free: &NodeSet) -> Option<ShapedOffer> {
-        let AskedRequest { reserve, wish, shape, cluster, start, search, .. } = asked;
+        let AskedRequest { reserve, wanted, shape, cluster, start, search, .. } = asked;
         let cluster = *cluster;
         let shape = *shape;
         let start = *start;
         let staging = reserve.staging;
-        let request = wish.shaped(shape);
+        let request = wanted.shaped(shape);
         let (soonest, there) = self.at_site(cluster, now, staging, &request);
         if !search.are_named
             && let Some(offer) = self.among(cluster, start.max(soonest), &there, free)
@@ -123,14 +123,14 @@ impl MetaScheduler {
         search.are_named = false;
         if !search.is_latest
             && let Some(latest) = self.latest(now, cluster, &request, start)
-            && let Some(offer) = self.ask(cluster, now, staging, (wish, shape), &latest)
+            && let Some(offer) = self.ask(cluster, now, staging, (wanted, shape), &latest)
         {
             search.is_latest = true;
             return Some(ShapedOffer { cluster, shape, offer });
         }
         search.is_latest = false;
         search.refused.push((cluster, shape));
-        self.find(now, wish, staging, &search.refused)
+        self.find(now, wanted, staging, &search.refused)
     }
 
     /// A start for a request, at `from` or as soon afterwards as it is ready, if that is in time, on nodes that a site
@@ -151,14 +151,14 @@ impl MetaScheduler {
     }
 
     fn accept(&mut self, now: Time, asked: AskedRequest, out: &mut Out) {
-        let AskedRequest { user, reserve, wish, shape, cluster, start, nodes, is_cancelled, .. } = asked;
-        let request = wish.shaped(shape);
+        let AskedRequest { user, reserve, wanted, shape, cluster, start, nodes, is_cancelled, .. } = asked;
+        let request = wanted.shaped(shape);
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         let job = reserve.job.id;
         let waits = self.has_to_bring(&reserve, site);
         let end = start + self.lasts(cluster, &request);
         let nodes_held = nodes.clone();
-        let runtime = wish.runtime(shape);
+        let runtime = wanted.runtime(shape);
         let staging = reserve.staging;
         Self::send_answer(user, &reserve, ReserveAnswer::Accepted { site, start, nodes }, out);
         if !is_shared {
@@ -177,7 +177,7 @@ impl MetaScheduler {
         let saved = Span::ZERO;
         let live = AcceptedJob {
             user,
-            wish,
+            wanted,
             shape,
             request,
             cluster,

@@ -60,23 +60,23 @@ impl ClusterBook {
 
     /// The start that the policy prefers for a valid request, with the lowest nodes that are free throughout.
     pub fn find(&mut self, now: Time, request: &Request) -> Option<Offer> {
-        let wish = self.query(now, request)?;
+        let wanted = self.query(now, request)?;
         if self.fit.measure == FitMeasure::Start {
-            let (start, nodes) = self.calendar.earliest(wish.from, wish.span, wish.width, wish.latest)?;
+            let (start, nodes) = self.calendar.earliest(wanted.from, wanted.span, wanted.width, wanted.latest)?;
             return Some(Offer { start, nodes, rank: 0 });
         }
-        let (start, rank) = self.preferred(now, &wish, request.deadline)?;
-        let free = self.calendar.free_over(start, start + wish.span);
-        let nodes = free.lowest(wish.width).expect("a rectangle is wide enough");
+        let (start, rank) = self.preferred(now, &wanted, request.deadline)?;
+        let free = self.calendar.free_over(start, start + wanted.span);
+        let nodes = free.lowest(wanted.width).expect("a rectangle is wide enough");
         Some(Offer { start, nodes, rank })
     }
 
     /// Calls `each` with the largest free rectangle around each candidate start for a request, in order of time, and
     /// with its nodes.
     pub fn candidates(&mut self, now: Time, request: &Request, mut each: impl FnMut(Rectangle, NodeSet)) {
-        let Some(wish) = self.query(now, request) else { return };
-        self.rectangles(now, &wish, request.deadline, true, |rectangle| {
-            let free = self.calendar.free_over(rectangle.start, rectangle.start + wish.span);
+        let Some(wanted) = self.query(now, request) else { return };
+        self.rectangles(now, &wanted, request.deadline, true, |rectangle| {
+            let free = self.calendar.free_over(rectangle.start, rectangle.start + wanted.span);
             each(rectangle, free);
         });
     }
@@ -129,9 +129,9 @@ impl ClusterBook {
         Some(OfferBound { rank: self.fit.rank(&rectangle), start, is_exact: false })
     }
 
-    fn preferred(&self, now: Time, wish: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
+    fn preferred(&self, now: Time, wanted: &RectangleQuery, deadline: Time) -> Option<(Time, i128)> {
         let mut best: Option<(Time, i128)> = None;
-        self.rectangles(now, wish, deadline, self.fit.measure != FitMeasure::Nodes, |rectangle| {
+        self.rectangles(now, wanted, deadline, self.fit.measure != FitMeasure::Nodes, |rectangle| {
             let rank = self.fit.rank(&rectangle);
             if best.is_none_or(|(_, least)| rank < least) {
                 best = Some((rectangle.start, rank));
@@ -145,14 +145,14 @@ impl ClusterBook {
     fn rectangles(
         &self,
         now: Time,
-        wish: &RectangleQuery,
+        wanted: &RectangleQuery,
         deadline: Time,
         is_largest: bool,
         mut each: impl FnMut(Rectangle),
     ) {
         let ceiling = if self.rect_end == RectEnd::Clip { deadline } else { Time::NEVER };
         let bounds = is_largest.then_some(Bounds { floor: now, ceiling });
-        self.calendar.rectangles(wish, bounds, &mut |mut rectangle| {
+        self.calendar.rectangles(wanted, bounds, &mut |mut rectangle| {
             if self.rect_end == RectEnd::Inf2tdl && rectangle.end == Time::NEVER {
                 rectangle.end = deadline;
             }

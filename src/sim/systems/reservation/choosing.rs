@@ -10,7 +10,7 @@ use super::allocating::shape_offer;
 use super::book::Offer;
 use super::meta::{MetaScheduler, OfferKey};
 use super::rules::{Choose, ShapeRule};
-use super::shapes::{RefusedShape, ShapedOffer, Wish};
+use super::shapes::{RefusedShape, ShapedOffer, WantedJob};
 use crate::grid::{Request, Staging};
 use crate::protocol::outside::allocator::{AllocationQuery, CandidateStart};
 use crate::time::Time;
@@ -20,15 +20,15 @@ impl MetaScheduler {
     pub(super) fn find(
         &mut self,
         now: Time,
-        wish: &Wish,
+        wanted: &WantedJob,
         staging: Option<Staging>,
         refused: &[RefusedShape],
     ) -> Option<ShapedOffer> {
         match self.choose {
             Choose::First => {
-                (0..self.clusters.len()).find_map(|number| self.find_at(number, now, wish, staging, refused))
+                (0..self.clusters.len()).find_map(|number| self.find_at(number, now, wanted, staging, refused))
             }
-            Choose::Global => self.find_among(0..self.clusters.len(), now, wish, staging, refused),
+            Choose::Global => self.find_among(0..self.clusters.len(), now, wanted, staging, refused),
         }
     }
 
@@ -37,11 +37,11 @@ impl MetaScheduler {
         &mut self,
         number: usize,
         now: Time,
-        wish: &Wish,
+        wanted: &WantedJob,
         staging: Option<Staging>,
         refused: &[RefusedShape],
     ) -> Option<ShapedOffer> {
-        self.find_among(number..number + 1, now, wish, staging, refused)
+        self.find_among(number..number + 1, now, wanted, staging, refused)
     }
 
     /// An offer of one of these clusters for a shape that it has not refused.
@@ -49,28 +49,28 @@ impl MetaScheduler {
         &mut self,
         clusters: Range<usize>,
         now: Time,
-        wish: &Wish,
+        wanted: &WantedJob,
         staging: Option<Staging>,
         refused: &[RefusedShape],
     ) -> Option<ShapedOffer> {
         let open = |shape| clusters.clone().filter(move |number| !refused.contains(&(*number, shape)));
         if self.allocator.is_none() {
-            return self.best_shape(wish, |meta, shape| {
+            return self.best_shape(wanted, |meta, shape| {
                 let open: Vec<usize> = open(shape).collect();
                 match open[..] {
-                    [only] => Some((only, meta.ask(only, now, staging, (wish, shape), &wish.shaped(shape))?)),
-                    _ => meta.find_best(now, staging, (wish, shape), &open),
+                    [only] => Some((only, meta.ask(only, now, staging, (wanted, shape), &wanted.shaped(shape))?)),
+                    _ => meta.find_best(now, staging, (wanted, shape), &open),
                 }
             });
         }
-        let searches = |shape| open(shape).map(move |number| ((number, shape), wish.shaped(shape)));
+        let searches = |shape| open(shape).map(move |number| ((number, shape), wanted.shaped(shape)));
         if self.shape_rule == ShapeRule::Policy {
             // The program compares all shapes.
-            let searches: Vec<_> = wish.open().flat_map(searches).collect();
-            return self.allocate(now, staging, wish, &searches);
+            let searches: Vec<_> = wanted.open().flat_map(searches).collect();
+            return self.allocate(now, staging, wanted, &searches);
         }
-        self.best_shape(wish, |meta, shape| {
-            let found = meta.allocate(now, staging, wish, &searches(shape).collect::<Vec<_>>())?;
+        self.best_shape(wanted, |meta, shape| {
+            let found = meta.allocate(now, staging, wanted, &searches(shape).collect::<Vec<_>>())?;
             Some((found.cluster, found.offer))
         })
     }
@@ -81,7 +81,7 @@ impl MetaScheduler {
         &mut self,
         now: Time,
         staging: Option<Staging>,
-        wish: &Wish,
+        wanted: &WantedJob,
         searches: &[(RefusedShape, Request)],
     ) -> Option<ShapedOffer> {
         let (_, Request { arrive, ready, deadline, .. }) = *searches.first()?;
@@ -101,8 +101,8 @@ impl MetaScheduler {
             return None;
         }
         candidates.sort_by_key(|candidate| (candidate.shape, candidate.start, candidate.site));
-        let job = wish.job();
-        let shapes = wish.shapes().to_vec();
+        let job = wanted.job();
+        let shapes = wanted.shapes().to_vec();
         let query = AllocationQuery { job, submitted: arrive, ready, deadline, shapes, candidates };
         let allocation = allocator.choose_candidate(now, &query)?;
         shape_offer(&query, &allocation).map_err(|why| allocator.refuse_answer(now, &why)).ok()
@@ -112,12 +112,12 @@ impl MetaScheduler {
     /// these searches; with [`ShapeRule::Listed`], those up to the first offer.
     fn best_shape(
         &mut self,
-        wish: &Wish,
+        wanted: &WantedJob,
         mut find: impl FnMut(&mut MetaScheduler, usize) -> Option<(usize, Offer)>,
     ) -> Option<ShapedOffer> {
         let mut best: Option<([i128; 4], ShapedOffer)> = None;
-        for shape in wish.open() {
-            let request = wish.shaped(shape);
+        for shape in wanted.open() {
+            let request = wanted.shaped(shape);
             let Some((cluster, offer)) = find(self, shape) else { continue };
             let key =
                 self.shape_rule.key(self.clusters[cluster].key(offer.rank, offer.start, &request, cluster), &request);

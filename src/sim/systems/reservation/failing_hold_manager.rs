@@ -7,7 +7,7 @@
 use crate::grid::{Expected, NodeSet, Reserved};
 use crate::kernel::ActorId;
 use crate::protocol::{Hold, Message, Recall, Recalled};
-use crate::roles::site::{Attempts, BookingStage, Bookings, Manager, Order, Running, Start, Tasks};
+use crate::roles::site::{Attempts, BookingStage, Bookings, Manager, Running, SiteOrder, Start, Tasks};
 use crate::time::{Span, Time};
 
 pub struct FailingHoldManager {
@@ -24,7 +24,14 @@ impl FailingHoldManager {
 }
 
 impl Manager for FailingHoldManager {
-    fn receive_message(&mut self, now: Time, sender: ActorId, message: Message, _: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        message: Message,
+        _: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         match message {
             // Nodes are booked in time.
             Message::Hold(Hold { task, start, nodes, runtime, walltime, .. }) if start >= now => {
@@ -37,7 +44,7 @@ impl Manager for FailingHoldManager {
                 if in_time {
                     self.held.remove(task);
                 }
-                orders.push(Order::Say(sender, Message::Recalled(Recalled { task, in_time, losses: 0 })));
+                orders.push(SiteOrder::Send(sender, Message::Recalled(Recalled { task, in_time, losses: 0 })));
             }
             _ => {}
         }
@@ -55,13 +62,13 @@ impl Manager for FailingHoldManager {
     }
 
     /// Tasks of one instant start in order of their numbers, and end in the order of their starts.
-    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, _: &Tasks, orders: &mut Vec<SiteOrder>) {
         let mut starting = self.held.can_start(now, |_, held| !held.nodes.meets(&self.down));
         starting.sort_unstable();
         for task in starting {
             let start = self.held.start(now, task, |nodes| self.attempts.starts_for_giver(nodes));
             self.held.remove(task);
-            orders.push(Order::Start(Start { rank: 0, ..start }));
+            orders.push(SiteOrder::Start(Start { rank: 0, ..start }));
         }
         // `are_down` reports the return of nodes.
         self.held.look_ahead(now, |_| Time::NEVER);

@@ -23,7 +23,7 @@ impl MetaScheduler {
         for number in self.failing.clone() {
             let cluster = &mut self.clusters[number];
             let outages = cluster.outages.as_mut().expect("it is watched");
-            let Some(down) = outages.hear(now) else { continue };
+            let Some(down) = outages.take_news(now) else { continue };
             cluster.book.block(now, down);
             let site = cluster.site;
             let is_shared = cluster.is_shared;

@@ -14,7 +14,7 @@ use super::book::{ClusterBook, Offer};
 use super::moving::Moving;
 use super::outage_view::OutageView;
 use super::rules::{Choose, ShapeRule};
-use super::shapes::Wish;
+use super::shapes::WantedJob;
 use crate::grid::{Invalid, JobId, JobShape, NodeSet, Request, Speed, Staging, TaskId};
 use crate::kernel::{Actor, ActorId, Cause, Event, Outbox};
 use crate::network::{Staged, Stager};
@@ -77,7 +77,7 @@ pub struct Cluster {
 
 pub(super) struct AcceptedJob {
     pub user: ActorId,
-    pub wish: Wish,
+    pub wanted: WantedJob,
     /// The chosen shape, and the request in it.
     pub shape: usize,
     pub request: Request,
@@ -173,11 +173,11 @@ impl MetaScheduler {
         }
 
         let sites = self.clusters.iter().map(|cluster| (cluster.book.nodes(), cluster.speed));
-        match Wish::of_reserve(&reserve, sites) {
+        match WantedJob::of_reserve(&reserve, sites) {
             Err(invalid) => Self::send_answer(user, &reserve, ReserveAnswer::Invalid(invalid), out),
-            Ok(wish) => match self.find(now, &wish, *staging, &[]) {
+            Ok(wanted) => match self.find(now, &wanted, *staging, &[]) {
                 None => self.decline(user, &reserve, out),
-                Some(found) => self.book(now, (user, reserve, wish), found, Search::default(), out),
+                Some(found) => self.book(now, (user, reserve, wanted), found, Search::default(), out),
             },
         }
     }
@@ -271,10 +271,10 @@ impl MetaScheduler {
         &mut self,
         now: Time,
         staging: Option<Staging>,
-        (wish, shape): (&Wish, usize),
+        (wanted, shape): (&WantedJob, usize),
         clusters: &[usize],
     ) -> Option<(usize, Offer)> {
-        let request = &wish.shaped(shape);
+        let request = &wanted.shaped(shape);
         let mut bounds = std::mem::take(&mut self.bounds);
         let mut offered: Option<OfferKey> = None;
         for &number in clusters {
@@ -293,7 +293,7 @@ impl MetaScheduler {
             && best.as_ref().is_none_or(|(key, _)| bound < *key)
         {
             let number = bound.3;
-            if let Some(offer) = self.ask(number, now, staging, (wish, shape), request) {
+            if let Some(offer) = self.ask(number, now, staging, (wanted, shape), request) {
                 let key = self.clusters[number].key(offer.rank, offer.start, request, number);
                 if best.as_ref().is_none_or(|(best, _)| key < *best) {
                     best = Some((key, offer));
@@ -311,11 +311,11 @@ impl MetaScheduler {
         number: usize,
         now: Time,
         staging: Option<Staging>,
-        (wish, shape): (&Wish, usize),
+        (wanted, shape): (&WantedJob, usize),
         request: &Request,
     ) -> Option<Offer> {
         if self.allocator.is_some() {
-            let found = self.allocate(now, staging, wish, &[((number, shape), *request)]);
+            let found = self.allocate(now, staging, wanted, &[((number, shape), *request)]);
             return found.map(|found| found.offer);
         }
         if request.nodes > self.clusters[number].book.nodes() {
@@ -473,7 +473,7 @@ impl Actor<Message, Record> for MetaScheduler {
         if let Some(stager) = &mut self.stager {
             for event in batch.iter() {
                 if let Cause::Message(Message::Landed(landed)) = event.cause {
-                    stager.hear(event.from, landed);
+                    stager.take_landing(event.from, landed);
                 }
             }
             for staged in stager.arrived(now.time, out) {
@@ -628,7 +628,7 @@ mod tests {
                 let duration = Span::from_secs(duration);
                 let deadline = ready + duration + Span::from_secs(slack);
                 let request = Request { arrive: at(now), ready, duration, deadline, nodes };
-                let found = meta.find(at(now), &Wish::rigid(JobId(0), request, duration), None, &[]);
+                let found = meta.find(at(now), &WantedJob::rigid(JobId(0), request, duration), None, &[]);
                 let found = found.map(|found| (found.cluster, found.offer));
                 prop_assert_eq!(&found, &by_asking_all(&lists, at(now), &request, &fit::ALL[fit], rect_end));
                 if let Some((number, Offer { start, nodes, .. })) = found {

@@ -33,5 +33,5 @@ pub use hold_manager::HoldManager;
 pub use meta::{Cluster, MetaScheduler};
 pub use outage_view::OutageView;
 pub use rules::{Choose, RectEnd, Reservation, ShapeRule};
-pub use shapes::{ShapedOffer, Wish};
+pub use shapes::{ShapedOffer, WantedJob};
 pub use trial::Trial;

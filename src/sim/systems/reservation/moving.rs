@@ -5,7 +5,7 @@
 
 use super::book::Offer;
 use super::meta::{AcceptedJob, AcceptedPhase, Cluster, MetaScheduler, Out};
-use super::shapes::{RefusedShape, ShapedOffer, Wish};
+use super::shapes::{RefusedShape, ShapedOffer, WantedJob};
 use crate::grid::{JobId, NodeSet, Request, TaskId};
 use crate::protocol::{self, Answered, Booked, Message, Record, ReserveAnswer};
 use crate::time::Time;
@@ -29,7 +29,7 @@ pub(super) struct Moving {
 /// State of the search.
 struct MoveSearch {
     /// Rest of the request.
-    left: Wish,
+    left: WantedJob,
     next: MoveStep,
     /// Other nodes that a site has named as free; tried before `next`.
     named: Option<ShapedOffer>,
@@ -72,8 +72,8 @@ impl MetaScheduler {
     /// checkpoint is of a job on a certain number of nodes.
     pub(super) fn move_on(&mut self, now: Time, job: JobId, live: AcceptedJob, out: &mut Out) -> Option<AcceptedJob> {
         let left = match live.saved.is_zero() {
-            true => live.wish.clone(),
-            false => live.wish.rest(live.shape, live.left(live.request.duration)),
+            true => live.wanted.clone(),
+            false => live.wanted.rest(live.shape, live.left(live.request.duration)),
         };
         let named = None;
         let are_named = false;
@@ -110,7 +110,7 @@ impl MetaScheduler {
         let task = TaskId { job, index: 0 };
         let nodes = moving.nodes.clone();
         let walltime = until.since(start);
-        let runtime = speed.time(moving.live.left(moving.live.wish.runtime(shape)));
+        let runtime = speed.time(moving.live.left(moving.live.wanted.runtime(shape)));
         out.log(Record::Assigned { task, site });
         out.send(site, Message::Book(protocol::Book { task, start, nodes, walltime, runtime, awaits_input }));
         self.moving.insert(job, moving);
@@ -227,7 +227,7 @@ impl MetaScheduler {
     /// Assigns other nodes to a job.
     fn settle(&mut self, now: Time, job: JobId, moving: Moving, out: &mut Out) {
         let Moving { mut live, cluster, shape, start, until, nodes, .. } = moving;
-        (live.shape, live.request, live.runtime) = (shape, live.wish.shaped(shape), live.wish.runtime(shape));
+        (live.shape, live.request, live.runtime) = (shape, live.wanted.shaped(shape), live.wanted.runtime(shape));
         let Cluster { site, is_shared, .. } = self.clusters[cluster];
         out.log(Record::Rebooked { job, site, start, until, nodes: nodes.clone() });
         if !is_shared {

@@ -24,12 +24,12 @@ impl OutageView {
     }
 
     /// Updates the information; returns the outages if they may have changed.
-    pub fn hear(&mut self, now: Time) -> Option<&[Expected]> {
+    pub fn take_news(&mut self, now: Time) -> Option<&[Expected]> {
         if now < self.next {
             return None;
         }
         self.down = self.news.expected(now);
-        let expects = self.down.iter().map(|one| self.news.heard(one.back));
+        let expects = self.down.iter().map(|one| self.news.reported_at(one.back));
         self.next = expects.chain(self.news.next()).min().unwrap_or(Time::NEVER);
         Some(&self.down)
     }
@@ -45,7 +45,7 @@ impl OutageView {
 
     /// Time by which the end of a task at `end` has certainly been reported.
     pub fn overdue(&self, end: Time) -> Time {
-        self.news.heard(end) + Span::from_micros(1)
+        self.news.reported_at(end) + Span::from_micros(1)
     }
 
     /// Duration for which a task is safe after its arrival at the site.

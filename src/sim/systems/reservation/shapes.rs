@@ -7,7 +7,7 @@ use crate::time::{Span, Time};
 
 /// A request, and the shapes in which it may be booked.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct WantedJob {
     job: JobId,
     /// In the first shape.
     request: Request,
@@ -28,22 +28,25 @@ pub struct ShapedOffer {
 /// A cluster that has refused a shape.
 pub type RefusedShape = (usize, usize);
 
-impl Wish {
+impl WantedJob {
     /// A request that has one shape.
-    pub fn rigid(job: JobId, request: Request, runtime: Span) -> Wish {
+    pub fn rigid(job: JobId, request: Request, runtime: Span) -> WantedJob {
         let shapes = vec![JobShape { nodes: request.nodes, duration: request.duration, runtime }];
-        Wish { job, request, shapes, fixed: None }
+        WantedJob { job, request, shapes, fixed: None }
     }
 
     /// The request of a user. The sites must be able to serve one of its shapes.
-    pub fn of_reserve(reserve: &Reserve, sites: impl Iterator<Item = (u32, Speed)> + Clone) -> Result<Wish, Invalid> {
+    pub fn of_reserve(
+        reserve: &Reserve,
+        sites: impl Iterator<Item = (u32, Speed)> + Clone,
+    ) -> Result<WantedJob, Invalid> {
         let Reserve { job, ready, deadline, shapes, .. } = reserve;
         let request = Request::from_job(job, *ready, *deadline)?;
         request.check_shapes(shapes, sites)?;
         if shapes.is_empty() {
-            return Ok(Wish::rigid(job.id, request, job.tasks[0].runtime));
+            return Ok(WantedJob::rigid(job.id, request, job.tasks[0].runtime));
         }
-        Ok(Wish { job: job.id, request, shapes: shapes.clone(), fixed: None })
+        Ok(WantedJob { job: job.id, request, shapes: shapes.clone(), fixed: None })
     }
 
     pub fn job(&self) -> JobId {
@@ -70,15 +73,15 @@ impl Wish {
     }
 
     /// The request for the rest of a job that keeps its shape.
-    pub fn rest(&self, shape: usize, left: Span) -> Wish {
-        let mut rest = Wish { fixed: Some(shape), ..self.clone() };
+    pub fn rest(&self, shape: usize, left: Span) -> WantedJob {
+        let mut rest = WantedJob { fixed: Some(shape), ..self.clone() };
         rest.shapes[shape].duration = left;
         rest
     }
 
     /// The request with another ready time.
-    pub fn ready_at(&self, ready: Time) -> Wish {
-        Wish { request: Request { ready, ..self.request }, ..self.clone() }
+    pub fn ready_at(&self, ready: Time) -> WantedJob {
+        WantedJob { request: Request { ready, ..self.request }, ..self.clone() }
     }
 
     /// The shapes that it can have.

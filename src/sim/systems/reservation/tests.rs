@@ -279,13 +279,13 @@ type Asked = (u64, u64, u64, u64, u64, u32, Option<u64>);
 const USER: ActorId = ActorId(3);
 
 /// Messages of a user with all these requests.
-fn says(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
-    says_in_shapes(asked, Malleability::default())
+fn messages(asked: &[Asked]) -> Vec<(Time, ActorId, Message)> {
+    messages_in_shapes(asked, Malleability::default())
 }
 
 /// Messages of a user with all these requests, which have up to eight nodes in their further shapes.
-fn says_in_shapes(asked: &[Asked], malleability: Malleability) -> Vec<(Time, ActorId, Message)> {
-    let mut says = Vec::new();
+fn messages_in_shapes(asked: &[Asked], malleability: Malleability) -> Vec<(Time, ActorId, Message)> {
+    let mut messages = Vec::new();
     for (number, &(arrive, ahead, duration, slack, runtime, nodes, cancel)) in asked.iter().enumerate() {
         let id = JobId(number as u32);
         let ready = arrive + ahead;
@@ -298,10 +298,10 @@ fn says_in_shapes(asked: &[Asked], malleability: Malleability) -> Vec<(Time, Act
         let request = Request { arrive: at(arrive), ready: at(ready), duration: walltime, deadline, nodes };
         let shapes = malleability.shapes(&request, runtime, 8);
         let reserve = Reserve { job: Arc::new(job), ready: at(ready), deadline, shapes, staging: None };
-        says.push((at(arrive), ActorId(0), Message::Reserve(reserve)));
-        says.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
+        messages.push((at(arrive), ActorId(0), Message::Reserve(reserve)));
+        messages.extend(cancel.map(|after| (at(arrive + after), ActorId(0), Message::Cancel(Cancel { job: id }))));
     }
-    says
+    messages
 }
 
 /// One user, a site of 4 nodes and one of 6, with these latencies of user and sites in seconds.
@@ -312,7 +312,7 @@ fn play(asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Recor
 /// Sites with these speeds.
 fn play_at(speeds: [Speed; 2], asked: &[Asked], choose: Choose, latencies: [u64; 3]) -> Vec<Entry<Record>> {
     let [user, york, leeds] = latencies.map(Span::from_secs);
-    let says = says(asked);
+    let messages = messages(asked);
     let cluster = |number: u32, nodes: u32, latency: Span| {
         let book = ClusterBook::new(nodes, fit::find_fit("pe_w").unwrap(), RectEnd::Clip);
         let speed = speeds[number as usize - 1];
@@ -324,13 +324,13 @@ fn play_at(speeds: [Speed; 2], asked: &[Asked], choose: Choose, latencies: [u64;
             Box::new(hub),
             Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(Site::new(6, Box::new(HoldManager), [ActorId(0)])),
-            Box::new(User::new(Script::from_messages(says))),
+            Box::new(User::new(Script::from_messages(messages))),
         ],
         &[Span::ZERO, york, leeds, user],
     )
 }
 
-fn told(log: &[Entry<Record>]) -> Vec<String> {
+fn message(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
         Some(match &entry.record {
@@ -368,7 +368,7 @@ fn accepted_jobs_run_as_booked_and_their_rest_is_released() {
         [0, 0, 0],
     );
     assert_eq!(
-        told(&log),
+        message(&log),
         [
             "0: 0 gets 0-3 of 1 at 10",
             "1: 1 gets 0-5 of 2 at 10",
@@ -399,7 +399,7 @@ fn accepted_jobs_run_as_booked_and_their_rest_is_released() {
 fn a_remote_site_starts_nothing_before_a_message_can_arrive() {
     let log = play(&[(0, 0, 5, 20, 5, 4, None), (0, 0, 5, 20, 5, 6, None)], Choose::First, [3, 2, 7]);
     assert_eq!(
-        told(&log),
+        message(&log),
         [
             "3: 0 gets 0-3 of 1 at 5",
             "3: 1 gets 0-5 of 2 at 10",
@@ -415,7 +415,7 @@ fn a_remote_site_starts_nothing_before_a_message_can_arrive() {
 
 #[test]
 fn global_takes_the_site_whose_start_the_policy_prefers() {
-    let site = |choose| match told(&play(&[(0, 0, 5, 1, 5, 2, None)], choose, [0; 3]))[0].as_str() {
+    let site = |choose| match message(&play(&[(0, 0, 5, 1, 5, 2, None)], choose, [0; 3]))[0].as_str() {
         "0: 0 gets 0-1 of 1 at 0" => 1,
         "0: 0 gets 0-1 of 2 at 0" => 2,
         other => panic!("{other}"),
@@ -501,8 +501,8 @@ fn every_policy_chooses_in_figure_1_at_twice_the_speed() {
             let book = figure_book(name, RectEnd::Clip);
             let site = ActorId(1);
             let cluster = Cluster { site, latency: Span::ZERO, speed, is_shared: false, book, outages: None };
-            let wish = Wish::rigid(JobId(0), request, request.duration);
-            let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &wish, None, &[]);
+            let wanted = WantedJob::rigid(JobId(0), request, request.duration);
+            let found = MetaScheduler::new(vec![cluster], choose, None).find(at(0), &wanted, None, &[]);
             let offer = judged.clone();
             assert_eq!(found, Some(ShapedOffer { cluster: 0, shape: 0, offer }), "{name}");
         }
@@ -523,7 +523,7 @@ fn jobs_at_a_fast_site_take_less_of_its_time() {
     ];
     let log = play_at([Speed::USUAL, Speed(2_000_000)], &asked, Choose::Global, [0, 0, 0]);
     assert_eq!(
-        told(&log),
+        message(&log),
         [
             "0: 0 gets 0-3 of 2 at 0",
             "0: 0 starts on 0-3",
@@ -602,7 +602,7 @@ impl Actor<Message, Record> for Braggart {
 fn a_site_does_not_end_the_job_of_another() {
     let task = Task::new(Span::from_secs(5), 2, Kind(0));
     let job = Job { arrive: at(0), tasks: vec![task], ..Job::default() };
-    let says = vec![(
+    let messages = vec![(
         at(0),
         ActorId(0),
         Message::Reserve(Reserve {
@@ -629,7 +629,7 @@ fn a_site_does_not_end_the_job_of_another() {
             Box::new(MetaScheduler::new(vec![cluster(1), cluster(2)], Choose::First, None)),
             Box::new(Site::new(4, Box::new(HoldManager), [ActorId(0)])),
             Box::new(Braggart),
-            Box::new(User::new(Script::from_messages(says))),
+            Box::new(User::new(Script::from_messages(messages))),
         ],
         &[Span::ZERO; 4],
     );

@@ -113,25 +113,28 @@ mod tests {
 
     #[test]
     fn errors_have_their_lines() {
-        let told = |from: &str, to: &str| {
+        let message = |from: &str, to: &str| {
             assert!(PLATFORM.contains(from), "{from}");
             convert_platform("p", &PLATFORM.replacen(from, to, 1)).unwrap_err().to_string()
         };
-        assert_eq!(told("id=\"Jupiter\"", "id=\"Tremblay\""), "8:7: the id `Tremblay` is used twice");
-        assert_eq!(told("98.095Mf", "fast"), "7:7: expected a speed such as 1Gf, found `fast`");
-        assert_eq!(told("98.095Mf", "0f"), "7:7: expected a speed such as 1Gf, found `0f`");
-        assert_eq!(told("41.279125MBps", "-1"), "10:7: bandwidth: expected one such as 125MBps above zero, found `-1`");
+        assert_eq!(message("id=\"Jupiter\"", "id=\"Tremblay\""), "8:7: the id `Tremblay` is used twice");
+        assert_eq!(message("98.095Mf", "fast"), "7:7: expected a speed such as 1Gf, found `fast`");
+        assert_eq!(message("98.095Mf", "0f"), "7:7: expected a speed such as 1Gf, found `0f`");
         assert_eq!(
-            told("<link_ctn id=\"fat\"/>", "<link_ctn id=\"thin\"/>"),
+            message("41.279125MBps", "-1"),
+            "10:7: bandwidth: expected one such as 125MBps above zero, found `-1`"
+        );
+        assert_eq!(
+            message("<link_ctn id=\"fat\"/>", "<link_ctn id=\"thin\"/>"),
             "13:39: there is no link with the id `thin`"
         );
-        assert_eq!(told("radical=\"0-1\"", "radical=\"0-4000000000\""), "5:5: expected at most 256 hosts");
-        assert_eq!(told("radical=\"0-1\"", "radical=\"3-1\""), "5:5: expected a radical such as 0-3,7, found `3-1`");
+        assert_eq!(message("radical=\"0-1\"", "radical=\"0-4000000000\""), "5:5: expected at most 256 hosts");
+        assert_eq!(message("radical=\"0-1\"", "radical=\"3-1\""), "5:5: expected a radical such as 0-3,7, found `3-1`");
         assert_eq!(
-            told("<route src=\"gate\" dst=\"Jupiter\">", "<route src=\"gate\" dst=\"Juno\">"),
+            message("<route src=\"gate\" dst=\"Jupiter\">", "<route src=\"gate\" dst=\"Juno\">"),
             "3:1: there is no route from `gate` to `Jupiter`"
         );
-        assert_eq!(told("gw_dst=\"gate\"", "gw_dst=\"gatt\""), "3:1: there is no host or router `gatt`");
+        assert_eq!(message("gw_dst=\"gate\"", "gw_dst=\"gatt\""), "3:1: there is no host or router `gatt`");
         assert_eq!(convert_platform("p", "<adag/>").unwrap_err().to_string(), "1:1: expected <platform>, found <adag>");
         assert_eq!(convert_platform("p", "<platform/>").unwrap_err().to_string(), "1:1: the platform has no hosts");
         let deep = format!("<platform>{}{}</platform>", zones(100), "</zone>".repeat(100));
@@ -163,8 +166,8 @@ mod tests {
     #[test]
     fn a_route_crosses_something() {
         let text = PLATFORM.replace("<link_ctn id=\"fat\"/>", "").replace("<link_ctn id=\"1\"/>", "");
-        let told = convert_platform("p", &text).unwrap_err().to_string();
-        assert_eq!(told, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
+        let message = convert_platform("p", &text).unwrap_err().to_string();
+        assert_eq!(message, "3:1: the route from `Tremblay` to `Jupiter` crosses no link");
     }
 
     /// The largest number of hosts, around a router with shortest paths: it takes no minutes.

@@ -13,7 +13,7 @@ use crate::settings::{
     OneOf, POSITIVE_SPAN, Purpose, SPAN, Shape, Walk, key, quote_text,
 };
 use crate::systems::SystemRow;
-use crate::systems::managers::{self, Tongue};
+use crate::systems::managers::{self, ProgramProtocol};
 use crate::time::{Span, Time};
 use crate::topology::Site;
 use crate::topology::trace;
@@ -55,7 +55,7 @@ pub fn walk_failures(failures: &mut Vec<Failure>, recovery: &mut Recovery, known
     *failures = written.into_iter().filter_map(WrittenFailure::meant).collect();
 
     let fails = !failures.is_empty() || w.walk_purpose() == Purpose::List;
-    let mut said = fails.then(|| recovery.clone());
+    let mut written = fails.then(|| recovery.clone());
     let why = "expected at least one [[failure]]: as long as nothing fails, there is nothing to recover from";
     let table = key("recovery", "")
         .means("the treatment of tasks whose nodes fail, and of data on links that fail")
@@ -64,10 +64,10 @@ pub fn walk_failures(failures: &mut Vec<Failure>, recovery: &mut Recovery, known
     let is_lost = w.written_fields().is_some_and(|fields| fields.has("failure"));
     let table = table.only_if(fails || is_lost, why);
     let rules = failures.clone();
-    w.maybe(table, Layout::Section("recovery"), &mut said, Recovery::default, |recovery, w| {
+    w.maybe(table, Layout::Section("recovery"), &mut written, Recovery::default, |recovery, w| {
         walk_recovery(recovery, &rules, known, w);
     });
-    *recovery = said.unwrap_or_default();
+    *recovery = written.unwrap_or_default();
 }
 
 fn walk_recovery(recovery: &mut Recovery, failures: &[Failure], known: &FailureScope<'_>, w: &mut dyn Walk) {
@@ -337,8 +337,8 @@ impl WrittenFailure {
         if self.site.is_none() && self.link.is_none() && !fields.has("site") && !fields.has("link") {
             fields.missing("site", "what fails: a `site`, or a `link`");
         }
-        let says = ["at", "mtbf", "trace", "outages"].iter().any(|key| fields.has(key));
-        if !says {
+        let has_times = ["at", "mtbf", "trace", "outages"].iter().any(|key| fields.has(key));
+        if !has_times {
             fields.missing("mtbf", "when it fails: `at` and `for`, `mtbf` and `mttr`, or a `trace`");
         }
         self.outages.sort_unstable();
@@ -368,14 +368,14 @@ fn books_nodes(failure: &Failure, known: &FailureScope<'_>) -> bool {
 /// Reason why the nodes of a site must not fail.
 fn failure_obstacle(site: &Site) -> Option<String> {
     let why = match managers::program_protocol(&site.scheduler)? {
-        Tongue::Batsim => "Batsim's protocol has no message for a job that is lost with them",
-        Tongue::Slurm if !site.program.slurm.site.is_empty() => {
+        ProgramProtocol::Batsim => "Batsim's protocol has no message for a job that is lost with them",
+        ProgramProtocol::Slurm if !site.program.slurm.site.is_empty() => {
             "they are those of a site's own slurm.conf; a Slurm with one core a node can lose nodes"
         }
-        Tongue::Slurm if site.program.slurm.node_count(site.cores) < site.cores => {
+        ProgramProtocol::Slurm if site.program.slurm.node_count(site.cores) < site.cores => {
             "they are the cores of larger nodes of Slurm; a Slurm with one core a node can lose nodes"
         }
-        Tongue::Slurm | Tongue::Lines => return None,
+        ProgramProtocol::Slurm | ProgramProtocol::Lines => return None,
     };
     Some(format!("the nodes of {} cannot fail: {why}", site.name))
 }

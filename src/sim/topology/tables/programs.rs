@@ -4,7 +4,7 @@ use crate::grid::{Endpoint, Program, SlurmCluster};
 use crate::settings::{
     Field, Form, Layout, POSITIVE_SPAN, Purpose, SPAN, Shape, Text, Unless, Walk, command_form, key, quote_text,
 };
-use crate::systems::managers::Tongue;
+use crate::systems::managers::ProgramProtocol;
 use crate::time::Span;
 
 const COMMAND: &str = "a program and its arguments, such as [\"python3\", \"manager.py\"]";
@@ -28,12 +28,12 @@ pub struct ProgramGaps {
 
 /// Walks the program that decides for a site, if there is one. The keys may stay while another scheduler is chosen, as
 /// in a comparison of both.
-pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: ProgramGaps, w: &mut dyn Walk) {
-    let batsim = tongue == Some(Tongue::Batsim);
+pub fn walk_program(program: &mut Program, protocol: Option<ProgramProtocol>, open: ProgramGaps, w: &mut dyn Walk) {
+    let batsim = protocol == Some(ProgramProtocol::Batsim);
     let listed = open.is_lost || w.walk_purpose() == Purpose::List;
-    let slurm = tongue == Some(Tongue::Slurm);
+    let slurm = protocol == Some(ProgramProtocol::Slurm);
     let stays = listed || open.could && w.reads();
-    let fits = tongue.is_some() && !slurm || stays;
+    let fits = protocol.is_some() && !slurm || stays;
     let why = "expected a scheduler = \"external\" or \"batsim\" beside it";
     walk_command(program, fits, why, w);
     let only = "expected a scheduler = \"batsim\" beside it: others are talked to over their standard input and output";
@@ -45,14 +45,16 @@ pub fn walk_program(program: &mut Program, tongue: Option<Tongue>, open: Program
     walk_slurm(&mut program.slurm, slurm || stays, w);
     let Some(fields) = w.written_fields().filter(|_| !open.defaults) else { return };
     let has_socket_word = program.command.iter().any(|word| word.contains(SOCKET_WORD));
-    match tongue {
-        Some(Tongue::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
+    match protocol {
+        Some(ProgramProtocol::Lines) if program.command.is_empty() => fields.missing("command", COMMAND),
         // An error of the socket has already been reported.
-        Some(Tongue::Batsim) if fields.get("socket").is_some() && program.socket.is_empty() => {}
-        Some(Tongue::Batsim) if program.command.is_empty() && program.socket.is_empty() => {
+        Some(ProgramProtocol::Batsim) if fields.get("socket").is_some() && program.socket.is_empty() => {}
+        Some(ProgramProtocol::Batsim) if program.command.is_empty() && program.socket.is_empty() => {
             fields.missing("command", &format!("{BATSIM_COMMAND}, or a `socket`"));
         }
-        Some(Tongue::Batsim) if !program.command.is_empty() && has_socket_word != program.socket.is_empty() => {
+        Some(ProgramProtocol::Batsim)
+            if !program.command.is_empty() && has_socket_word != program.socket.is_empty() =>
+        {
             let text = match has_socket_word {
                 true => {
                     "expected either a `socket`, or {socket} in the command (the address of a socket that Hansa makes), not both"

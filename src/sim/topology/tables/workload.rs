@@ -201,14 +201,14 @@ impl WrittenWorkload {
         let system = key("system", "the system that its jobs go to")
             .means(about)
             .usual("the only system that accepts such jobs");
-        let mut said = if w.reads() { None } else { Some(self.system) };
-        w.set(system, &mut said, Maybe(OneOf { what: "a system of this topology", names: &keys }));
+        let mut written = if w.reads() { None } else { Some(self.system) };
+        w.set(system, &mut written, Maybe(OneOf { what: "a system of this topology", names: &keys }));
         let Some(fields) = w.written_fields() else { return };
-        if said.is_none() && fields.has("system") {
+        if written.is_none() && fields.has("system") {
             // An unknown name has already been reported.
             return;
         }
-        self.system = said.unwrap_or_else(|| {
+        self.system = written.unwrap_or_else(|| {
             let of = |takes: &dyn Fn(&SystemRow) -> bool| -> Vec<usize> {
                 (0..known.systems.len()).filter(|at| takes(known.systems[*at].system_row())).collect()
             };

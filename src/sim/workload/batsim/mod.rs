@@ -221,10 +221,10 @@ mod tests {
         assert!(trace.jobs.iter().all(|job| job.runs_for() == Ok(Span::from_secs(10))));
         let ids: Vec<_> = trace.ids.iter().map(|(number, id)| (*number, id.as_str())).collect();
         assert_eq!(ids, [(1, "w0!3"), (2, "late"), (3, "7")]);
-        let told: Vec<String> =
+        let faults: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
-            told,
+            faults,
             [
                 "job 4: its profile matrix is of type parallel, but only delays can be run",
                 "job 5: there is no profile nothing",

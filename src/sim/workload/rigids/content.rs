@@ -87,7 +87,7 @@ pub struct Content {
 }
 
 /// Seconds of a day.
-const DAY: u64 = 86_400;
+const SECONDS_PER_DAY: u64 = 86_400;
 
 impl Content {
     /// Bytes for [`Content::of_prepared`]: lengths of the two parts, all but the jobs' own bytes as JSON, and those
@@ -116,10 +116,9 @@ impl Content {
     pub fn of_trace(trace: Trace, window: Window) -> Content {
         let Trace { jobs, mut faults, profiles, requests, ids, names, header } = trace;
         let file_end = jobs.last().map_or(Time::ZERO, |job| job.submit);
-        let day = Span::from_secs(DAY).micros();
-        let of_day = |first: Span| Span::from_micros((first + window.from).micros() % day);
+        let day = Span::from_secs(SECONDS_PER_DAY).micros();
         let first = swf::start_of_day(&header);
-        let time_of_day = first.map(of_day);
+        let time_of_day = first.map(|first| Span::from_micros((first + window.from).micros() % day));
         let days_until = |first: Span| i64::try_from((first + window.from).micros() / day).ok();
         let start_day = first.and_then(|first| Some(swf::start_day(&header)? + days_until(first)?));
         let start = Time::ZERO + window.from;
@@ -183,10 +182,9 @@ impl Content {
             Some(rate) => scale_time(Time::ZERO + span, rate),
             None => Time::ZERO + span,
         };
-        let after_last = || self.jobs.last().map_or(Time::NEVER, |job| job.submit + Span::from_micros(1));
         let end = match window.to {
             Some(to) if window.jobs.is_none() => sooner(Span::from_micros(to.micros() - window.from.micros())),
-            _ => after_last(),
+            _ => self.jobs.last().map_or(Time::NEVER, |job| job.submit + Span::from_micros(1)),
         };
         let cool_down = sooner(window.cool_down).since(Time::ZERO).micros();
         let times = (sooner(window.warm_up), Time::from_micros(end.micros().saturating_sub(cool_down)));
@@ -202,9 +200,8 @@ impl Content {
 
     /// Submits all jobs later, by the same time.
     pub(super) fn postpone(&mut self, delay: Span) {
-        let postponed = |job: Rigid| Rigid { submit: job.submit + delay, ..job };
-        self.jobs = Arc::new(self.jobs.iter().map(postponed).collect());
-        let day = Span::from_secs(DAY).micros();
+        self.jobs = Arc::new(self.jobs.iter().map(|job| Rigid { submit: job.submit + delay, ..job }).collect());
+        let day = Span::from_secs(SECONDS_PER_DAY).micros();
         self.time_of_day =
             self.time_of_day.map(|time| Span::from_micros((time.micros() + day - delay.micros() % day) % day));
         if let Some(CountedPart { times: (from, to), .. }) = &mut self.counted {
@@ -215,8 +212,8 @@ impl Content {
 
     /// Accelerates the arrivals of a log by this factor in millionths.
     pub(super) fn hurry(&mut self, rate_millionths: u64) {
-        let hurried = |job: Rigid| Rigid { submit: scale_time(job.submit, rate_millionths), ..job };
-        self.jobs = Arc::new(self.jobs.iter().map(hurried).collect());
+        let jobs = self.jobs.iter().map(|job| Rigid { submit: scale_time(job.submit, rate_millionths), ..job });
+        self.jobs = Arc::new(jobs.collect());
         self.time_of_day = None;
         self.start_day = None;
     }
@@ -242,7 +239,7 @@ impl Content {
     }
 
     /// Faults and notes, with the first few faults or with all that are kept.
-    pub fn told(&self, with_all: bool) -> Option<String> {
+    pub fn report(&self, with_all: bool) -> Option<String> {
         let faults = &self.faults;
         if faults.is_empty() {
             return put_together(faults.note().into_iter().chain(self.of_memory()), "; ");
@@ -252,35 +249,38 @@ impl Content {
     }
 
     fn of_load(&self) -> impl Iterator<Item = String> {
-        let told = |count: u64, what: &str| {
-            (count > 0).then(|| format!("`utilisation` {what} {}", format_counted(count, "job")))
-        };
-        told(self.spared, "leaves out").into_iter().chain(told(self.copied, "uses twice"))
+        load_note(self.spared, "leaves out").into_iter().chain(load_note(self.copied, "uses twice"))
     }
 
     fn of_memory(&self) -> impl Iterator<Item = String> {
-        let told = |count: u64, what: &str, share: f64| {
-            let jobs = format_counted(count, "job");
-            let share = (100.0 * share).round();
-            (count > 0).then(|| {
-                format!("the memory of {jobs} is {what}: assumed are {share} % of a node's for each processor")
-            })
-        };
-        let unknown = told(self.without_memory, "unknown", MEMORY_MIN);
-        unknown.into_iter().chain(told(self.beyond_memory, "more than a node has", 1.0))
+        let unknown = memory_note(self.without_memory, "unknown", MEMORY_MIN);
+        unknown.into_iter().chain(memory_note(self.beyond_memory, "more than a node has", 1.0))
     }
 
     /// True if no schedule of these jobs exceeds the range of time.
     pub fn is_bearable(&self, overestimate_millionths: u64) -> bool {
         let last = self.jobs.last().map_or(0, |job| job.submit.micros());
         // Think time counts as well.
-        let takes = |job: Rigid| {
-            u128::from(requested_span(&job, overestimate_millionths).micros())
-                + u128::from(job.think.map_or(0, Span::micros))
-        };
-        let all: u128 = self.jobs.iter().map(takes).sum();
+        let mut all = 0;
+        for job in &*self.jobs {
+            all += u128::from(requested_span(&job, overestimate_millionths).micros());
+            all += u128::from(job.think.map_or(0, Span::micros));
+        }
         all + u128::from(last) < u128::from(u64::MAX / 4)
     }
+}
+
+/// A note on jobs that the wanted utilisation leaves out or uses twice; None without any.
+fn load_note(count: u64, does: &str) -> Option<String> {
+    (count > 0).then(|| format!("`utilisation` {does} {}", format_counted(count, "job")))
+}
+
+/// A note on jobs whose memory is assumed, as this share of a node's; None without any.
+fn memory_note(count: u64, fault: &str, share: f64) -> Option<String> {
+    let jobs = format_counted(count, "job");
+    let share = (100.0 * share).round();
+    (count > 0)
+        .then(|| format!("the memory of {jobs} is {fault}: assumed are {share} % of a node's for each processor"))
 }
 
 /// A time of a log in a run whose jobs arrive faster by this factor in millionths.

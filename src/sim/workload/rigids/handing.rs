@@ -26,11 +26,11 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    const NOBODY: Ahead = Ahead { places: Vec::new() };
+    const NO_JOB: Ahead = Ahead { places: Vec::new() };
 
     pub fn of_jobs(jobs: &Packed) -> Ahead {
         if jobs.iter().all(|job| job.preceding.is_none()) {
-            return Ahead::NOBODY;
+            return Ahead::NO_JOB;
         }
         let mut by_number: Vec<(u64, u32)> = jobs.iter().map(|job| job.number).zip(0..).collect();
         by_number.sort_unstable();
@@ -74,9 +74,9 @@ impl Rigids {
         }
         let first = *next;
         let jobs = &self.content.jobs;
-        let ahead = if self.follow { Ahead::of_jobs(jobs) } else { Ahead::NOBODY };
+        let ahead = if self.follow { Ahead::of_jobs(jobs) } else { Ahead::NO_JOB };
         // The user of a job must be informed of its predecessor's end.
-        let mut whose = vec![0u32; ahead.places.len()];
+        let mut user_of = vec![0u32; ahead.places.len()];
         for (rigid, place) in jobs.iter().zip(0u32..) {
             next.give(1).ok_or(WorkloadError::TooMany)?;
             let job = self.job(&rigid, place, first);
@@ -86,8 +86,8 @@ impl Rigids {
                 Deal::RoundRobin => place,
             };
             let before = ahead.of_job(place as usize);
-            let user = before.map_or(key as usize % turns.max(1), |before| whose[before] as usize);
-            if let Some(mine) = whose.get_mut(place as usize) {
+            let user = before.map_or(key as usize % turns.max(1), |before| user_of[before] as usize);
+            if let Some(mine) = user_of.get_mut(place as usize) {
                 *mine = user as u32;
             }
             let after = before.map(|before| (first.after(before as u32).0, rigid.think.unwrap_or_default()));

@@ -18,8 +18,8 @@ struct KeptLogs {
     logs: BTreeMap<String, Arc<Trace>>,
 }
 
-/// Keeps the logs that are parsed while it lives, so that each file of a sweep is parsed once. Parsing is a pure function
-/// of format and content, so no run can tell.
+/// Keeps the logs that are parsed while it lives, so that each file of a sweep is parsed once. Parsing is a pure
+/// function of format and content, so no run can tell.
 pub struct ParsedLogs(());
 
 impl Default for ParsedLogs {

@@ -72,16 +72,16 @@ impl Rigids {
         let Some(log) = origin.log_mut() else { return };
         let LogFile { path, hash, strict } = log;
         // Content of a resolved topology whose log may be elsewhere.
-        let (mut said_hash, mut said_count) =
+        let (mut written_hash, mut written_count) =
             if w.writes() { (Some(hash.clone()), Some(*count)) } else { (None, None) };
         // A log has one meaning, independent of its path.
         w.set(key("file", "").need(LOG).aside(), path, FilePath("the path of a log of jobs"));
         let in_file = key("hash", "of the uncompressed content")
             .means("the hash that the uncompressed file must have")
             .usual("that of the file");
-        w.set(in_file, &mut said_hash, Maybe(Text("the hash of the log")));
+        w.set(in_file, &mut written_hash, Maybe(Text("the hash of the log")));
         let count = key("count", "the number of its jobs that run").usual("as in the file");
-        w.set(count, &mut said_count, Maybe(1..=u32::MAX));
+        w.set(count, &mut written_count, Maybe(1..=u32::MAX));
         w.set(key("strict", "true if any fault in it is an error"), strict, Flag);
         let from = key("from", "jobs submitted before this are left out; it becomes time zero");
         w.set(from, &mut window.from, SPAN);
@@ -109,7 +109,7 @@ impl Rigids {
             fields.complain(format!("{parts}: no job would count"));
             (window.warm_up, window.cool_down) = (Span::ZERO, Span::ZERO);
         }
-        self.open(fields, said_hash, said_count, context);
+        self.open(fields, written_hash, written_count, context);
     }
 
     /// Reads the jobs from the file, or takes the resolved values if it is missing.

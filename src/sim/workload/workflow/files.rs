@@ -67,26 +67,26 @@ impl<'t> Files<'t> {
             while let Some((from, _)) = waits.next_if(|&(_, to)| to == task) {
                 carried.insert(from, 0);
             }
-            let said = carried.len();
+            let declared = carried.len();
             let mut read: Vec<usize> = read.clone();
             read.sort_unstable();
             read.dedup();
             for file in read.into_iter().map(|file| &self.all[file]) {
-                let mut from_said = false;
+                let mut is_declared = false;
                 // Real workflows have files with a thousand writers, so the shorter list is iterated.
                 let mut carry = |data: &mut u64| {
                     *data = data.saturating_add(file.size);
-                    from_said = true;
+                    is_declared = true;
                 };
-                if said > 0 && file.writers.len() < carried.len() {
+                if declared > 0 && file.writers.len() < carried.len() {
                     let writers = file.writers.iter().filter(|writer| **writer != task);
                     writers.for_each(|writer| carried.get_mut(writer).into_iter().for_each(&mut carry));
-                } else if said > 0 {
+                } else if declared > 0 {
                     let them = carried.iter_mut().filter(|(from, _)| **from != task && file.writers.contains(from));
                     them.for_each(|(_, data)| carry(data));
                 }
                 // A task that writes a file that it reads changes it in place, and needs no other writer.
-                if let Some(first) = file.first.filter(|_| !from_said && !file.writers.contains(&task)) {
+                if let Some(first) = file.first.filter(|_| !is_declared && !file.writers.contains(&task)) {
                     let data = carried.entry(first).or_insert(0);
                     *data = data.saturating_add(file.size);
                 }

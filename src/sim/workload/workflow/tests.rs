@@ -76,68 +76,74 @@ fn wfformat_1_5_separates_the_workflow_from_its_execution() {
 
 #[test]
 fn errors_of_wfformat_are_reported_with_their_location() {
-    let told = |from: &str, to: &str| diagnostic(&V15.replacen(from, to, 1));
-    assert_eq!(told("1.5", "2.0"), "bad: schemaVersion: expected 1.3, 1.4, 1.5 or 1.6, found `2.0`");
-    assert_eq!(told("{", "{ {"), "bad:1:3: key must be a string");
+    let message = |from: &str, to: &str| diagnostic(&V15.replacen(from, to, 1));
+    assert_eq!(message("1.5", "2.0"), "bad: schemaVersion: expected 1.3, 1.4, 1.5 or 1.6, found `2.0`");
+    assert_eq!(message("{", "{ {"), "bad:1:3: key must be a string");
     assert_eq!(
-        told("\"parents\": [\"a\"]", "\"parents\": 7"),
+        message("\"parents\": [\"a\"]", "\"parents\": 7"),
         "bad:5:53: invalid type: integer `7`, expected a sequence"
     );
     assert_eq!(
-        told("\"parents\": [\"a\"]", "\"parents\": [\"A\"]"),
+        message("\"parents\": [\"a\"]", "\"parents\": [\"A\"]"),
         "bad: workflow.specification.tasks[0].parents[0]: no task is called `A`; did you mean `a`?"
     );
     assert_eq!(
-        told("\"id\": \"y\", \"sizeInBytes\": 1e3", "\"id\": \"y\""),
+        message("\"id\": \"y\", \"sizeInBytes\": 1e3", "\"id\": \"y\""),
         "bad: workflow.specification.files[1].sizeInBytes: expected the file's size in bytes"
     );
     assert_eq!(
-        told("{\"id\": \"y\", \"sizeInBytes\": 1e3}", "{\"id\": \"z\", \"sizeInBytes\": 1e3}"),
+        message("{\"id\": \"y\", \"sizeInBytes\": 1e3}", "{\"id\": \"z\", \"sizeInBytes\": 1e3}"),
         "bad: workflow.specification.tasks[0].inputFiles[1]: workflow.specification.files does not list the file `y`"
     );
     assert_eq!(
-        told("\"id\": \"y\"", "\"id\": \"x\""),
+        message("\"id\": \"y\"", "\"id\": \"x\""),
         "bad: workflow.specification.files[1].id: the file `x` is listed twice"
     );
     assert_eq!(
-        told("1e3", "1e300"),
+        message("1e3", "1e300"),
         "bad: workflow.specification.files[1].sizeInBytes: expected a size of at most 2^53 bytes, some 9 PB"
     );
-    assert_eq!(told("1e3", "1e3000"), "bad:9:87: number out of range");
+    assert_eq!(message("1e3", "1e3000"), "bad:9:87: number out of range");
     assert_eq!(
-        told("\"sizeInBytes\": 10", "\"sizeInBytes\": -1"),
+        message("\"sizeInBytes\": 10", "\"sizeInBytes\": -1"),
         "bad: workflow.specification.files[0].sizeInBytes: expected a size that is finite and not negative"
     );
     assert_eq!(
-        told("\"runtimeInSeconds\": 3", "\"runtimeInSeconds\": 1e15"),
+        message("\"runtimeInSeconds\": 3", "\"runtimeInSeconds\": 1e15"),
         "bad: workflow.execution.tasks[2].runtimeInSeconds: expected a time of at most 2^53 microseconds, some 285 years"
     );
     assert_eq!(
-        told("{\"id\": \"c\", \"runtimeInSeconds\": 3}", "{\"id\": \"b\", \"runtimeInSeconds\": 3}"),
+        message("{\"id\": \"c\", \"runtimeInSeconds\": 3}", "{\"id\": \"b\", \"runtimeInSeconds\": 3}"),
         "bad: workflow.execution.tasks[2].id: the task `b` is listed twice"
     );
     assert_eq!(
-        told(",\n            {\"id\": \"c\", \"runtimeInSeconds\": 3}", ""),
+        message(",\n            {\"id\": \"c\", \"runtimeInSeconds\": 3}", ""),
         "bad: workflow.specification.tasks[0]: `c` has no run time: workflow.execution.tasks does not name it"
     );
     assert_eq!(
-        told("\"name\": \"b\", \"id\": \"b\"", "\"name\": \"b\", \"id\": \"a\""),
+        message("\"name\": \"b\", \"id\": \"b\"", "\"name\": \"b\", \"id\": \"a\""),
         "bad: workflow.specification.tasks[2]: two tasks have the id `a`"
     );
     assert_eq!(
-        told("\"id\": \"a\", \"parents\": []", "\"id\": \"a\", \"parents\": [\"c\"]"),
+        message("\"id\": \"a\", \"parents\": []", "\"id\": \"a\", \"parents\": [\"c\"]"),
         "bad: workflow.specification: tasks wait for each other in a cycle: a -> c -> a"
     );
     assert_eq!(
-        told("2.0}", "0}"),
+        message("2.0}", "0}"),
         "bad: workflow.execution.tasks[1].coreCount: expected a number of cores from 1 to 2^32 - 1"
     );
 
-    let told = |from: &str, to: &str| diagnostic(&V13.replacen(from, to, 1));
-    assert_eq!(told("\"size\": 305, ", ""), "bad: workflow.tasks[1].files[0].size: expected the file's size in bytes");
-    assert_eq!(told("\"runtime\": 2, ", ""), "bad: workflow.tasks[1].runtime: expected the task's run time in seconds");
+    let message = |from: &str, to: &str| diagnostic(&V13.replacen(from, to, 1));
     assert_eq!(
-        told("\"link\": \"input\"", "\"link\": \"both\""),
+        message("\"size\": 305, ", ""),
+        "bad: workflow.tasks[1].files[0].size: expected the file's size in bytes"
+    );
+    assert_eq!(
+        message("\"runtime\": 2, ", ""),
+        "bad: workflow.tasks[1].runtime: expected the task's run time in seconds"
+    );
+    assert_eq!(
+        message("\"link\": \"input\"", "\"link\": \"both\""),
         "bad: workflow.tasks[0].files[0].link: expected `input` or `output`, found `both`"
     );
 }
@@ -205,20 +211,20 @@ fn dax_has_dependencies_by_file_and_by_name() {
 
 #[test]
 fn errors_of_dax_are_reported_with_their_line() {
-    let told = |from: &str, to: &str| diagnostic(&DAX.replacen(from, to, 1));
-    assert_eq!(told("id=\"B\"", "id=\"A\""), "bad:8:3: two jobs have the id `A`");
-    assert_eq!(told(" runtime=\"0.5\"", ""), "bad:8:3: expected an attribute `runtime` of <job>, in seconds");
-    assert_eq!(told("0.5", "soon"), "bad:8:3: runtime: expected a number, found `soon`");
-    assert_eq!(told("0.5", "-1"), "bad:8:3: runtime: expected a time that is finite and not negative");
-    assert_eq!(told("0.5", "nan"), "bad:8:3: runtime: expected a time that is finite and not negative");
-    assert_eq!(told(" size=\"1007\"", ""), "bad:10:5: expected an attribute `size` of <uses>");
-    assert_eq!(told("1007", "1e99"), "bad:10:5: size: expected a size of at most 2^53 bytes, some 9 PB");
-    assert_eq!(told("<child ref=\"B\">", "<child ref=\"D\">"), "bad:13:3: no job has the id `D`");
+    let message = |from: &str, to: &str| diagnostic(&DAX.replacen(from, to, 1));
+    assert_eq!(message("id=\"B\"", "id=\"A\""), "bad:8:3: two jobs have the id `A`");
+    assert_eq!(message(" runtime=\"0.5\"", ""), "bad:8:3: expected an attribute `runtime` of <job>, in seconds");
+    assert_eq!(message("0.5", "soon"), "bad:8:3: runtime: expected a number, found `soon`");
+    assert_eq!(message("0.5", "-1"), "bad:8:3: runtime: expected a time that is finite and not negative");
+    assert_eq!(message("0.5", "nan"), "bad:8:3: runtime: expected a time that is finite and not negative");
+    assert_eq!(message(" size=\"1007\"", ""), "bad:10:5: expected an attribute `size` of <uses>");
+    assert_eq!(message("1007", "1e99"), "bad:10:5: size: expected a size of at most 2^53 bytes, some 9 PB");
+    assert_eq!(message("<child ref=\"B\">", "<child ref=\"D\">"), "bad:13:3: no job has the id `D`");
     assert_eq!(
-        told("<parent ref=\"B\"/>", "<parent ref=\"C\"/>"),
+        message("<parent ref=\"B\"/>", "<parent ref=\"C\"/>"),
         "bad:12:3: tasks wait for each other in a cycle: last_C -> last_C"
     );
-    assert_eq!(told("</adag>", ""), "bad:1:1: the root node was opened but never closed");
+    assert_eq!(message("</adag>", ""), "bad:1:1: the root node was opened but never closed");
     assert_eq!(diagnostic("<platform/>"), "bad:1:1: expected <adag>, found <platform>");
 }
 
@@ -259,47 +265,50 @@ fn dot_counts_operations_and_bytes() {
 
 #[test]
 fn errors_of_dot_are_reported_with_their_line() {
-    let told = |text: &str| diagnostic(text);
+    let message = |text: &str| diagnostic(text);
     assert_eq!(
-        told(""),
+        message(""),
         "bad: the file is empty: expected a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT"
     );
-    assert_eq!(told(&"[".repeat(1_000_000)), "bad: expected an object of WfFormat, found a list");
+    assert_eq!(message(&"[".repeat(1_000_000)), "bad: expected an object of WfFormat, found a list");
     let kinds = "a workflow: WfFormat or a table of costs (JSON), DAX (XML) or DOT";
-    assert_eq!(told("hello"), format!("bad:1:1: expected {kinds}, found `hello`"));
-    assert_eq!(told("; Version: 2\n"), format!("bad:1:1: expected {kinds}, found a log of jobs (SWF)"));
+    assert_eq!(message("hello"), format!("bad:1:1: expected {kinds}, found `hello`"));
+    assert_eq!(message("; Version: 2\n"), format!("bad:1:1: expected {kinds}, found a log of jobs (SWF)"));
     let topology = "# A grid of one site.\n\nname = \"one\"\n";
-    assert_eq!(told(topology), format!("bad:1:1: expected {kinds}, found TOML"));
-    assert_eq!(told("// a\n/* b\n */ # c"), format!("bad:1:1: expected {kinds}, found only comments"));
-    assert_eq!(told("name = \"x\"\n"), format!("bad:1:1: expected {kinds}, found TOML"));
-    assert_eq!(told("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
-    assert_eq!(told("digraph {}"), "bad: the workflow has no tasks");
-    assert_eq!(told("digraph {\n a [size=1]\n"), "bad:3:1: expected a node, an edge or `}`, found the end of the file");
+    assert_eq!(message(topology), format!("bad:1:1: expected {kinds}, found TOML"));
+    assert_eq!(message("// a\n/* b\n */ # c"), format!("bad:1:1: expected {kinds}, found only comments"));
+    assert_eq!(message("name = \"x\"\n"), format!("bad:1:1: expected {kinds}, found TOML"));
+    assert_eq!(message("graph {}"), "bad:1:1: expected `digraph`, found `graph`");
+    assert_eq!(message("digraph {}"), "bad: the workflow has no tasks");
     assert_eq!(
-        told("digraph {\n a [size=1]\n a -> b [size=2]\n}"),
+        message("digraph {\n a [size=1]\n"),
+        "bad:3:1: expected a node, an edge or `}`, found the end of the file"
+    );
+    assert_eq!(
+        message("digraph {\n a [size=1]\n a -> b [size=2]\n}"),
         "bad:3:7: node `b` has no size, its number of operations"
     );
-    assert_eq!(told("digraph { a [size=1]\n b [size=1]\n a -> b\n}"), "bad:3:2: this edge has no size, in bytes");
-    assert_eq!(told("digraph {\n a [size=x]\n}"), "bad:2:10: expected a number, found `x`");
-    assert_eq!(told("digraph {\n a [size=\"1]\n}"), "bad:2:10: this quote is never closed");
-    assert_eq!(told("digraph {\n a [size=1] a [size=2]\n}"), "bad:2:13: node `a` has two sizes");
+    assert_eq!(message("digraph { a [size=1]\n b [size=1]\n a -> b\n}"), "bad:3:2: this edge has no size, in bytes");
+    assert_eq!(message("digraph {\n a [size=x]\n}"), "bad:2:10: expected a number, found `x`");
+    assert_eq!(message("digraph {\n a [size=\"1]\n}"), "bad:2:10: this quote is never closed");
+    assert_eq!(message("digraph {\n a [size=1] a [size=2]\n}"), "bad:2:13: node `a` has two sizes");
     assert_eq!(
-        told("digraph {\n a [size=1] b [size=1] a -> b [size=1]\n a -> b [size=2]\n}"),
+        message("digraph {\n a [size=1] b [size=1] a -> b [size=1]\n a -> b [size=2]\n}"),
         "bad:3:2: this edge is given twice, with different sizes"
     );
     assert_eq!(
-        told("digraph { a [size=1] b [size=1] a -> b [size=1] b -> a [size=1] }"),
+        message("digraph { a [size=1] b [size=1] a -> b [size=1] b -> a [size=1] }"),
         "bad:1:11: tasks wait for each other in a cycle: a -> b -> a"
     );
     assert_eq!(
-        told("digraph { a [size=1e99] }"),
+        message("digraph { a [size=1e99] }"),
         "bad:1:11: node `a`: expected a finite size that is not negative, below 9e24 operations"
     );
     assert_eq!(
-        told("digraph { a [size=1] } b"),
+        message("digraph { a [size=1] } b"),
         "bad:1:24: expected nothing after the `}` that ends the graph, found `b`"
     );
-    assert_eq!(told("digraph { a:b [size=1] }"), "bad:1:12: expected a node, an edge or `}`");
+    assert_eq!(message("digraph { a:b [size=1] }"), "bad:1:12: expected a node, an edge or `}`");
 }
 
 #[test]
@@ -309,11 +318,11 @@ fn cost_tables_keep_the_order_of_the_file() {
     assert_eq!(table.names, ["1", "10", "2"]);
     assert_eq!(table.run, [[5.0, 6.0], [1.0, 2.0], [3.0, 4.0]]);
     assert_eq!(table.edges, [(0, 1, 8.0), (1, 2, 7.5)]);
-    let told = |from: &str, to: &str| diagnostic(&text.replacen(from, to, 1));
-    assert_eq!(told("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one per processor, found 1");
-    assert_eq!(told("[3, 4]", "[3, 0]"), "bad: compute.2: expected times above 0 and up to 1000000000");
-    assert_eq!(told("7.5", "-1"), "bad: edges[0]: expected a time from 0 to 1000000000");
-    assert_eq!(told("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");
+    let message = |from: &str, to: &str| diagnostic(&text.replacen(from, to, 1));
+    assert_eq!(message("[3, 4]", "[3]"), "bad: compute.2: expected 2 times, one per processor, found 1");
+    assert_eq!(message("[3, 4]", "[3, 0]"), "bad: compute.2: expected times above 0 and up to 1000000000");
+    assert_eq!(message("7.5", "-1"), "bad: edges[0]: expected a time from 0 to 1000000000");
+    assert_eq!(message("[10, 2, 7.5]", "[10, 3, 7.5]"), "bad: edges[0]: no task is called `3`");
 }
 
 /// As in Montage, where every task that fits a difference writes `fit.txt`.
@@ -336,7 +345,7 @@ fn a_file_with_many_writers_comes_from_the_dependencies_of_its_reader() {
 #[test]
 fn errors_contain_no_control_characters_of_the_file() {
     for text in ["\u{1b}[2J", "digraph { a [size=\"\u{7}\"] }", "{ \"schemaVersion\": \"\\u001b\" }"] {
-        let told = diagnostic(text);
-        assert!(!told.chars().any(char::is_control), "{told:?}");
+        let message = diagnostic(text);
+        assert!(!message.chars().any(char::is_control), "{message:?}");
     }
 }

@@ -105,7 +105,7 @@ pub struct WhatIfAnswer {
     method: Vec<String>,
     warnings: Vec<String>,
     waits: NamedTable,
-    for_whom: Option<NamedTable>,
+    by_group: Option<NamedTable>,
     work: Option<NamedTable>,
     recorded: Option<RecordedWaits>,
     changes: Vec<ChangeFacts>,
@@ -168,7 +168,7 @@ pub fn answer_what_if(what_if: WhatIf<'_>) -> Option<WhatIfAnswer> {
         method: method_sentences(phases, &common),
         warnings,
         waits: waits_table(contest, &common, &sums, phases),
-        for_whom: for_whom_table(&table, &groups, phases),
+        by_group: group_table(&table, &groups, phases),
         work: work_sums.filter(|_| has_lost_work).map(|sums| work::work_table(contest, sums, Some(&common))),
         recorded: compare_recorded(&outcomes, what_if.facts, phases),
         names: contest.names.clone(),
@@ -233,7 +233,7 @@ fn mark_of(apart: &Estimate) -> Mark {
 }
 
 /// Differences of the mean waits of groups: a row per group. None without groups.
-fn for_whom_table(table: &GroupTable<'_>, groups: &[SortedGroups], phases: Phases) -> Option<NamedTable> {
+fn group_table(table: &GroupTable<'_>, groups: &[SortedGroups], phases: Phases) -> Option<NamedTable> {
     let changes = &table.names[1..];
     let mut tests = 0;
     let rows = list_groups(groups, |group| {
@@ -268,7 +268,7 @@ impl WhatIfAnswer {
         for sentence in &self.method {
             text.push_str(&format!("{}\n", wrap_lines(sentence)));
         }
-        for table in [&self.for_whom, &self.work].into_iter().flatten() {
+        for table in [&self.by_group, &self.work].into_iter().flatten() {
             text.push_str(&format!("\n{}\n{}", table.title, table.text()));
         }
         if let Some(recorded) = &self.recorded {
@@ -278,7 +278,7 @@ impl WhatIfAnswer {
     }
 
     pub fn json(&self) -> Value {
-        let tables = std::iter::once(&self.waits).chain(&self.for_whom).chain(&self.work);
+        let tables = std::iter::once(&self.waits).chain(&self.by_group).chain(&self.work);
         let changes = self.changes.iter().map(
             |change| json!({ "name": change.name, "file": change.file, "about": change.about, "lines": change.lines }),
         );

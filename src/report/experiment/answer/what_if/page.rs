@@ -33,7 +33,7 @@ impl WhatIfAnswer {
         body += self.waits.html();
         body += self.method.iter().map(|sentence| html!("<p>{sentence}</p>\n", sentence)).collect();
         body += html!("</section>\n");
-        body += table_section(self.for_whom.as_ref(), || self.pictures());
+        body += table_section(self.by_group.as_ref(), || self.pictures());
         body += table_section(self.work.as_ref(), Html::default);
         body += self.recorded_section();
         body += self.changes_section();
@@ -69,8 +69,8 @@ impl WhatIfAnswer {
             for (at, change) in self.names[1..].iter().enumerate() {
                 let Some(estimate) = group.difference(at + 1) else { continue };
                 let is_filled = estimate.is_significant();
-                let told = format!("{}, {change}: {} s", group.label, super::show_difference(&estimate).text);
-                dots.push(Dot { estimate, colour: at % COLOURS, is_filled, told });
+                let text = format!("{}, {change}: {} s", group.label, super::show_difference(&estimate).text);
+                dots.push(Dot { estimate, colour: at % COLOURS, is_filled, text });
                 estimates.push(estimate);
             }
             rows.push(DotRow { name: group.label.clone(), is_bold: false, dots });

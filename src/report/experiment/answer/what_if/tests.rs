@@ -66,7 +66,7 @@ fn differences_are_paired_phase_by_phase() {
     assert!(answer.verdicts[0].contains("By cores, jobs wait: 1 less by 100 ± 25 s."), "{:?}", answer.verdicts);
     assert!(answer.method[0].starts_with("Means over 40 jobs") && answer.method[0].contains("over 3 phases"));
     // Jobs count once, and groups without a difference are not marked.
-    let groups = answer.for_whom.as_ref().unwrap();
+    let groups = answer.by_group.as_ref().unwrap();
     let row = |label: &str| groups.rows.iter().find(|row| row[1].text == label).unwrap();
     assert_eq!((row("1")[2].number, row("1")[4].mark), (Some(20.0), Mark::Better));
     assert_eq!((row("ben")[2].number, row("ben")[4].mark), (Some(20.0), Mark::Plain));

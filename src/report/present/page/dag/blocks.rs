@@ -119,16 +119,19 @@ impl Blocks {
         )
     }
 
+    fn middle(&self, key: Key) -> f64 {
+        self.blocks[&key].top + self.blocks[&key].height / 2.0
+    }
+
     pub fn blocks_svg(&self, layered: &Layered<'_>, tally: &Tally) -> Html {
         let room = (WIDTH - 2.0 * SIDE) / self.columns.max(1) as f64;
         let width = (room * WIDE).min(WIDTH_MAX);
         let left = |column: usize| SIDE + room * column as f64 + (room - width) / 2.0;
-        let middle = |key: Key| self.blocks[&key].top + self.blocks[&key].height / 2.0;
         let most = self.lines.first().map_or(1, |(_, count)| *count) as f64;
         let mut svg = Html::default();
         for ((from, to), count) in self.lines.iter().rev() {
             let thick = THIN + (THICK - THIN) * (*count as f64 / most).sqrt();
-            let line = curve_path((left(from.0) + width, middle(*from)), (left(to.0), middle(*to)));
+            let line = curve_path((left(from.0) + width, self.middle(*from)), (left(to.0), self.middle(*to)));
             svg += html!("<path class=\"needs\" stroke-width=\"{thick:.1}\" d=\"{line}\"/>\n", thick, line);
         }
         for (&(column, colour), block) in &self.blocks {
@@ -156,13 +159,16 @@ impl Blocks {
                 [class, layers, site, critical]
             );
         }
-        let ends = |key: Key| [(left(key.0), middle(key)), (left(key.0) + width, middle(key))];
         let mut way = String::new();
         for pair in self.way.windows(2) {
-            let _ = write!(way, "{}", curve_path(ends(pair[0])[1], ends(pair[1])[0]));
+            let from = (left(pair[0].0) + width, self.middle(pair[0]));
+            let to = (left(pair[1].0), self.middle(pair[1]));
+            let _ = write!(way, "{}", curve_path(from, to));
         }
         for key in &self.way {
-            let [(from, y), (to, _)] = ends(*key);
+            let from = left(key.0);
+            let to = from + width;
+            let y = self.middle(*key);
             let _ = write!(way, "M{from:.1} {y:.1}H{to:.1}");
         }
         svg += html!("<path class=\"way\" d=\"{way}\"/>\n", way);

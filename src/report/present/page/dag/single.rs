@@ -116,12 +116,7 @@ impl Single {
 fn order_layers(layered: &Layered<'_>) -> Vec<Vec<usize>> {
     let mut layers = layered.layers.clone();
     let mut place = vec![0.0; layered.layer_of.len()];
-    let number = |layer: &[usize], place: &mut Vec<f64>| {
-        for (number, task) in layer.iter().enumerate() {
-            place[*task] = number as f64 - (layer.len() - 1) as f64 / 2.0;
-        }
-    };
-    layers.iter().for_each(|layer| number(layer, &mut place));
+    layers.iter().for_each(|layer| number_layer(layer, &mut place));
     let [mut before, mut after] = [(); 2].map(|()| vec![Vec::new(); layered.layer_of.len()]);
     for edge in &layered.row.job.edges {
         before[edge.to as usize].push(edge.from as usize);
@@ -138,8 +133,15 @@ fn order_layers(layered: &Layered<'_>) -> Vec<Vec<usize>> {
             let mut keyed: Vec<(f64, usize)> = layers[layer].iter().map(|task| (mean(*task), *task)).collect();
             keyed.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
             layers[layer] = keyed.into_iter().map(|(_, task)| task).collect();
-            number(&layers[layer], &mut place);
+            number_layer(&layers[layer], &mut place);
         }
     }
     layers
+}
+
+/// Places of the tasks of a layer, around its middle.
+fn number_layer(layer: &[usize], place: &mut [f64]) {
+    for (number, task) in layer.iter().enumerate() {
+        place[*task] = number as f64 - (layer.len() - 1) as f64 / 2.0;
+    }
 }

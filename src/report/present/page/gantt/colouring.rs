@@ -136,8 +136,10 @@ fn by_limit(
     classes: &[(&str, u64)],
     measure: impl Fn(&JobRow) -> u64,
 ) -> Grouping {
-    let class_of = |row: &JobRow| classes.partition_point(|(_, limit)| *limit < measure(row));
-    let class_by_job: BTreeMap<JobId, usize> = jobs.iter().map(|row| (row.job.id, class_of(row))).collect();
+    let mut class_by_job: BTreeMap<JobId, usize> = BTreeMap::new();
+    for row in jobs {
+        class_by_job.insert(row.job.id, classes.partition_point(|(_, limit)| *limit < measure(row)));
+    }
     let mut present: Vec<usize> = class_by_job.values().copied().collect();
     present.sort_unstable();
     present.dedup();

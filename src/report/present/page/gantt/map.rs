@@ -36,8 +36,8 @@ impl HeatMap {
         part_of: &BTreeMap<JobId, usize>,
     ) -> HeatMap {
         let cores: u64 = bands.iter().map(|band| band.cores).sum();
-        let share = |band: &SiteBand| (ROWS as u64 * band.cores).div_ceil(cores.max(1));
-        let rows: Vec<usize> = bands.iter().map(|band| share(band).min(band.cores).max(1) as usize).collect();
+        let rows = bands.iter().map(|band| (ROWS as u64 * band.cores).div_ceil(cores.max(1)).min(band.cores).max(1));
+        let rows: Vec<usize> = rows.map(|rows| rows as usize).collect();
         let columns = COLUMNS;
         let column = window.length_micros() as f64 / columns as f64;
         let capacity = bands.iter().zip(&rows).map(|(band, rows)| band.cores as f64 / *rows as f64 * column).collect();

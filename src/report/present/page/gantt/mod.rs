@@ -46,7 +46,6 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
     // Where jobs share nodes, blocks would hide each other. Sites without a band of their own are drawn as they are.
     let shared: Vec<usize> = (0..tally.sites.len()).filter(|site| tally.sites[*site].is_shared).collect();
     let shared = if tally.sites.len() > BANDS_MAX { Vec::new() } else { shared };
-    let is_block = |task: &TaskRow| task.site.is_some_and(|site| !shared.contains(&(site as usize)));
     let mut held: Vec<(&JobRow, usize, &TaskRow)> = tally
         .jobs
         .values()
@@ -54,7 +53,7 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
         .filter(|(_, _, task)| task.start.is_some() && task.site.is_some())
         .collect();
     let ran = held.len() as u64;
-    held.retain(|(_, _, task)| is_block(task));
+    held.retain(|(_, _, task)| task.site.is_some_and(|site| !shared.contains(&(site as usize))));
     let runs: usize = held.iter().map(|(_, _, task)| task.cores.runs().len()).sum();
     let bands = site_bands(tally);
     let bottom = bands.last().map_or(TOP + 40.0, |band| band.top + band.height) + 4.0;
@@ -73,12 +72,13 @@ pub fn gantt_figure(topology: &Topology, tally: &Tally, window: Window, part_of:
         let legend = (0..10).map(|size| (format!("s{size}"), part_name(size))).collect();
         (map.map_svg(&bands), note, legend)
     };
-    let strips = |site: &usize| {
+    let mut body = body;
+    for site in &shared {
         let band = &bands[*site];
         let most = (band.height / STRIP_MIN) as u32;
-        Strips::fit_within(tally.sites[*site].cores, most, band.top, band.height).shares_svg(tally, window, *site)
-    };
-    let body = shared.iter().fold(body, |body, site| body + strips(site));
+        let strips = Strips::fit_within(tally.sites[*site].cores, most, band.top, band.height);
+        body += strips.shares_svg(tally, window, *site);
+    }
     let note = match shared.is_empty() {
         true => note,
         false => {

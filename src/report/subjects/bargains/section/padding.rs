@@ -5,10 +5,10 @@ use crate::markup::{Html, html};
 use crate::present::page::Page;
 use crate::present::page::chart::{Figure, LEFT, RIGHT, TOP, WIDTH, Window, time_axis};
 use crate::present::page::html::{format_coord, format_count, shorten_text};
-use crate::referee::tally::JobRow;
-use crate::subjects::bargains::Strategies;
+use crate::referee::tally::{JobRow, Tally};
 use crate::subjects::bargains::seen::BookingSpan;
 use crate::subjects::bargains::tally::BargainTally;
+use crate::subjects::bargains::{KnownUser, Strategies};
 use hansa_sim::grid::{Area, JobId};
 use hansa_sim::time::Time;
 use std::collections::BTreeSet;
@@ -21,44 +21,55 @@ const BELOW: f64 = 46.0;
 /// A job that was submitted so as to run when it is wanted.
 struct ImitationJob<'a> {
     row: &'a JobRow,
+    user: &'a KnownUser,
     wanted: Time,
     /// Its start, unless it was taken back and done in a reservation.
     start: Option<Time>,
 }
 
+impl ImitationJob<'_> {
+    /// Area on which it idles until its work is wanted.
+    fn idle_area(&self) -> Area {
+        let start = self.start.filter(|start| *start < self.wanted);
+        start.map_or(Area::ZERO, |start| Area::of(self.row.job.tasks[0].cores, self.wanted - start))
+    }
+}
+
+fn imitation_jobs<'a>(known: &'a Strategies, tally: &'a Tally) -> Vec<ImitationJob<'a>> {
+    let bargains = tally.state::<BargainTally>();
+    let reserved: BTreeSet<JobId> = bargains.bookings(tally).filter(ran_in).map(|booking| booking.job).collect();
+    let mut all = Vec::new();
+    for row in tally.jobs.values() {
+        let Some(user) = tally.user_index(row.user).and_then(|user| known.users.get(user)) else { continue };
+        let Some(ahead) = user.ahead else { continue };
+        let in_reservation = reserved.contains(&row.job.id);
+        let entered = bargains.entered.get(&row.job.id).copied().unwrap_or(0);
+        if entered > u32::from(in_reservation) {
+            let start = row.start().filter(|_| !in_reservation);
+            all.push(ImitationJob { row, user, wanted: row.job.arrive + ahead, start });
+        }
+    }
+    all
+}
+
 /// One row per job; empty if no user wants jobs at a time.
 pub fn padding_rows(known: &Strategies, page: &Page<'_>) -> Html {
-    let user = |row: &JobRow| page.tally.user_index(row.user).and_then(|user| known.users.get(user));
-    let wanted = |row: &JobRow| Some(row.job.arrive + user(row)?.ahead?);
-    let reserved: BTreeSet<JobId> =
-        page.tally.state::<BargainTally>().bookings(page.tally).filter(ran_in).map(|booking| booking.job).collect();
-    let padded = |row| {
-        let wanted = wanted(row)?;
-        let in_reservation = reserved.contains(&row.job.id);
-        let entered = page.tally.state::<BargainTally>().entered.get(&row.job.id).copied().unwrap_or(0);
-        let start = row.start().filter(|_| !in_reservation);
-        (entered > u32::from(in_reservation)).then_some(ImitationJob { row, wanted, start })
-    };
-    let mut all: Vec<ImitationJob<'_>> = page.tally.jobs.values().filter_map(padded).collect();
+    let mut all = imitation_jobs(known, page.tally);
     if all.is_empty() {
         return Html::default();
     }
     let rows = all.len();
     let failed = all.iter().filter(|one| one.start.is_none()).count();
-    let idle = |ImitationJob { row, wanted, start }: &ImitationJob<'_>| {
-        let start = start.filter(|start| start < wanted);
-        start.map_or(Area::ZERO, |start| Area::of(row.job.tasks[0].cores, *wanted - start))
-    };
-    all.sort_by_key(|one| std::cmp::Reverse(idle(one)));
+    all.sort_by_key(|one| std::cmp::Reverse(one.idle_area()));
     all.truncate(ROWS);
     all.sort_by_key(|one| (one.row.job.arrive, one.row.job.id));
 
-    let last = |one: &ImitationJob<'_>| job_end(one).unwrap_or(one.wanted).max(one.wanted);
-    let last = all.iter().map(last).max().unwrap_or(page.window.to);
+    let last = all.iter().map(|one| job_end(one).unwrap_or(one.wanted).max(one.wanted)).max();
+    let last = last.unwrap_or(page.window.to);
     let window = Window { from: all[0].row.job.arrive, to: last, ..page.window };
     let mut body = Html::default();
     for (line, one) in all.iter().enumerate() {
-        let name = user(one.row).map_or("", |user| &user.name);
+        let name = &one.user.name;
         body += draw_job(one, name, TOP + line as f64 * TALL, window, page.tally.last);
     }
     let bottom = TOP + all.len() as f64 * TALL;
@@ -97,7 +108,7 @@ pub fn padding_rows(known: &Strategies, page: &Page<'_>) -> Html {
 /// The row of a job: its name, a thin line while it waits, bars while it idles and works, and a mark at its wanted
 /// time.
 fn draw_job(one: &ImitationJob<'_>, user: &str, y: f64, window: Window, last: Time) -> Html {
-    let ImitationJob { row, wanted, start } = *one;
+    let ImitationJob { row, wanted, start, .. } = *one;
     let x = |time: Time| format_coord(window.x(time));
     let mut svg = html!(
         "<text class=\"caption end\" x=\"{}\" y=\"{}\" font-size=\"9.5\">{} {}</text>",

@@ -82,8 +82,6 @@ impl<'a> CalendarShape<'a> {
 
     /// Words for the tooltip.
     pub fn tooltip_words(&self, tally: &Tally) -> String {
-        let who = |user: ActorId| tally.names.of_actor(user);
-        let job = |job: JobId| format!("job {}", tally.label(job));
         let procs = self.procs;
         let when = format!(
             "from {} for {}",
@@ -102,21 +100,24 @@ impl<'a> CalendarShape<'a> {
                     Span::ZERO => String::new(),
                     idle => format!(", idle for {}", unbroken_micros(idle.micros())),
                 };
-                format!("{}, {}{task}: {procs} processors {when}, {place}{idle}", who(row.user), job(row.job.id))
+                let owner = owner_words(tally, row.user, row.job.id);
+                format!("{owner}{task}: {procs} processors {when}, {place}{idle}")
             }
             ShapeKind::Idled(idled) => {
-                let job = job(idled.task.job);
-                format!("{}, {job}: {procs} processors {when}, idle and then taken back", who(idled.user))
+                let owner = owner_words(tally, idled.user, idled.task.job);
+                format!("{owner}: {procs} processors {when}, idle and then taken back")
             }
             ShapeKind::Booking(booking) => {
                 let used = booking.used.map_or(", not over".to_owned(), |used| format!(", {:.0} % used", used * 100.0));
                 let held = if booking.was_held { ", held before" } else { "" };
                 let revoked = if booking.is_revoked { ", revoked" } else { "" };
-                format!("{}, {}: {procs} processors {when}{used}{held}{revoked}", who(booking.user), job(booking.job))
+                let owner = owner_words(tally, booking.user, booking.job);
+                format!("{owner}: {procs} processors {when}{used}{held}{revoked}")
             }
             ShapeKind::Down => format!("{procs} processors down {when}"),
             ShapeKind::Hold(hold) => {
-                format!("{}: {procs} processors held {when}, {}", who(hold.user), hold.fate.word())
+                let user = tally.names.of_actor(hold.user);
+                format!("{user}: {procs} processors held {when}, {}", hold.fate.word())
             }
             ShapeKind::Slot(slot) => {
                 let end = if slot.extensible { ", without end" } else { "" };
@@ -258,17 +259,22 @@ fn took_of_all(rooms: &mut [BookingSpace], procs: u32, (from, until): (Time, Tim
     true
 }
 
+fn owner_words(tally: &Tally, user: ActorId, job: JobId) -> String {
+    format!("{}, job {}", tally.names.of_actor(user), tally.label(job))
+}
+
 /// Holds that lapsed, at the times of their parts.
 pub fn lapsed_holds(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
-    let hold = |seen: &NegotiationData| match *seen {
-        NegotiationData::Hold(hold) if hold.site as usize == site && hold.fate != HoldFate::Committed => Some(hold),
-        _ => None,
-    };
-    let shape = |hold: HoldSpan| {
-        CalendarShape::new((hold.part.start, hold.part.end()), hold.part.procs, Lies::Alone, ShapeKind::Hold(hold))
-    };
-    let mut shapes: Vec<CalendarShape<'_>> =
-        tally.state::<BargainTally>().seen.iter().filter_map(hold).map(shape).collect();
+    let mut shapes: Vec<CalendarShape<'_>> = Vec::new();
+    for seen in &tally.state::<BargainTally>().seen {
+        if let NegotiationData::Hold(hold) = *seen
+            && hold.site as usize == site
+            && hold.fate != HoldFate::Committed
+        {
+            let part = hold.part;
+            shapes.push(CalendarShape::new((part.start, part.end()), part.procs, Lies::Alone, ShapeKind::Hold(hold)));
+        }
+    }
     shapes.sort_by_key(|shape| (shape.from, shape.until));
     shapes
 }
@@ -276,9 +282,10 @@ pub fn lapsed_holds(tally: &Tally, site: usize) -> Vec<CalendarShape<'_>> {
 /// The slots of the largest advertisement, with its time.
 pub fn advertised_slots<'a>(tally: &'a Tally, site: usize) -> Option<(Time, Vec<CalendarShape<'a>>)> {
     let (time, slots) = tally.state::<BargainTally>().offers.get(&(site as u32))?;
-    let shape =
-        |slot: &'a Slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot));
-    let mut shapes: Vec<CalendarShape<'a>> = slots.iter().map(shape).collect();
+    let mut shapes: Vec<CalendarShape<'a>> = slots
+        .iter()
+        .map(|slot| CalendarShape::new((slot.start, slot.end()), slot.procs, Lies::Alone, ShapeKind::Slot(slot)))
+        .collect();
     shapes.sort_by_key(|shape| (shape.from, shape.until));
     Some((*time, shapes))
 }

@@ -22,11 +22,11 @@ fn schedule(sites: &[&str], users: &Users<'_>) -> Played {
 /// These users at these sites.
 pub fn topology_of(sites: &[&str], users: &Users<'_>) -> Topology {
     let mut text = "name = \"by-hand\"\n[provisioning]\n".to_owned();
-    for (number, said) in sites.iter().enumerate() {
-        text += &format!("[[site]]\nname = \"site-{number}\"\n{said}\n");
+    for (number, printed) in sites.iter().enumerate() {
+        text += &format!("[[site]]\nname = \"site-{number}\"\n{printed}\n");
     }
-    for (number, (said, jobs)) in users.iter().enumerate() {
-        text += &format!("[[user]]\nname = \"user-{number}\"\n{said}\n");
+    for (number, (printed, jobs)) in users.iter().enumerate() {
+        text += &format!("[[user]]\nname = \"user-{number}\"\n{printed}\n");
         text += &format!("[[workload]]\nsource = \"table\"\nusers = [\"user-{number}\"]\n");
         for (arrive, tasks) in *jobs {
             text += &format!("[[workload.job]]\narrive = \"{arrive} s\"\n{tasks}\n");

@@ -64,7 +64,7 @@ fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
         job(0, &[(40, 4)]),
         job(5, &[(40, 4)]),
     )));
-    let told = |entry: &Entry<Record>| {
+    let message = |entry: &Entry<Record>| {
         let (word, number) = match &entry.record {
             Record::Started { task, .. } => ("starts", task.job.0 * 10 + task.index),
             Record::Finished { task } => ("ends", task.job.0 * 10 + task.index),
@@ -76,50 +76,50 @@ fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
         };
         Some((word, number, entry.stamp.time.micros() as f64 / 1e6))
     };
-    (log.iter().filter_map(told).collect(), bargaining)
+    (log.iter().filter_map(message).collect(), bargaining)
 }
 
 #[test]
 fn legs_run_together_or_not_at_all() {
-    let starts = |told: &[(&str, u32, f64)]| -> Vec<(u32, f64)> {
-        told.iter().filter(|(word, number, _)| *word == "starts" && *number < 20).map(|one| (one.1, one.2)).collect()
+    let starts = |message: &[(&str, u32, f64)]| -> Vec<(u32, f64)> {
+        message.iter().filter(|(word, number, _)| *word == "starts" && *number < 20).map(|one| (one.1, one.2)).collect()
     };
     let together = |all: &Bargaining| {
         assert_eq!((all.left_held, all.left_booked), (0, 0));
         (all.whole, all.broken, all.empty, all.torn)
     };
     // A failure long after.
-    let (told, all) = pairs("at = \"1 h\"\nfor = \"1 min\"");
-    assert_eq!(together(&all), (2, 0, 0, 0), "{told:?}");
-    let [(0, first), (1, other), (10, second), (11, another)] = starts(&told)[..] else { panic!("{told:?}") };
-    assert!(first == other && second == another && first + 60.0 <= second, "{told:?}");
+    let (message, all) = pairs("at = \"1 h\"\nfor = \"1 min\"");
+    assert_eq!(together(&all), (2, 0, 0, 0), "{message:?}");
+    let [(0, first), (1, other), (10, second), (11, another)] = starts(&message)[..] else { panic!("{message:?}") };
+    assert!(first == other && second == another && first + 60.0 <= second, "{message:?}");
 
     // York's task is lost: ann hears of it a second later, and leeds another two seconds later.
     let at = first + 10.0;
-    let (told, all) = pairs(&format!("nodes = \"0\"\nat = \"{at} s\"\nfor = \"20 s\""));
+    let (message, all) = pairs(&format!("nodes = \"0\"\nat = \"{at} s\"\nfor = \"20 s\""));
     for what in [("lost", 0, at), ("lost", 1, at + 3.0), ("gone", 0, at + 5.0)] {
-        assert!(told.contains(&what), "{what:?}: {told:?}");
+        assert!(message.contains(&what), "{what:?}: {message:?}");
     }
-    assert_eq!(together(&all), (1, 1, 0, 0), "{told:?}");
+    assert_eq!(together(&all), (1, 1, 0, 0), "{message:?}");
 
     // The node that fails is idle.
-    let (told, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"20 s\""));
-    assert_eq!((together(&all), starts(&told).len()), ((2, 0, 0, 0), 4), "{told:?}");
+    let (message, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"20 s\""));
+    assert_eq!((together(&all), starts(&message).len()), ((2, 0, 0, 0), 4), "{message:?}");
 
     // There is no room for the next booking: its job never starts anywhere.
     let at = second - 5.0;
-    let (told, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"5 min\""));
-    assert_eq!(together(&all), (1, 1, 0, 0), "{told:?}");
-    assert_eq!(starts(&told), [(0, first), (1, first)], "{told:?}");
+    let (message, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"5 min\""));
+    assert_eq!(together(&all), (1, 1, 0, 0), "{message:?}");
+    assert_eq!(starts(&message), [(0, first), (1, first)], "{message:?}");
 
     // York fails between its hold and the commit: leeds releases its hold, too, and other starts are tried.
     let at = |quarters: u32| pairs(&format!("at = \"{} s\"\nfor = \"1 min\"", 20.0 + f64::from(quarters) / 4.0));
-    let is_dropped = |told: &[(&str, u32, f64)]| told.iter().any(|(word, ..)| *word == "dropped");
-    let dropped: Vec<_> = (0..40).map(at).filter(|(told, _)| is_dropped(told)).collect();
+    let is_dropped = |message: &[(&str, u32, f64)]| message.iter().any(|(word, ..)| *word == "dropped");
+    let dropped: Vec<_> = (0..40).map(at).filter(|(message, _)| is_dropped(message)).collect();
     assert!(!dropped.is_empty());
-    for (told, all) in dropped {
+    for (message, all) in dropped {
         let (whole, broken, empty, torn) = together(&all);
-        assert_eq!((whole + broken + empty, torn), (2, 0), "{told:?}");
+        assert_eq!((whole + broken + empty, torn), (2, 0), "{message:?}");
     }
 }
 
@@ -191,9 +191,9 @@ fn a_workflow_bought_task_by_task_runs_in_what_is_bought() {
 
 #[test]
 fn idle_sites_grant_time_soon() {
-    let user = |(strategy, said, tasks): (&str, &str, &str)| {
+    let user = |(strategy, printed, tasks): (&str, &str, &str)| {
         format!(
-            "[[user]]\nname = \"{strategy}\"\nstrategy = \"{strategy}\"\nlatency = \"1 s\"\n{said}\n[[workload]]\nusers = [\"{strategy}\"]\n\
+            "[[user]]\nname = \"{strategy}\"\nstrategy = \"{strategy}\"\nlatency = \"1 s\"\n{printed}\n[[workload]]\nusers = [\"{strategy}\"]\n\
              source = \"table\"\n[[workload.job]]\ntasks = [{tasks}]\n"
         )
     };
@@ -250,9 +250,9 @@ fn grid(seed: u64, planner: &str, mode: &str, latencies: (u64, u64)) -> String {
         ("coallocate", "legs = [\"york\", \"leeds\"]", pairs),
         ("coallocate", "legs = [\"leeds\", \"york\"]\ncrash = { at = \"70 s\", lasts = \"40 s\" }", pairs),
     ];
-    let user = |(number, (strategy, said, source)): (usize, (&str, &str, &str))| {
+    let user = |(number, (strategy, printed, source)): (usize, (&str, &str, &str))| {
         format!(
-            "[[user]]\nname = \"{strategy}-{number}\"\nstrategy = \"{strategy}\"\nlatency = \"1 s\"\n{said}\n\
+            "[[user]]\nname = \"{strategy}-{number}\"\nstrategy = \"{strategy}\"\nlatency = \"1 s\"\n{printed}\n\
              [[workload]]\nusers = [\"{strategy}-{number}\"]\n{source}\n"
         )
     };

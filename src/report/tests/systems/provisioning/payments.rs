@@ -160,8 +160,8 @@ fn time_costs_what_it_costs_at_its_hour() {
 #[test]
 fn legs_wait_for_the_evening_or_pay_for_the_day() {
     let two = "tasks = [{ runtime = \"1 h\", cores = 4 }, { runtime = \"1 h\", cores = 1 }]";
-    let run = |said: &str| {
-        let pair = format!("strategy = \"coallocate\"\nlegs = [\"site-0\", \"site-1\"]\nahead = \"17 h\"\n{said}");
+    let run = |printed: &str| {
+        let pair = format!("strategy = \"coallocate\"\nlegs = [\"site-0\", \"site-1\"]\nahead = \"17 h\"\n{printed}");
         let users: &Users<'_> = &[(&pair, &[(0, two)])];
         let (log, _) = play(&topology_of(&[&format!("cores = 4\n{BY_DAY}"), "cores = 4"], users));
         (payments(&log), *bargains(&log).last().unwrap())

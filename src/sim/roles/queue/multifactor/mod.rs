@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use self::fair_share::{FairShare, ShareTree};
-use super::Ask;
+use super::NodeRequest;
 use crate::grid::{Multifactor, TaskId};
 use crate::math::{exp, exp_m1, ln_1p};
 use crate::settings::units::MILLION;
@@ -101,8 +101,8 @@ impl MultifactorRules {
         MultifactorRules { tree, facts, cores, partitions, qos_levels, usual_qos, settings }
     }
 
-    fn standing(&self, ask: &Ask) -> Standing {
-        let facts = self.facts.get(ask.job.job);
+    fn standing(&self, request: &NodeRequest) -> Standing {
+        let facts = self.facts.get(request.job.job);
         let settings = &self.settings;
         let usual_partition = settings.partitions.first().map(|partition| partition.name.as_str());
         let partition = facts.partition.as_deref().or(usual_partition);
@@ -110,7 +110,7 @@ impl MultifactorRules {
         let usual_qos = facts.user.as_ref().and_then(|user| self.usual_qos.get(user));
         let qos = facts.qos.as_ref().or(usual_qos);
         let (qos_factor, usage_factor) = qos.and_then(|name| self.qos_levels.get(name)).copied().unwrap_or((0.0, 1.0));
-        let fixed = self.size_factor(ask, &facts) * settings.job_size as f64
+        let fixed = self.size_factor(request, &facts) * settings.job_size as f64
             + part_factor * settings.partition as f64
             + qos_factor * settings.qos as f64
             - facts.nice as f64;
@@ -120,16 +120,16 @@ impl MultifactorRules {
 
     /// Size factor, from 0 to 1: the mean of the job's parts of the nodes and of the cores; with `relative_to_time`,
     /// the larger part, by minutes of the walltime.
-    fn size_factor(&self, ask: &Ask, facts: &JobFacts) -> f64 {
+    fn size_factor(&self, request: &NodeRequest, facts: &JobFacts) -> f64 {
         let Multifactor { favor_small, relative_to_time, nodes, .. } = self.settings;
         let cores = f64::from(self.cores);
-        let own_cores = f64::from(ask.nodes);
+        let own_cores = f64::from(request.nodes);
         let (nodes, own_nodes) = match nodes {
             0 => (cores, own_cores),
             nodes => (f64::from(nodes), f64::from(facts.nodes.unwrap_or(1))),
         };
         let factor = if relative_to_time {
-            let minutes = whole_minutes(ask.walltime);
+            let minutes = whole_minutes(request.walltime);
             let large = (own_nodes * cores / nodes).max(own_cores) / minutes / cores;
             if favor_small { 1.0 - large } else { large }
         } else if favor_small {
@@ -162,8 +162,8 @@ impl Priorities {
     }
 
     /// The part of a job's rank that stays while it waits.
-    pub fn standing(&self, ask: &Ask) -> Standing {
-        self.rules.standing(ask)
+    pub fn standing(&self, request: &NodeRequest) -> Standing {
+        self.rules.standing(request)
     }
 
     /// Brings usage and factors to the last end of a period up to `now`.
@@ -224,9 +224,9 @@ impl Priorities {
     }
 
     /// Records a start.
-    pub fn start_job(&mut self, now: Time, ask: &Ask, standing: Standing) {
+    pub fn start_job(&mut self, now: Time, request: &NodeRequest, standing: Standing) {
         self.advance(now);
-        self.running.insert(ask.job, RunningCharge { from: now, cores: ask.nodes, standing });
+        self.running.insert(request.job, RunningCharge { from: now, cores: request.nodes, standing });
     }
 
     /// Charges a job that ends.

@@ -35,8 +35,8 @@ fn rules(settings: Multifactor, cores: u32, options: &[&str]) -> Arc<Multifactor
     Arc::new(MultifactorRules::new(settings, cores, facts_of_options(&options)))
 }
 
-fn ask(job: u32, nodes: u32, walltime: u64) -> Ask {
-    Ask { job: TaskId { job: JobId(job), index: 0 }, nodes, walltime: Span::from_secs(walltime) }
+fn request(job: u32, nodes: u32, walltime: u64) -> NodeRequest {
+    NodeRequest { job: TaskId { job: JobId(job), index: 0 }, nodes, walltime: Span::from_secs(walltime) }
 }
 
 /// Factor of a user after this usage of users, in core seconds.
@@ -171,7 +171,7 @@ fn a_priority_is_the_sum_of_the_weighted_factors() {
     let options = ["--uid=ann", "--uid=ann -p debug -q high --nice=30", "", "-N 2 --nice=-5", "--nice=5000"];
     let mut priorities = Priorities::new(rules(settings_of_all(), 8, &options));
     let of = |priorities: &Priorities, job: u32, nodes: u32, since: u64| {
-        let standing = priorities.standing(&ask(job, nodes, 60));
+        let standing = priorities.standing(&request(job, nodes, 60));
         (standing.tier, priorities.priority(second(since), &standing))
     };
     // Size 2 of 8, partition 10 of 40, QOS 5 of 20.
@@ -189,7 +189,7 @@ fn a_priority_is_the_sum_of_the_weighted_factors() {
 
     let size = |settings: Multifactor, job: u32, nodes: u32, walltime: u64| {
         let rules = rules(Multifactor { partitions: Vec::new(), ..settings }, 8, &options);
-        Priorities::new(rules.clone()).priority(Time::ZERO, &rules.standing(&ask(job, nodes, walltime)))
+        Priorities::new(rules.clone()).priority(Time::ZERO, &rules.standing(&request(job, nodes, walltime)))
     };
     let plain = settings_of_all();
     // Four nodes of two cores: one node, or the two of the options, whose nice value is -5.
@@ -212,7 +212,7 @@ fn usage_is_charged_and_decays_by_period() {
     let rules = rules(halving, 8, &["--uid=ann", "--uid=ann -q high", "--uid=bob"]);
     let mut priorities = Priorities::new(rules.clone());
     let start = |priorities: &mut Priorities, at: u64, job: u32, nodes: u32| {
-        let asked = ask(job, nodes, 60);
+        let asked = request(job, nodes, 60);
         let standing = priorities.standing(&asked);
         priorities.start_job(second(at), &asked, standing);
     };
@@ -223,7 +223,7 @@ fn usage_is_charged_and_decays_by_period() {
     // From 30 to 250 on two cores; with QOS high from 60 to 80 on one, which counts twice.
     start(&mut priorities, 30, 0, 2);
     start(&mut priorities, 60, 1, 1);
-    priorities.end_job(second(80), ask(1, 1, 60).job);
+    priorities.end_job(second(80), request(1, 1, 60).job);
     let short = 20.0 * decay(20.0) * 2.0;
     assert!(is_near(used(&priorities), short));
     priorities.advance(second(100));
@@ -232,7 +232,7 @@ fn usage_is_charged_and_decays_by_period() {
     priorities.advance(second(249));
     let two = first * decay(100.0) + 100.0 * decay(100.0) * 2.0;
     assert!(is_near(used(&priorities), two));
-    priorities.end_job(second(250), ask(0, 2, 60).job);
+    priorities.end_job(second(250), request(0, 2, 60).job);
     let three = two + 50.0 * decay(50.0) * 2.0;
     assert!(is_near(used(&priorities), three));
     // Nothing runs for eight periods. Decay is due when something is charged again.
@@ -298,7 +298,7 @@ proptest! {
         }
         events.insert((4_000, 2, 0), 0);
         for ((at, kind, _), job) in events {
-            let asked = ask(job, history.get(job as usize).map_or(1, |job| job.1), 60);
+            let asked = request(job, history.get(job as usize).map_or(1, |job| job.1), 60);
             match kind {
                 0 => priorities.end_job(second(at), asked.job),
                 1 => {

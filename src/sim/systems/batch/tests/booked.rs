@@ -11,18 +11,18 @@ use crate::systems::Failing;
 /// Books nodes and takes them back at given times. Of lost tasks, by their numbers, some are released at once, some
 /// start again a second later, and some are forgotten.
 struct Booker {
-    says: Vec<(Time, Message)>,
+    messages: Vec<(Time, Message)>,
     books: BTreeMap<TaskId, Book>,
 }
 
 impl Booker {
-    fn new(says: Vec<(Time, Message)>) -> Booker {
+    fn new(messages: Vec<(Time, Message)>) -> Booker {
         let book = |(_, message): &(Time, Message)| match message {
             Message::Book(book) => Some((book.task, book.clone())),
             _ => None,
         };
-        let books = says.iter().filter_map(book).collect();
-        Booker { says, books }
+        let books = messages.iter().filter_map(book).collect();
+        Booker { messages, books }
     }
 
     fn lost(&self, now: Time, task: TaskId) -> Option<Message> {
@@ -44,7 +44,7 @@ impl Actor<Message, Record> for Booker {
     fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
+                Cause::Start => self.messages.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
                 Cause::Message(Message::Booked(booked)) => {
                     out.log(Record::Completed { job: booked.task.job, value: Some(booked.granted.into()) });
                 }
@@ -66,7 +66,7 @@ fn meet_failing(
     reserved: &[Reserved],
     failures: &[Failure],
     recovery: &Recovery,
-    says: [Vec<(Time, Message)>; 2],
+    messages: [Vec<(Time, Message)>; 2],
 ) -> Vec<Entry<Record>> {
     let failing = Failing { failures, recovery, seed: 1 };
     let fails = failing.site(0).expect("it fails");
@@ -74,10 +74,10 @@ fn meet_failing(
         QueueManager::new((queue::find_policy(policy).unwrap().build)(NODES, reserved, QueueOrder::Arrival.into()))
             .with_outages(&fails, NODES, reserved);
     let site = Site::new(NODES, Box::new(desk), (0..3).map(ActorId)).with_outages(Some(fails.outages));
-    let [queued, booked] = says;
-    let nobody = Giver { says: Vec::new() };
+    let [queued, booked] = messages;
+    let none = Giver { messages: Vec::new() };
     let cast: Built =
-        vec![Box::new(Giver { says: queued }), Box::new(nobody), Box::new(Booker::new(booked)), Box::new(site)];
+        vec![Box::new(Giver { messages: queued }), Box::new(none), Box::new(Booker::new(booked)), Box::new(site)];
     judge::run_actors(cast, &[Span::ZERO; 4])
 }
 
@@ -100,7 +100,7 @@ fn kept(nodes: &str, from: u64, until: u64) -> Reserved {
 }
 
 /// Starts, moves and ends, with their times.
-fn told(log: &[Entry<Record>]) -> Vec<String> {
+fn message(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
         Some(match &entry.record {
@@ -134,8 +134,8 @@ fn a_booked_task_on_failed_nodes_starts_when_they_are_up_in_the_rest_of_its_time
     let failures = [once(0, "1", 8, 6)];
     for entry in ALL {
         let play = |runtime| {
-            let says = [vec![queue(8, 0, 4, 5, 5)], vec![book(0, 200, "0-1", (10, 20), runtime)]];
-            told(&meet_failing(entry.name, &[], &failures, &Recovery::default(), says))
+            let messages = [vec![queue(8, 0, 4, 5, 5)], vec![book(0, 200, "0-1", (10, 20), runtime)]];
+            message(&meet_failing(entry.name, &[], &failures, &Recovery::default(), messages))
         };
         let starts = ["0: 200 is answered yes", "14: 200 on 0-1"];
         // The rest of its time is the queue's.
@@ -149,10 +149,10 @@ fn what_is_given_back_while_its_nodes_are_down_is_not_free_before_they_are_up() 
     let failures = [once(0, "0", 5, 35)];
     for entry in ALL {
         let recall = (second(12), Message::Recall(Recall { task: task(200) }));
-        let says = [vec![queue(13, 0, 5, 9, 2)], vec![book(0, 200, "0-1", (10, 30), 20), recall]];
-        let log = meet_failing(entry.name, &[], &failures, &Recovery::default(), says);
+        let messages = [vec![queue(13, 0, 5, 9, 2)], vec![book(0, 200, "0-1", (10, 30), 20), recall]];
+        let log = meet_failing(entry.name, &[], &failures, &Recovery::default(), messages);
         let answers = ["0: 200 is answered yes", "12: 200 is answered yes"];
-        assert_eq!(told(&log), [&answers[..], &["40: 0 on 0-4", "42: 0 ends"]].concat(), "{}", entry.name);
+        assert_eq!(message(&log), [&answers[..], &["40: 0 on 0-4", "42: 0 ends"]].concat(), "{}", entry.name);
     }
 }
 
@@ -162,7 +162,7 @@ fn what_is_down_cannot_be_booked_before_it_is_back() {
     for entry in ALL {
         let books = vec![book(6, 200, "3", (19, 25), 5), book(6, 201, "3", (20, 25), 5), book(6, 202, "2", (6, 9), 2)];
         let log = meet_failing(entry.name, &[], &failures, &Recovery::default(), [Vec::new(), books]);
-        let answers: Vec<String> = told(&log).into_iter().filter(|line| line.contains("answered")).collect();
+        let answers: Vec<String> = message(&log).into_iter().filter(|line| line.contains("answered")).collect();
         assert_eq!(
             answers,
             ["6: 200 is answered no", "6: 201 is answered yes", "6: 202 is answered yes"],
@@ -177,9 +177,9 @@ fn an_outage_within_what_is_reserved_changes_nothing_and_one_that_outlasts_it_bl
     let reserved = [kept("0-1", 5, 15)];
     for entry in ALL {
         let starts = |at, lasts| {
-            let says = [vec![queue(0, 0, 5, 9, 5)], Vec::new()];
+            let messages = [vec![queue(0, 0, 5, 9, 5)], Vec::new()];
             let failures = [once(0, "1", at, lasts)];
-            told(&meet_failing(entry.name, &reserved, &failures, &Recovery::default(), says))[0].clone()
+            message(&meet_failing(entry.name, &reserved, &failures, &Recovery::default(), messages))[0].clone()
         };
         assert_eq!(starts(7, 5), "15: 0 on 0-4", "{}", entry.name);
         assert_eq!(starts(2, 7), "15: 0 on 0-4", "{}", entry.name);
@@ -195,8 +195,8 @@ fn a_lost_task_keeps_its_nodes_until_its_giver_decides() {
     let recovery = Recovery { checkpoint, ..Recovery::default() };
     for entry in ALL {
         let play = |job| {
-            let says = [vec![queue(1, 0, 5, 3, 3)], vec![book(0, job, "0-1", (0, 20), 9)]];
-            told(&meet_failing(entry.name, &[], &failures, &recovery, says))
+            let messages = [vec![queue(1, 0, 5, 3, 3)], vec![book(0, job, "0-1", (0, 20), 9)]];
+            message(&meet_failing(entry.name, &[], &failures, &recovery, messages))
         };
         let lost = |job: u32| {
             let start = [format!("0: {job} on 0-1"), format!("0: {job} is answered yes")];
@@ -217,8 +217,8 @@ fn a_lost_task_keeps_its_nodes_until_its_giver_decides() {
 fn a_running_job_on_counted_nodes_stays_where_it_has_nowhere_to_go() {
     for entry in ALL.iter().filter(|entry| entry.counts()) {
         let play = |lasts| {
-            let says = [vec![queue(0, 0, 3, 30, 30)], vec![book(1, 200, "0-1", (10, 25), 5)]];
-            told(&meet_failing(entry.name, &[], &[once(0, "3", 8, lasts)], &Recovery::default(), says))
+            let messages = [vec![queue(0, 0, 3, 30, 30)], vec![book(1, 200, "0-1", (10, 25), 5)]];
+            message(&meet_failing(entry.name, &[], &[once(0, "3", 8, lasts)], &Recovery::default(), messages))
         };
         let booked = ["0: 0 on 0-2", "1: 200 is answered yes"];
         let moves = ["18: 0 to 2-4", "18: 200 on 0-1", "23: 200 ends", "30: 0 ends"];
@@ -233,9 +233,10 @@ fn maintenance_waits_for_a_job_that_has_nowhere_to_go() {
     for name in ["fcfs-count", "easy-count", "conservative-count"] {
         // By count there is always a node; it is another one after 10.
         let reserved = [kept("4", 0, 10), kept("0", 10, 40)];
-        let says = [vec![queue(0, 0, 4, 30, 30), queue(9, 1, 1, 5, 5)], Vec::new()];
-        let play =
-            |failures: &[Failure]| told(&meet_failing(name, &reserved, failures, &Recovery::default(), says.clone()));
+        let messages = [vec![queue(0, 0, 4, 30, 30), queue(9, 1, 1, 5, 5)], Vec::new()];
+        let play = |failures: &[Failure]| {
+            message(&meet_failing(name, &reserved, failures, &Recovery::default(), messages.clone()))
+        };
         let usual = ["0: 0 on 0-3", "10: 0 to 1-4", "30: 0 ends", "30: 1 on 1", "35: 1 ends"];
         assert_eq!(play(&[once(0, "4", 50, 1)]), usual, "{}", name);
         let stays = ["0: 0 on 0-3", "20: 0 to 1-4", "30: 0 ends", "30: 1 on 1", "35: 1 ends"];
@@ -257,9 +258,9 @@ proptest! {
         let reserved = apart_of(&reserved);
         let failures = at_seconds(&spec, NODES);
         jobs.sort_by_key(|job| job.0);
-        let says = (0..).zip(&jobs).map(|(job, &(at, nodes, walltime, runtime))| queue(at, job, nodes, walltime, runtime));
+        let messages = (0..).zip(&jobs).map(|(job, &(at, nodes, walltime, runtime))| queue(at, job, nodes, walltime, runtime));
         let recovery = Recovery::default();
-        let log = meet_failing("fcfs", &reserved, &failures, &recovery, [says.collect(), Vec::new()]);
+        let log = meet_failing("fcfs", &reserved, &failures, &recovery, [messages.collect(), Vec::new()]);
         let jobs: Vec<Rigid> =
             jobs.iter().map(|&(submit, nodes, walltime, runtime)| rigid(submit, nodes, walltime, runtime)).collect();
         let outages = Failing { failures: &failures, recovery: &recovery, seed: 1 }.site(0).unwrap().outages;
@@ -285,7 +286,7 @@ proptest! {
         let failures = [drawn(0, NODES, mtbf, mttr, Per::Node, announced), once(0, "1-3", at, 15)];
         let mut by_queue: Vec<(Time, Message)> =
             (0..).zip(&queued).map(|(job, &(at, nodes, walltime, runtime))| queue(at, job, nodes, walltime, runtime)).collect();
-        by_queue.sort_by_key(|said| said.0);
+        by_queue.sort_by_key(|answered| answered.0);
         let books: Vec<Book> = (200..).zip(&booked).map(|(job, &(at, ahead, one, other, walltime, runtime, awaits_input))| {
             let nodes = NodeSet::from_run(one.min(other), one.max(other));
             let walltime = Span::from_secs(walltime);
@@ -296,7 +297,7 @@ proptest! {
             booked.iter().zip(&books).map(|(asked, book)| (second(asked.0), Message::Book(book.clone()))).collect();
         by_booker.extend(recalled.iter().map(|(at, job)| (second(*at), Message::Recall(Recall { task: task(*job) }))));
         by_booker.extend(provided.iter().map(|(at, job)| (second(*at), Message::Provided(Provided { task: task(*job) }))));
-        by_booker.sort_by_key(|said| said.0);
+        by_booker.sort_by_key(|answered| answered.0);
 
         let recovery = Recovery { attempts: 50, ..Recovery::default() };
         for entry in ALL {
@@ -346,7 +347,7 @@ proptest! {
                     }
                     // It may start before the answer is there; no sender takes back a task that it has not booked.
                     Record::Completed { job, value } => {
-                        granted.entry(*job).and_modify(|said| *said |= *value == Some(1.0)).or_insert(*value == Some(1.0));
+                        granted.entry(*job).and_modify(|answered| *answered |= *value == Some(1.0)).or_insert(*value == Some(1.0));
                     }
                     _ => {}
                 }

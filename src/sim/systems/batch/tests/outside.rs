@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use super::*;
 use crate::grid::{Checkpoint, Every, Expected, Killed, QueueOrder, Recovery};
 use crate::protocol::outside::planner::{UserAction, UserEvent};
-use crate::protocol::outside::{Advice, SiteAction, SiteEvent};
-use crate::roles::outside::{CheckedProgram, Decides, Managed, PlannedUser, Plans};
-use crate::roles::queue::{Ask, Policy, Step};
+use crate::protocol::outside::{Decision, SiteAction, SiteEvent};
+use crate::roles::outside::{CheckedProgram, ManagerProgram, PlannedUser, Plans, ProgramManager};
+use crate::roles::queue::{NodeRequest, Policy, Step};
 use crate::roles::site::Manager;
 use crate::systems::batch::claims::NodeClaims;
 use crate::systems::{Failing, Fails};
@@ -32,9 +32,9 @@ impl AsPolicy {
         AsPolicy { policy, known: BTreeMap::new(), remedy, lost: Vec::new() }
     }
 
-    fn ask(&self, job: JobId) -> Ask {
+    fn request(&self, job: JobId) -> NodeRequest {
         let (nodes, walltime, _) = self.known[&job];
-        Ask { job: TaskId { job, index: 0 }, nodes, walltime }
+        NodeRequest { job: TaskId { job, index: 0 }, nodes, walltime }
     }
 
     fn leaves(&mut self, now: Time, job: JobId) {
@@ -52,22 +52,22 @@ impl AsPolicy {
             lost.reverse();
         }
         for job in lost {
-            let ask = self.ask(job);
+            let request = self.request(job);
             match is_first {
-                true => self.policy.submit_first(now, ask),
-                false => self.policy.submit_job(now, ask),
+                true => self.policy.submit_first(now, request),
+                false => self.policy.submit_job(now, request),
             }
         }
     }
 }
 
-impl Decides for AsPolicy {
-    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
+impl ManagerProgram for AsPolicy {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision {
         for (_, happened) in happened {
             match happened {
                 &SiteEvent::Submitted { job, nodes, walltime, .. } => {
                     self.known.insert(job, (nodes, walltime, Time::ZERO));
-                    self.policy.submit_job(now, self.ask(job));
+                    self.policy.submit_job(now, self.request(job));
                 }
                 SiteEvent::Ended { job, .. } => self.leaves(now, *job),
                 SiteEvent::Lost { job, waits, .. } => {
@@ -84,15 +84,15 @@ impl Decides for AsPolicy {
         }
         let mut steps = Vec::new();
         self.policy.run_pass(now, &mut steps);
-        let wish = |step| {
+        let action = |step| {
             let Step::Start { job: TaskId { job, .. }, nodes } = step else { panic!("nothing is booked here") };
             self.known.get_mut(&job).expect("it was submitted").2 = now;
             (now, SiteAction::Start { job, on: Some(nodes) })
         };
-        let mut wishes: Vec<_> = steps.into_iter().map(wish).collect();
+        let mut actions: Vec<_> = steps.into_iter().map(action).collect();
         // Some start a job when nothing else happens.
-        wishes.extend(self.policy.next_wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
-        Advice { wishes, ready: now }
+        actions.extend(self.policy.next_wake().filter(|at| *at > now).map(|at| (now, SiteAction::Call { at })));
+        Decision { actions, ready: now }
     }
 }
 
@@ -108,14 +108,14 @@ impl CheckedProgram for AsPolicy {
 
 /// Gives prepared answers, question by question, and keeps the questions.
 struct Scripted {
-    answers: Vec<Advice>,
-    told: Rendered,
+    answers: Vec<Decision>,
+    message: Rendered,
     failed: bool,
 }
 
-impl Decides for Scripted {
-    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Advice {
-        let told = happened.iter().map(|(at, happened)| {
+impl ManagerProgram for Scripted {
+    fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision {
+        let message = happened.iter().map(|(at, happened)| {
             let at = at.micros() / 1_000_000;
             match happened {
                 SiteEvent::Submitted { job, .. } => format!("{at} submitted {}", job.0),
@@ -132,15 +132,15 @@ impl Decides for Scripted {
                 SiteEvent::Called => format!("{at} called"),
             }
         });
-        let told: Vec<String> = told.collect();
-        self.told.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, told.join(", ")));
-        if self.answers.is_empty() { Advice { ready: now, ..Advice::default() } } else { self.answers.remove(0) }
+        let message: Vec<String> = message.collect();
+        self.message.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, message.join(", ")));
+        if self.answers.is_empty() { Decision { ready: now, ..Decision::default() } } else { self.answers.remove(0) }
     }
 }
 
 impl CheckedProgram for Scripted {
     fn refuse_answer(&mut self, _: Time, why: &str) {
-        self.told.lock().unwrap().push(format!("refused: {why}"));
+        self.message.lock().unwrap().push(format!("refused: {why}"));
         self.failed = true;
     }
 
@@ -149,29 +149,29 @@ impl CheckedProgram for Scripted {
     }
 }
 
-fn managed(sites: Vec<(u32, Box<dyn Decides>)>, user: User) -> Built {
+fn managed(sites: Vec<(u32, Box<dyn ManagerProgram>)>, user: User) -> Built {
     let site = |((nodes, _), id): (&(u32, _), u32)| KnownSite::new(ActorId(id), *nodes, Takes::Entrusted);
     let known = sites.iter().zip(1..).map(site).collect();
     let mut cast: Built = vec![Box::new(Dispatcher::new(known, Dispatch::LeastWork, None))];
     for (nodes, decider) in sites {
-        cast.push(Box::new(Site::new(nodes, Box::new(Managed::new(decider, nodes)), [ROUTER])));
+        cast.push(Box::new(Site::new(nodes, Box::new(ProgramManager::new(decider, nodes)), [ROUTER])));
     }
     cast.push(Box::new(user));
     cast
 }
 
 /// The messages to a decider with these answers about these jobs, on four nodes, and the fate of the jobs.
-fn play_script(jobs: &[Rigid], answers: Vec<Advice>) -> (Vec<String>, Vec<Entry<Record>>) {
-    let told = Rendered::default();
-    let scripted = Scripted { answers, told: told.clone(), failed: false };
-    let user = User::new(Script::from_messages(says(jobs, None)));
+fn play_script(jobs: &[Rigid], answers: Vec<Decision>) -> (Vec<String>, Vec<Entry<Record>>) {
+    let message = Rendered::default();
+    let scripted = Scripted { answers, message: message.clone(), failed: false };
+    let user = User::new(Script::from_messages(messages(jobs, None)));
     let log = judge::run_actors(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
-    let told = told.lock().unwrap().clone();
-    (told, log)
+    let message = message.lock().unwrap().clone();
+    (message, log)
 }
 
-fn now(at: u64, wishes: Vec<SiteAction>) -> Advice {
-    Advice { wishes: wishes.into_iter().map(|wish| (second(at), wish)).collect(), ready: second(at) }
+fn now(at: u64, actions: Vec<SiteAction>) -> Decision {
+    Decision { actions: actions.into_iter().map(|action| (second(at), action)).collect(), ready: second(at) }
 }
 
 fn start(job: u32, on: &str) -> SiteAction {
@@ -192,9 +192,9 @@ proptest! {
     ) {
         let jobs: Vec<Rigid> = drawn.iter().map(|&(at, nodes, wall, run)| rigid(at, nodes, wall, run)).collect();
         let latencies = vec![Span::from_secs(latency); count + 2];
-        let user = || User::new(Script::from_messages(says(&jobs, None)));
+        let user = || User::new(Script::from_messages(messages(&jobs, None)));
         let inside = judge::run_actors(cast(&vec![(4, policy); count], Dispatch::LeastWork, vec![user()]), &latencies);
-        let decider = |_| (4, Box::new(AsPolicy::new(policy, 4, None)) as Box<dyn Decides>);
+        let decider = |_| (4, Box::new(AsPolicy::new(policy, 4, None)) as Box<dyn ManagerProgram>);
         let outside = judge::run_actors(managed((0..count).map(decider).collect(), user()), &latencies);
         prop_assert_eq!(ran(&outside), ran(&inside));
         prop_assert_eq!(assigned(&outside), assigned(&inside));
@@ -232,12 +232,12 @@ proptest! {
         let inside = ran(Takes::Queued, &failing::desk);
         let outside = ran(Takes::Entrusted, &|nodes, name, fails| {
             let decider = Box::new(AsPolicy::new(name, nodes, fails));
-            Box::new(Managed::new(decider, nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+            Box::new(ProgramManager::new(decider, nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
         });
         // A decider with a wake-up call looks at idle nodes, too; and a site reports the events of one instant in an
         // order of its own.
         let of_jobs = |log: &[Entry<Record>]| {
-            let lines = failing::told(log).into_iter().filter(|line| !line.contains(" since "));
+            let lines = failing::message(log).into_iter().filter(|line| !line.contains(" since "));
             lines.collect::<std::collections::BTreeSet<_>>()
         };
         prop_assert_eq!(of_jobs(&outside), of_jobs(&inside));
@@ -249,22 +249,22 @@ proptest! {
 #[test]
 fn a_run_ends_though_a_program_forgets_a_lost_job() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5)];
-    let told = Rendered::default();
+    let message = Rendered::default();
     let failures: Vec<_> = (0..1_000).map(|round| failing::once(0, "0", 4 + 20 * round, 10)).collect();
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
     let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
         let answers = vec![now(0, vec![start(0, "0-1")]), now(1, vec![start(1, "2-3")])];
-        let scripted = Scripted { answers, told: told.clone(), failed: false };
-        Box::new(Managed::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+        let scripted = Scripted { answers, message: message.clone(), failed: false };
+        Box::new(ProgramManager::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
     };
     let latencies = [Span::ZERO; 3];
     let cast =
         failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
     judge::run_actors(cast, &latencies);
     // Of 2,000 changes it has been told of half.
-    let told = told.lock().unwrap().len();
-    assert!((1_000..1_010).contains(&told), "{told}");
+    let message = message.lock().unwrap().len();
+    assert!((1_000..1_010).contains(&message), "{message}");
 }
 
 #[test]
@@ -278,13 +278,13 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
         now(4, vec![start(2, "")]),
         now(6, vec![start(0, "2-3")]),
     ];
-    let told = Rendered::default();
+    let message = Rendered::default();
     let failures = [failing::once(0, "1", 4, 30)];
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
     let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
-        let scripted = Scripted { answers: answers.clone(), told: told.clone(), failed: false };
-        Box::new(Managed::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
+        let scripted = Scripted { answers: answers.clone(), message: message.clone(), failed: false };
+        Box::new(ProgramManager::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
     };
     let latencies = [Span::ZERO; 3];
     let cast =
@@ -299,7 +299,7 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
         "9: 9 Done 2 0 1",
         "16: 16 Done 0 2-3 1",
     ];
-    assert_eq!(*told.lock().unwrap(), expected);
+    assert_eq!(*message.lock().unwrap(), expected);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
         // It kills what runs and takes its nodes at once.
         now(2, vec![SiteAction::Kill { job: JobId(0) }, start(3, "2")]),
     ];
-    let (told, log) = play_script(&jobs, answers);
+    let (message, log) = play_script(&jobs, answers);
     let expected = [
         "0: 0 submitted 0, 0 submitted 1",
         "1: 1 submitted 2",
@@ -320,7 +320,7 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
         "4: 4 called",
         "10: 10 Walltime 1 0-1 0.5, 10 Done 3 2 1",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(message, expected);
     let ran: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start, ran.end, ran.nodes.to_string())).collect();
     let at = |job, start, end, nodes: &str| (job, second(start), second(end), nodes.to_owned());
     assert_eq!(ran, [at(0, 0, 2, "2-3"), at(1, 0, 10, "0-1"), at(3, 2, 10, "2")]);
@@ -336,12 +336,12 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
 fn delayed_orders_are_obeyed_then_and_the_rest_is_told_later() {
     let jobs = [rigid(0, 2, 10, 5), rigid(2, 1, 10, 5), rigid(4, 1, 10, 5)];
     let answers = vec![
-        Advice { wishes: vec![(second(3), start(0, "0-1"))], ready: second(6) },
+        Decision { actions: vec![(second(3), start(0, "0-1"))], ready: second(6) },
         now(6, vec![start(1, ""), start(2, "")]),
     ];
-    let (told, log) = play_script(&jobs, answers);
+    let (message, log) = play_script(&jobs, answers);
     assert_eq!(
-        told,
+        message,
         [
             "0: 0 submitted 0",
             "6: 2 submitted 1, 4 submitted 2",
@@ -360,10 +360,10 @@ fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_aga
     let kill = |job| SiteAction::Kill { job: JobId(job) };
     let answers = vec![
         now(0, vec![start(0, "0-1"), start(1, "2")]),
-        Advice { wishes: vec![(second(6), kill(0)), (second(6), kill(1)), (second(7), kill(1))], ready: second(8) },
+        Decision { actions: vec![(second(6), kill(0)), (second(6), kill(1)), (second(7), kill(1))], ready: second(8) },
     ];
-    let (told, log) = play_script(&jobs, answers);
-    assert_eq!(told[2..], ["refused: kills job 1, which is not running"]);
+    let (message, log) = play_script(&jobs, answers);
+    assert_eq!(message[2..], ["refused: kills job 1, which is not running"]);
     let ends: Vec<_> = ran(&log).values().map(|ran| ran.end).collect();
     assert_eq!(ends, [second(5), second(6)]);
 }
@@ -384,9 +384,9 @@ fn impossible_orders_are_refused_in_words() {
         // Two numbers whose difference plus one is more than any number.
         (vec![start(0, "0-4294967295")], "starts job 0 on node 4294967295 of a site that has 4"),
     ];
-    for (wishes, why) in cases {
-        let (told, log) = play_script(&jobs, vec![now(0, wishes)]);
-        assert_eq!(told[1..], [format!("refused: {why}")], "nothing is asked after that");
+    for (actions, why) in cases {
+        let (message, log) = play_script(&jobs, vec![now(0, actions)]);
+        assert_eq!(message[1..], [format!("refused: {why}")], "nothing is asked after that");
         let wrong = log.iter().filter(|entry| matches!(entry.record, Record::Removed { .. } | Record::Killed { .. }));
         assert_eq!(wrong.count(), 0, "{why}");
     }
@@ -396,29 +396,29 @@ fn impossible_orders_are_refused_in_words() {
 fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     // Nothing is ever started at the first site; patience brings the job to the second one.
     let jobs = [rigid(0, 1, 10, 5)];
-    let told = Rendered::default();
-    let idle = Scripted { answers: Vec::new(), told: told.clone(), failed: false };
+    let message = Rendered::default();
+    let idle = Scripted { answers: Vec::new(), message: message.clone(), failed: false };
     let other = AsPolicy::new("fcfs", 4, None);
-    let user = User::new(Resubmit::new(Script::from_messages(says(&jobs, None)), Span::from_secs(7), 3));
+    let user = User::new(Resubmit::new(Script::from_messages(messages(&jobs, None)), Span::from_secs(7), 3));
     let log = judge::run_actors(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
-    assert_eq!(*told.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
+    assert_eq!(*message.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
     assert_eq!(ran(&log)[&0].start, second(7));
 }
 
 /// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked
 /// for back.
 struct Chooser {
-    told: Rendered,
+    message: Rendered,
 }
 
 impl Plans for Chooser {
-    fn plan_actions(&mut self, now: Time, heard: &[UserEvent]) -> Vec<UserAction> {
+    fn plan_actions(&mut self, now: Time, events: &[UserEvent]) -> Vec<UserAction> {
         let at = now.micros() / 1_000_000;
-        self.told.lock().unwrap().push(format!("{at}: {heard:?}"));
+        self.message.lock().unwrap().push(format!("{at}: {events:?}"));
         let submit = |job: u32, site: &str| UserAction::Submit { job: JobId(job), site: Some(site.to_owned()) };
-        heard
+        events
             .iter()
-            .flat_map(|heard| match heard {
+            .flat_map(|events| match events {
                 UserEvent::Due { job: JobId(1), .. } => {
                     [5_000_000, 6_500_000].map(|at| UserAction::Call { at: Time::from_micros(at) }).to_vec()
                 }
@@ -449,10 +449,10 @@ fn choose(
     latency: u64,
     follower: Option<Follower>,
 ) -> (Vec<String>, Vec<Entry<Record>>) {
-    let told = Rendered::default();
-    let decider = Box::new(Chooser { told: told.clone() });
+    let message = Rendered::default();
+    let decider = Box::new(Chooser { message: message.clone() });
     let mut handed = Vec::new();
-    for (time, to, message) in says(jobs, None) {
+    for (time, to, message) in messages(jobs, None) {
         let Message::Enqueue(enqueue) = message else { unreachable!("they are jobs") };
         handed.push((time, to, enqueue));
     }
@@ -474,19 +474,20 @@ fn choose(
         cast(&sites.map(|nodes| (nodes, "fcfs")), Dispatch::First, vec![user]),
         &[Span::ZERO, there, there, Span::ZERO],
     );
-    let told = told.lock().unwrap().clone();
-    (told, log)
+    let message = message.lock().unwrap().clone();
+    (message, log)
 }
 
 #[test]
 fn a_planner_outside_chooses_when_and_where_and_takes_back() {
     let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3), rigid(0, 1, 4, 4)];
     let follower = Follower { before: JobId(0), place: 0, think: Span::from_secs(2) };
-    let (told, log) = choose(&jobs, [2, 2], 0, Some(follower));
+    let (message, log) = choose(&jobs, [2, 2], 0, Some(follower));
     let starts: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start.micros() / 500_000)).collect();
     assert_eq!(starts, [(0, 0), (1, 13), (2, 24)]);
     assert_eq!(assigned(&log), [1, 1, 2, 1]);
-    let brief: Vec<_> = told.iter().map(|told| told.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
+    let brief: Vec<_> =
+        message.iter().map(|message| message.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         brief,
         [
@@ -506,7 +507,7 @@ fn a_planner_outside_chooses_when_and_where_and_takes_back() {
 #[test]
 fn a_job_that_is_taken_back_and_fits_nowhere_then_is_given_up() {
     let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3)];
-    let (told, log) = choose(&jobs, [2, 1], 0, None);
+    let (message, log) = choose(&jobs, [2, 1], 0, None);
     let of_it: Vec<_> = log
         .iter()
         .filter_map(|entry| match &entry.record {
@@ -518,14 +519,14 @@ fn a_job_that_is_taken_back_and_fits_nowhere_then_is_given_up() {
         })
         .collect();
     assert_eq!(of_it, ["arrived", "withdrawn", "removed"]);
-    assert_eq!(told[5], format!("6: {:?}", [UserEvent::Over { job: JobId(1) }]));
+    assert_eq!(message[5], format!("6: {:?}", [UserEvent::Over { job: JobId(1) }]));
 }
 
 /// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall
 /// on.
 #[test]
 fn a_recall_that_meets_the_news_of_the_end_is_answered() {
-    let (told, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
-    let heard = [UserEvent::Recalled { job: JobId(1), in_time: false }, UserEvent::Over { job: JobId(1) }];
-    assert_eq!(told.last(), Some(&format!("8: {heard:?}")));
+    let (message, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
+    let events = [UserEvent::Recalled { job: JobId(1), in_time: false }, UserEvent::Over { job: JobId(1) }];
+    assert_eq!(message.last(), Some(&format!("8: {events:?}")));
 }

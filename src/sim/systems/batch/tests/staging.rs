@@ -51,12 +51,12 @@ proptest! {
         for entry in ALL {
             let known = KnownSite::new(ActorId(1), 6, Takes::Queued);
             let stager = Stager::new(paths.clone().into(), vec![ActorId(1), HOME]);
-            let says = (0..).zip(&rigids).zip(&jobs).map(|((number, rigid), staged)| {
+            let messages = (0..).zip(&rigids).zip(&jobs).map(|((number, rigid), staged)| {
                 let staging = Some(Staging { volumes: volumes(staged), home: 1 });
                 let enqueue = Enqueue { job: job(number, rigid), site: None, kind: None, think: None, needs: None, staging };
                 (rigid.submit, ROUTER, Message::Enqueue(enqueue))
             });
-            let user = User::new(Script::from_messages(says.collect()));
+            let user = User::new(Script::from_messages(messages.collect()));
             let site = |nodes| {
                 let policy = (queue::find_policy(entry.name).unwrap().build)(nodes, &[], QueueOrder::Arrival.into());
                 Box::new(Site::new(nodes, Box::new(QueueManager::new(policy)), [ROUTER]))

@@ -43,13 +43,13 @@ fn any_outages() -> impl Strategy<Value = Vec<(u32, u64, u64)>> {
     })
 }
 
-fn says(jobs: &[Timed]) -> Vec<(Time, crate::protocol::Message)> {
+fn messages(jobs: &[Timed]) -> Vec<(Time, crate::protocol::Message)> {
     (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect()
 }
 
 /// Log of a site, as text.
-fn told(log: &[Entry<Record>]) -> Vec<String> {
-    let tell = |entry: &Entry<Record>| {
+fn message(log: &[Entry<Record>]) -> Vec<String> {
+    let render_entry = |entry: &Entry<Record>| {
         let at = Time::from_micros(entry.stamp.time.micros().saturating_sub(WAY.micros())).seconds();
         Some(match &entry.record {
             Record::Started { task, cores } => format!("{at}: {} on {cores}", task.job),
@@ -62,22 +62,27 @@ fn told(log: &[Entry<Record>]) -> Vec<String> {
             _ => return None,
         })
     };
-    log.iter().filter(|entry| entry.actor == SITE).filter_map(tell).collect()
+    log.iter().filter(|entry| entry.actor == SITE).filter_map(render_entry).collect()
 }
 
 /// Times are those of the site, which a job reaches after the latency; so nodes fail just before them.
-fn tell(name: &str, nodes: u32, jobs: &[(u64, u64, u32, f64, f64)], outages: &[(u32, u64, u64)]) -> Vec<String> {
-    tell_with(name, nodes, jobs, outages, Recovery::default())
+fn play_rendered(
+    name: &str,
+    nodes: u32,
+    jobs: &[(u64, u64, u32, f64, f64)],
+    outages: &[(u32, u64, u64)],
+) -> Vec<String> {
+    play_rendered_with(name, nodes, jobs, outages, Recovery::default())
 }
 
-fn tell_with(
+fn play_rendered_with(
     name: &str,
     nodes: u32,
     jobs: &[(u64, u64, u32, f64, f64)],
     outages: &[(u32, u64, u64)],
     recovery: Recovery,
 ) -> Vec<String> {
-    told(&play(algorithm(name), nodes, None, failing(nodes, outages, recovery), says(&timed(jobs))))
+    message(&play(algorithm(name), nodes, None, failing(nodes, outages, recovery), messages(&timed(jobs))))
 }
 
 #[test]
@@ -87,7 +92,7 @@ fn a_lost_job_restarts_and_others_take_its_place() {
     // job 1.
     let jobs = [(0, 100, 1, 1.0, 0.6), (0, 50, 1, 1.0, 0.6), (1, 10, 1, 1.0, 0.6)];
     assert_eq!(
-        tell("Greedy *", 2, &jobs, &[(0, 10, 30)]),
+        play_rendered("Greedy *", 2, &jobs, &[(0, 10, 30)]),
         [
             "0: 0 on 0",
             "0: 1 on 1",
@@ -101,7 +106,7 @@ fn a_lost_job_restarts_and_others_take_its_place() {
     );
     // A lost job pauses others as if it were submitted then; they resume when there is room.
     assert_eq!(
-        tell("GreedyP */penalty=5", 2, &jobs[..2], &[(0, 10, 30)]),
+        play_rendered("GreedyP */penalty=5", 2, &jobs[..2], &[(0, 10, 30)]),
         [
             "0: 0 on 0",
             "0: 1 on 1",
@@ -120,8 +125,8 @@ fn no_job_is_displaced_for_one_that_does_not_fit_while_nodes_are_down() {
     // Job 1 needs both nodes.
     let jobs = [(0, 50, 1, 1.0, 0.6), (5, 10, 2, 1.0, 0.6)];
     for name in ["GreedyP *", "GreedyPM *", "MCB8 *"] {
-        assert_eq!(tell(name, 2, &jobs, &[(1, 2, 40)])[..1], ["0: 0 on 0"], "{name}");
-        let all = tell(name, 2, &jobs, &[(1, 2, 40)]);
+        assert_eq!(play_rendered(name, 2, &jobs, &[(1, 2, 40)])[..1], ["0: 0 on 0"], "{name}");
+        let all = play_rendered(name, 2, &jobs, &[(1, 2, 40)]);
         assert!(all.iter().skip(1).all(|line| !line.starts_with("5: ")), "{name}: {all:?}");
         assert!(all.iter().any(|line| line.ends_with(": 1 ends")), "{name}: {all:?}");
     }
@@ -137,8 +142,8 @@ fn jobs_that_end_in_the_instant_of_a_failure_have_ended() {
     let what = FailureTarget::Nodes { site: 0, nodes: NodeSet::all(1) };
     let failures = [Failure { what, pattern: FailurePattern::Traced(vec![down].into()), announced: true }];
     let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
-    let log = play(algorithm("Greedy *"), 1, None, fails, says(&timed(&jobs[..2])));
-    assert_eq!(told(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
+    let log = play(algorithm("Greedy *"), 1, None, fails, messages(&timed(&jobs[..2])));
+    assert_eq!(message(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
 }
 
 #[test]
@@ -150,7 +155,7 @@ fn checkpoints_are_made_of_progress() {
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(20)), cost: Span::from_secs(2) });
     let recovery = Recovery { checkpoint, ..Recovery::default() };
     assert_eq!(
-        tell_with("Greedy *", 1, &jobs, &[(0, 60, 70)], recovery.clone()),
+        play_rendered_with("Greedy *", 1, &jobs, &[(0, 60, 70)], recovery.clone()),
         [
             "0: 0 on 0",
             "0: 1 on 0",
@@ -169,7 +174,7 @@ fn checkpoints_are_made_of_progress() {
     // With two attempts, it is over after the second loss.
     let twice = Recovery { attempts: 2, ..recovery };
     assert_eq!(
-        tell_with("MCB8 *", 1, &jobs[..1], &[(0, 30, 40), (0, 50, 60)], twice)[3..],
+        play_rendered_with("MCB8 *", 1, &jobs[..1], &[(0, 30, 40), (0, 50, 60)], twice)[3..],
         ["39.999: 0 on 0", "49.999: 0 is lost, 0 s saved"]
     );
 }
@@ -350,7 +355,7 @@ proptest! {
         let fails = failing(nodes, &outages, recovery);
         let may_be_lost = fails.is_some() && matches!(killed, Killed::Back | Killed::Lost);
         let saves = fails.as_ref().and(checkpoint);
-        let log = play(rules, nodes, images, fails, says(&jobs));
+        let log = play(rules, nodes, images, fails, messages(&jobs));
         let ends = follow(&log, nodes, &rules.move_cost(images), &jobs, saves);
         let mut worst: f64 = 1.0;
         for (job, end) in jobs.iter().zip(&ends) {
@@ -384,7 +389,7 @@ proptest! {
         };
         let jobs: Vec<Timed> = (0..).zip(jobs).map(odd).collect();
         let outages: Vec<_> = outages.into_iter().filter(|one| one.0 < nodes).collect();
-        let log = play(rules, nodes, images, failing(nodes, &outages, Recovery::default()), says(&jobs));
+        let log = play(rules, nodes, images, failing(nodes, &outages, Recovery::default()), messages(&jobs));
         let ends = follow(&log, nodes, &rules.move_cost(images), &jobs, None);
         let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
         let down = |&(node, from, to): &(u32, u64, u64)| Down { node: node as usize, from: second(from), to: second(to) };

@@ -34,15 +34,15 @@ fn names_may_be_written_in_other_ways() {
 
 #[test]
 fn wrong_names_are_reported_with_their_place() {
-    let said = |name: &str| Algorithm::parse(name).expect_err(name).to_string();
+    let message = |name: &str| Algorithm::parse(name).expect_err(name).to_string();
     assert_eq!(
-        said("GreedyM *"),
+        message("GreedyM *"),
         "`GreedyM *` names no algorithm: expected Greedy, GreedyP, GreedyPM, MCB8, FCFS, EASY, `/per` or `/stretch-per` at `GreedyM *`; \
          did you mean `Greedy`?"
     );
-    assert_eq!(said("Greedy"), "`Greedy` names no algorithm: ` *` or `/per` is missing at its end");
+    assert_eq!(message("Greedy"), "`Greedy` names no algorithm: ` *` or `/per` is missing at its end");
     assert_eq!(
-        said("*/per"),
+        message("*/per"),
         "`*/per` names no algorithm: `*` comes after a policy: Greedy, GreedyP, GreedyPM or MCB8 at `*/per`"
     );
     for (name, part) in [
@@ -75,8 +75,8 @@ fn wrong_names_are_reported_with_their_place() {
         ("", "neither policy"),
         ("FCFS *", "did you mean `FCFS`?"),
     ] {
-        let said = said(name);
-        assert!(said.contains(part), "{name}: {said}");
+        let message = message(name);
+        assert!(message.contains(part), "{name}: {message}");
     }
 }
 
@@ -95,10 +95,10 @@ fn a_period_that_a_penalty_may_fill_is_warned_of() {
         rules.warning(Some(Images { memory_kb: 8_000_000, bandwidth }))
     };
     assert_eq!(at("/per", 220_690_000), None);
-    let said = at("/per", 200_000_000).unwrap();
-    assert!(said.contains("the penalty of 5 min and the 320 s in which what fills a node moves"), "{said}");
+    let message = at("/per", 200_000_000).unwrap();
+    assert!(message.contains("the penalty of 5 min and the 320 s in which what fills a node moves"), "{message}");
     assert_eq!(at("/per/penalty=0", 200_000_000), None);
-    let said = at("/per/penalty=0", 100_000_000).unwrap();
-    assert!(said.contains("not longer than the 640 s in which"), "{said}");
+    let message = at("/per/penalty=0", 100_000_000).unwrap();
+    assert!(message.contains("not longer than the 640 s in which"), "{message}");
     assert_eq!(at("Greedy */penalty=0", 1), None);
 }

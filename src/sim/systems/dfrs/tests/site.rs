@@ -20,14 +20,14 @@ pub(super) const WAY: Span = Span::from_millis(1);
 
 /// Sends messages to the site at their times, and logs its answers as if it had removed or recalled jobs.
 struct Hub {
-    says: Vec<(Time, Message)>,
+    messages: Vec<(Time, Message)>,
 }
 
 impl Actor<Message, Record> for Hub {
     fn handle_batch(&mut self, _: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Outbox<Message, Record>) {
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
+                Cause::Start => self.messages.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
                 Cause::Message(Message::Ended(ended)) => out.log(Record::Removed { job: ended.task.job }),
                 Cause::Message(Message::Recalled(recalled)) if recalled.in_time => {
                     out.log(Record::Withdrawn { task: recalled.task });
@@ -53,14 +53,14 @@ pub(super) fn play(
     nodes: u32,
     images: Option<Images>,
     fails: Option<Fails>,
-    says: Vec<(Time, Message)>,
+    messages: Vec<(Time, Message)>,
 ) -> Vec<Entry<Record>> {
     let memory_kb = images.map_or(1, |images| images.memory_kb);
     let image_bandwidth = images.map(|images| images.bandwidth);
     let site = crate::grid::Site { scheduler: rules.to_string(), cores: nodes, memory_kb, image_bandwidth, ..a_site() };
     let manager = (super::super::KIND.build)(&site, fails.as_ref(), None).expect("it is a name of its kind");
     let site = Site::new(nodes, manager, [HUB]).with_outages(fails.map(|fails| fails.outages));
-    judge::run_actors(vec![Box::new(Hub { says }), Box::new(site)], &[Span::ZERO, WAY])
+    judge::run_actors(vec![Box::new(Hub { messages }), Box::new(site)], &[Span::ZERO, WAY])
 }
 
 fn a_site() -> crate::grid::Site {
@@ -93,8 +93,8 @@ struct Seen {
 }
 
 /// Reads a log, and checks that no node exceeds its capacity.
-pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendered {
-    let mut told = Rendered { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+pub(super) fn message(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendered {
+    let mut message = Rendered { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut stamp = Stamp::ZERO;
     let last = Entry { stamp: Stamp::NEVER, actor: HUB, record: Record::Removed { job: JobId(0) } };
@@ -112,7 +112,7 @@ pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendere
                 assert!(seen.on.replace(cores.clone().into()).is_none());
             }
             Record::Moved { task, cores } => {
-                told.migrations += 1;
+                message.migrations += 1;
                 let seen = seen.get_mut(&task.job.0).expect("it has started");
                 assert!(seen.on.replace(cores.clone().into()).is_some());
             }
@@ -121,18 +121,18 @@ pub(super) fn told(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendere
                 seen.on.as_mut().expect("it runs").more.push(cores.clone());
             }
             Record::Suspended { task } => {
-                told.preemptions += 1;
+                message.preemptions += 1;
                 assert!(seen.get_mut(&task.job.0).expect("it has started").on.take().is_some());
             }
             Record::Shared { task, share } => seen.get_mut(&task.job.0).expect("it has started").share = *share,
             Record::Finished { task } => {
                 assert!(seen.remove(&task.job.0).is_some_and(|seen| seen.on.is_some()));
-                told.ends[task.job.0 as usize] = Some(now.time);
+                message.ends[task.job.0 as usize] = Some(now.time);
             }
             other => panic!("{other:?}"),
         }
     }
-    told
+    message
 }
 
 fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
@@ -151,19 +151,19 @@ fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
 
 /// Checks that the site and the cluster alone do the same at the same times, except for the latency to the site.
 fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) {
-    let says = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
-    let log = play(rules, nodes, images, None, says);
+    let messages = (0..).zip(jobs).map(|(job, timed)| admit(job, timed)).collect();
+    let log = play(rules, nodes, images, None, messages);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
     let ClusterRun { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
     let alone = Rendered { ends, preemptions: moves.preemptions, migrations: moves.migrations };
-    assert_eq!(told(&log, nodes, jobs), alone, "{rules}");
-    let heard = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
+    assert_eq!(message(&log, nodes, jobs), alone, "{rules}");
+    let received = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
         let Record::Removed { job } = entry.record else { panic!("{entry:?}") };
         (job.0, entry.stamp.time)
     });
-    let heard: BTreeMap<u32, Time> = heard.collect();
+    let received: BTreeMap<u32, Time> = received.collect();
     let ended = (0..).zip(&alone.ends).filter_map(|(job, end)| Some((job, (*end)? + WAY)));
-    assert_eq!(heard, ended.collect(), "{rules}");
+    assert_eq!(received, ended.collect(), "{rules}");
 }
 
 pub(super) fn any_jobs() -> impl Strategy<Value = Vec<Timed>> {
@@ -206,13 +206,13 @@ fn waiting_jobs_can_be_recalled_and_started_ones_cannot() {
     let timed =
         |submit, memory| Timed { submit: second(submit), runtime: Span::from_secs(100), need: need(1, 1.0, memory) };
     let jobs = [timed(0, 0.9), timed(1, 0.9), timed(2, 0.9), timed(3, 0.9)];
-    let mut says: Vec<(Time, Message)> = (0..).zip(&jobs).map(|(job, timed)| admit(job, timed)).collect();
+    let mut messages: Vec<(Time, Message)> = (0..).zip(&jobs).map(|(job, timed)| admit(job, timed)).collect();
     // The last one at the very moment of its arrival, and no job twice.
     for (at, job) in [(2, 1), (3, 3), (10, 0), (11, 1), (12, 7)] {
-        says.push((second(at), Message::Recall(Recall { task: task(job) })));
+        messages.push((second(at), Message::Recall(Recall { task: task(job) })));
     }
-    says.sort_by_key(|(at, _)| *at);
-    let log = play(algorithm("Greedy *"), 1, None, None, says);
+    messages.sort_by_key(|(at, _)| *at);
+    let log = play(algorithm("Greedy *"), 1, None, None, messages);
     let back: Vec<u32> = log
         .iter()
         .filter_map(|entry| match entry.record {
@@ -222,7 +222,7 @@ fn waiting_jobs_can_be_recalled_and_started_ones_cannot() {
         .collect();
     assert_eq!(back, [1, 3]);
     let log: Vec<Entry<Record>> = log.into_iter().filter(|entry| entry.actor == SITE).collect();
-    let ends = told(&log, 1, &jobs).ends;
+    let ends = message(&log, 1, &jobs).ends;
     assert_eq!(ends, [Some(second(100) + WAY), None, Some(second(200) + WAY), None]);
 }
 
@@ -237,18 +237,18 @@ fn a_whole_node_leaves_room_for_nearly_nothing() {
 #[test]
 fn nonsense_is_ignored() {
     let runtime = Span::from_secs(1);
-    let says = |job, tasks, cpu, memory, runtime| {
+    let messages = |job, tasks, cpu, memory, runtime| {
         let needs = Needs { cpu, memory };
         (Time::ZERO, Message::Admit(Admit { job: JobId(job), tasks, needs, runtime, losses: 0 }))
     };
     let nonsense = vec![
-        says(0, 0, 0.5, 0.5, runtime),
-        says(1, 1, f64::NAN, 0.5, runtime),
-        says(2, 1, 0.5, 1.5, runtime),
-        says(3, 1, 0.5, 0.5, Span::ZERO),
-        says(4, 5, 0.5, 0.6, runtime),
-        says(5, 1, 0.5, 0.5, runtime),
-        says(5, 1, 0.5, 0.5, runtime),
+        messages(0, 0, 0.5, 0.5, runtime),
+        messages(1, 1, f64::NAN, 0.5, runtime),
+        messages(2, 1, 0.5, 1.5, runtime),
+        messages(3, 1, 0.5, 0.5, Span::ZERO),
+        messages(4, 5, 0.5, 0.6, runtime),
+        messages(5, 1, 0.5, 0.5, runtime),
+        messages(5, 1, 0.5, 0.5, runtime),
     ];
     let log = play(algorithm("MCB8 */per"), 2, None, None, nonsense);
     let started = log.iter().filter(|entry| matches!(entry.record, Record::Started { .. }));

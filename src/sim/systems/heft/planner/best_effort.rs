@@ -84,10 +84,10 @@ impl Planner {
     fn choose(&self, job: u32, task: u32) -> Option<usize> {
         let live = &self.jobs[job];
         let work = Work::of_job(&live.job);
-        let wish = &live.job.tasks[task as usize];
+        let needs = &live.job.tasks[task as usize];
         let mut best: Option<(f64, usize)> = None;
         for (site, resource) in self.sites.iter().enumerate() {
-            let Some(time) = work.time(task as usize, resource).filter(|_| self.free[site] >= wish.cores) else {
+            let Some(time) = work.time(task as usize, resource).filter(|_| self.free[site] >= needs.cores) else {
                 continue;
             };
             let fetched = live.inputs(task).map(|(_, from, data)| match from as usize == site {

@@ -301,38 +301,38 @@ fn kept_costs_are_kept() {
 #[test]
 fn bad_input_is_told() {
     let link = Link { capacity: 1.0, latency: 0.0, efficiency: Efficiency::None, mode: Mode::PerFlow };
-    let told = |change: fn(&mut CostTable), paths: Paths| {
+    let message = |change: fn(&mut CostTable), paths: Paths| {
         let mut table = six_tasks();
         change(&mut table);
         Problem::from_table(&table, paths).unwrap_err().to_string()
     };
     let fine = || apart(3, link);
-    assert_eq!(told(|t| t.run.clear(), fine()), "there are no tasks");
-    assert_eq!(told(|t| t.run.iter_mut().for_each(Vec::clear), fine()), "there are no sites");
-    assert_eq!(told(|t| t.run[2].truncate(2), fine()), "task 2 has 2 run times for 3 sites");
-    assert_eq!(told(|t| t.run[1][2] = 0.0, fine()), "task 1 cannot take 0 at site 2: expected a time above zero");
+    assert_eq!(message(|t| t.run.clear(), fine()), "there are no tasks");
+    assert_eq!(message(|t| t.run.iter_mut().for_each(Vec::clear), fine()), "there are no sites");
+    assert_eq!(message(|t| t.run[2].truncate(2), fine()), "task 2 has 2 run times for 3 sites");
+    assert_eq!(message(|t| t.run[1][2] = 0.0, fine()), "task 1 cannot take 0 at site 2: expected a time above zero");
     assert_eq!(
-        told(|t| t.run[1][0] = f64::NAN, fine()),
+        message(|t| t.run[1][0] = f64::NAN, fine()),
         "task 1 cannot take NaN at site 0: expected a time above zero"
     );
     assert!(
-        told(|t| t.edges.push((3, 1, 1.0)), fine()).starts_with("edge 3-1 does not lead from a task to a later one")
+        message(|t| t.edges.push((3, 1, 1.0)), fine()).starts_with("edge 3-1 does not lead from a task to a later one")
     );
-    assert_eq!(told(|t| t.edges.push((0, 1, 1.0)), fine()), "edge 0-1 is given twice");
-    assert!(told(|t| t.edges[0].2 = -1.0, fine()).starts_with("edge 0-1 cannot carry -1"));
-    assert!(told(|t| t.edges[0].2 = f64::INFINITY, fine()).starts_with("edge 0-1 cannot carry inf"));
-    assert!(told(|_| {}, apart(3, Link { capacity: 0.0, ..link })).starts_with("link 0: expected a capacity"));
-    assert_eq!(told(|_| {}, apart(2, link)), "there are routes between 2 sites, but 3 sites");
+    assert_eq!(message(|t| t.edges.push((0, 1, 1.0)), fine()), "edge 0-1 is given twice");
+    assert!(message(|t| t.edges[0].2 = -1.0, fine()).starts_with("edge 0-1 cannot carry -1"));
+    assert!(message(|t| t.edges[0].2 = f64::INFINITY, fine()).starts_with("edge 0-1 cannot carry inf"));
+    assert!(message(|_| {}, apart(3, Link { capacity: 0.0, ..link })).starts_with("link 0: expected a capacity"));
+    assert_eq!(message(|_| {}, apart(2, link)), "there are routes between 2 sites, but 3 sites");
     let twice = vec![vec![vec![LinkId(0), LinkId(0)]; 3]; 3];
-    assert!(told(|_| {}, Paths::new(vec![link], twice)).starts_with("a route over link 0 crosses it twice"));
+    assert!(message(|_| {}, Paths::new(vec![link], twice)).starts_with("a route over link 0 crosses it twice"));
 
     let wide = [Task::new(Span::from_secs(1), 5, Kind(0))];
     let work = Work { tasks: &wide, edges: &[], times: None };
     let of = |site| Problem::from_work(work, &numbered(&[site]), apart(1, link), Awareness::Network).unwrap_err();
-    let told = of(resource(4, 1_000_000)).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
-    let told = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
-    assert_eq!(told, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
+    let message = of(resource(4, 1_000_000)).to_string();
+    assert_eq!(message, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
+    let message = of(Resource { kind: Kind(1), ..resource(8, 1_000_000) }).to_string();
+    assert_eq!(message, "task 0 needs 5 cores of one kind, but no site where it may run has that many");
 }
 
 fn resource(cores: u32, speed_millionths: u64) -> Resource {

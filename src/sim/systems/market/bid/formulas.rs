@@ -142,7 +142,8 @@ fn deadline_ticks(deadline: EdfDeadline, bidder: &Bidder<'_>, at: &Instant) -> f
     span_ticks(bidder.job.arrive.since(Time::ZERO), at.tick) + slr * span_ticks(bidder.critical_path, at.tick)
 }
 
-/// One tick is added to the projected SLR, so that of two critical tasks that arrive together the smaller one goes first.
+/// One tick is added to the projected SLR, so that of two critical tasks that arrive together the smaller one goes
+/// first.
 fn slr_with_bonus(bidder: &Bidder<'_>, at: &Instant) -> f64 {
     let age = bidder.age(at);
     let slr = (bidder.rank + age + at.tick).micros() as f64 / bidder.critical_path.micros() as f64;

@@ -156,7 +156,7 @@ impl<'a> Evaluator<'a> {
     fn evaluate(
         &mut self,
         chosen: impl Fn(usize) -> bool,
-        mut tell: impl FnMut(TaskPlace, &[(u32, u32)]),
+        mut visit: impl FnMut(TaskPlace, &[(u32, u32)]),
     ) -> Option<Cost> {
         let Evaluator { application, now, from, tariffs, slots, free, bins, placed, used, rents, until } = self;
         bins.iter_mut().for_each(FreeList::clear);
@@ -192,7 +192,7 @@ impl<'a> Evaluator<'a> {
             });
             placed[task as usize] = (site as u32, end);
             last = last.max(end);
-            tell(TaskPlace { task, site: site as u32, start, end }, &taken);
+            visit(TaskPlace { task, site: site as u32, start, end }, &taken);
         }
 
         let paid = (0..slots.len()).filter(|slot| !used[*slot].is_zero()).map(|at| {

@@ -23,7 +23,7 @@ pub struct GreedyPlan<'a> {
 
 /// A question for the price of a task at a site, from a start on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PriceWish {
+pub struct PriceQuery {
     pub site: usize,
     pub part: Part,
 }
@@ -74,14 +74,14 @@ impl<'a> GreedyPlan<'a> {
 
     /// The questions to ask now: the next task, at each site that is large enough. Empty when all tasks have been
     /// bought.
-    pub fn wishes(&self, now: Time) -> Vec<PriceWish> {
+    pub fn price_queries(&self, now: Time) -> Vec<PriceQuery> {
         let Some(task) = self.next() else { return Vec::new() };
         let procs = self.application.procs(task);
         let large = (0..self.sites.len()).filter(|site| self.sites[*site] >= procs);
         large
             .map(|site| {
                 let start = self.application.ready(task, site, &self.placed).max(now);
-                PriceWish { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
+                PriceQuery { site, part: Part { procs, start, span: self.application.runtime(task, site) } }
             })
             .collect()
     }

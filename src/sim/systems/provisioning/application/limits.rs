@@ -61,7 +61,7 @@ impl Limits {
 
     /// Drops items whose cost and end break these limits. If there are some, and none is left, returns the limit that
     /// left none.
-    pub fn keep_those<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
+    pub fn keep_within<T>(&self, all: &mut Vec<T>, aims: impl Fn(&T) -> (Area, Time)) -> Option<Broken> {
         let mut kept = Kept::default();
         all.retain(|one| {
             let (cost, end) = aims(one);

@@ -17,7 +17,7 @@ mod tests;
 pub use best_effort::{BestEffort, Submission, least_loaded};
 pub use choice::{choose_best, choose_offer, choose_quoted, rank_options};
 pub use evaluation::{ApplicationPlan, Cost, Evaluator, PlannedBooking, TaskPlace};
-pub use greedy::{GreedyPlan, PriceWish};
+pub use greedy::{GreedyPlan, PriceQuery};
 pub use limits::{Broken, Limits};
 pub use moga::{Aims, Front, MogaSettings, plan_application, plan_at_prices};
 pub use pareto::{Archive, dominates};

@@ -5,7 +5,7 @@ use crate::grid::{
 };
 use crate::play::second;
 use crate::random::SplitMix64;
-use crate::roles::queue::Ask;
+use crate::roles::queue::NodeRequest;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode, WantedStarts};
 use crate::systems::provisioning::{forecast, planner};
 use crate::time::{Span, Time};
@@ -146,7 +146,7 @@ fn a_plan_costs_what_its_bookings_cost() {
             let job = TaskId { job: JobId(number), index: 0 };
             let nodes = draw.int(1, 5) as u32;
             let length = draw.int(1, 30);
-            desk.submit(Time::ZERO, Ask { job, nodes, walltime: Span::from_secs(length) }).unwrap();
+            desk.submit(Time::ZERO, NodeRequest { job, nodes, walltime: Span::from_secs(length) }).unwrap();
         }
         desk.pass(Time::ZERO, &mut Vec::new());
         let tasks: Vec<(u32, u64)> = (0..4).map(|_| (draw.int(1, 5) as u32, draw.int(1, 30))).collect();
@@ -272,18 +272,18 @@ fn site() -> Desk {
         planner::build_planner("slotlist").unwrap(),
         Box::new(forecast::Constant(0.0)),
     );
-    let ask = |number, nodes, length| Ask {
+    let request = |number, nodes, length| NodeRequest {
         job: TaskId { job: JobId(number), index: 0 },
         nodes,
         walltime: Span::from_secs(length),
     };
-    desk.submit(Time::ZERO, ask(0, 1, 3)).unwrap();
-    desk.submit(Time::ZERO, ask(1, 3, 2)).unwrap();
+    desk.submit(Time::ZERO, request(0, 1, 3)).unwrap();
+    desk.submit(Time::ZERO, request(1, 3, 2)).unwrap();
     desk.pass(Time::ZERO, &mut Vec::new());
     let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), WantedStarts::At(second(4))).unwrap();
     desk.book(Time::ZERO, quote.id, second(4)).unwrap();
-    desk.submit(Time::ZERO, ask(2, 2, 4)).unwrap();
-    desk.submit(Time::ZERO, ask(3, 2, 5)).unwrap();
+    desk.submit(Time::ZERO, request(2, 2, 4)).unwrap();
+    desk.submit(Time::ZERO, request(3, 2, 5)).unwrap();
     desk
 }
 
@@ -295,9 +295,10 @@ fn a_greedy_plan_is_that_of_the_example() {
     {
         let mut desk = site();
         let mut greedy = GreedyPlan::new(&application, alpha, Time::ZERO, vec![5]);
-        while let [wish] = greedy.wishes(Time::ZERO)[..] {
-            let quote =
-                desk.price(Time::ZERO, wish.part.procs, wish.part.span, WantedStarts::From(wish.part.start)).unwrap();
+        while let [query] = greedy.price_queries(Time::ZERO)[..] {
+            let quote = desk
+                .price(Time::ZERO, query.part.procs, query.part.span, WantedStarts::From(query.part.start))
+                .unwrap();
             let (site, quote, start) = greedy.choose(&[(0, quote)]).unwrap();
             greedy.bought(site, desk.book(Time::ZERO, quote, start).unwrap());
         }
@@ -306,7 +307,7 @@ fn a_greedy_plan_is_that_of_the_example() {
         assert_eq!(bought, [(second(starts[0]), fees[0]), (second(starts[1]), fees[1])], "alpha {alpha}");
         assert_eq!(shown(&greedy.cost()), costs);
     }
-    assert!(GreedyPlan::new(&application, 0.5, Time::ZERO, vec![1]).wishes(Time::ZERO).is_empty());
+    assert!(GreedyPlan::new(&application, 0.5, Time::ZERO, vec![1]).price_queries(Time::ZERO).is_empty());
 }
 
 #[test]

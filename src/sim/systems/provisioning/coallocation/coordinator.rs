@@ -77,16 +77,16 @@ pub enum LegAnswer {
 
 /// Actions of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum CoordinatorStep {
     /// An entry to write to the log before any other action.
     LogEntry(LogEntry),
-    Tell {
+    OrderLeg {
         leg: usize,
         hold: HoldId,
         order: HoldOrder,
     },
     /// No start is left to try. The driver is to offer new ones; see [`Coordinator::offer`].
-    Ask,
+    RequestStarts,
     Over(CoallocationOutcome),
 }
 
@@ -161,7 +161,7 @@ impl Coordinator {
         request: CoallocationRequest,
         patience: Patience,
         log: &[LogEntry],
-        deeds: &mut Vec<Deed>,
+        steps: &mut Vec<CoordinatorStep>,
     ) -> Coordinator {
         let mut coordinator = Coordinator::new(request, patience);
         let legs = coordinator.request.legs.len();
@@ -169,13 +169,13 @@ impl Coordinator {
             log.iter().filter_map(|entry| if let LogEntry::Attempt(attempt) = entry { Some(*attempt) } else { None });
         coordinator.attempt = attempts.max().unwrap_or(0);
         match log.last() {
-            None => deeds.push(Deed::Ask),
+            None => steps.push(CoordinatorStep::RequestStarts),
             Some(LogEntry::Attempt(_)) => {
-                coordinator.abort(legs, deeds);
-                coordinator.give_up_attempt(now, deeds);
+                coordinator.abort(legs, steps);
+                coordinator.give_up_attempt(now, steps);
             }
-            Some(LogEntry::Commit) => coordinator.commit(now, deeds),
-            Some(LogEntry::Compensate) => coordinator.cancel(now, deeds),
+            Some(LogEntry::Commit) => coordinator.commit(now, steps),
+            Some(LogEntry::Compensate) => coordinator.cancel(now, steps),
             Some(LogEntry::Over(outcome)) => coordinator.phase = CoallocationPhase::Over(*outcome),
         }
         coordinator
@@ -194,19 +194,19 @@ impl Coordinator {
     }
 
     /// Supplies starts that all sites would admit, the best first. Without any the request ends with nothing.
-    pub fn offer(&mut self, now: Time, starts: &[Time], deeds: &mut Vec<Deed>) {
+    pub fn offer(&mut self, now: Time, starts: &[Time], steps: &mut Vec<CoordinatorStep>) {
         if self.phase != CoallocationPhase::Asking {
             return;
         }
         self.starts = starts.iter().rev().copied().collect();
         match starts {
-            [] => self.end(CoallocationOutcome::Nothing, deeds),
-            _ => self.try_next(now, deeds),
+            [] => self.end(CoallocationOutcome::Nothing, steps),
+            _ => self.try_next(now, steps),
         }
     }
 
     /// Handles an answer of a site about a hold. An answer about another attempt, or one already known, is ignored.
-    pub fn hear(&mut self, now: Time, hold: HoldId, answer: LegAnswer, deeds: &mut Vec<Deed>) {
+    pub fn take_answer(&mut self, now: Time, hold: HoldId, answer: LegAnswer, steps: &mut Vec<CoordinatorStep>) {
         let leg = hold.leg as usize;
         if hold.request != self.request.number || hold.attempt != self.attempt || leg >= self.request.legs.len() {
             return;
@@ -217,25 +217,25 @@ impl Coordinator {
             {
                 *granted += 1;
                 *expiry = lease.min(*expiry);
-                self.hold_next(now, deeds);
+                self.hold_next(now, steps);
             }
             (CoallocationPhase::Holding { granted, .. }, LegAnswer::Refused) if *granted == leg => {
-                self.fail_attempt(now, deeds)
+                self.fail_attempt(now, steps)
             }
             (CoallocationPhase::Committing { missing }, LegAnswer::Committed) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(CoallocationOutcome::Whole, deeds);
+                    self.end(CoallocationOutcome::Whole, steps);
                 }
             }
             (CoallocationPhase::Committing { .. }, LegAnswer::Expired) => {
-                deeds.push(Deed::LogEntry(LogEntry::Compensate));
-                self.cancel(now, deeds);
+                steps.push(CoordinatorStep::LogEntry(LogEntry::Compensate));
+                self.cancel(now, steps);
             }
             (CoallocationPhase::Compensating { missing }, LegAnswer::Cancelled) => {
                 missing[leg] = false;
                 if !missing.contains(&true) {
-                    self.end(CoallocationOutcome::Nothing, deeds);
+                    self.end(CoallocationOutcome::Nothing, steps);
                 }
             }
             _ => {}
@@ -243,80 +243,80 @@ impl Coordinator {
     }
 
     /// A site no longer has its committed part: all parts are cancelled, even if the request was over.
-    pub fn broken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    pub fn broken(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         if matches!(
             self.phase,
             CoallocationPhase::Committing { .. } | CoallocationPhase::Over(CoallocationOutcome::Whole)
         ) {
-            deeds.push(Deed::LogEntry(LogEntry::Compensate));
-            self.cancel(now, deeds);
+            steps.push(CoordinatorStep::LogEntry(LogEntry::Compensate));
+            self.cancel(now, steps);
         }
     }
 
     /// Acts at the wake-up time.
-    pub fn woken(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    pub fn woken(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         if self.wake.is_none_or(|wake| wake > now) {
             return;
         }
         self.wake = None;
         match &self.phase {
-            CoallocationPhase::Pausing => self.try_next(now, deeds),
-            CoallocationPhase::Holding { .. } => self.fail_attempt(now, deeds),
+            CoallocationPhase::Pausing => self.try_next(now, steps),
+            CoallocationPhase::Holding { .. } => self.fail_attempt(now, steps),
             CoallocationPhase::Committing { missing } => {
                 let missing = missing.clone();
-                self.order_missing_legs(now, &missing, HoldOrder::Commit, deeds);
+                self.order_missing_legs(now, &missing, HoldOrder::Commit, steps);
             }
             CoallocationPhase::Compensating { missing } => {
                 let missing = missing.clone();
-                self.order_missing_legs(now, &missing, HoldOrder::Cancel, deeds);
+                self.order_missing_legs(now, &missing, HoldOrder::Cancel, steps);
             }
             CoallocationPhase::Asking | CoallocationPhase::Over(_) => {}
         }
     }
 
     /// Begins the next attempt. Starts in the past are skipped.
-    fn try_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn try_next(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         while self.starts.pop_if(|start| *start <= now).is_some() {}
         let Some(start) = self.starts.pop() else {
             self.phase = CoallocationPhase::Asking;
-            deeds.push(Deed::Ask);
+            steps.push(CoordinatorStep::RequestStarts);
             return;
         };
         self.attempt += 1;
-        deeds.push(Deed::LogEntry(LogEntry::Attempt(self.attempt)));
+        steps.push(CoordinatorStep::LogEntry(LogEntry::Attempt(self.attempt)));
         self.phase = CoallocationPhase::Holding { start, granted: 0, expiry: Time::NEVER };
-        self.hold_next(now, deeds);
+        self.hold_next(now, steps);
     }
 
     /// Asks the next site, or commits if all have granted and their holds last until the commit arrives.
-    fn hold_next(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn hold_next(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         let CoallocationPhase::Holding { start, granted, expiry } = self.phase else { return };
         if let Some(leg) = self.request.legs.get(granted) {
-            deeds.push(self.tell(granted, HoldOrder::Hold(leg.part(start))));
+            steps.push(self.order_leg(granted, HoldOrder::Hold(leg.part(start))));
             self.wake = Some(self.patience.answered_by(now));
         } else if self.patience.answered_by(now) <= expiry && now + self.patience.reach <= start {
-            deeds.push(Deed::LogEntry(LogEntry::Commit));
-            self.commit(now, deeds);
+            steps.push(CoordinatorStep::LogEntry(LogEntry::Commit));
+            self.commit(now, steps);
         } else {
-            self.fail_attempt(now, deeds);
+            self.fail_attempt(now, steps);
         }
     }
 
-    fn fail_attempt(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn fail_attempt(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         if let CoallocationPhase::Holding { granted, .. } = self.phase {
-            self.abort((granted + 1).min(self.request.legs.len()), deeds);
+            self.abort((granted + 1).min(self.request.legs.len()), steps);
         }
-        self.give_up_attempt(now, deeds);
+        self.give_up_attempt(now, steps);
     }
 
     /// Aborts the first `legs` legs, the last of them first.
-    fn abort(&mut self, legs: usize, deeds: &mut Vec<Deed>) {
-        deeds.extend((0..legs).rev().map(|leg| self.tell(leg, HoldOrder::Abort)));
+    fn abort(&mut self, legs: usize, steps: &mut Vec<CoordinatorStep>) {
+        steps.extend((0..legs).rev().map(|leg| self.order_leg(leg, HoldOrder::Abort)));
     }
 
-    fn give_up_attempt(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn give_up_attempt(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         if self.attempt >= self.patience.attempts {
-            return self.end(CoallocationOutcome::Nothing, deeds);
+            return self.end(CoallocationOutcome::Nothing, steps);
         }
         // Two requests that obstructed each other do not retry at the same time.
         let doubled = self.patience.pause.micros() << (self.attempt.max(1) - 1).min(30);
@@ -325,31 +325,35 @@ impl Coordinator {
         self.wake = Some(now + Span::from_micros(doubled) + apart);
     }
 
-    fn commit(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn commit(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         let missing = vec![true; self.request.legs.len()];
-        self.order_missing_legs(now, &missing, HoldOrder::Commit, deeds);
+        self.order_missing_legs(now, &missing, HoldOrder::Commit, steps);
         self.phase = CoallocationPhase::Committing { missing };
     }
 
-    fn cancel(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    fn cancel(&mut self, now: Time, steps: &mut Vec<CoordinatorStep>) {
         let missing = vec![true; self.request.legs.len()];
-        self.order_missing_legs(now, &missing, HoldOrder::Cancel, deeds);
+        self.order_missing_legs(now, &missing, HoldOrder::Cancel, steps);
         self.phase = CoallocationPhase::Compensating { missing };
     }
 
-    fn order_missing_legs(&mut self, now: Time, missing: &[bool], order: HoldOrder, deeds: &mut Vec<Deed>) {
+    fn order_missing_legs(&mut self, now: Time, missing: &[bool], order: HoldOrder, steps: &mut Vec<CoordinatorStep>) {
         let legs = missing.iter().enumerate().filter(|(_, missing)| **missing);
-        deeds.extend(legs.map(|(leg, _)| self.tell(leg, order)));
+        steps.extend(legs.map(|(leg, _)| self.order_leg(leg, order)));
         self.wake = Some(now + self.patience.delta);
     }
 
-    fn tell(&self, leg: usize, order: HoldOrder) -> Deed {
-        Deed::Tell { leg, hold: HoldId { request: self.request.number, attempt: self.attempt, leg: leg as u32 }, order }
+    fn order_leg(&self, leg: usize, order: HoldOrder) -> CoordinatorStep {
+        CoordinatorStep::OrderLeg {
+            leg,
+            hold: HoldId { request: self.request.number, attempt: self.attempt, leg: leg as u32 },
+            order,
+        }
     }
 
-    fn end(&mut self, outcome: CoallocationOutcome, deeds: &mut Vec<Deed>) {
+    fn end(&mut self, outcome: CoallocationOutcome, steps: &mut Vec<CoordinatorStep>) {
         self.phase = CoallocationPhase::Over(outcome);
         self.wake = None;
-        deeds.extend([Deed::LogEntry(LogEntry::Over(outcome)), Deed::Over(outcome)]);
+        steps.extend([CoordinatorStep::LogEntry(LogEntry::Over(outcome)), CoordinatorStep::Over(outcome)]);
     }
 }

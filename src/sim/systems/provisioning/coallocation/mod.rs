@@ -12,6 +12,7 @@ mod starts;
 mod tests;
 
 pub use coordinator::{
-    CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience,
+    CoallocationOutcome, CoallocationRequest, Coordinator, CoordinatorStep, HoldOrder, Leg, LegAnswer, LogEntry,
+    Patience,
 };
 pub use starts::{Pool, StartQuestion};

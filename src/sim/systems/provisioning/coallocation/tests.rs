@@ -7,7 +7,7 @@ use super::*;
 use crate::grid::{Area, Counts, HoldId, JobId, Offer, Part, Quote, QuoteId, Rate, Tariff, TaskId};
 use crate::play::second;
 use crate::random::SplitMix64;
-use crate::roles::queue::Ask;
+use crate::roles::queue::NodeRequest;
 use crate::systems::provisioning::desk::{Desk, DeskTerms, HoldState, PlanningMode};
 use crate::systems::provisioning::{forecast::Constant, planner};
 use crate::time::{Span, Time};
@@ -60,14 +60,14 @@ impl Model {
         let mut desks: Vec<Desk> = procs.iter().map(|procs| desk(*procs)).collect();
         let mut ends = Vec::new();
         for (number, desk) in desks.iter_mut().enumerate() {
-            let ask = Ask {
+            let request = NodeRequest {
                 job: TaskId { job: JobId(number as u32), index: 0 },
                 nodes: draw.int(1, 3) as u32,
                 walltime: Span::from_secs(draw.int(100, 900)),
             };
-            desk.submit(Time::ZERO, ask).unwrap();
+            desk.submit(Time::ZERO, request).unwrap();
             desk.pass(Time::ZERO, &mut Vec::new());
-            ends.push(Some((Time::ZERO + ask.walltime, ask.job)));
+            ends.push(Some((Time::ZERO + request.walltime, request.job)));
         }
         let request = |number, draw: &mut SplitMix64| {
             let mut sites: Vec<u32> = (0..SITES as u32).filter(|_| draw.int(0, 2) > 0).collect();
@@ -106,17 +106,17 @@ impl Model {
         }
     }
 
-    fn carry_out(&mut self, now: Time, request: usize, deeds: Vec<Deed>) {
-        let mut deeds = std::collections::VecDeque::from(deeds);
-        while let Some(deed) = deeds.pop_front() {
+    fn carry_out(&mut self, now: Time, request: usize, steps: Vec<CoordinatorStep>) {
+        let mut steps = std::collections::VecDeque::from(steps);
+        while let Some(step) = steps.pop_front() {
             // It may crash after any action, and then the rest is not done.
-            match deed {
-                Deed::LogEntry(entry) => self.logs[request].push(entry),
-                Deed::Tell { leg, hold, order } => {
+            match step {
+                CoordinatorStep::LogEntry(entry) => self.logs[request].push(entry),
+                CoordinatorStep::OrderLeg { leg, hold, order } => {
                     let site = self.requests[request].legs[leg].site as usize;
                     self.send(now, News::ToSite { site, hold, order });
                 }
-                Deed::Ask => {
+                CoordinatorStep::RequestStarts => {
                     // So far ahead that no part begins before it can be cancelled.
                     let base = now.micros() / 1_000_000 + 20_000;
                     let starts: Vec<Time> =
@@ -124,9 +124,9 @@ impl Model {
                     let mut more = Vec::new();
                     let coordinator = self.coordinators[request].as_mut().expect("it is up");
                     coordinator.offer(now, &starts, &mut more);
-                    deeds.extend(more);
+                    steps.extend(more);
                 }
-                Deed::Over(_) => {}
+                CoordinatorStep::Over(_) => {}
             }
             if self.draw.unit() < self.weather.crashes {
                 self.coordinators[request] = None;
@@ -154,34 +154,34 @@ impl Model {
             match (wake, news) {
                 (None, None) => return,
                 (Some((at, request)), news) if news.is_none_or(|news| at < news) => {
-                    let mut deeds = Vec::new();
-                    self.coordinators[request].as_mut().expect("it wakes").woken(at, &mut deeds);
-                    self.carry_out(at, request, deeds);
+                    let mut steps = Vec::new();
+                    self.coordinators[request].as_mut().expect("it wakes").woken(at, &mut steps);
+                    self.carry_out(at, request, steps);
                 }
                 _ => {
                     let ((now, _), news) = self.agenda.pop_first().expect("there is news");
-                    self.hear(now, news);
+                    self.take_answer(now, news);
                 }
             }
         }
         panic!("the requests never end: {:?}", self.weather);
     }
 
-    fn hear(&mut self, now: Time, news: News) {
+    fn take_answer(&mut self, now: Time, news: News) {
         match news {
             News::Back { request } => {
-                let mut deeds = Vec::new();
+                let mut steps = Vec::new();
                 let wanted = self.requests[request].clone();
                 let patience = Patience::new(Span::from_secs(10));
-                let coordinator = Coordinator::from_log(now, wanted, patience, &self.logs[request], &mut deeds);
+                let coordinator = Coordinator::from_log(now, wanted, patience, &self.logs[request], &mut steps);
                 self.coordinators[request] = Some(coordinator);
-                self.carry_out(now, request, deeds);
+                self.carry_out(now, request, steps);
             }
             News::ToCoordinator { request, hold, answer } => {
-                let mut deeds = Vec::new();
+                let mut steps = Vec::new();
                 if let Some(coordinator) = &mut self.coordinators[request] {
-                    coordinator.hear(now, hold, answer, &mut deeds);
-                    self.carry_out(now, request, deeds);
+                    coordinator.take_answer(now, hold, answer, &mut steps);
+                    self.carry_out(now, request, steps);
                 }
             }
             News::ToSite { site, hold, order } => {
@@ -285,37 +285,44 @@ fn a_lease_that_runs_out_undoes_a_commit() {
         legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec(),
     };
     let mut coordinator = Coordinator::new(request.clone(), Patience::new(Span::from_secs(10)));
-    let mut deeds = Vec::new();
+    let mut steps = Vec::new();
     let hold = |leg| HoldId { request: 3, attempt: 1, leg };
-    let tell = |leg: usize, order| Deed::Tell { leg, hold: hold(leg as u32), order };
+    let order_leg = |leg: usize, order| CoordinatorStep::OrderLeg { leg, hold: hold(leg as u32), order };
     let granted = |expiry| LegAnswer::Granted { expiry: second(expiry), fee: Area::ZERO };
     let held = |start| HoldOrder::Hold(request.legs[0].part(second(start)));
 
-    coordinator.offer(Time::ZERO, &[second(500), second(900)], &mut deeds);
-    assert_eq!(deeds, [Deed::LogEntry(LogEntry::Attempt(1)), tell(0, held(500))]);
-    deeds.clear();
-    coordinator.hear(second(1), hold(0), granted(60), &mut deeds);
-    assert_eq!((deeds.split_off(0), coordinator.wake()), (vec![tell(1, held(500))], Some(second(21))));
-    coordinator.hear(second(2), hold(1), granted(61), &mut deeds);
+    coordinator.offer(Time::ZERO, &[second(500), second(900)], &mut steps);
+    assert_eq!(steps, [CoordinatorStep::LogEntry(LogEntry::Attempt(1)), order_leg(0, held(500))]);
+    steps.clear();
+    coordinator.take_answer(second(1), hold(0), granted(60), &mut steps);
+    assert_eq!((steps.split_off(0), coordinator.wake()), (vec![order_leg(1, held(500))], Some(second(21))));
+    coordinator.take_answer(second(2), hold(1), granted(61), &mut steps);
     assert_eq!(
-        deeds.split_off(0),
-        [Deed::LogEntry(LogEntry::Commit), tell(0, HoldOrder::Commit), tell(1, HoldOrder::Commit)]
+        steps.split_off(0),
+        [CoordinatorStep::LogEntry(LogEntry::Commit), order_leg(0, HoldOrder::Commit), order_leg(1, HoldOrder::Commit)]
     );
-    coordinator.hear(second(3), hold(0), LegAnswer::Committed, &mut deeds);
-    coordinator.woken(second(12), &mut deeds);
-    assert_eq!(deeds.split_off(0), [tell(1, HoldOrder::Commit)]);
-    coordinator.hear(second(70), hold(1), LegAnswer::Expired, &mut deeds);
+    coordinator.take_answer(second(3), hold(0), LegAnswer::Committed, &mut steps);
+    coordinator.woken(second(12), &mut steps);
+    assert_eq!(steps.split_off(0), [order_leg(1, HoldOrder::Commit)]);
+    coordinator.take_answer(second(70), hold(1), LegAnswer::Expired, &mut steps);
     assert_eq!(
-        deeds.split_off(0),
-        [Deed::LogEntry(LogEntry::Compensate), tell(0, HoldOrder::Cancel), tell(1, HoldOrder::Cancel)]
+        steps.split_off(0),
+        [
+            CoordinatorStep::LogEntry(LogEntry::Compensate),
+            order_leg(0, HoldOrder::Cancel),
+            order_leg(1, HoldOrder::Cancel)
+        ]
     );
-    coordinator.hear(second(71), hold(0), LegAnswer::Cancelled, &mut deeds);
-    coordinator.hear(second(71), hold(0), LegAnswer::Cancelled, &mut deeds);
-    assert_eq!(deeds, []);
-    coordinator.hear(second(72), hold(1), LegAnswer::Cancelled, &mut deeds);
+    coordinator.take_answer(second(71), hold(0), LegAnswer::Cancelled, &mut steps);
+    coordinator.take_answer(second(71), hold(0), LegAnswer::Cancelled, &mut steps);
+    assert_eq!(steps, []);
+    coordinator.take_answer(second(72), hold(1), LegAnswer::Cancelled, &mut steps);
     assert_eq!(
-        deeds,
-        [Deed::LogEntry(LogEntry::Over(CoallocationOutcome::Nothing)), Deed::Over(CoallocationOutcome::Nothing)]
+        steps,
+        [
+            CoordinatorStep::LogEntry(LogEntry::Over(CoallocationOutcome::Nothing)),
+            CoordinatorStep::Over(CoallocationOutcome::Nothing)
+        ]
     );
 }
 
@@ -326,19 +333,19 @@ fn an_attempt_that_comes_too_late_to_commit_is_given_back() {
         legs: [0, 1].map(|site| Leg { site, procs: 1, span: Span::from_secs(5) }).to_vec(),
     };
     let mut coordinator = Coordinator::new(request, Patience::new(Span::from_secs(10)));
-    let mut deeds = Vec::new();
+    let mut steps = Vec::new();
     let hold = |leg| HoldId { request: 17, attempt: 1, leg };
-    coordinator.offer(Time::ZERO, &[second(500)], &mut deeds);
-    coordinator.hear(second(1), hold(0), LegAnswer::Granted { expiry: second(60), fee: Area::ZERO }, &mut deeds);
-    deeds.clear();
-    coordinator.hear(second(2), hold(1), LegAnswer::Granted { expiry: second(21), fee: Area::ZERO }, &mut deeds);
-    let abort = |leg: usize| Deed::Tell { leg, hold: hold(leg as u32), order: HoldOrder::Abort };
-    assert_eq!(deeds.split_off(0), [abort(1), abort(0)]);
+    coordinator.offer(Time::ZERO, &[second(500)], &mut steps);
+    coordinator.take_answer(second(1), hold(0), LegAnswer::Granted { expiry: second(60), fee: Area::ZERO }, &mut steps);
+    steps.clear();
+    coordinator.take_answer(second(2), hold(1), LegAnswer::Granted { expiry: second(21), fee: Area::ZERO }, &mut steps);
+    let abort = |leg: usize| CoordinatorStep::OrderLeg { leg, hold: hold(leg as u32), order: HoldOrder::Abort };
+    assert_eq!(steps.split_off(0), [abort(1), abort(0)]);
     // 30 s, and a second because of the request's number; then there is nothing left to try.
     assert_eq!(coordinator.wake(), Some(second(33)));
-    coordinator.woken(second(33), &mut deeds);
-    assert_eq!(deeds.split_off(0), [Deed::Ask]);
-    coordinator.offer(second(33), &[], &mut deeds);
+    coordinator.woken(second(33), &mut steps);
+    assert_eq!(steps.split_off(0), [CoordinatorStep::RequestStarts]);
+    coordinator.offer(second(33), &[], &mut steps);
     assert_eq!(coordinator.outcome(), Some(CoallocationOutcome::Nothing));
 }
 

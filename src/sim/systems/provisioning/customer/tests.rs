@@ -31,7 +31,7 @@ struct Trickster {
     /// Number of wrong answers in ten.
     lies: u64,
     rate: Rate,
-    heard: Arc<Mutex<Vec<Message>>>,
+    received: Arc<Mutex<Vec<Message>>>,
     /// Quotes so far, by number.
     quoted: Vec<(Part, Vec<Offer>)>,
     booked: u64,
@@ -43,7 +43,7 @@ impl Actor<Message, Record> for Trickster {
     fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         for Event { from, cause } in batch.drain(..) {
             let Cause::Message(message) = cause else { continue };
-            self.heard.lock().unwrap().push(message.clone());
+            self.received.lock().unwrap().push(message.clone());
             // A sooner message would break the promise of this one, which is noticed elsewhere.
             let at = message.reaction().earliest(now).time;
             let answer = self.answer(now.time, from, message, out);
@@ -70,13 +70,13 @@ impl Actor<Message, Record> for Trickster {
 
 impl Trickster {
     fn new(seed: u64, lies: u64) -> Trickster {
-        let heard = Arc::default();
+        let received = Arc::default();
         let quoted = Vec::new();
         let entered = Vec::new();
         let random = SplitMix64::new(seed);
         let rate = Rate::ONE;
         let holds = BTreeMap::new();
-        Trickster { random, lies, rate, heard, quoted, booked: 0, entered, holds }
+        Trickster { random, lies, rate, received, quoted, booked: 0, entered, holds }
     }
 
     fn one_in(&mut self, count: u64) -> u64 {
@@ -173,7 +173,7 @@ impl Trickster {
             }
             Message::Enter(enter) => {
                 self.entered.push((from, enter.task));
-                if enter.tells {
+                if enter.reports_start {
                     out.send(from, Message::Begun(Begun { task: enter.task }));
                 }
                 let end = enter.not_before.max(now) + enter.runtime;
@@ -394,11 +394,11 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
         let site = Young(Trickster::new(2, 0));
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
-        let told = |entry: &Entry<Record>| match entry.record {
+        let message = |entry: &Entry<Record>| match entry.record {
             Record::Bargained { end, why, .. } => Some((end, why)),
             _ => None,
         };
-        let ends: Vec<_> = log.iter().filter_map(told).collect();
+        let ends: Vec<_> = log.iter().filter_map(message).collect();
         let why = (end == Bargain::GivenUp).then_some(Reason::NoChance);
         assert_eq!((ends, all_over(&log)), (vec![(end, why)], 1), "{name}");
     }
@@ -437,13 +437,13 @@ fn a_reservation_is_kept_unless_a_job_is_cheaper_in_all() {
         let negotiated = vec![job(0, 100, 1)];
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         let site = Trickster { rate: Rate(price), ..Trickster::new(2, 0) };
-        let heard = site.heard.clone();
+        let received = site.received.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
-        let heard = heard.lock().unwrap();
-        let is_job_taken_back = heard.iter().any(|message| matches!(message, Message::Recall(_)));
-        assert_eq!(is_job_taken_back, is_kept, "price {price}: {heard:#?}");
+        let received = received.lock().unwrap();
+        let is_job_taken_back = received.iter().any(|message| matches!(message, Message::Recall(_)));
+        assert_eq!(is_job_taken_back, is_kept, "price {price}: {received:#?}");
     }
 }
 
@@ -460,14 +460,14 @@ fn nothing_stays_reserved_for_a_job_that_is_over() {
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, negotiated);
         // It grants the first claim.
         let site = Brief { site: Trickster::new(2, 0), is_lost };
-        let heard = site.site.heard.clone();
+        let received = site.site.received.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         assert_eq!((accused(&log), all_over(&log)), (Vec::new(), 1), "{log:#?}");
-        let heard = heard.lock().unwrap();
+        let received = received.lock().unwrap();
         let is_back = |message: &&Message| matches!(message, Message::Return(back) if back.booking == BookingId(1));
-        assert!(heard.iter().any(|message| matches!(message, Message::Claim(_))));
-        assert_eq!(heard.iter().filter(is_back).count(), 1, "lost: {is_lost}, {heard:#?}");
+        assert!(received.iter().any(|message| matches!(message, Message::Claim(_))));
+        assert_eq!(received.iter().filter(is_back).count(), 1, "lost: {is_lost}, {received:#?}");
     }
 }
 
@@ -520,11 +520,11 @@ fn tasks_that_are_ready_together_go_in_the_order_of_heft() {
     let negotiated = NegotiatedJob { job: Arc::new(example), site: None, after: None };
     let customer = Customer::new((ActorId(1), 7), world, Provisioning::default(), approach, row, vec![negotiated]);
     let site = Trickster::new(1, 0);
-    let heard = site.heard.clone();
+    let received = site.received.clone();
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
     judge::run_actors(actors, &[Span::ZERO, LATENCY]);
-    let heard = heard.lock().unwrap();
-    let entered = heard.iter().filter_map(|message| match message {
+    let received = received.lock().unwrap();
+    let entered = received.iter().filter_map(|message| match message {
         Message::Enter(enter) => Some(enter.task.index),
         _ => None,
     });
@@ -610,7 +610,7 @@ fn a_user_that_finds_every_quote_stale_queues() {
         let world = World::with_providers(&[CORES], LATENCY);
         let customer = Customer::new((ActorId(1), 7), world, rules, approach, row, vec![job(0, 100, 1)]);
         let site = Overtaken(Trickster::new(1, 0));
-        let heard = site.0.heard.clone();
+        let received = site.0.received.clone();
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
         let end = log.iter().find_map(|entry| match entry.record {
@@ -618,8 +618,8 @@ fn a_user_that_finds_every_quote_stale_queues() {
             _ => None,
         });
         assert_eq!((end, all_over(&log)), (Some(Bargain::Stale), 1), "{name}");
-        let heard = heard.lock().unwrap();
-        let count = |is: fn(&Message) -> bool| heard.iter().filter(|message| is(message)).count();
+        let received = received.lock().unwrap();
+        let count = |is: fn(&Message) -> bool| received.iter().filter(|message| is(message)).count();
         assert_eq!(count(|message| matches!(message, Message::Claim(_))), 3, "{name}");
         assert_eq!(count(|message| matches!(message, Message::Inquire(_))), 3, "{name}");
         assert_eq!(count(|message| matches!(message, Message::Enter(_))), 1, "{name}");
@@ -635,7 +635,7 @@ impl Actor<Message, Record> for Overtaken {
         for event in batch.drain(..) {
             match event.cause {
                 Cause::Message(Message::Claim(claim)) => {
-                    self.0.heard.lock().unwrap().push(Message::Claim(claim.clone()));
+                    self.0.received.lock().unwrap().push(Message::Claim(claim.clone()));
                     let result = Err(Denial::SlotGone);
                     out.send(event.from, Message::Claimed(Claimed { number: claim.number, result }));
                 }

@@ -1,6 +1,6 @@
 //! The life of a booking: charge, begin, end, cancellation and early return.
 
-use super::{Active, Deed, Desk};
+use super::{Active, Desk, DeskAction};
 use crate::grid::{Area, BookingId, Counts, Denial, HoldId, Part, Receipt};
 use crate::time::Time;
 
@@ -158,7 +158,7 @@ impl Desk {
     pub(super) fn counts_with(&self, starts: &[Time]) -> Counts {
         let fixed = self.plan.fixed.iter().map(|fixed| (fixed.from, fixed.until, fixed.procs));
         let planned = self.queue.iter().zip(starts);
-        let planned = planned.map(|(queued, start)| (*start, *start + queued.ask.walltime, queued.ask.nodes));
+        let planned = planned.map(|(queued, start)| (*start, *start + queued.request.walltime, queued.request.nodes));
         Counts::from_bookings(fixed.chain(planned))
     }
 
@@ -171,7 +171,7 @@ impl Desk {
             self.active.insert(number, Active { until: part.end(), procs: part.procs });
             self.ends.insert((part.end(), id));
             self.bookings.get_mut(&id).expect("what begins has been booked").state = BookingState::Begun;
-            self.deeds.push(Deed::Begin(id));
+            self.actions.push(DeskAction::Begin(id));
         }
     }
 

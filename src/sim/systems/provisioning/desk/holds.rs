@@ -4,7 +4,7 @@
 //! not depend on how often a message arrives. A site never waits for another process: a hold lapses by itself.
 
 use super::bookings::BookingState;
-use super::{Deed, Desk};
+use super::{Desk, DeskAction};
 use crate::grid::{Area, BookingId, Denial, Grant, HoldId, Part, QuoteId, Receipt};
 use crate::time::Time;
 
@@ -124,7 +124,7 @@ impl Desk {
             self.leases.pop_first();
             self.holds.get_mut(&id).expect("what is leased is held").fate = HoldState::Expired;
             self.free_hold(booking);
-            self.deeds.push(Deed::Lapse(id));
+            self.actions.push(DeskAction::Lapse(id));
         }
     }
 

@@ -28,7 +28,7 @@ pub use self::prices::WantedStarts;
 use super::forecast::Forecast;
 use super::planner::Planner;
 use crate::grid::{Area, BookingId, Denial, EdgeSlots, HoldId, InnerSlots, Part, Quote, QuoteId, Rate, Tariff, TaskId};
-use crate::roles::queue::Ask;
+use crate::roles::queue::NodeRequest;
 use crate::time::{Span, Time};
 
 /// The business terms of a site.
@@ -65,7 +65,7 @@ pub enum PlanningMode {
 
 /// Events at a desk for its site to act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum DeskAction {
     /// A job of the queue starts now.
     Start(TaskId),
     /// A reservation begins.
@@ -95,6 +95,12 @@ pub fn longest_walltime(terms: Option<Span>) -> Span {
     terms.map_or(WALLTIME_MAX, |longest| longest.min(WALLTIME_MAX))
 }
 
+/// The calendar of a site that sells processor time: its queue, running jobs, bookings, holds and quotes.
+///
+/// The site's `NegotiatingManager` owns it, passes on the requests of users, and carries out the [`DeskAction`]s that
+/// each pass returns. Plans without a run and experiments drive one of their own, as a `SiteTrial`. It promises that
+/// processors are never sold twice, and that a booking begins at its time and lasts as long as was paid for, unless
+/// nodes fail. It counts processors; nodes are up to the site.
 #[derive(Clone)]
 pub struct Desk {
     terms: DeskTerms,
@@ -123,13 +129,13 @@ pub struct Desk {
     quotes: BTreeMap<QuoteId, Quote>,
     next_quote: u64,
     plan: DeskPlan,
-    deeds: Vec<Deed>,
+    actions: Vec<DeskAction>,
     account: SiteAccount,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Queued {
-    ask: Ask,
+    request: NodeRequest,
     number: u64,
     submitted: Time,
 }
@@ -191,7 +197,7 @@ impl Desk {
             quotes: BTreeMap::new(),
             next_quote: 0,
             plan,
-            deeds: Vec::new(),
+            actions: Vec::new(),
             account: SiteAccount::default(),
         }
     }
@@ -220,35 +226,35 @@ impl Desk {
     }
 
     /// Checks that a job could be submitted now; then it could be later too.
-    pub fn takes(&self, now: Time, ask: &Ask) -> Result<(), Denial> {
-        if ask.nodes > self.terms.procs {
+    pub fn takes(&self, now: Time, request: &NodeRequest) -> Result<(), Denial> {
+        if request.nodes > self.terms.procs {
             return Err(Denial::TooLarge(self.terms.procs));
         }
-        Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
+        Part { procs: request.nodes, start: now, span: request.walltime }.check()?;
         let longest = longest_walltime(self.terms.longest);
-        if ask.walltime > longest {
+        if request.walltime > longest {
             return Err(Denial::TooLong(longest));
         }
-        if self.jobs.contains_key(&ask.job) {
+        if self.jobs.contains_key(&request.job) {
             return Err(Denial::Duplicate);
         }
         Ok(())
     }
 
-    pub fn submit(&mut self, now: Time, ask: Ask) -> Result<(), Denial> {
-        self.takes(now, &ask)?;
-        self.join(now, ask, Joins::Last)
+    pub fn submit(&mut self, now: Time, request: NodeRequest) -> Result<(), Denial> {
+        self.takes(now, &request)?;
+        self.join(now, request, Joins::Last)
     }
 
     /// Puts an accepted job into the queue. With its checkpoints it may be longer than a submission may be. It is only
     /// refused if it would pass the end of time.
-    pub fn join(&mut self, now: Time, ask: Ask, joins: Joins) -> Result<(), Denial> {
+    pub fn join(&mut self, now: Time, request: NodeRequest, joins: Joins) -> Result<(), Denial> {
         self.reach(now);
         self.begin_reservations();
-        Part { procs: ask.nodes, start: now, span: ask.walltime }.check()?;
-        self.jobs.insert(ask.job, ProcessorUse::Queue);
+        Part { procs: request.nodes, start: now, span: request.walltime }.check()?;
+        self.jobs.insert(request.job, ProcessorUse::Queue);
         let number = self.number();
-        let queued = Queued { ask, number, submitted: now };
+        let queued = Queued { request, number, submitted: now };
         match joins {
             Joins::First => {
                 self.queue.insert(0, queued);
@@ -273,7 +279,8 @@ impl Desk {
             return false;
         }
         self.jobs.remove(&job);
-        let place = self.queue.iter().position(|queued| queued.ask.job == job).expect("a waiting job is in the queue");
+        let place =
+            self.queue.iter().position(|queued| queued.request.job == job).expect("a waiting job is in the queue");
         self.queue.remove(place);
         self.plan.left(place, self.terms.mode);
         true
@@ -286,7 +293,7 @@ impl Desk {
     }
 
     /// Ends an instant: adds the events since the last pass, and the jobs that start.
-    pub fn pass(&mut self, now: Time, deeds: &mut Vec<Deed>) {
+    pub fn pass(&mut self, now: Time, actions: &mut Vec<DeskAction>) {
         self.reach(now);
         self.begin_reservations();
         self.freshen();
@@ -296,14 +303,14 @@ impl Desk {
                 place += 1;
                 continue;
             }
-            let Queued { ask, number, submitted } = self.queue.remove(place);
+            let Queued { request, number, submitted } = self.queue.remove(place);
             self.plan.starts.remove(place);
-            self.jobs.insert(ask.job, ProcessorUse::Runs(number));
-            self.active.insert(number, Active { until: now + ask.walltime, procs: ask.nodes });
-            self.forecast.record_start(ask.nodes, ask.walltime, now.since(submitted));
-            self.deeds.push(Deed::Start(ask.job));
+            self.jobs.insert(request.job, ProcessorUse::Runs(number));
+            self.active.insert(number, Active { until: now + request.walltime, procs: request.nodes });
+            self.forecast.record_start(request.nodes, request.walltime, now.since(submitted));
+            self.actions.push(DeskAction::Start(request.job));
         }
-        deeds.append(&mut self.deeds);
+        actions.append(&mut self.actions);
     }
 
     /// Time of the next event that needs no message; valid after a pass.
@@ -325,7 +332,7 @@ impl Desk {
         }
         while let Some((_, id)) = self.ends.first().copied().filter(|(end, _)| *end <= now) {
             self.end_booking(id);
-            self.deeds.push(Deed::Over(id));
+            self.actions.push(DeskAction::Over(id));
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Active, Desk, PlanningMode};
 use crate::grid::{FreeList, Part};
-use crate::roles::queue::Ask;
+use crate::roles::queue::NodeRequest;
 use crate::systems::provisioning::planner::{Fixed, Question, free_beside};
 use crate::time::Time;
 
@@ -16,7 +16,7 @@ pub(super) struct DeskPlan {
     pub version: u64,
     state: PlanState,
     // Buffers for the planners, kept to reuse their memory.
-    asks: Vec<Ask>,
+    requests: Vec<NodeRequest>,
     pub fixed: Vec<Fixed>,
     pub moved: Vec<Time>,
     /// Planned starts at the time of the last question for prices.
@@ -41,7 +41,7 @@ impl DeskPlan {
             free: FreeList::empty_site(Time::ZERO, procs),
             version: 0,
             state: PlanState::Holds,
-            asks: Vec::new(),
+            requests: Vec::new(),
             fixed: Vec::new(),
             moved: Vec::new(),
             afresh: Vec::new(),
@@ -107,7 +107,7 @@ impl Desk {
         // The new job has no place yet, and the others have theirs.
         let newcomer = self.queue.pop().expect("a job has joined the queue");
         self.list_free();
-        let start = self.plan.free.place_in_time(newcomer.ask.nodes, newcomer.ask.walltime, self.now);
+        let start = self.plan.free.place_in_time(newcomer.request.nodes, newcomer.request.walltime, self.now);
         self.plan.starts.push(start);
         self.plan.took(PlanningMode::Exact, true);
         self.queue.push(newcomer);
@@ -119,16 +119,20 @@ impl Desk {
             return false;
         }
         self.look();
-        let DeskPlan { starts, fixed, asks, state, free, .. } = &mut self.plan;
-        let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
+        let DeskPlan { starts, fixed, requests, state, free, .. } = &mut self.plan;
+        let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: requests };
         let kept = if *state == PlanState::Grown { std::mem::take(starts) } else { Vec::new() };
         self.planner.plan_starts(&question, starts);
         if !starts.starts_with(&kept) {
             // A new plan may differ though nothing has happened. Then new jobs go into the gaps that the others leave.
-            let others = Question { queue: &asks[..kept.len()], ..question };
+            let others = Question { queue: &requests[..kept.len()], ..question };
             *free = free_beside(&others, &kept);
             starts.clone_from(&kept);
-            starts.extend(asks[kept.len()..].iter().map(|ask| free.place_in_time(ask.nodes, ask.walltime, self.now)));
+            starts.extend(
+                requests[kept.len()..]
+                    .iter()
+                    .map(|request| free.place_in_time(request.nodes, request.walltime, self.now)),
+            );
             *state = PlanState::Holds;
             return false;
         }
@@ -145,8 +149,8 @@ impl Desk {
         self.freshen();
         if self.plan.state == PlanState::Unlisted {
             self.look();
-            let DeskPlan { starts, fixed, asks, .. } = &self.plan;
-            let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: asks };
+            let DeskPlan { starts, fixed, requests, .. } = &self.plan;
+            let question = Question { now: self.now, procs: self.terms.procs, fixed, extra: None, queue: requests };
             self.plan.free = free_beside(&question, starts);
             self.plan.state = PlanState::Holds;
         }
@@ -171,17 +175,17 @@ impl Desk {
     /// The planner's answer if `extra` were booked too.
     pub(super) fn what_if(&mut self, extra: Option<&Part>, starts: &mut Vec<Time>) {
         let extra = extra.map(|extra| Fixed { from: extra.start, until: extra.end(), procs: extra.procs });
-        let DeskPlan { fixed, asks, .. } = &self.plan;
-        let question = Question { now: self.now, procs: self.terms.procs, fixed, extra, queue: asks };
+        let DeskPlan { fixed, requests, .. } = &self.plan;
+        let question = Question { now: self.now, procs: self.terms.procs, fixed, extra, queue: requests };
         self.planner.plan_starts(&question, starts);
     }
 
     /// Gathers the fixed parts and the waiting jobs, for planners and prices.
     pub(super) fn look(&mut self) {
         let now = self.now;
-        let DeskPlan { asks, fixed, .. } = &mut self.plan;
-        asks.clear();
-        asks.extend(self.queue.iter().map(|queued| queued.ask));
+        let DeskPlan { requests, fixed, .. } = &mut self.plan;
+        requests.clear();
+        requests.extend(self.queue.iter().map(|queued| queued.request));
         fixed.clear();
         fixed.extend(self.down.iter().map(|&Active { until, procs }| Fixed { from: now, until, procs }));
         fixed.extend(self.active.values().map(|&Active { until, procs }| Fixed { from: now, until, procs }));

@@ -71,7 +71,7 @@ impl Desk {
         };
         let fixed = self.plan.fixed.iter().flat_map(|fixed| [fixed.from, fixed.until]);
         let planned = self.queue.iter().zip(&self.plan.afresh);
-        let planned = planned.flat_map(|(queued, start)| [*start, *start + queued.ask.walltime]);
+        let planned = planned.flat_map(|(queued, start)| [*start, *start + queued.request.walltime]);
         let mut starts: Vec<Time> = fixed.chain(planned).filter(|start| *start > from).chain([from]).collect();
         let tariff = &self.terms.tariff;
         if !tariff.is_flat() {
@@ -95,7 +95,8 @@ impl Desk {
         let mut moved = std::mem::take(&mut self.plan.moved);
         self.what_if(Some(part), &mut moved);
         let lost = self.queue.iter().zip(self.plan.afresh.iter().zip(&moved));
-        let lost: Area = lost.map(|(queued, (before, after))| Area::of(queued.ask.nodes, after.since(*before))).sum();
+        let lost: Area =
+            lost.map(|(queued, (before, after))| Area::of(queued.request.nodes, after.since(*before))).sum();
         self.plan.moved = moved;
         self.terms.charge + lost
     }
@@ -115,9 +116,9 @@ impl Desk {
     /// A part has been entered: an exact plan remains valid if the part moves no job.
     pub(super) fn displaced_by(&mut self, part: &Part) {
         self.look();
-        let moves_nobody = self.plan.starts.len() == self.queue.len()
+        let moves_no_job = self.plan.starts.len() == self.queue.len()
             && self.all_counts().most(part.start, part.end()) <= self.terms.procs;
-        if moves_nobody {
+        if moves_no_job {
             self.plan.change(self.terms.mode);
         } else {
             self.plan.displace();

@@ -107,7 +107,7 @@ impl Desk {
 
     fn horizon(&self) -> Time {
         let planned = self.queue.iter().zip(&self.plan.starts).filter(|(_, start)| **start < Time::NEVER);
-        let planned = planned.map(|(queued, start)| *start + queued.ask.walltime);
+        let planned = planned.map(|(queued, start)| *start + queued.request.walltime);
         let active = self.active.values().chain(&self.down).map(|active| active.until);
         let last = self.future.values().map(Part::end).chain(active).chain(planned).max().unwrap_or(Time::ZERO);
         (self.now + AHEAD).max(last + BEYOND)

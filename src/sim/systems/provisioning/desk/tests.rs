@@ -8,8 +8,8 @@ fn task(number: u32) -> TaskId {
     TaskId { job: JobId(number), index: 0 }
 }
 
-fn ask(number: u32, nodes: u32, length: u64) -> Ask {
-    Ask { job: task(number), nodes, walltime: Span::from_secs(length) }
+fn request(number: u32, nodes: u32, length: u64) -> NodeRequest {
+    NodeRequest { job: task(number), nodes, walltime: Span::from_secs(length) }
 }
 
 fn part(procs: u32, start: u64, length: u64) -> Part {
@@ -20,10 +20,10 @@ fn desk(procs: u32, mode: PlanningMode, planner: &str) -> Desk {
     Desk::new(DeskTerms::new(procs, mode), planner::build_planner(planner).unwrap(), Box::new(Constant(0.5)))
 }
 
-fn pass(desk: &mut Desk, now: u64) -> Vec<Deed> {
-    let mut deeds = Vec::new();
-    desk.pass(second(now), &mut deeds);
-    deeds
+fn pass(desk: &mut Desk, now: u64) -> Vec<DeskAction> {
+    let mut actions = Vec::new();
+    desk.pass(second(now), &mut actions);
+    actions
 }
 
 #[test]
@@ -35,19 +35,19 @@ fn no_desk_minds_the_end_of_time() {
         let mut desk = desk(5, mode, name);
         let mut now = Time::from_micros(Time::LATEST.micros() - (2 << 56));
         let mut running = Vec::<(Time, TaskId)>::new();
-        let mut waiting = Vec::<Ask>::new();
+        let mut waiting = Vec::<NodeRequest>::new();
         for number in 0..120 {
             let span = Span::from_micros(stream.int(1, WALLTIME_MAX.micros()));
             let procs = stream.int(1, 5) as u32;
             match stream.int(0, 9) {
                 0..=3 => {
-                    let ask = Ask { job: task(number), nodes: procs, walltime: span };
-                    desk.submit(now, ask).unwrap();
-                    waiting.push(ask);
+                    let request = NodeRequest { job: task(number), nodes: procs, walltime: span };
+                    desk.submit(now, request).unwrap();
+                    waiting.push(request);
                 }
                 4 if !waiting.is_empty() => {
-                    let ask = waiting.swap_remove(stream.int(0, waiting.len() as u64 - 1) as usize);
-                    assert!(desk.withdraw(now, ask.job));
+                    let request = waiting.swap_remove(stream.int(0, waiting.len() as u64 - 1) as usize);
+                    assert!(desk.withdraw(now, request.job));
                 }
                 5 if !running.is_empty() => {
                     let (_, job) = running.swap_remove(stream.int(0, running.len() as u64 - 1) as usize);
@@ -79,11 +79,11 @@ fn no_desk_minds_the_end_of_time() {
                 }
                 !over
             });
-            let mut deeds = Vec::new();
-            desk.pass(now, &mut deeds);
-            for deed in deeds {
-                let Deed::Start(job) = deed else { continue };
-                let place = waiting.iter().position(|ask| ask.job == job).unwrap();
+            let mut actions = Vec::new();
+            desk.pass(now, &mut actions);
+            for action in actions {
+                let DeskAction::Start(job) = action else { continue };
+                let place = waiting.iter().position(|request| request.job == job).unwrap();
                 running.push((now + waiting.swap_remove(place).walltime, job));
             }
             assert!(desk.wake().is_none_or(|wake| wake < Time::NEVER), "{name}");
@@ -94,13 +94,13 @@ fn no_desk_minds_the_end_of_time() {
 /// The site of the thesis's Table 3: A and B run, R is reserved, C and D wait.
 fn table_3(planner: &str) -> Desk {
     let mut desk = desk(5, PlanningMode::Rebuild, planner);
-    desk.submit(Time::ZERO, ask(0, 1, 3)).unwrap();
-    desk.submit(Time::ZERO, ask(1, 3, 2)).unwrap();
-    assert_eq!(pass(&mut desk, 0), [Deed::Start(task(0)), Deed::Start(task(1))]);
+    desk.submit(Time::ZERO, request(0, 1, 3)).unwrap();
+    desk.submit(Time::ZERO, request(1, 3, 2)).unwrap();
+    assert_eq!(pass(&mut desk, 0), [DeskAction::Start(task(0)), DeskAction::Start(task(1))]);
     let quote = desk.price(Time::ZERO, 1, Span::from_secs(3), WantedStarts::At(second(4))).unwrap();
     desk.book(Time::ZERO, quote.id, second(4)).unwrap();
-    desk.submit(Time::ZERO, ask(2, 2, 4)).unwrap();
-    desk.submit(Time::ZERO, ask(3, 2, 5)).unwrap();
+    desk.submit(Time::ZERO, request(2, 2, 4)).unwrap();
+    desk.submit(Time::ZERO, request(3, 2, 5)).unwrap();
     assert_eq!(pass(&mut desk, 0), []);
     desk
 }
@@ -163,7 +163,7 @@ fn cancelling_costs_a_part_of_the_fee_before_the_start_and_gives_nothing_back_af
     desk.ended(second(3), task(0));
     assert_eq!(desk.cancel(second(3), receipt.booking), Ok(Area::from_micros(800_000)));
     late.ended(second(3), task(0));
-    assert!(pass(&mut late, 3).contains(&Deed::Begin(same.booking)));
+    assert!(pass(&mut late, 3).contains(&DeskAction::Begin(same.booking)));
     let before = late.account().revenue();
     assert_eq!(late.cancel(second(4), same.booking), Ok(Area::ZERO));
     assert_eq!(late.account().revenue(), before);
@@ -186,7 +186,7 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(desk.wake(), Some(second(60)));
     assert!(desk.price(second(59), 2, Span::from_secs(9), WantedStarts::At(second(100))).unwrap().offers.is_empty());
     assert_eq!(desk.price(second(60), 2, Span::from_secs(9), WantedStarts::At(second(100))).unwrap().offers.len(), 1);
-    assert_eq!(pass(&mut desk, 60), [Deed::Lapse(id(0))]);
+    assert_eq!(pass(&mut desk, 60), [DeskAction::Lapse(id(0))]);
     assert_eq!(desk.commit(second(60), id(0)), Err(Denial::HoldOver));
     assert_eq!(hold(&mut desk, 61, id(0), part(3, 100, 50)), Err(Denial::HoldOver));
 
@@ -204,8 +204,8 @@ fn holds_are_answered_alike_however_often_they_come() {
     assert_eq!(desk.abort(second(99), id(7)), HoldState::Released);
     assert_eq!(hold(&mut desk, 99, id(7), part(1, 200, 5)), Err(Denial::HoldOver));
     let receipt = hold(&mut desk, 99, id(8), part(1, 200, 5)).and_then(|_| desk.commit(second(99), id(8))).unwrap();
-    assert_eq!(pass(&mut desk, 200), [Deed::Begin(receipt.booking)]);
-    assert_eq!(pass(&mut desk, 205), [Deed::Over(receipt.booking)]);
+    assert_eq!(pass(&mut desk, 200), [DeskAction::Begin(receipt.booking)]);
+    assert_eq!(pass(&mut desk, 205), [DeskAction::Over(receipt.booking)]);
     assert_eq!((desk.fate(id(8)), desk.commit(second(206), id(8))), (Some(HoldState::Done), Ok(receipt)));
 }
 
@@ -213,7 +213,7 @@ fn holds_are_answered_alike_however_often_they_come() {
 fn slots_are_taken_as_advertised_or_not_at_all() {
     let mut desk = desk(5, PlanningMode::Exact, "slotlist");
     for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
-        desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
+        desk.submit(Time::ZERO, request(number, nodes, length)).unwrap();
     }
     // The thesis's Figure 1, in seconds.
     let advert = desk.advertise(Time::ZERO);
@@ -233,7 +233,7 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
     let expected =
         [(0, 1, 3, false), (0, 1, day, true), (2, 1, 1, false), (4, 1, day - 4, true), (6, 3, day - 6, true)];
     assert_eq!(shown, expected);
-    assert_eq!(pass(&mut desk, 0), [Deed::Start(task(0)), Deed::Start(task(2))]);
+    assert_eq!(pass(&mut desk, 0), [DeskAction::Start(task(0)), DeskAction::Start(task(2))]);
 
     let refused = |desk: &mut Desk, index, part| desk.take(Time::ZERO, advert.version, &[(index, part)]).unwrap_err();
     assert_eq!(
@@ -248,14 +248,17 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
     assert_eq!(refused(&mut desk, 4, part(2, 7, 4)), Denial::SlotGone);
     assert!(desk.take(Time::ZERO, advert.version, &[(0, part(1, 0, 3))]).is_ok());
     // None of this has moved a job.
-    let mut deeds = Vec::new();
+    let mut actions = Vec::new();
     for (at, ends) in [(2, vec![2]), (3, vec![0]), (4, vec![1]), (6, vec![3])] {
         ends.iter().for_each(|job| desk.ended(second(at), task(*job)));
-        deeds.extend(
-            pass(&mut desk, at).into_iter().filter(|deed| matches!(deed, Deed::Start(_))).map(|deed| (at, deed)),
+        actions.extend(
+            pass(&mut desk, at)
+                .into_iter()
+                .filter(|action| matches!(action, DeskAction::Start(_)))
+                .map(|action| (at, action)),
         );
     }
-    assert_eq!(deeds, [(3, Deed::Start(task(1))), (4, Deed::Start(task(3)))]);
+    assert_eq!(actions, [(3, DeskAction::Start(task(1))), (4, DeskAction::Start(task(3)))]);
 }
 
 /// In the meantime two of the slots have become one.
@@ -263,7 +266,7 @@ fn slots_are_taken_as_advertised_or_not_at_all() {
 fn what_is_claimed_late_is_what_was_advertised() {
     let mut desk = desk(5, PlanningMode::Exact, "slotlist");
     for (number, nodes, length) in [(0, 2, 3), (1, 4, 1), (2, 1, 2), (3, 3, 2)] {
-        desk.submit(Time::ZERO, ask(number, nodes, length)).unwrap();
+        desk.submit(Time::ZERO, request(number, nodes, length)).unwrap();
     }
     let advert = desk.advertise(Time::ZERO);
     assert_eq!(pass(&mut desk, 0).len(), 2);
@@ -279,7 +282,7 @@ fn an_edge_slot_sold_whole_outlasts_a_message() {
     for edge_slots in [EdgeSlots::Whole, EdgeSlots::Extensible] {
         let terms = DeskTerms { edge_slots, ..DeskTerms::new(4, PlanningMode::Rebuild) };
         let mut desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(Constant(0.5)));
-        desk.submit(Time::ZERO, ask(0, 4, 30)).unwrap();
+        desk.submit(Time::ZERO, request(0, 4, 30)).unwrap();
         assert_eq!(pass(&mut desk, 0).len(), 1);
         let advert = desk.advertise(second(1));
         let [slot] = &advert.slots[..] else { panic!("{advert:?}") };
@@ -300,8 +303,8 @@ fn a_part_is_cut_from_the_slot_that_it_is_a_part_of() {
     };
     let between_others = (0, 2, false);
     let mut desk = desk(5, PlanningMode::Exact, "slotlist");
-    desk.submit(Time::ZERO, ask(0, 2, 3)).unwrap();
-    desk.submit(Time::ZERO, ask(1, 4, 1)).unwrap();
+    desk.submit(Time::ZERO, request(0, 2, 3)).unwrap();
+    desk.submit(Time::ZERO, request(1, 4, 1)).unwrap();
     let version = desk.advertise(Time::ZERO).version;
     assert_eq!(slots(&mut desk), [between_others, (0, 1, true), (4, 4, true)]);
     // Both are parts of the second slot, though the first one has room for either.
@@ -348,7 +351,7 @@ fn a_desk_never_promises_more_than_there_is() {
                 let runtime = if mode == PlanningMode::Exact { walltime } else { runtime.min(walltime) };
                 lengths.insert(task(at as u32), (runtime, draw.int(1, 6) as u32, walltime));
                 let (_, nodes, walltime) = lengths[&task(at as u32)];
-                desk.submit(now, ask(at as u32, nodes, walltime)).unwrap();
+                desk.submit(now, request(at as u32, nodes, walltime)).unwrap();
             }
             match draw.int(0, 5) {
                 0 => {
@@ -371,26 +374,26 @@ fn a_desk_never_promises_more_than_there_is() {
                 }
                 _ => {}
             }
-            let mut deeds = Vec::new();
-            desk.pass(now, &mut deeds);
-            for deed in deeds {
-                match deed {
-                    Deed::Start(job) => {
+            let mut actions = Vec::new();
+            desk.pass(now, &mut actions);
+            for action in actions {
+                match action {
+                    DeskAction::Start(job) => {
                         let (runtime, nodes, _) = lengths[&job];
                         ends.push((now + Span::from_secs(runtime), job));
                         busy.insert(u64::from(job.job.0), (now, now + Span::from_secs(runtime), nodes));
                     }
-                    Deed::Begin(id) => {
+                    DeskAction::Begin(id) => {
                         let part = desk.bookings[&id].receipt.part;
                         assert_eq!(part.start, now);
                         begun.insert(id, part);
                     }
-                    Deed::Over(id) => {
+                    DeskAction::Over(id) => {
                         let part = begun.remove(&id).unwrap();
                         assert_eq!(part.end(), now);
                         busy.insert(1_000_000 + id.0, (part.start, now, part.procs));
                     }
-                    Deed::Lapse(_) => unreachable!("nothing is held"),
+                    DeskAction::Lapse(_) => unreachable!("nothing is held"),
                 }
             }
             assert!(desk.wake().is_none_or(|wake| wake > now));

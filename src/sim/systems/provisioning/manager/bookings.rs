@@ -6,24 +6,24 @@ use crate::kernel::ActorId;
 use crate::protocol::{
     Claim, Claimed, Coordinated, HoldFate, Lot, Message, Pledge, PledgeAnswer, Record, Refusal, Returned,
 };
-use crate::roles::site::Order;
+use crate::roles::site::SiteOrder;
 use crate::systems::provisioning::desk::HoldState;
 use crate::time::Time;
 
 impl NegotiatingManager {
-    pub(super) fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<Order>) {
+    pub(super) fn claim(&mut self, now: Time, user: ActorId, claim: Claim, orders: &mut Vec<SiteOrder>) {
         let Claim { number, job, lot } = claim;
         let result = match lot {
             Lot::Slots { version, parts } => self.desk.take(now, version, &parts),
             Lot::Quote { quote, start } => self.desk.book(now, quote, start).map(|receipt| vec![receipt]),
         };
         if let Err(denial) = &result {
-            orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(*denial) }));
+            orders.push(SiteOrder::Log(Record::Denied { user, job, why: Refusal::from(*denial) }));
         }
         for receipt in result.iter().flatten() {
             self.note_booked(now, (user, job), *receipt, false, orders);
         }
-        orders.push(Order::Say(user, Message::Claimed(Claimed { number, result })));
+        orders.push(SiteOrder::Send(user, Message::Claimed(Claimed { number, result })));
     }
 
     /// A user has no say about the holds of others.
@@ -33,23 +33,23 @@ impl NegotiatingManager {
         user: ActorId,
         hold: HoldId,
         pledge: Pledge,
-        orders: &mut Vec<Order>,
+        orders: &mut Vec<SiteOrder>,
     ) {
         let Some(its) = known_as(user, hold) else {
             let answer = PledgeAnswer::Refused(Denial::NotBooked);
-            return orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+            return orders.push(SiteOrder::Send(user, Message::Coordinated(Coordinated { hold, answer })));
         };
         let answer = match pledge {
             Pledge::Hold { part, quote } => match self.desk.hold(now, its, part, quote) {
                 Ok(Grant { expiry, fee, .. }) => {
                     if self.held.insert(its) {
-                        orders.push(Order::Note(Record::Held { user, hold, part, fee, expiry }));
+                        orders.push(SiteOrder::Log(Record::Held { user, hold, part, fee, expiry }));
                     }
                     PledgeAnswer::Granted { expiry, fee }
                 }
                 Err(denial) => {
                     let job = JobId(hold.request as u32);
-                    orders.push(Order::Note(Record::Denied { user, job, why: Refusal::from(denial) }));
+                    orders.push(SiteOrder::Log(Record::Denied { user, job, why: Refusal::from(denial) }));
                     PledgeAnswer::Refused(denial)
                 }
             },
@@ -78,7 +78,7 @@ impl NegotiatingManager {
                 PledgeAnswer::Cancelled
             }
         };
-        orders.push(Order::Say(user, Message::Coordinated(Coordinated { hold, answer })));
+        orders.push(SiteOrder::Send(user, Message::Coordinated(Coordinated { hold, answer })));
     }
 
     fn is_used(&self, its: HoldId) -> bool {
@@ -87,9 +87,9 @@ impl NegotiatingManager {
     }
 
     /// Logs the fate of a hold, once.
-    pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<Order>) {
+    pub(super) fn settle(&mut self, its: HoldId, fate: HoldFate, orders: &mut Vec<SiteOrder>) {
         if self.held.remove(&its) {
-            orders.push(Order::Note(Record::Settled { hold: user_hold_id(its), fate }));
+            orders.push(SiteOrder::Log(Record::Settled { hold: user_hold_id(its), fate }));
         }
     }
 
@@ -99,9 +99,9 @@ impl NegotiatingManager {
         (user, job): (ActorId, JobId),
         receipt: Receipt,
         is_leg: bool,
-        orders: &mut Vec<Order>,
+        orders: &mut Vec<SiteOrder>,
     ) {
-        orders.push(Order::Note(Record::Booked { user, job, receipt }));
+        orders.push(SiteOrder::Log(Record::Booked { user, job, receipt }));
         let begun = receipt.part.start <= now;
         let part = receipt.part;
         let tasks = Vec::new();
@@ -109,21 +109,21 @@ impl NegotiatingManager {
         self.booked.insert(receipt.booking, booked);
     }
 
-    fn note_returned(&mut self, now: Time, booking: BookingId, penalty: Area, orders: &mut Vec<Order>) {
+    fn note_returned(&mut self, now: Time, booking: BookingId, penalty: Area, orders: &mut Vec<SiteOrder>) {
         let Some(booked) = self.booked.get(&booking) else { return };
         // There is no refund once it has begun.
         let penalty = Some(penalty).filter(|_| !booked.begun);
-        orders.push(Order::Note(Record::Returned { booking, used: booked.worked, penalty }));
+        orders.push(SiteOrder::Log(Record::Returned { booking, used: booked.worked, penalty }));
         self.over(now, booking, orders);
     }
 
-    pub(super) fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<Order>) {
+    pub(super) fn give_back(&mut self, now: Time, user: ActorId, booking: BookingId, orders: &mut Vec<SiteOrder>) {
         let result = match self.booked.get(&booking).filter(|booked| booked.user == user) {
             // A booking stays while tasks run in it; a user that asks has lost count.
             Some(Booked { used: 1.., .. }) => Err(Denial::InUse),
             Some(Booked { worked, .. }) => match (*worked, self.desk.hand_back(now, booking)) {
                 (used, Some((refund, penalty))) => {
-                    orders.push(Order::Note(Record::HandedBack { booking, used, refund, penalty }));
+                    orders.push(SiteOrder::Log(Record::HandedBack { booking, used, refund, penalty }));
                     self.over(now, booking, orders);
                     Ok(penalty)
                 }
@@ -131,17 +131,17 @@ impl NegotiatingManager {
             },
             None => Err(Denial::NotBooked),
         };
-        orders.push(Order::Say(user, Message::Returned(Returned { booking, result })));
+        orders.push(SiteOrder::Send(user, Message::Returned(Returned { booking, result })));
     }
 
-    fn cancel(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Result<Area, Denial> {
+    fn cancel(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Result<Area, Denial> {
         let penalty = self.desk.cancel(now, booking)?;
         self.note_returned(now, booking, penalty, orders);
         Ok(penalty)
     }
 
     /// A booking is over or has been returned: tasks that wait for it join the queue.
-    pub(super) fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) {
+    pub(super) fn over(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) {
         let Some(booked) = self.booked.remove(&booking) else { return };
         for task in booked.tasks {
             self.start_within(now, task, orders);

@@ -21,7 +21,7 @@ use super::{NegotiatingManager, Submission};
 use crate::grid::{BookingId, NodeSet, Part, Reserved, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{Book, Booked, Enter, Message, Provided, Queue, Release, Run};
-use crate::roles::site::{BookingStage, Bookings, Loss, On, Order, TaskState, Tasks};
+use crate::roles::site::{BookingStage, Bookings, Loss, On, SiteOrder, TaskState, Tasks};
 use crate::systems::provisioning::desk::Joins;
 use crate::time::{Span, Time};
 
@@ -93,7 +93,7 @@ impl NegotiatingManager {
         sender: ActorId,
         message: Message,
         site: &Tasks,
-        orders: &mut Vec<Order>,
+        orders: &mut Vec<SiteOrder>,
     ) {
         match message {
             Message::Queue(Queue { job, nodes, walltime, runtime, losses, .. }) => {
@@ -130,7 +130,7 @@ impl NegotiatingManager {
         }
     }
 
-    fn set_aside(&mut self, now: Time, sender: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<Order>) {
+    fn set_aside(&mut self, now: Time, sender: ActorId, book: &Book, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let Book { task, runtime, awaits_input, .. } = *book;
         let wanted = self.guests.booked.wanted(now, book, site).filter(|_| !self.knows(task));
         let others = wanted.as_ref().filter(|held| !self.are_nodes_free(held));
@@ -138,16 +138,16 @@ impl NegotiatingManager {
         let granted = wanted.filter(|held| self.are_nodes_free(held));
         let granted = granted.and_then(|held| Some((self.desk.set_aside(now, part_of(now, &held)).ok()?, held)));
         let Some((booking, held)) = granted else {
-            return orders.push(Order::Say(sender, Message::Booked(Booked::refused(task, &free))));
+            return orders.push(SiteOrder::Send(sender, Message::Booked(Booked::refused(task, &free))));
         };
-        orders.push(Order::Say(sender, Message::Booked(Booked::granted(task))));
+        orders.push(SiteOrder::Send(sender, Message::Booked(Booked::granted(task))));
         self.guests.set_aside.insert(task, booking);
         let once_ready = BookingStage::once_ready(runtime, self.remedy.is_some());
         let stage = if awaits_input { BookingStage::AwaitsInput(runtime) } else { once_ready };
         let start = held.from;
         let booking = self.guests.booked.add(task, sender, held, stage);
         if stage == BookingStage::Begun {
-            orders.push(Order::Start(booking.begin(task, start, runtime, Loss::default())));
+            orders.push(SiteOrder::Start(booking.begin(task, start, runtime, Loss::default())));
         }
     }
 
@@ -169,19 +169,25 @@ impl NegotiatingManager {
     }
 
     /// The input of a booked task has arrived. If its time has begun, it has the rest of it.
-    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+    fn provided(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
         if self.guests.booked.of(sender, task).is_none_or(|booking| booking.held.until <= now) {
             return;
         }
         let fails = self.remedy.is_some();
         let provided = self.guests.booked.provide(sender, task, fails);
         if let Some((booking, runtime)) = provided.filter(|_| !fails) {
-            orders.push(Order::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
+            orders.push(SiteOrder::Start(booking.begin(task, booking.held.from.max(now), runtime, Loss::default())));
         }
     }
 
     /// Takes a booked task back at its sender's request; true if in time.
-    pub(super) fn recall_booked(&mut self, now: Time, sender: ActorId, task: TaskId, orders: &mut Vec<Order>) -> bool {
+    pub(super) fn recall_booked(
+        &mut self,
+        now: Time,
+        sender: ActorId,
+        task: TaskId,
+        orders: &mut Vec<SiteOrder>,
+    ) -> bool {
         let fails = self.remedy.is_some();
         let in_time = self.guests.booked.of(sender, task).is_some_and(|booking| match booking.stage() {
             BookingStage::AwaitsInput(_) | BookingStage::Ready(_) => true,
@@ -191,7 +197,7 @@ impl NegotiatingManager {
         });
         if in_time {
             self.end_guest(now, task);
-            orders.push(Order::Drop { task, sender });
+            orders.push(SiteOrder::Drop { task, sender });
         }
         in_time
     }
@@ -225,17 +231,17 @@ impl NegotiatingManager {
 
     /// Starts the booked tasks whose start is now, or was before and was impossible. Where no nodes fail, the site
     /// starts them by itself.
-    pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<Order>) {
+    pub(super) fn start_booked(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let Some(remedy) = &self.remedy else { return };
         let ServiceBookings { booked, set_aside } = &mut self.guests;
         for task in booked.can_start(now, |task, held| set_aside.contains_key(&task) && remedy.are_up(&held.nodes)) {
-            orders.push(Order::Start(booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
+            orders.push(SiteOrder::Start(booked.start(now, task, |nodes| remedy.starts_booked(nodes))));
         }
         booked.look_ahead(now, |_| Time::NEVER);
     }
 
     /// Moves running tasks off nodes on which a booked task starts now.
-    pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    pub(super) fn clear_way(&self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         let mut wanted = NodeSet::default();
         site.all()
             .filter_map(|running| match &running.state {
@@ -250,7 +256,7 @@ impl NegotiatingManager {
 
     /// Chooses the nodes of tasks that start now, where some nodes are booked. Orders are carried out in their order,
     /// so a later one may use the nodes that an earlier one frees.
-    pub(super) fn assign(&self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    pub(super) fn assign(&self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         if self.guests.set_aside.is_empty() {
             return;
         }
@@ -258,8 +264,8 @@ impl NegotiatingManager {
         for order in std::mem::take(orders) {
             let mut order = order;
             match &mut order {
-                Order::Lose(task) | Order::Abandon(task) => seating.free(*task),
-                Order::Start(start) if start.at == now => match &start.on {
+                SiteOrder::Lose(task) | SiteOrder::Abandon(task) => seating.free(*task),
+                SiteOrder::Start(start) if start.at == now => match &start.on {
                     On::These(layers) => seating.vacate(&layers.nodes, orders),
                     On::Lowest(_) | On::Planned(_) => {
                         let nodes = seating.take(start.task, start.on.count(), now + start.walltime);
@@ -324,12 +330,12 @@ impl Seating<'_> {
     }
 
     /// Moves all tasks off these nodes, on which a guest starts now.
-    fn vacate(&mut self, wanted: &NodeSet, orders: &mut Vec<Order>) {
+    fn vacate(&mut self, wanted: &NodeSet, orders: &mut Vec<SiteOrder>) {
         for (&task, nodes) in self.tenants.iter_mut().filter(|(_, nodes)| nodes.meets(wanted)) {
             let count = nodes.len();
             nodes.subtract(wanted);
             nodes.unite(&self.free.take_lowest(count - nodes.len()).expect(COUNTED));
-            orders.push(Order::Move { task, nodes: nodes.clone().into(), from: self.now });
+            orders.push(SiteOrder::Move { task, nodes: nodes.clone().into(), from: self.now });
         }
     }
 }
@@ -358,7 +364,7 @@ fn make_submission(
         runtime,
         not_before: Time::ZERO,
         within: Vec::new(),
-        tells: false,
+        reports_start: false,
         losses,
         may_be_lost: true,
         ends_quietly: false,

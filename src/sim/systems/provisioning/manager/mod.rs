@@ -22,35 +22,35 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::guests::{SenderKind, ServiceBookings};
 use self::remedy::FailureHandling;
-use super::desk::{Deed, Desk, Joins, WantedStarts};
+use super::desk::{Desk, DeskAction, Joins, WantedStarts};
 use crate::grid::{Advert, Area, BookingId, Denial, Expected, HoldId, JobId, Part, Quote, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
     Barred, Begun, Coordinate, Enter, HoldFate, Informed, Inquire, Message, Query, Queue, Recall, Recalled, Record,
     Reply, Return, Run,
 };
-use crate::roles::queue::Ask;
-use crate::roles::site::{Ending, Manager, On, Order, Running, Start, Tasks, task_rank};
+use crate::roles::queue::NodeRequest;
+use crate::roles::site::{Ending, Manager, On, Running, SiteOrder, Start, Tasks, task_rank};
 use crate::systems::Fails;
 use crate::time::{Span, Stamp, Time};
 
 pub struct NegotiatingManager {
     desk: Desk,
     /// Messages of this instant, and the tasks entered in it by user.
-    heard: Vec<(Turn, ActorId, Message)>,
+    inbox: Vec<(Turn, ActorId, Message)>,
     entering: BTreeSet<(ActorId, TaskId)>,
     /// Tasks that have not started.
     waiting: BTreeMap<TaskId, Submission>,
     /// Least durations of the waiting tasks, with the number of tasks of each.
     lengths: BTreeMap<Span, u32>,
     /// Number of waiting tasks whose users want to be told of the start.
-    telling: usize,
+    reporting: usize,
     /// Running tasks with their processors.
     running: BTreeMap<TaskId, Runs>,
     booked: BTreeMap<BookingId, Booked>,
     /// Holds that are neither committed nor over, by the desk's identity.
     held: BTreeSet<HoldId>,
-    deeds: Vec<Deed>,
+    actions: Vec<DeskAction>,
     /// Bookings in which processors have become free at this instant.
     freed: Vec<BookingId>,
     /// Tasks whose booking is gone or never was, until their users take them back.
@@ -116,15 +116,15 @@ impl NegotiatingManager {
     pub fn new(desk: Desk) -> NegotiatingManager {
         NegotiatingManager {
             desk,
-            heard: Vec::new(),
+            inbox: Vec::new(),
             entering: BTreeSet::new(),
             waiting: BTreeMap::new(),
             lengths: BTreeMap::new(),
-            telling: 0,
+            reporting: 0,
             running: BTreeMap::new(),
             booked: BTreeMap::new(),
             held: BTreeSet::new(),
-            deeds: Vec::new(),
+            actions: Vec::new(),
             freed: Vec::new(),
             stranded: BTreeMap::new(),
             remedy: None,
@@ -144,15 +144,15 @@ impl NegotiatingManager {
         NegotiatingManager { remedy: Some(FailureHandling::new(fails, procs)), ..self }
     }
 
-    fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn act(&mut self, now: Time, user: ActorId, message: Message, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         match message {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
             Message::Enter(enter) => self.enter(now, user, enter, orders),
             Message::Inquire(Inquire { number, query, quiet_for }) => {
                 let reply = self.reply(now, query);
-                orders.extend(reply.record(user).map(Order::Note));
-                orders.push(Order::Say(user, Message::Informed(Informed { number, reply, quiet_for })));
+                orders.extend(reply.record(user).map(SiteOrder::Log));
+                orders.push(SiteOrder::Send(user, Message::Informed(Informed { number, reply, quiet_for })));
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
@@ -181,7 +181,7 @@ impl NegotiatingManager {
     }
 
     /// Accepts a task: into its user's bookings, if it fits there, or into the queue.
-    fn enter(&mut self, now: Time, sender: ActorId, enter: Enter, orders: &mut Vec<Order>) {
+    fn enter(&mut self, now: Time, sender: ActorId, enter: Enter, orders: &mut Vec<SiteOrder>) {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
@@ -193,7 +193,7 @@ impl NegotiatingManager {
         if let Err(why) = taken {
             return orders.extend(refusal(now, sender, &enter, why));
         }
-        orders.push(Order::Note(Record::Entered { user: sender, task }));
+        orders.push(SiteOrder::Log(Record::Entered { user: sender, task }));
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
         let submission = Submission { sender, origin: SenderKind::User, enter };
         if !fits {
@@ -225,7 +225,7 @@ impl NegotiatingManager {
         submission.enter.within.clear();
         let (_, walltime) = self.stretched(&submission.enter);
         // It has been accepted, so only the end of time can prevent it; then no answer is sent any more.
-        if self.desk.join(now, Ask { walltime, ..request_of(&submission.enter) }, joins).is_ok() {
+        if self.desk.join(now, NodeRequest { walltime, ..request_of(&submission.enter) }, joins).is_ok() {
             self.wait(submission);
         }
     }
@@ -250,7 +250,7 @@ impl NegotiatingManager {
 
     /// Starts a task in its bookings, if all have begun and have room. If it cannot end in time any more, it joins the
     /// queue.
-    fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
+    fn start_within(&mut self, now: Time, task: TaskId, orders: &mut Vec<SiteOrder>) {
         // By now it may wait in the queue.
         let Some(Submission { sender, enter, .. }) =
             self.waiting.get(&task).filter(|waiting| !waiting.enter.within.is_empty())
@@ -287,10 +287,10 @@ impl NegotiatingManager {
         }
     }
 
-    fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<Order>) {
+    fn recall(&mut self, now: Time, user: ActorId, task: TaskId, orders: &mut Vec<SiteOrder>) {
         if self.guests.booked.has(task) {
             let in_time = self.recall_booked(now, user, task, orders);
-            return orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses: 0 })));
+            return orders.push(SiteOrder::Send(user, Message::Recalled(Recalled { task, in_time, losses: 0 })));
         }
         let waits = self.waiting.get(&task).is_some_and(|waiting| waiting.sender == user);
         let is_stranded = self.stranded.get(&task) == Some(&user);
@@ -307,11 +307,11 @@ impl NegotiatingManager {
             self.stranded.remove(&task);
         } else if is_leg {
             self.take_off(now, task);
-            orders.push(Order::Lose(task));
+            orders.push(SiteOrder::Lose(task));
         } else if in_time && !waits {
             losses = self.running.remove(&task).map_or(0, |runs| runs.losses);
             self.desk.ended(now, task);
-            orders.push(Order::Abandon(task));
+            orders.push(SiteOrder::Abandon(task));
         } else if in_time {
             let Submission { enter, .. } = self.leave(task);
             losses = enter.losses;
@@ -321,12 +321,12 @@ impl NegotiatingManager {
                 self.forget_within(&enter);
             }
         }
-        orders.push(Order::Say(user, Message::Recalled(Recalled { task, in_time, losses })));
+        orders.push(SiteOrder::Send(user, Message::Recalled(Recalled { task, in_time, losses })));
     }
 
     fn wait(&mut self, submission: Submission) {
         *self.lengths.entry(submission.enter.lasts_at_least()).or_default() += 1;
-        self.telling += usize::from(submission.enter.tells);
+        self.reporting += usize::from(submission.enter.reports_start);
         self.waiting.insert(submission.enter.task, submission);
     }
 
@@ -338,11 +338,11 @@ impl NegotiatingManager {
         if *count == 0 {
             self.lengths.remove(&lasts);
         }
-        self.telling -= usize::from(waiting.enter.tells);
+        self.reporting -= usize::from(waiting.enter.reports_start);
         waiting
     }
 
-    fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<Order>) {
+    fn start(&mut self, now: Time, task: TaskId, orders: &mut Vec<SiteOrder>) {
         let submission = self.leave(task);
         let again = self.remedy.is_some().then(|| submission.clone());
         let Submission { sender, origin, enter } = submission;
@@ -350,17 +350,17 @@ impl NegotiatingManager {
         // It holds its processors until its work is due.
         let runtime = enter.not_before.since(now) + runtime;
         let loss = self.risks(origin, &enter);
-        if enter.tells {
-            orders.push(Order::Say(sender, Message::Begun(Begun { task })));
+        if enter.reports_start {
+            orders.push(SiteOrder::Send(sender, Message::Begun(Begun { task })));
         }
         // A task that may be taken back cannot announce its end ahead; and a task that may be moved may escape from a
         // node that fails.
-        let is_open = enter.tells || !self.services.is_empty() && self.remedy.is_some();
+        let is_open = enter.reports_start || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
-        let ending = if is_open { Ending::Reckoned } else { Ending::Settled };
+        let ending = if is_open { Ending::Timed } else { Ending::Settled };
         let ends_quietly = enter.ends_quietly;
-        orders.push(Order::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
-        let idle_until = if enter.tells { enter.not_before } else { now };
+        orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
+        let idle_until = if enter.reports_start { enter.not_before } else { now };
         let is_leg = enter.is_leg();
         let losses = enter.losses;
         let is_at_desk = enter.within.is_empty();
@@ -369,24 +369,24 @@ impl NegotiatingManager {
         self.running.insert(task, Runs { sender, within, is_at_desk, idle_until, is_leg, until, losses, again });
     }
 
-    fn carry_out(&mut self, now: Time, deed: Deed, orders: &mut Vec<Order>) {
-        match deed {
-            Deed::Start(task) => self.start(now, task, orders),
-            Deed::Begin(booking) => {
+    fn carry_out(&mut self, now: Time, action: DeskAction, orders: &mut Vec<SiteOrder>) {
+        match action {
+            DeskAction::Start(task) => self.start(now, task, orders),
+            DeskAction::Begin(booking) => {
                 let Some(booked) = self.booked.get(&booking) else { return };
                 for task in booked.tasks.clone() {
                     self.start_within(now, task, orders);
                 }
             }
-            Deed::Over(booking) => match self.booked.get(&booking).map(|booked| booked.worked) {
+            DeskAction::Over(booking) => match self.booked.get(&booking).map(|booked| booked.worked) {
                 Some(used) => {
-                    orders.push(Order::Note(Record::Elapsed { booking, used }));
+                    orders.push(SiteOrder::Log(Record::Elapsed { booking, used }));
                     self.over(now, booking, orders);
                 }
                 // A guest's task has ended by then, or has not started and never will.
                 None => self.guests.forget(booking),
             },
-            Deed::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
+            DeskAction::Lapse(hold) => self.settle(hold, HoldFate::Expired, orders),
         }
     }
 }
@@ -399,11 +399,11 @@ fn priced_reply(desk: &mut Desk, procs: u32, span: Span, wanted: WantedStarts, n
 }
 
 impl Manager for NegotiatingManager {
-    fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn make_way(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.clear_way(now, site, orders);
     }
 
-    fn receive_message(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<Order>) {
+    fn receive_message(&mut self, _: Time, from: ActorId, message: Message, _: &Tasks, _: &mut Vec<SiteOrder>) {
         let turn = match &message {
             Message::Enter(Enter { task, .. }) if !self.services.contains(&from) => {
                 self.entering.insert((from, *task));
@@ -421,7 +421,7 @@ impl Manager for NegotiatingManager {
             Message::Return(_) | Message::Recall(_) | Message::Release(_) => Turn::TakenBack,
             _ => Turn::RequestKind,
         };
-        self.heard.push((turn, from, message));
+        self.inbox.push((turn, from, message));
     }
 
     fn task_ended(&mut self, now: Time, ended: &Running) {
@@ -455,15 +455,15 @@ impl Manager for NegotiatingManager {
         !self.waiting.is_empty() || !self.booked.is_empty() || !self.held.is_empty() || is_late
     }
 
-    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.mend(now, orders);
-        let mut heard = std::mem::take(&mut self.heard);
-        heard.sort_by_key(|(turn, ..)| *turn);
+        let mut inbox = std::mem::take(&mut self.inbox);
+        inbox.sort_by_key(|(turn, ..)| *turn);
         self.entering.clear();
-        for (_, user, message) in heard.drain(..) {
+        for (_, user, message) in inbox.drain(..) {
             self.act(now, user, message, site, orders);
         }
-        self.heard = heard;
+        self.inbox = inbox;
         // Tasks may wait for processors that have become free in a booking.
         for booking in std::mem::take(&mut self.freed) {
             let waiting = self.booked.get(&booking).map_or_else(Vec::new, |booked| booked.tasks.clone());
@@ -471,20 +471,20 @@ impl Manager for NegotiatingManager {
         }
         self.make_room(now);
         self.start_booked(now, orders);
-        let mut deeds = std::mem::take(&mut self.deeds);
-        self.desk.pass(now, &mut deeds);
+        let mut actions = std::mem::take(&mut self.actions);
+        self.desk.pass(now, &mut actions);
         // A task may run in several bookings that begin now: none of its starts before all have.
-        for deed in &deeds {
-            if let Deed::Begin(booking) = deed
+        for action in &actions {
+            if let DeskAction::Begin(booking) = action
                 && let Some(booked) = self.booked.get_mut(booking)
             {
                 booked.begun = true;
             }
         }
-        for deed in deeds.drain(..) {
-            self.carry_out(now, deed, orders);
+        for action in actions.drain(..) {
+            self.carry_out(now, action, orders);
         }
-        self.deeds = deeds;
+        self.actions = actions;
         self.assign(now, site, orders);
     }
 
@@ -494,7 +494,7 @@ impl Manager for NegotiatingManager {
 
     fn send_floor(&self, at: Time) -> Time {
         match self.lengths.first_key_value() {
-            _ if self.telling > 0 => at,
+            _ if self.reporting > 0 => at,
             // Bookings may be revoked as soon as nodes fail.
             _ if self.remedy.is_some() && !self.booked.is_empty() => at,
             shortest => {
@@ -509,7 +509,7 @@ impl Enter {
     /// True if it runs in its bookings or not at all. Its user is told of its start, so its end is not told ahead, and
     /// it may be taken back until then.
     fn is_leg(&self) -> bool {
-        self.tells && !self.within.is_empty()
+        self.reports_start && !self.within.is_empty()
     }
 }
 
@@ -529,13 +529,13 @@ impl Reply {
 }
 
 /// The refusal of a task, sent as soon as the submission allows. None if the end of time comes first.
-fn refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<Order> {
+fn refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<SiteOrder> {
     let at = enter.reaction().earliest(Stamp::at(now)).time;
-    (at <= Time::LATEST).then(|| Order::SendAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
+    (at <= Time::LATEST).then(|| SiteOrder::SendAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
 }
 
-fn request_of(enter: &Enter) -> Ask {
-    Ask { job: enter.task, nodes: enter.procs, walltime: enter.walltime }
+fn request_of(enter: &Enter) -> NodeRequest {
+    NodeRequest { job: enter.task, nodes: enter.procs, walltime: enter.walltime }
 }
 
 /// Probability that work starts in time, for each submission time, from the site's present knowledge.

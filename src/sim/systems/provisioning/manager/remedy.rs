@@ -8,7 +8,7 @@ use super::guests::SenderKind;
 use super::{Booked, NegotiatingManager, Runs, Submission};
 use crate::grid::{Area, BookingId, Expected, Killed, NodeSet, Part, Recovery, Reserved, Tariff, TaskId};
 use crate::protocol::{Enter, HoldFate, Message, Postponed, Record, Revoked};
-use crate::roles::site::{Attempts, Loss, Order, Running, left_of};
+use crate::roles::site::{Attempts, Loss, Running, SiteOrder, left_of};
 use crate::systems::Fails;
 use crate::systems::provisioning::desk::{Joins, Yields};
 use crate::time::{Span, Time};
@@ -99,8 +99,8 @@ impl NegotiatingManager {
         let Some(remedy) = &self.remedy else { return Loss::default() };
         let attempts = if origin == SenderKind::User { &remedy.attempts } else { &remedy.of_guests };
         let loss = attempts.starts(enter.losses, enter.procs);
-        let is_told = (loss.is_told || origin == SenderKind::Planner) && !enter.is_leg();
-        Loss { saves: loss.saves.filter(|_| saves_checkpoints(enter)), is_told }
+        let is_reported = (loss.is_reported || origin == SenderKind::Planner) && !enter.is_leg();
+        Loss { saves: loss.saves.filter(|_| saves_checkpoints(enter)), is_reported }
     }
 
     pub(super) fn lose(&mut self, now: Time, running: &Running, saved: Span) {
@@ -109,12 +109,12 @@ impl NegotiatingManager {
         let Some((remedy, Submission { sender, origin, enter })) = self.remedy.as_mut().zip(again) else { return };
         if is_leg {
             remedy.broken.extend(enter.within.iter().map(|(booking, _)| *booking));
-        } else if !running.loss.is_told {
+        } else if !running.loss.is_reported {
             // Its user has been told of the first start.
             let walltime = left_of(enter.walltime, saved);
             let runtime = left_of(enter.runtime, saved);
             let losses = enter.losses.saturating_add(1);
-            let enter = Enter { walltime, runtime, losses, tells: false, ..enter };
+            let enter = Enter { walltime, runtime, losses, reports_start: false, ..enter };
             remedy.lost.push(Submission { sender, origin, enter });
         }
     }
@@ -145,7 +145,7 @@ impl NegotiatingManager {
     }
 
     /// Handles the changes caused by nodes that have failed or returned.
-    pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<Order>) {
+    pub(super) fn mend(&mut self, now: Time, orders: &mut Vec<SiteOrder>) {
         let Some(remedy) = &mut self.remedy else { return };
         let Some(down) = remedy.news.take() else { return };
         let mut lost = std::mem::take(&mut remedy.lost);
@@ -187,7 +187,7 @@ impl NegotiatingManager {
     }
 
     /// Handles a booking without room at its time. Returns the tasks that wait for it.
-    fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+    fn give_way(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
         if self.booked.get(&booking).is_some_and(Booked::has_served) {
             return self.end_early(booking, orders);
         }
@@ -200,21 +200,21 @@ impl NegotiatingManager {
         let user = booked.user;
         let job = booked.job;
         let waiting = booked.tasks.clone();
-        orders.push(Order::Note(Record::Postponed { receipt }));
-        orders.push(Order::Say(user, Message::Postponed(Postponed { job, receipt })));
+        orders.push(SiteOrder::Log(Record::Postponed { receipt }));
+        orders.push(SiteOrder::Send(user, Message::Postponed(Postponed { job, receipt })));
         waiting
     }
 
     /// Ends a leg whose task has ended. Its promise is kept.
-    fn end_early(&mut self, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+    fn end_early(&mut self, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
         self.desk.end_booking(booking);
         let booked = self.booked.remove(&booking).expect("a booking that ends early is known");
-        orders.push(Order::Note(Record::Elapsed { booking, used: booked.worked }));
+        orders.push(SiteOrder::Log(Record::Elapsed { booking, used: booked.worked }));
         booked.tasks
     }
 
     /// Revokes a booking and returns the tasks that wait for it. Tasks that run in it continue where they are.
-    fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<Order>) -> Vec<TaskId> {
+    fn revoke(&mut self, now: Time, booking: BookingId, orders: &mut Vec<SiteOrder>) -> Vec<TaskId> {
         let Booked { user, job, part, worked, worth, tasks, .. } =
             self.booked.remove(&booking).expect("a booking that is revoked is known");
         let mut unused = Area::ZERO;
@@ -233,13 +233,13 @@ impl NegotiatingManager {
         let receipt = self.desk.revoke(booking, paid);
         let recovery = &self.remedy.as_ref().expect(REMEDY).recovery;
         let compensation = recovery.compensation(receipt.total().saturating_sub(paid));
-        orders.push(Order::Note(Record::Revoked { booking, used, paid, compensation }));
-        orders.push(Order::Say(user, Message::Revoked(Revoked { job, booking })));
+        orders.push(SiteOrder::Log(Record::Revoked { booking, used, paid, compensation }));
+        orders.push(SiteOrder::Send(user, Message::Revoked(Revoked { job, booking })));
         tasks
     }
 
     /// Starts a lost task again: in its bookings, if its rest fits there, or through the queue.
-    fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<Order>) {
+    fn come_again(&mut self, now: Time, submission: Submission, joins: Joins, orders: &mut Vec<SiteOrder>) {
         let Submission { sender, enter, .. } = &submission;
         let task = enter.task;
         if enter.within.is_empty() || !self.fits(now, *sender, enter) {

@@ -23,16 +23,16 @@ const PROCS: u32 = 8;
 
 /// An actor that sends given messages and keeps those it receives.
 struct Teller {
-    says: Vec<(Time, Message)>,
-    heard: Arc<Mutex<Vec<(Time, Message)>>>,
+    messages: Vec<(Time, Message)>,
+    received: Arc<Mutex<Vec<(Time, Message)>>>,
 }
 
 impl Actor<Message, Record> for Teller {
     fn handle_batch(&mut self, now: Stamp, batch: &mut Vec<Event<Message>>, out: &mut Out) {
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Start => self.says.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
-                Cause::Message(message) => self.heard.lock().unwrap().push((now.time, message)),
+                Cause::Start => self.messages.drain(..).for_each(|(at, message)| out.send_at(at, SITE, message)),
+                Cause::Message(message) => self.received.lock().unwrap().push((now.time, message)),
                 Cause::Timer(_) => {}
             }
         }
@@ -42,7 +42,7 @@ impl Actor<Message, Record> for Teller {
 struct Played {
     log: Vec<Entry<Record>>,
     /// Messages received, by user.
-    heard: Vec<Vec<(Time, Message)>>,
+    received: Vec<Vec<(Time, Message)>>,
 }
 
 /// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
@@ -70,16 +70,16 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
     let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Site::new(PROCS, Box::new(watched), senders).with_outages(outages))];
     let mut ears = Vec::new();
-    for says in users {
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        ears.push(heard.clone());
-        let says = says.into_iter().map(|(at, message)| (second(at), message)).collect();
-        actors.push(Box::new(Teller { says, heard }));
+    for messages in users {
+        let received = Arc::new(Mutex::new(Vec::new()));
+        ears.push(received.clone());
+        let messages = messages.into_iter().map(|(at, message)| (second(at), message)).collect();
+        actors.push(Box::new(Teller { messages, received }));
     }
     let latencies = vec![Span::ZERO; actors.len()];
     let log = judge::run_actors(actors, &latencies);
-    assert_eq!(books::told(&log), *account.lock().unwrap());
-    Played { log, heard: ears.iter().map(|heard| heard.lock().unwrap().clone()).collect() }
+    assert_eq!(books::message(&log), *account.lock().unwrap());
+    Played { log, received: ears.iter().map(|received| received.lock().unwrap().clone()).collect() }
 }
 
 fn part(procs: u32, start: u64, lasts: u64) -> Part {
@@ -110,7 +110,7 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
         runtime: Span::from_secs(runs),
         not_before: Time::ZERO,
         within: within.iter().map(|booking| (BookingId(*booking), procs)).collect(),
-        tells: false,
+        reports_start: false,
         losses: 0,
         may_be_lost: true,
         ends_quietly: false,
@@ -126,7 +126,7 @@ fn answers(played: &Played, user: usize) -> Vec<PledgeAnswer> {
         Message::Coordinated(Coordinated { answer, .. }) => Some(*answer),
         _ => None,
     };
-    played.heard[user].iter().filter_map(answer).collect()
+    played.received[user].iter().filter_map(answer).collect()
 }
 
 /// Neither when its number is known, nor before its request has arrived.
@@ -146,12 +146,12 @@ fn a_user_has_no_say_about_the_holds_of_others() {
     let [PledgeAnswer::Granted { .. }, PledgeAnswer::Granted { .. }, PledgeAnswer::Committed { booking, part: its }] =
         answers(&played, 0)[..]
     else {
-        panic!("{:?}", played.heard[0])
+        panic!("{:?}", played.received[0])
     };
     assert_eq!((booking, its), (BookingId(0), part(4, 100, 50)));
     assert_eq!(answers(&played, 1), [PledgeAnswer::Cancelled, PledgeAnswer::Expired, PledgeAnswer::Cancelled]);
     let returned = Message::Returned(Returned { booking, result: Err(Denial::NotBooked) });
-    assert!(played.heard[1].contains(&(second(7), returned)));
+    assert!(played.received[1].contains(&(second(7), returned)));
     // His task does not run in her booking, and the log says whose it is.
     let runs = |entry: &&Entry<Record>| matches!(entry.record, Record::Started { task: its, .. } if its == task(5));
     assert_eq!(played.log.iter().find(runs).unwrap().stamp.time, second(8));
@@ -173,10 +173,10 @@ fn what_a_task_runs_in_is_not_taken_back() {
     ];
     let played = play(None, vec![alice]);
     let [_, _, PledgeAnswer::Refused(Denial::InUse), PledgeAnswer::Cancelled] = answers(&played, 0)[..] else {
-        panic!("{:?}", played.heard[0])
+        panic!("{:?}", played.received[0])
     };
     let returned = Message::Returned(Returned { booking: BookingId(0), result: Err(Denial::InUse) });
-    assert!(played.heard[0].contains(&(second(25), returned)));
+    assert!(played.received[0].contains(&(second(25), returned)));
     let starts = |entry: &Entry<Record>| match entry.record {
         Record::Started { task, .. } => Some((task.job.0, entry.stamp.time)),
         _ => None,
@@ -188,14 +188,15 @@ fn what_a_task_runs_in_is_not_taken_back() {
 #[test]
 fn what_is_entered_and_taken_back_at_once_does_not_run() {
     let leg = |job, procs, within: &[u64]| match enter(job, procs, (30, 40), within) {
-        Message::Enter(enter) => Message::Enter(Enter { tells: true, ..enter }),
+        Message::Enter(enter) => Message::Enter(Enter { reports_start: true, ..enter }),
         other => other,
     };
     let recall = |job| Message::Recall(Recall { task: task(job) });
-    let run = |at: u64, says: Vec<Message>| {
+    let run = |at: u64, messages: Vec<Message>| {
         let booked = [(1, wants(5, part(6, 20, 50))), (2, pledge(5, Pledge::Commit))];
-        let played = play(None, vec![booked.into_iter().chain(says.into_iter().map(|says| (at, says))).collect()]);
-        let recalled = played.heard[0].iter().filter_map(|(_, message)| match message {
+        let played =
+            play(None, vec![booked.into_iter().chain(messages.into_iter().map(|messages| (at, messages))).collect()]);
+        let recalled = played.received[0].iter().filter_map(|(_, message)| match message {
             Message::Recalled(Recalled { in_time, .. }) => Some(*in_time),
             _ => None,
         });
@@ -204,21 +205,21 @@ fn what_is_entered_and_taken_back_at_once_does_not_run() {
     };
     // Before its booking begins, at its begin, and afterwards.
     for at in [10, 20, 25] {
-        let says = vec![leg(5, 6, &[0]), recall(5), pledge(5, Pledge::Cancel)];
-        assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
+        let messages = vec![leg(5, 6, &[0]), recall(5), pledge(5, Pledge::Cancel)];
+        assert_eq!(run(at, messages), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
         // The site does not have the booking it names, or it waits in the queue.
-        let says = vec![leg(5, 6, &[7]), recall(5), pledge(5, Pledge::Cancel)];
-        assert_eq!(run(at, says), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
-        let says = vec![enter(6, 8, (10, 10), &[]), recall(6)];
-        assert_eq!(run(at, says), (vec![true], vec![], 0), "{at}");
+        let messages = vec![leg(5, 6, &[7]), recall(5), pledge(5, Pledge::Cancel)];
+        assert_eq!(run(at, messages), (vec![true], vec![PledgeAnswer::Cancelled], 0), "{at}");
+        let messages = vec![enter(6, 8, (10, 10), &[]), recall(6)];
+        assert_eq!(run(at, messages), (vec![true], vec![], 0), "{at}");
         // A task that is recalled first can be entered again, and one entered and recalled does not obstruct it.
-        let says = vec![leg(5, 6, &[0]), recall(5), leg(5, 6, &[0])];
-        assert_eq!(run(at, says), (vec![true], vec![], 1), "{at}");
-        let says = vec![recall(5), leg(5, 6, &[0])];
-        assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
+        let messages = vec![leg(5, 6, &[0]), recall(5), leg(5, 6, &[0])];
+        assert_eq!(run(at, messages), (vec![true], vec![], 1), "{at}");
+        let messages = vec![recall(5), leg(5, 6, &[0])];
+        assert_eq!(run(at, messages), (vec![false], vec![], 1), "{at}");
         // Recalls of other tasks do not matter.
-        let says = vec![leg(5, 6, &[0]), recall(6)];
-        assert_eq!(run(at, says), (vec![false], vec![], 1), "{at}");
+        let messages = vec![leg(5, 6, &[0]), recall(6)];
+        assert_eq!(run(at, messages), (vec![false], vec![], 1), "{at}");
     }
 }
 
@@ -234,7 +235,7 @@ fn a_task_that_no_queue_takes_is_refused_at_once() {
     ];
     let played = play(Some(Span::from_secs(3_600)), vec![alice]);
     let why = Denial::TooLong(Span::from_secs(3_600));
-    assert!(played.heard[0].contains(&(second(3), Message::Barred(Barred { task: task(5), why }))));
+    assert!(played.received[0].contains(&(second(3), Message::Barred(Barred { task: task(5), why }))));
     assert!(played.log.iter().any(|entry| entry.record == Record::Finished { task: task(6) }));
 }
 
@@ -251,7 +252,7 @@ fn a_refusal_comes_no_sooner_than_its_submission_promises() {
     let played = play(None, vec![vec![(1, enter_for_certain(5, 4, 10)), (3, enter_for_certain(5, 4, 30))]]);
     let barred = Message::Barred(Barred { task: task(5), why: Denial::Duplicate });
     let concluded = Message::Concluded(Concluded { task: task(5) });
-    assert_eq!(played.heard[0], [(second(11), concluded), (second(33), barred)]);
+    assert_eq!(played.received[0], [(second(11), concluded), (second(33), barred)]);
 }
 
 #[test]
@@ -262,7 +263,7 @@ fn a_hold_costs_what_was_quoted_for_it() {
         let wanted = pledge(5, Pledge::Hold { part: wanted, quote });
         let first = vec![(0, enter(8, 8, (90, 90), &[])), (1, price.clone()), (2, enter(9, 8, (500, 500), &[]))];
         let played = play(None, vec![first.into_iter().chain([(3, wanted)]).collect()]);
-        let [PledgeAnswer::Granted { fee, .. }] = answers(&played, 0)[..] else { panic!("{:?}", played.heard) };
+        let [PledgeAnswer::Granted { fee, .. }] = answers(&played, 0)[..] else { panic!("{:?}", played.received) };
         fee
     };
     assert_eq!(busy(Some(QuoteId(0))), Area::ZERO);
@@ -298,7 +299,7 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
     let desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new()));
     let played = play_at(desk, None, vec![alice]);
     let seconds = |area: &Area| area.seconds();
-    let told = played.log.iter().filter_map(|entry| match &entry.record {
+    let message = played.log.iter().filter_map(|entry| match &entry.record {
         Record::Advertised { slots, .. } => Some(("slot", seconds(&slots[0].fee))),
         Record::Quoted { offers, .. } => Some(("quote", seconds(&offers[0].fee))),
         Record::Held { fee, .. } => Some(("hold", seconds(fee))),
@@ -312,7 +313,7 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
         [("hold", 100.0), ("booked", 100.0), ("back", 0.0)].to_vec(),
         [("hold", 100.0), ("booked", 100.0), ("back", 10.0)].to_vec(),
     ];
-    assert_eq!(told.collect::<Vec<_>>(), expected.concat());
+    assert_eq!(message.collect::<Vec<_>>(), expected.concat());
 }
 
 #[test]
@@ -322,7 +323,7 @@ fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
     let query = Query::Chances { work, step: Span::from_secs(600) };
     let asks = ask(1, query);
     let played = play(Some(Span::from_secs(3_600)), vec![jobs.chain([(1_000, asks)]).collect()]);
-    let chances = played.heard[0].iter().find_map(|(_, message)| match message {
+    let chances = played.received[0].iter().find_map(|(_, message)| match message {
         Message::Informed(Informed { reply: Reply::Chances(chances), .. }) => Some(chances.clone()),
         _ => None,
     });
@@ -368,7 +369,7 @@ fn any_word() -> impl Strategy<Value = Message> {
     let enters = (0u32..8, 0u32..10, (0u64..60, 0u64..120), 0u64..300, prop::collection::vec((0u64..9, 0u32..9), 0..3));
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
     let enters = (enters, flags).prop_map(|((job, procs, (runs, asks), not_before, within), flags)| {
-        let (tells, may_be_lost, ends_quietly) = flags;
+        let (reports_start, may_be_lost, ends_quietly) = flags;
         Message::Enter(Enter {
             task: task(job),
             procs,
@@ -376,7 +377,7 @@ fn any_word() -> impl Strategy<Value = Message> {
             runtime: Span::from_secs(runs),
             not_before: second(not_before),
             within: within.into_iter().map(|(booking, procs)| (BookingId(booking), procs)).collect(),
-            tells,
+            reports_start,
             losses: 0,
             may_be_lost,
             ends_quietly,
@@ -427,12 +428,12 @@ proptest! {
         planner in prop::sample::select(planner::planner_names()),
     ) {
         let asked: Vec<usize> =
-            users.iter().map(|says| says.iter().filter(|(_, message)| is_answered(message)).count()).collect();
+            users.iter().map(|messages| messages.iter().filter(|(_, message)| is_answered(message)).count()).collect();
         let times: Vec<Vec<Time>> =
-            users.iter().map(|says| says.iter().map(|(at, _)| second(*at)).collect()).collect();
+            users.iter().map(|messages| messages.iter().map(|(at, _)| second(*at)).collect()).collect();
         let played = play_under(planner.name, longest.map(Span::from_secs), users);
-        for (user, heard) in played.heard.iter().enumerate() {
-            let answers: Vec<_> = heard.iter().filter(|(_, message)| is_answer(message)).collect();
+        for (user, received) in played.received.iter().enumerate() {
+            let answers: Vec<_> = received.iter().filter(|(_, message)| is_answer(message)).collect();
             prop_assert_eq!(answers.len(), asked[user]);
             prop_assert!(answers.iter().all(|(at, _)| times[user].contains(at)));
         }
@@ -451,7 +452,7 @@ proptest! {
             }
         }
         prop_assert!(booked.is_empty() && held.is_empty(), "left: {booked:?} {held:?}");
-        let claimed = played.heard.iter().flatten().filter_map(|(_, message)| match message {
+        let claimed = played.received.iter().flatten().filter_map(|(_, message)| match message {
             Message::Claimed(Claimed { result: Ok(receipts), .. }) => Some(receipts.len()),
             _ => None,
         });

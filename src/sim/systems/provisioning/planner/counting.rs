@@ -2,7 +2,7 @@
 
 use super::{Planner, Question};
 use crate::grid::Counts;
-use crate::roles::queue::Ask;
+use crate::roles::queue::NodeRequest;
 use crate::time::{Span, Time};
 
 /// A planner that is one function of its question.
@@ -22,9 +22,9 @@ impl Planner for Counting {
 /// Each job of the queue at the earliest time that the counts allow, around all before it.
 pub(super) fn plan_conservative(question: &Question<'_>, starts: &mut Vec<Time>) {
     let mut counts = question.counts();
-    for ask in question.queue {
-        let start = ask.in_time(counts.earliest(question.now, ask.walltime, question.procs - ask.nodes));
-        counts.insert(start, start + ask.walltime, ask.nodes);
+    for request in question.queue {
+        let start = request.in_time(counts.earliest(question.now, request.walltime, question.procs - request.nodes));
+        counts.insert(start, start + request.walltime, request.nodes);
         starts.push(start);
     }
 }
@@ -33,10 +33,10 @@ pub(super) fn plan_conservative(question: &Question<'_>, starts: &mut Vec<Time>)
 pub(super) fn plan_fcfs(question: &Question<'_>, starts: &mut Vec<Time>) {
     let mut counts = question.counts();
     let mut earliest = question.now;
-    for ask in question.queue {
-        earliest = counts.earliest(earliest, ask.walltime, question.procs - ask.nodes);
-        counts.insert(earliest, earliest + ask.walltime, ask.nodes);
-        starts.push(ask.in_time(earliest));
+    for request in question.queue {
+        earliest = counts.earliest(earliest, request.walltime, question.procs - request.nodes);
+        counts.insert(earliest, earliest + request.walltime, request.nodes);
+        starts.push(request.in_time(earliest));
     }
 }
 
@@ -87,12 +87,12 @@ pub(super) fn plan_easy(question: &Question<'_>, starts: &mut Vec<Time>) {
 }
 
 /// True if a job fits with this many processors free now, which it then takes.
-fn start_if_room(counts: &mut Counts, free: &mut u32, now: Time, ask: &Ask, procs: u32) -> bool {
-    let end = now + ask.walltime;
-    let fits = ask.nodes <= *free && counts.most(now, end) + ask.nodes <= procs;
+fn start_if_room(counts: &mut Counts, free: &mut u32, now: Time, request: &NodeRequest, procs: u32) -> bool {
+    let end = now + request.walltime;
+    let fits = request.nodes <= *free && counts.most(now, end) + request.nodes <= procs;
     if fits {
-        counts.insert(now, end, ask.nodes);
-        *free -= ask.nodes;
+        counts.insert(now, end, request.nodes);
+        *free -= request.nodes;
     }
     fits
 }

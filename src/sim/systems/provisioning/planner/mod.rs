@@ -11,7 +11,7 @@ mod tests;
 
 use self::counting::{Counting, plan_conservative, plan_easy, plan_fcfs};
 use crate::grid::{Counts, FreeList, Named};
-use crate::roles::queue::{self, Ask};
+use crate::roles::queue::{self, NodeRequest};
 use crate::time::Time;
 
 /// Processors that are in use or promised, independent of the queue.
@@ -34,7 +34,7 @@ pub struct Question<'a> {
     /// A hypothetical fixed part, which counts as the last one booked.
     pub extra: Option<Fixed>,
     /// The queue in order of submission; each job fits the site.
-    pub queue: &'a [Ask],
+    pub queue: &'a [NodeRequest],
 }
 
 pub trait Planner: Send {
@@ -107,7 +107,8 @@ impl Question<'_> {
 /// later.
 pub fn free_beside(question: &Question<'_>, starts: &[Time]) -> FreeList {
     let planned = question.queue.iter().zip(starts).filter(|(_, start)| **start < Time::NEVER);
-    let planned = planned.map(|(ask, start)| Fixed { from: *start, until: *start + ask.walltime, procs: ask.nodes });
+    let planned =
+        planned.map(|(request, start)| Fixed { from: *start, until: *start + request.walltime, procs: request.nodes });
     let mut all: Vec<Fixed> = question.all_fixed().chain(planned).collect();
     all.sort_by_key(|fixed| fixed.from);
     let mut list = FreeList::empty_site(question.now, question.procs);

@@ -14,12 +14,12 @@ impl Planner for ByPolicy {
 
     fn plan_starts(&mut self, question: &Question<'_>, starts: &mut Vec<Time>) {
         let mut policy = (self.0.build)(question.procs, &assign_nodes(question), QueueOrder::Arrival.into());
-        question.queue.iter().for_each(|ask| policy.submit_job(question.now, *ask));
+        question.queue.iter().for_each(|request| policy.submit_job(question.now, *request));
         let mut planned = policy.planned_starts(question.now, None);
         planned.sort_unstable_by_key(|(job, _)| *job);
         starts.clear();
-        starts.extend(question.queue.iter().map(|ask| {
-            let place = planned.binary_search_by_key(&ask.job, |(job, _)| *job);
+        starts.extend(question.queue.iter().map(|request| {
+            let place = planned.binary_search_by_key(&request.job, |(job, _)| *job);
             planned[place.expect("a policy plans for all waiting jobs")].1
         }));
     }

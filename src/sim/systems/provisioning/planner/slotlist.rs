@@ -45,8 +45,8 @@ impl Planner for SlotListPlanner {
         list.copy_from(base);
         question.extra.iter().chain(&question.fixed[count..]).for_each(|fixed| place_fixed(list, fixed));
         starts.clear();
-        for ask in question.queue {
-            starts.push(list.place_in_time(ask.nodes, ask.walltime, question.now));
+        for request in question.queue {
+            starts.push(list.place_in_time(request.nodes, request.walltime, question.now));
         }
     }
 

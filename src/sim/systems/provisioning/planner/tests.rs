@@ -9,8 +9,8 @@ pub(crate) fn task(number: u32) -> TaskId {
     TaskId { job: JobId(number), index: 0 }
 }
 
-fn ask(number: u32, nodes: u32, length: u64) -> Ask {
-    Ask { job: task(number), nodes, walltime: Span::from_secs(length) }
+fn request(number: u32, nodes: u32, length: u64) -> NodeRequest {
+    NodeRequest { job: task(number), nodes, walltime: Span::from_secs(length) }
 }
 
 fn fixed(from: u64, until: u64, procs: u32) -> Fixed {
@@ -25,7 +25,7 @@ fn planned(name: &str, question: &Question<'_>) -> Vec<u64> {
 
 #[test]
 fn planners_differ_as_in_the_example() {
-    let queue = [ask(1, 1, 1), ask(2, 4, 4), ask(3, 3, 2), ask(4, 2, 3)];
+    let queue = [request(1, 1, 1), request(2, 4, 4), request(3, 3, 2), request(4, 2, 3)];
     let fixed = [fixed(0, 4, 1), fixed(4, 6, 2)];
     let question = Question { now: Time::ZERO, procs: 4, fixed: &fixed, extra: None, queue: &queue };
     let rows = [
@@ -47,7 +47,7 @@ fn every_name_is_a_planner() {
     assert!(build_planner("slotlits").is_none());
 }
 
-fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
+fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<NodeRequest>)> {
     let procs = 6;
     let bookings = prop::collection::vec((0u64..15, 1u64..10, 1u32..=3), 0..6);
     let queue = prop::collection::vec((1u32..=procs, 1u64..9), 0..12);
@@ -63,7 +63,8 @@ fn questions() -> impl Strategy<Value = (Vec<Fixed>, Vec<Ask>)> {
             }
         }
         all.sort_by_key(|fixed| fixed.from);
-        let queue = queue.into_iter().enumerate().map(|(number, (nodes, length))| ask(number as u32, nodes, length));
+        let queue =
+            queue.into_iter().enumerate().map(|(number, (nodes, length))| request(number as u32, nodes, length));
         (all, queue.collect())
     })
 }
@@ -90,16 +91,16 @@ proptest! {
         let at = |time: Time| now + Span::from_micros(time.micros() / 1_000_000 * (unit / 2));
         let fixed: Vec<Fixed> =
             fixed.iter().map(|one| Fixed { from: at(one.from), until: at(one.until), procs: one.procs }).collect();
-        let longer = |ask: &Ask| Ask { walltime: Span::from_micros(ask.walltime.micros() / 1_000_000 * unit), ..*ask };
-        let queue: Vec<Ask> = queue.iter().map(longer).collect();
+        let longer = |request: &NodeRequest| NodeRequest { walltime: Span::from_micros(request.walltime.micros() / 1_000_000 * unit), ..*request };
+        let queue: Vec<NodeRequest> = queue.iter().map(longer).collect();
         let question = Question { now, procs: 6, fixed: &fixed, extra: None, queue: &queue };
         for name in planner_names() {
             let mut starts = Vec::new();
             let mut by_policy = Vec::new();
             let mut planner = build_planner(name.name).unwrap();
             planner.plan_starts(&question, &mut starts);
-            for (ask, start) in queue.iter().zip(&starts) {
-                prop_assert!(*start == Time::NEVER || *start + ask.walltime < Time::NEVER, "{}", name.name);
+            for (request, start) in queue.iter().zip(&starts) {
+                prop_assert!(*start == Time::NEVER || *start + request.walltime < Time::NEVER, "{}", name.name);
             }
             policy::ByPolicy(queue::find_policy(name.name).unwrap()).plan_starts(&question, &mut by_policy);
             prop_assert_eq!(&by_policy, &starts, "{}", name.name);
@@ -138,7 +139,7 @@ proptest! {
             let mut planner = build_planner(name.name).unwrap();
             let mut starts = Vec::new();
             planner.plan_starts(&question, &mut starts);
-            let planned = queue.iter().zip(&starts).map(|(ask, start)| (*start, *start + ask.walltime, ask.nodes));
+            let planned = queue.iter().zip(&starts).map(|(request, start)| (*start, *start + request.walltime, request.nodes));
             let fixed = question.all_fixed().map(|fixed| (fixed.from, fixed.until, fixed.procs));
             let counts = Counts::from_bookings(fixed.chain(planned));
             prop_assert!(counts.most(Time::ZERO, Time::NEVER) <= 6, "{}", name.name);

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Strategy, StrategyRow};
 use crate::protocol::{Query, Reply};
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 use crate::systems::provisioning::sent::ArrivalOrder;
 use crate::time::Time;
@@ -42,73 +42,73 @@ struct Poll {
 /// The load of a provider, if it has answered, and the time of the question.
 struct ProviderLoad {
     asked: ArrivalOrder,
-    told: Option<u32>,
+    load: Option<u32>,
 }
 
 impl JustInTime {
     /// Handles a complete poll: each task, in order, goes to the least loaded provider, which counts the tasks before
     /// it. A task whose data is under way counts nowhere yet.
-    fn decide(&mut self, poll: usize, deal: &mut Deal<'_>) {
+    fn decide(&mut self, poll: usize, context: &mut JobContext<'_>) {
         let Poll { tasks, loads, .. } = &mut self.polls[poll];
         for task in std::mem::take(tasks) {
             self.asking.remove(&task);
-            let Some((_, provider)) = deal
+            let Some((_, provider)) = context
                 .fitting(task)
                 .into_iter()
                 .map(|provider| {
-                    let ProviderLoad { asked, told } = &loads[&provider];
-                    (u64::from(told.unwrap_or(0)) + deal.sent_since(provider, *asked), provider)
+                    let ProviderLoad { asked, load } = &loads[&provider];
+                    (u64::from(load.unwrap_or(0)) + context.sent_since(provider, *asked), provider)
                 })
                 .min()
             else {
                 continue;
             };
-            deal.send(task, Assignment { provider, ..Assignment::default() });
+            context.send(task, Assignment { provider, ..Assignment::default() });
         }
         loads.clear();
     }
 }
 
 impl Strategy for JustInTime {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        for task in deal.ready() {
-            self.task_ready(task, deal);
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        for task in context.ready() {
+            self.task_ready(task, context);
         }
     }
 
-    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+    fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
         if self.asking.contains(&task) {
             return;
         }
-        let providers = deal.fitting(task);
-        let is_open = self.polls.last().is_some_and(|poll| poll.at == deal.now && !poll.tasks.is_empty());
+        let providers = context.fitting(task);
+        let is_open = self.polls.last().is_some_and(|poll| poll.at == context.now && !poll.tasks.is_empty());
         if !is_open {
             // With one provider there is nothing to ask, unless others come before it.
             if let [provider] = providers[..] {
-                return deal.send(task, Assignment { provider, ..Assignment::default() });
+                return context.send(task, Assignment { provider, ..Assignment::default() });
             }
-            self.polls.push(Poll { at: deal.now, tasks: Vec::new(), loads: BTreeMap::new() });
+            self.polls.push(Poll { at: context.now, tasks: Vec::new(), loads: BTreeMap::new() });
         }
         self.asking.insert(task);
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
         let round: Vec<_> = providers.into_iter().filter(|provider| !poll.loads.contains_key(provider)).collect();
-        let numbers = deal.ask_all(round.iter().map(|provider| (*provider, Query::Load)).collect());
+        let numbers = context.ask_all(round.iter().map(|provider| (*provider, Query::Load)).collect());
         self.asked.extend(numbers.into_iter().map(|asked| (asked, number)));
         for provider in round {
-            poll.loads.insert(provider, ProviderLoad { asked: deal.arrival(provider), told: None });
+            poll.loads.insert(provider, ProviderLoad { asked: context.arrival(provider), load: None });
         }
     }
 
-    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
         let (Some(poll), Reply::Load(load)) = (self.asked.remove(&number), reply) else { return };
         let loads = &mut self.polls[poll].loads;
         if let Some(its) = loads.get_mut(&provider) {
-            its.told = Some(load);
+            its.load = Some(load);
         }
-        if loads.values().all(|load| load.told.is_some()) {
-            self.decide(poll, deal);
+        if loads.values().all(|load| load.load.is_some()) {
+            self.decide(poll, context);
         }
     }
 }

@@ -12,9 +12,10 @@ use crate::grid::{Area, BookingId, HoldId, Part, Quote, QuoteId};
 use crate::protocol::{Bargain, Pledge, PledgeAnswer, Query, Reason, Reply};
 use crate::systems::provisioning::application::Broken;
 use crate::systems::provisioning::coallocation::{
-    CoallocationOutcome, CoallocationRequest, Coordinator, Deed, HoldOrder, Leg, LegAnswer, LogEntry, Patience, Pool,
+    CoallocationOutcome, CoallocationRequest, Coordinator, CoordinatorStep, HoldOrder, Leg, LegAnswer, LogEntry,
+    Patience, Pool,
 };
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 use crate::time::{Span, Time};
 
@@ -57,30 +58,30 @@ struct VolatileState {
 }
 
 /// The task of each leg; legs are in the order of sites, tasks in that of the user's list.
-fn leg_tasks(deal: &Deal<'_>) -> Vec<(u32, usize)> {
-    let providers = deal.approach.legs.iter().filter_map(|site| provider_of_site(site, deal));
+fn leg_tasks(context: &JobContext<'_>) -> Vec<(u32, usize)> {
+    let providers = context.approach.legs.iter().filter_map(|site| provider_of_site(site, context));
     let mut tasks: Vec<(u32, usize)> = (0u32..).zip(providers).collect();
     tasks.sort_by_key(|(_, provider)| *provider);
     tasks
 }
 
-fn provider_of_site(site: &usize, deal: &Deal<'_>) -> Option<usize> {
-    deal.world.providers.iter().position(|provider| provider.number == *site)
+fn provider_of_site(site: &usize, context: &JobContext<'_>) -> Option<usize> {
+    context.world.providers.iter().position(|provider| provider.number == *site)
 }
 
-fn request_patience(deal: &Deal<'_>) -> Patience {
-    let ways = leg_tasks(deal).into_iter().map(|(_, provider)| deal.world.providers[provider].latency);
-    Patience::new(deal.rules.delta).over(ways.max().unwrap_or_default(), deal.slack())
+fn request_patience(context: &JobContext<'_>) -> Patience {
+    let ways = leg_tasks(context).into_iter().map(|(_, provider)| context.world.providers[provider].latency);
+    Patience::new(context.rules.delta).over(ways.max().unwrap_or_default(), context.slack())
 }
 
-fn coallocation_request(deal: &Deal<'_>) -> CoallocationRequest {
+fn coallocation_request(context: &JobContext<'_>) -> CoallocationRequest {
     CoallocationRequest {
-        number: deal.run.job.id.0.into(),
-        legs: leg_tasks(deal)
+        number: context.run.job.id.0.into(),
+        legs: leg_tasks(context)
             .into_iter()
             .map(|(task, provider)| {
-                let task = deal.run.job.tasks[task as usize];
-                let span = deal.world.providers[provider].time(task.walltime) + deal.slack();
+                let task = context.run.job.tasks[task as usize];
+                let span = context.world.providers[provider].time(task.walltime) + context.slack();
                 Leg { site: provider as u32, procs: task.cores, span }
             })
             .collect(),
@@ -107,7 +108,7 @@ impl VolatileState {
     }
 
     /// Asks for all starts, or for those from a time on.
-    fn request_starts(&mut self, from: Option<Time>, deal: &mut Deal<'_>) {
+    fn request_starts(&mut self, from: Option<Time>, context: &mut JobContext<'_>) {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
@@ -116,44 +117,44 @@ impl VolatileState {
             None => (site as usize, Query::Prices { procs, span }),
             Some(start) => (site as usize, Query::PricesFrom(Part { procs, start, span })),
         });
-        let numbers = deal.ask_all(round.collect());
+        let numbers = context.ask_all(round.collect());
         self.asked.extend(numbers.into_iter().zip(0..));
         self.from = from;
     }
 
     /// Asks for all starts, or for those from the wanted one on.
-    fn request_wanted_starts(&mut self, deal: &mut Deal<'_>) {
-        let from = deal.approach.ahead.map(|_| deal.wanted().max(self.soonest_requested(deal)));
-        self.request_starts(from, deal);
+    fn request_wanted_starts(&mut self, context: &mut JobContext<'_>) {
+        let from = context.approach.ahead.map(|_| context.wanted().max(self.soonest_requested(context)));
+        self.request_starts(from, context);
     }
 
     /// The time at which all could hold if the first is asked now: the legs are asked one after the other.
-    fn held(&self, deal: &Deal<'_>) -> Time {
-        self.ways(deal).fold(deal.now, |at, way| at + way + way)
+    fn held(&self, context: &JobContext<'_>) -> Time {
+        self.ways(context).fold(context.now, |at, way| at + way + way)
     }
 
     /// The earliest start by which all can have committed: no lease outlasts the start.
-    fn soonest(&self, deal: &Deal<'_>) -> Time {
-        let delta = deal.rules.delta;
-        (self.held(deal) + delta + delta).max(self.within_reach(deal))
+    fn soonest(&self, context: &JobContext<'_>) -> Time {
+        let delta = context.rules.delta;
+        (self.held(context) + delta + delta).max(self.within_reach(context))
     }
 
     /// The earliest start by which all can have committed if starts are only asked for now: all are asked twice, as
     /// some sites may not name the starts of others.
-    fn soonest_requested(&self, deal: &Deal<'_>) -> Time {
-        let round = deal.round();
-        self.soonest(deal) + round + round
+    fn soonest_requested(&self, context: &JobContext<'_>) -> Time {
+        let round = context.round();
+        self.soonest(context) + round + round
     }
 
     /// The earliest start by which tasks can arrive.
-    fn within_reach(&self, deal: &Deal<'_>) -> Time {
-        self.held(deal) + request_patience(deal).reach
+    fn within_reach(&self, context: &JobContext<'_>) -> Time {
+        self.held(context) + request_patience(context).reach
     }
 
     /// Latency to each leg.
-    fn ways(&self, deal: &Deal<'_>) -> impl Iterator<Item = Span> {
+    fn ways(&self, context: &JobContext<'_>) -> impl Iterator<Item = Span> {
         let legs = self.coordinator.request().legs.iter();
-        legs.map(|leg| deal.world.providers[leg.site as usize].latency)
+        legs.map(|leg| context.world.providers[leg.site as usize].latency)
     }
 
     fn pledge(&self, leg: usize, order: HoldOrder) -> Pledge {
@@ -166,7 +167,7 @@ impl VolatileState {
     }
 
     /// Handles an answer. Returns the starts to try, if it was the last one.
-    fn informed(&mut self, number: u64, reply: Reply, deal: &mut Deal<'_>) -> Option<Vec<Time>> {
+    fn informed(&mut self, number: u64, reply: Reply, context: &mut JobContext<'_>) -> Option<Vec<Time>> {
         let leg = self.asked.remove(&number)?;
         if let Reply::Prices(quote) = reply {
             self.quoted.extend(quote.offers.iter().map(|offer| ((leg, offer.start), quote.id)));
@@ -186,7 +187,7 @@ impl VolatileState {
             let legs = &self.coordinator.request().legs;
             let round =
                 questions.iter().map(|question| (legs[question.leg].site as usize, Query::Price(question.part)));
-            let numbers = deal.ask_all(round.collect());
+            let numbers = context.ask_all(round.collect());
             self.asked.extend(numbers.into_iter().zip(questions.iter().map(|question| question.leg)));
             self.pool = Some(pool);
             if !self.asked.is_empty() {
@@ -194,16 +195,16 @@ impl VolatileState {
             }
         }
         let Some(pool) = self.pool.as_ref() else { return Some(Vec::new()) };
-        let mut starts = pool.ranked(deal.approach.alpha);
-        starts.retain(|start| *start > deal.soonest() && *start >= self.within_reach(deal));
+        let mut starts = pool.ranked(context.approach.alpha);
+        starts.retain(|start| *start > context.soonest() && *start >= self.within_reach(context));
         let longest = self.coordinator.request().legs.iter().map(|leg| leg.span).max().unwrap_or_default();
-        self.broken = deal
+        self.broken = context
             .limits()
-            .keep_those(&mut starts, |start| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest))
+            .keep_within(&mut starts, |start| (pool.cost(*start).unwrap_or(Area::MAX), *start + longest))
             .or(self.broken);
         if starts.is_empty() && self.from.is_none() {
             // Where nothing changes, sites name no start but now, which is too late for a hold.
-            self.request_starts(Some(self.soonest_requested(deal)), deal);
+            self.request_starts(Some(self.soonest_requested(context)), context);
             return None;
         }
         self.found |= !starts.is_empty();
@@ -213,28 +214,28 @@ impl VolatileState {
 
 impl Coallocate {
     /// Lets the coordinator act, and performs its actions.
-    fn act(&mut self, deal: &mut Deal<'_>, act: impl FnOnce(&mut Coordinator, &mut Vec<Deed>)) {
+    fn act(&mut self, context: &mut JobContext<'_>, act: impl FnOnce(&mut Coordinator, &mut Vec<CoordinatorStep>)) {
         let Some(bargaining) = &mut self.bargaining else { return };
-        let mut deeds = Vec::new();
-        act(&mut bargaining.coordinator, &mut deeds);
-        self.carry_out(deeds, deal);
+        let mut steps = Vec::new();
+        act(&mut bargaining.coordinator, &mut steps);
+        self.carry_out(steps, context);
     }
 
-    fn carry_out(&mut self, deeds: Vec<Deed>, deal: &mut Deal<'_>) {
-        for deed in deeds {
+    fn carry_out(&mut self, steps: Vec<CoordinatorStep>, context: &mut JobContext<'_>) {
+        for step in steps {
             let Some(bargaining) = &mut self.bargaining else { return };
-            match deed {
-                Deed::LogEntry(entry) => self.log.push(entry),
-                Deed::Ask => bargaining.request_wanted_starts(deal),
-                Deed::Tell { leg, hold, order } => {
+            match step {
+                CoordinatorStep::LogEntry(entry) => self.log.push(entry),
+                CoordinatorStep::RequestStarts => bargaining.request_wanted_starts(context),
+                CoordinatorStep::OrderLeg { leg, hold, order } => {
                     let provider = bargaining.coordinator.request().legs[leg].site as usize;
-                    deal.pledge(provider, hold, bargaining.pledge(leg, order));
+                    context.pledge(provider, hold, bargaining.pledge(leg, order));
                 }
-                Deed::Over(outcome) => self.over(outcome, deal),
+                CoordinatorStep::Over(outcome) => self.over(outcome, context),
             }
         }
         if let Some(wake) = self.bargaining.as_ref().and_then(|bargaining| bargaining.coordinator.wake()) {
-            deal.wake_at(wake.max(deal.now), 0);
+            context.wake_at(wake.max(context.now), 0);
         }
     }
 
@@ -252,104 +253,106 @@ impl Coallocate {
         }
     }
 
-    fn over(&mut self, outcome: CoallocationOutcome, deal: &mut Deal<'_>) {
+    fn over(&mut self, outcome: CoallocationOutcome, context: &mut JobContext<'_>) {
         let Some(bargaining) = self.bargaining.take() else { return };
         if outcome == CoallocationOutcome::Nothing {
             // A success has been reported already.
             if !self.was_whole() {
                 let end = if bargaining.found { Bargain::GivenUp } else { Bargain::Refused };
-                deal.bargained(end, Some(self.cause(&bargaining)));
+                context.bargained(end, Some(self.cause(&bargaining)));
             }
-            return deal.give_up();
+            return context.give_up();
         }
-        deal.bargained(Bargain::Booked, None);
-        let tasks = leg_tasks(deal);
+        context.bargained(Bargain::Booked, None);
+        let tasks = leg_tasks(context);
         // After a crash it may be too late for some legs. All or none: then the payment is lost.
         let is_late = tasks.iter().enumerate().any(|(leg, (task, provider))| {
-            let provider = &deal.world.providers[*provider];
-            let lasts = provider.time(deal.run.job.tasks[*task as usize].walltime);
-            bargaining.booked.get(&leg).is_none_or(|(_, part)| deal.now + provider.latency + lasts > part.end())
+            let provider = &context.world.providers[*provider];
+            let lasts = provider.time(context.run.job.tasks[*task as usize].walltime);
+            bargaining.booked.get(&leg).is_none_or(|(_, part)| context.now + provider.latency + lasts > part.end())
         });
         if is_late {
-            return deal.give_up();
+            return context.give_up();
         }
         // Where one leg may be lost, the others must be taken back then.
-        let is_leg = tasks.iter().any(|(_, provider)| deal.world.providers[*provider].fails());
+        let is_leg = tasks.iter().any(|(_, provider)| context.world.providers[*provider].fails());
         for (leg, (task, provider)) in tasks.into_iter().enumerate() {
-            let procs = deal.run.job.tasks[task as usize].cores;
+            let procs = context.run.job.tasks[task as usize].cores;
             let within = bargaining.booked.get(&leg).map(|(booking, _)| (*booking, procs)).into_iter().collect();
-            deal.send(task, Assignment { provider, within, is_leg, ..Assignment::default() });
+            context.send(task, Assignment { provider, within, is_leg, ..Assignment::default() });
         }
     }
 }
 
 impl Strategy for Coallocate {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        let coordinator = Coordinator::new(coallocation_request(deal), request_patience(deal));
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        let coordinator = Coordinator::new(coallocation_request(context), request_patience(context));
         let mut bargaining = VolatileState::new(coordinator);
-        bargaining.request_wanted_starts(deal);
+        bargaining.request_wanted_starts(context);
         self.bargaining = Some(bargaining);
     }
 
-    fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+    fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}
 
-    fn receive_reply(&mut self, number: u64, _: usize, reply: Reply, deal: &mut Deal<'_>) {
-        let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, deal));
+    fn receive_reply(&mut self, number: u64, _: usize, reply: Reply, context: &mut JobContext<'_>) {
+        let starts = self.bargaining.as_mut().and_then(|bargaining| bargaining.informed(number, reply, context));
         if let Some(starts) = starts {
-            let now = deal.now;
-            self.act(deal, |coordinator, deeds| coordinator.offer(now, &starts, deeds));
+            let now = context.now;
+            self.act(context, |coordinator, steps| coordinator.offer(now, &starts, steps));
         }
     }
 
-    fn receive_pledge_answer(&mut self, hold: HoldId, answer: PledgeAnswer, deal: &mut Deal<'_>) {
+    fn receive_pledge_answer(&mut self, hold: HoldId, answer: PledgeAnswer, context: &mut JobContext<'_>) {
         if let (PledgeAnswer::Committed { booking, part }, Some(bargaining)) = (answer, &mut self.bargaining) {
             bargaining.booked.insert(hold.leg as usize, (booking, part));
         }
-        let now = deal.now;
-        self.act(deal, |coordinator, deeds| coordinator.hear(now, hold, answer.into(), deeds));
+        let now = context.now;
+        self.act(context, |coordinator, steps| coordinator.take_answer(now, hold, answer.into(), steps));
     }
 
     /// Handles a revoked booking: all other legs are returned, too.
-    fn booking_revoked(&mut self, _: BookingId, deal: &mut Deal<'_>) {
-        let now = deal.now;
-        let mut deeds = Vec::new();
+    fn booking_revoked(&mut self, _: BookingId, context: &mut JobContext<'_>) {
+        let now = context.now;
+        let mut steps = Vec::new();
         if self.bargaining.is_none() {
-            let patience = request_patience(deal);
-            let coordinator = Coordinator::from_log(now, coallocation_request(deal), patience, &self.log, &mut deeds);
+            let patience = request_patience(context);
+            let coordinator =
+                Coordinator::from_log(now, coallocation_request(context), patience, &self.log, &mut steps);
             self.bargaining = Some(VolatileState::new(coordinator));
-            take_back(deal);
+            take_back(context);
         }
-        self.carry_out(deeds, deal);
-        self.act(deal, |coordinator, deeds| coordinator.broken(now, deeds));
+        self.carry_out(steps, context);
+        self.act(context, |coordinator, steps| coordinator.broken(now, steps));
     }
 
-    fn timer_due(&mut self, _: u64, deal: &mut Deal<'_>) {
-        let now = deal.now;
-        self.act(deal, |coordinator, deeds| coordinator.woken(now, deeds));
+    fn timer_due(&mut self, _: u64, context: &mut JobContext<'_>) {
+        let now = context.now;
+        self.act(context, |coordinator, steps| coordinator.woken(now, steps));
     }
 
     fn crash_process(&mut self) {
         self.bargaining = None;
     }
 
-    fn recover_process(&mut self, deal: &mut Deal<'_>) {
+    fn recover_process(&mut self, context: &mut JobContext<'_>) {
         if let Some(LogEntry::Over(_)) = self.log.last() {
             return;
         }
         if self.was_whole() {
-            take_back(deal);
+            take_back(context);
         }
-        let mut deeds = Vec::new();
-        let patience = request_patience(deal);
-        let coordinator = Coordinator::from_log(deal.now, coallocation_request(deal), patience, &self.log, &mut deeds);
+        let mut steps = Vec::new();
+        let patience = request_patience(context);
+        let coordinator =
+            Coordinator::from_log(context.now, coallocation_request(context), patience, &self.log, &mut steps);
         self.bargaining = Some(VolatileState::new(coordinator));
-        self.carry_out(deeds, deal);
+        self.carry_out(steps, context);
     }
 }
 
 /// Recalls all tasks that wait or run at sites.
-fn take_back(deal: &mut Deal<'_>) {
-    deal.run.at_sites().into_iter().for_each(|task| deal.recall(task));
+fn take_back(context: &mut JobContext<'_>) {
+    context.run.at_sites().into_iter().for_each(|task| context.recall(task));
 }
 
 impl From<PledgeAnswer> for LegAnswer {

@@ -7,7 +7,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES, failure_reason};
 use crate::grid::{Denial, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{Application, GreedyPlan as Buying};
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 use crate::time::Time;
 
@@ -35,100 +35,101 @@ struct Greedy {
 
 impl Greedy {
     /// The purchase so far. It is rebuilt from the bookings, so that no plan has to outlive a message.
-    fn buying<'a>(&self, application: &'a Application, deal: &Deal<'_>) -> Buying<'a> {
-        let sites = deal.world.providers.iter().map(|provider| provider.cores).collect();
-        let buying = Buying::new(application, deal.approach.alpha, self.begun, sites);
-        let mut buying = buying.within(deal.limits(), |provider, area| deal.world.providers[provider].least(area));
+    fn buying<'a>(&self, application: &'a Application, context: &JobContext<'_>) -> Buying<'a> {
+        let sites = context.world.providers.iter().map(|provider| provider.cores).collect();
+        let buying = Buying::new(application, context.approach.alpha, self.begun, sites);
+        let mut buying =
+            buying.within(context.limits(), |provider, area| context.world.providers[provider].least(area));
         self.bought.iter().for_each(|(provider, receipt)| buying.bought(*provider, *receipt));
         buying
     }
 
     /// Asks for the next task, or finishes.
-    fn go_on(&mut self, deal: &mut Deal<'_>) {
-        let application = self.application.take().unwrap_or_else(|| deal.application());
+    fn go_on(&mut self, context: &mut JobContext<'_>) {
+        let application = self.application.take().unwrap_or_else(|| context.application());
         let at = self.bought.len();
         if at == application.tasks() {
-            return self.finish(deal);
+            return self.finish(context);
         }
-        let providers = deal.fitting(application.order()[at]);
-        let wishes = self.buying(&application, deal).wishes(deal.soonest_requested());
-        let wishes: Vec<_> = wishes.into_iter().filter(|wish| providers.contains(&wish.site)).collect();
+        let providers = context.fitting(application.order()[at]);
+        let queries = self.buying(&application, context).price_queries(context.soonest_requested());
+        let queries: Vec<_> = queries.into_iter().filter(|query| providers.contains(&query.site)).collect();
         self.application = Some(application);
-        self.silent = wishes.len();
-        deal.ask_all(wishes.into_iter().map(|wish| (wish.site, Query::PricesFrom(wish.part))).collect());
+        self.silent = queries.len();
+        context.ask_all(queries.into_iter().map(|query| (query.site, Query::PricesFrom(query.part))).collect());
     }
 
-    fn buy(&mut self, deal: &mut Deal<'_>) {
+    fn buy(&mut self, context: &mut JobContext<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
         quotes.sort_by_key(|(provider, _)| *provider);
         let nothing = nothing_in(&quotes);
-        keep_in_time(&mut quotes, deal);
+        keep_in_time(&mut quotes, context);
         let application = self.application.take().expect("prices are asked for an application");
-        let buying = self.buying(&application, deal);
+        let buying = self.buying(&application, context);
         let nothing = buying.keep_limits(&mut quotes).map_or(nothing, failure_reason);
         let choice = buying.choose(&quotes);
         self.application = Some(application);
         match choice {
             Some((provider, quote, start)) => {
-                deal.buy(provider, &quotes, (quote, start));
+                context.buy(provider, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, nothing, deal),
+            None => self.give_in(Bargain::Refused, nothing, context),
         }
     }
 
     /// Sends the next task into its booking.
-    fn send(&mut self, provider: usize, receipt: Receipt, deal: &mut Deal<'_>) {
+    fn send(&mut self, provider: usize, receipt: Receipt, context: &mut JobContext<'_>) {
         let application = self.application.as_ref().expect("something is bought for an application");
         let task = application.order()[self.bought.len()];
         self.bought.push((provider, receipt));
         let within = vec![(receipt.booking, receipt.part.procs)];
-        deal.send(task, Assignment { provider, within, ..Assignment::default() });
+        context.send(task, Assignment { provider, within, ..Assignment::default() });
     }
 
-    fn finish(&mut self, deal: &mut Deal<'_>) {
+    fn finish(&mut self, context: &mut JobContext<'_>) {
         self.settled = true;
-        deal.bargained(Bargain::Booked, None);
+        context.bargained(Bargain::Booked, None);
         // Tasks that were lost meanwhile.
-        self.queue.begin_job(deal);
+        self.queue.begin_job(context);
     }
 
     /// Leaves tasks without a booking to queues. Those with one depend on none of them: they came first in HEFT order.
-    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
+    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
         self.settled = true;
-        deal.bargained(end, Some(why));
-        self.queue.begin_job(deal);
+        context.bargained(end, Some(why));
+        self.queue.begin_job(context);
     }
 }
 
 impl Strategy for Greedy {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        self.begun = deal.now;
-        self.go_on(deal);
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        self.begun = context.now;
+        self.go_on(context);
     }
 
-    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
+    fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
         // Until all is bought, its turn is still to come.
         if self.settled {
-            self.queue.task_ready(task, deal);
+            self.queue.task_ready(task, context);
         }
     }
 
-    fn abandon_job(&mut self, deal: &mut Deal<'_>) {
+    fn abandon_job(&mut self, context: &mut JobContext<'_>) {
         if !self.settled {
-            deal.bargained(Bargain::GivenUp, Some(Reason::Lost));
+            context.bargained(Bargain::GivenUp, Some(Reason::Lost));
         }
     }
 
-    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
         if self.settled {
-            return self.queue.receive_reply(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, context);
         }
         if let Reply::Prices(quote) = reply {
             self.quotes.push((provider, quote));
         }
         self.silent -= 1;
         if self.silent == 0 {
-            self.buy(deal);
+            self.buy(context);
         }
     }
 
@@ -137,20 +138,20 @@ impl Strategy for Greedy {
         _: u64,
         provider: usize,
         result: Result<Vec<Receipt>, Denial>,
-        deal: &mut Deal<'_>,
+        context: &mut JobContext<'_>,
     ) {
         match result {
             Ok(receipts) => {
                 self.tries = 0;
-                receipts.into_iter().for_each(|receipt| self.send(provider, receipt, deal));
-                self.go_on(deal);
+                receipts.into_iter().for_each(|receipt| self.send(provider, receipt, context));
+                self.go_on(context);
             }
             Err(denial) => {
                 self.tries += 1;
                 match denial.is_stale() {
-                    true if self.tries < TRIES => self.go_on(deal),
-                    true => self.give_in(Bargain::Stale, denial.into(), deal),
-                    false => self.give_in(Bargain::Refused, denial.into(), deal),
+                    true if self.tries < TRIES => self.go_on(context),
+                    true => self.give_in(Bargain::Stale, denial.into(), context),
+                    false => self.give_in(Bargain::Refused, denial.into(), context),
                 }
             }
         }

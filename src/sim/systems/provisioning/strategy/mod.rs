@@ -12,7 +12,7 @@ mod var;
 mod var_and_reserve;
 
 use super::application::Broken;
-use super::deal::Deal;
+use super::job_context::JobContext;
 use crate::grid::{Approach, Area, BookingId, Denial, HoldId, Receipt};
 use crate::protocol::{Bargain, PledgeAnswer, Reason, Reply};
 
@@ -82,9 +82,9 @@ fn failure_reason(limit: Broken) -> Reason {
 struct Bargained(bool);
 
 impl Bargained {
-    fn tell(&mut self, end: Bargain, why: Option<Reason>, deal: &mut Deal<'_>) {
+    fn log_end(&mut self, end: Bargain, why: Option<Reason>, context: &mut JobContext<'_>) {
         if !std::mem::replace(&mut self.0, true) {
-            deal.bargained(end, why);
+            context.bargained(end, why);
         }
     }
 }
@@ -92,13 +92,13 @@ impl Bargained {
 /// The negotiation for one job.
 pub trait Strategy: Send {
     /// The job has arrived.
-    fn begin_job(&mut self, deal: &mut Deal<'_>);
+    fn begin_job(&mut self, context: &mut JobContext<'_>);
 
     /// A task has no open predecessors and no place yet.
-    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>);
+    fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>);
 
     /// A provider answers the question of this number.
-    fn receive_reply(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut Deal<'_>) {}
+    fn receive_reply(&mut self, _number: u64, _provider: usize, _reply: Reply, _deal: &mut JobContext<'_>) {}
 
     /// A provider answers a claim.
     fn receive_claim_result(
@@ -106,7 +106,7 @@ pub trait Strategy: Send {
         _number: u64,
         _provider: usize,
         _result: Result<Vec<Receipt>, Denial>,
-        _deal: &mut Deal<'_>,
+        _deal: &mut JobContext<'_>,
     ) {
     }
 
@@ -116,30 +116,30 @@ pub trait Strategy: Send {
         _booking: BookingId,
         _provider: usize,
         _result: Result<Area, Denial>,
-        _deal: &mut Deal<'_>,
+        _deal: &mut JobContext<'_>,
     ) {
     }
 
     /// A provider has revoked a booking because nodes failed: tasks that were to run in it join its queue.
-    fn booking_revoked(&mut self, _booking: BookingId, _deal: &mut Deal<'_>) {}
+    fn booking_revoked(&mut self, _booking: BookingId, _deal: &mut JobContext<'_>) {}
 
     /// A provider has postponed a booking because nodes failed.
-    fn booking_postponed(&mut self, _receipt: Receipt, _deal: &mut Deal<'_>) {}
+    fn booking_postponed(&mut self, _receipt: Receipt, _deal: &mut JobContext<'_>) {}
 
     /// A provider answers about a hold.
-    fn receive_pledge_answer(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut Deal<'_>) {}
+    fn receive_pledge_answer(&mut self, _hold: HoldId, _answer: PledgeAnswer, _deal: &mut JobContext<'_>) {}
 
     /// The process goes down: only logged state is left.
     fn crash_process(&mut self) {}
 
     /// The process is back.
-    fn recover_process(&mut self, _deal: &mut Deal<'_>) {}
+    fn recover_process(&mut self, _deal: &mut JobContext<'_>) {}
 
     /// A task has started that was to announce it.
-    fn task_begun(&mut self, _task: u32, _deal: &mut Deal<'_>) {}
+    fn task_begun(&mut self, _task: u32, _deal: &mut JobContext<'_>) {}
 
     /// A task to be taken back has been, or it was too late.
-    fn task_recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut Deal<'_>) {}
+    fn task_recalled(&mut self, _task: u32, _in_time: bool, _deal: &mut JobContext<'_>) {}
 
     /// The job is over, or is given up as a task of it is lost. Returns the booking that it has kept beside those of
     /// its tasks, if any.
@@ -148,8 +148,8 @@ pub trait Strategy: Send {
     }
 
     /// The job is given up: the strategy reports how its negotiation ends, unless that is reported.
-    fn abandon_job(&mut self, _deal: &mut Deal<'_>) {}
+    fn abandon_job(&mut self, _deal: &mut JobContext<'_>) {}
 
     /// A time has come for which it set a timer.
-    fn timer_due(&mut self, _token: u64, _deal: &mut Deal<'_>) {}
+    fn timer_due(&mut self, _token: u64, _deal: &mut JobContext<'_>) {}
 }

@@ -10,7 +10,7 @@ use super::{JustInTime, Strategy, StrategyRow, TRIES};
 use crate::grid::{Advert, BookingId, Denial, Part, Receipt, Slot, Tariff};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::{ApplicationPlan, Broken, plan_at_prices};
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 use crate::time::Time;
 
@@ -43,41 +43,41 @@ struct Moga {
 }
 
 impl Moga {
-    fn ask(&mut self, deal: &mut Deal<'_>) {
+    fn ask(&mut self, context: &mut JobContext<'_>) {
         // The slots exclude a site where a task is too large, but not one where it is too long.
         let fitting: BTreeSet<usize> =
-            (0..deal.run.job.tasks.len() as u32).flat_map(|task| deal.fitting(task)).collect();
+            (0..context.run.job.tasks.len() as u32).flat_map(|task| context.fitting(task)).collect();
         let providers: BTreeSet<usize> = fitting
             .into_iter()
             .filter(|at| {
-                let provider = &deal.world.providers[*at];
-                deal.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
+                let provider = &context.world.providers[*at];
+                context.run.job.tasks.iter().all(|task| provider.is_short_enough(task))
             })
             .collect();
         (self.silent, self.denied) = (providers.len(), None);
         self.adverts.clear();
         if providers.is_empty() {
-            return self.give_in(Bargain::Refused, Reason::NoPlan, deal);
+            return self.give_in(Bargain::Refused, Reason::NoPlan, context);
         }
-        deal.ask_all(providers.into_iter().map(|provider| (provider, Query::Slots)).collect());
+        context.ask_all(providers.into_iter().map(|provider| (provider, Query::Slots)).collect());
     }
 
     /// Plans on all advertised slots, and claims what the plan needs.
-    fn claim(&mut self, deal: &mut Deal<'_>) {
-        let now = deal.soonest();
+    fn claim(&mut self, context: &mut JobContext<'_>) {
+        let now = context.soonest();
         // A slot that can only be taken as a whole is gone when it has begun before the claim arrives.
         let all = |provider| self.adverts.get(&provider).into_iter().flat_map(|advert| (0u32..).zip(&advert.slots));
-        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..deal.world.providers.len())
+        let (ats, slots): (Vec<Vec<u32>>, Vec<Vec<Slot>>) = (0..context.world.providers.len())
             .map(|provider| {
                 all(provider).filter(|(_, slot)| is_still_offered(slot, now)).map(|(at, slot)| (at, *slot)).unzip()
             })
             .unzip();
         let slots: Vec<&[Slot]> = slots.iter().map(Vec::as_slice).collect();
-        let application = deal.application();
-        let settings = deal.rules.search(deal.seed(), deal.approach.alpha);
-        let tariffs: Vec<Tariff> = deal.world.providers.iter().map(|provider| provider.tariff.clone()).collect();
+        let application = context.application();
+        let settings = context.rules.search(context.seed(), context.approach.alpha);
+        let tariffs: Vec<Tariff> = context.world.providers.iter().map(|provider| provider.tariff.clone()).collect();
         let mut front = plan_at_prices(&application, now, (&slots, &tariffs), settings);
-        let limits = deal.limits();
+        let limits = context.limits();
         let broken = limits.broken_by(now, front.plans.iter().map(|plan| &plan.cost));
         front.plans.retain(|plan| limits.keep(now, &plan.cost));
         let nothing = match broken {
@@ -85,8 +85,8 @@ impl Moga {
             Some(Broken::Deadline) => Reason::LatePlan,
             Some(other) => super::failure_reason(other),
         };
-        let Some(chosen) = front.choose(deal.approach.alpha).cloned() else {
-            return self.give_in(Bargain::Refused, nothing, deal);
+        let Some(chosen) = front.choose(context.approach.alpha).cloned() else {
+            return self.give_in(Bargain::Refused, nothing, context);
         };
 
         self.left = ats;
@@ -99,33 +99,33 @@ impl Moga {
                 .iter()
                 .map(|at| (self.left[provider][chosen.bookings[*at].slot as usize], chosen.bookings[*at].part))
                 .collect();
-            let number = deal.take(provider, self.adverts[&provider].version, parts);
+            let number = context.take(provider, self.adverts[&provider].version, parts);
             self.claims.insert(number, wanted);
         }
         self.plan = Some(chosen);
     }
 
     /// Handles the last answer to the claims.
-    fn settle(&mut self, deal: &mut Deal<'_>) {
+    fn settle(&mut self, context: &mut JobContext<'_>) {
         let plan = self.plan.take().expect("what was claimed was planned");
         let booked = std::mem::take(&mut self.booked);
         if let Some(denial) = self.denied {
             for (at, receipt) in booked {
-                deal.give_back(plan.bookings[at].site as usize, receipt.booking);
+                context.give_back(plan.bookings[at].site as usize, receipt.booking);
             }
             self.tries += 1;
             return match denial.is_stale() {
-                _ if self.tries < TRIES => self.ask(deal),
-                true => self.give_in(Bargain::Stale, denial.into(), deal),
-                false => self.give_in(Bargain::Refused, denial.into(), deal),
+                _ if self.tries < TRIES => self.ask(context),
+                true => self.give_in(Bargain::Stale, denial.into(), context),
+                false => self.give_in(Bargain::Refused, denial.into(), context),
             };
         }
         self.settled = true;
-        deal.bargained(Bargain::Booked, None);
+        context.bargained(Bargain::Booked, None);
         let mut within = self.shares(&plan, &booked);
         for placed in &plan.tasks {
             let within = within.remove(&placed.task).unwrap_or_default();
-            deal.send_for(
+            context.send_for(
                 placed.start,
                 placed.task,
                 Assignment { provider: placed.site as usize, within, ..Assignment::default() },
@@ -169,10 +169,10 @@ impl Moga {
         shares
     }
 
-    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
+    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
         self.settled = true;
-        deal.bargained(end, Some(why));
-        self.queue.begin_job(deal);
+        context.bargained(end, Some(why));
+        self.queue.begin_job(context);
     }
 }
 
@@ -181,24 +181,24 @@ fn is_still_offered(slot: &Slot, now: Time) -> bool {
 }
 
 impl Strategy for Moga {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        self.ask(deal);
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        self.ask(context);
     }
 
-    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        self.queue.task_ready(task, deal);
+    fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
+        self.queue.task_ready(task, context);
     }
 
-    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
         if self.settled {
-            return self.queue.receive_reply(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, context);
         }
         if let Reply::Slots(advert) = reply {
             self.adverts.insert(provider, advert);
         }
         self.silent -= 1;
         if self.silent == 0 {
-            self.claim(deal);
+            self.claim(context);
         }
     }
 
@@ -207,7 +207,7 @@ impl Strategy for Moga {
         number: u64,
         _: usize,
         result: Result<Vec<Receipt>, Denial>,
-        deal: &mut Deal<'_>,
+        context: &mut JobContext<'_>,
     ) {
         let Some(ats) = self.claims.remove(&number) else { return };
         match result {
@@ -215,7 +215,7 @@ impl Strategy for Moga {
             Err(denial) => self.denied = Some(denial),
         }
         if self.claims.is_empty() {
-            self.settle(deal);
+            self.settle(context);
         }
     }
 }

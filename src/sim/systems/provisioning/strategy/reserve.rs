@@ -5,7 +5,7 @@ use super::{Bargained, JustInTime, Strategy, StrategyRow, TRIES, failure_reason}
 use crate::grid::{BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
 use crate::systems::provisioning::application::choose_quoted;
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 
 pub const ROW: StrategyRow = StrategyRow {
@@ -31,36 +31,36 @@ struct ReserveStrategy {
 }
 
 impl ReserveStrategy {
-    fn ask(&mut self, deal: &mut Deal<'_>) {
-        let task = deal.run.job.tasks[0];
-        let providers = deal.fitting(0);
-        let start = deal.wanted().max(deal.soonest_requested());
+    fn ask(&mut self, context: &mut JobContext<'_>) {
+        let task = context.run.job.tasks[0];
+        let providers = context.fitting(0);
+        let start = context.wanted().max(context.soonest_requested());
         self.silent = providers.len();
         let procs = task.cores;
         let round = providers.into_iter().map(|provider| {
-            let span = deal.world.providers[provider].lasts(&task) + deal.slack();
+            let span = context.world.providers[provider].lasts(&task) + context.slack();
             (provider, Query::PricesFrom(Part { procs, start, span }))
         });
         let round = round.collect();
-        deal.ask_all(round);
+        context.ask_all(round);
     }
 
-    fn book(&mut self, deal: &mut Deal<'_>) {
+    fn book(&mut self, context: &mut JobContext<'_>) {
         let mut quotes = std::mem::take(&mut self.quotes);
         let named = nothing_in(&quotes);
-        keep_in_time(&mut quotes, deal);
-        let nothing = deal.limits().keep_starts(&mut quotes).map_or(named, failure_reason);
-        match choose_quoted(deal.approach.alpha, &quotes) {
+        keep_in_time(&mut quotes, context);
+        let nothing = context.limits().keep_starts(&mut quotes).map_or(named, failure_reason);
+        match choose_quoted(context.approach.alpha, &quotes) {
             Some((provider, quote, start)) => {
-                deal.buy(provider, &quotes, (quote, start));
+                context.buy(provider, &quotes, (quote, start));
             }
-            None => self.give_in(Bargain::Refused, nothing, deal),
+            None => self.give_in(Bargain::Refused, nothing, context),
         }
     }
 
-    fn give_in(&mut self, end: Bargain, why: Reason, deal: &mut Deal<'_>) {
-        self.bargained.tell(end, Some(why), deal);
-        self.queue.begin_job(deal);
+    fn give_in(&mut self, end: Bargain, why: Reason, context: &mut JobContext<'_>) {
+        self.bargained.log_end(end, Some(why), context);
+        self.queue.begin_job(context);
     }
 }
 
@@ -74,22 +74,22 @@ fn has_none(quotes: &[(usize, Quote)]) -> bool {
 }
 
 /// Keeps the starts that are still possible when a claim arrives.
-pub fn keep_in_time(quotes: &mut [(usize, Quote)], deal: &Deal<'_>) {
-    quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= deal.soonest()));
+pub fn keep_in_time(quotes: &mut [(usize, Quote)], context: &JobContext<'_>) {
+    quotes.iter_mut().for_each(|(_, quote)| quote.offers.retain(|offer| offer.start >= context.soonest()));
 }
 
 impl Strategy for ReserveStrategy {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        self.ask(deal);
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        self.ask(context);
     }
 
-    fn task_ready(&mut self, task: u32, deal: &mut Deal<'_>) {
-        self.queue.task_ready(task, deal);
+    fn task_ready(&mut self, task: u32, context: &mut JobContext<'_>) {
+        self.queue.task_ready(task, context);
     }
 
-    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, number: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
         if self.silent == 0 {
-            return self.queue.receive_reply(number, provider, reply, deal);
+            return self.queue.receive_reply(number, provider, reply, context);
         }
         if let Reply::Prices(quote) = reply {
             self.quotes.push((provider, quote));
@@ -97,7 +97,7 @@ impl Strategy for ReserveStrategy {
         self.silent -= 1;
         if self.silent == 0 {
             self.quotes.sort_by_key(|(provider, _)| *provider);
-            self.book(deal);
+            self.book(context);
         }
     }
 
@@ -106,32 +106,33 @@ impl Strategy for ReserveStrategy {
         _: u64,
         provider: usize,
         result: Result<Vec<Receipt>, Denial>,
-        deal: &mut Deal<'_>,
+        context: &mut JobContext<'_>,
     ) {
         self.tries += 1;
         match result {
             Ok(receipts) => {
-                self.bargained.tell(Bargain::Booked, None, deal);
+                self.bargained.log_end(Bargain::Booked, None, context);
                 let within = receipts.iter().map(|receipt| (receipt.booking, receipt.part.procs)).collect();
-                deal.send(0, Assignment { provider, within, ..Assignment::default() });
+                context.send(0, Assignment { provider, within, ..Assignment::default() });
             }
-            Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(deal),
-            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), deal),
-            Err(denial) => self.give_in(Bargain::Refused, denial.into(), deal),
+            Err(denial) if denial.is_stale() && self.tries < TRIES => self.ask(context),
+            Err(denial) if denial.is_stale() => self.give_in(Bargain::Stale, denial.into(), context),
+            Err(denial) => self.give_in(Bargain::Refused, denial.into(), context),
         }
     }
 
     /// Its task waits in the queue by now. If it can still be recalled, it is booked for anew.
-    fn booking_revoked(&mut self, booking: BookingId, deal: &mut Deal<'_>) {
-        if deal.run.assignment(0).is_some_and(|assignment| assignment.within.iter().any(|(its, _)| *its == booking)) {
-            deal.recall(0);
+    fn booking_revoked(&mut self, booking: BookingId, context: &mut JobContext<'_>) {
+        if context.run.assignment(0).is_some_and(|assignment| assignment.within.iter().any(|(its, _)| *its == booking))
+        {
+            context.recall(0);
         }
     }
 
-    fn task_recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+    fn task_recalled(&mut self, _: u32, in_time: bool, context: &mut JobContext<'_>) {
         if in_time {
             self.tries = 0;
-            self.ask(deal);
+            self.ask(context);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::var::{PaddedJob, WANTED, job_work};
 use super::{Bargained, Strategy, StrategyRow};
 use crate::grid::{Area, BookingId, Denial, Part, Quote, Receipt};
 use crate::protocol::{Bargain, Query, Reason, Reply};
-use crate::systems::provisioning::deal::Deal;
+use crate::systems::provisioning::job_context::JobContext;
 use crate::systems::provisioning::run::Assignment;
 use crate::systems::provisioning::virtual_reservation::{
     Opening, choose_opening, is_job_cheaper, padding_cost, reserved_cost,
@@ -44,13 +44,13 @@ fn quote_rank(provider: usize, quote: &Quote) -> Option<(Area, Time, Area, usize
 }
 
 /// Cost of the work in a reservation at a provider, without the time for messages: a job needs none.
-fn in_reservation(provider: usize, fee: Area, deal: &Deal<'_>) -> Area {
-    reserved_cost(&job_work(provider, deal), &deal.world.providers[provider].tariff, fee)
+fn in_reservation(provider: usize, fee: Area, context: &JobContext<'_>) -> Area {
+    reserved_cost(&job_work(provider, context), &context.world.providers[provider].tariff, fee)
 }
 
 /// Cost of the work in the queue of a provider.
-fn in_queue(provider: usize, deal: &Deal<'_>) -> Area {
-    job_work(provider, deal).area()
+fn in_queue(provider: usize, context: &JobContext<'_>) -> Area {
+    job_work(provider, context).area()
 }
 
 impl Both {
@@ -63,67 +63,67 @@ impl Both {
     }
 
     /// Chooses a beginning once all prices are known.
-    fn open(&mut self, deal: &mut Deal<'_>) {
+    fn open(&mut self, context: &mut JobContext<'_>) {
         let cheapest = self.cheapest.take();
         let offer = cheapest.as_ref().and_then(|(provider, quote)| Some((*provider, quote.offers.first()?)));
-        let reserved = offer.map(|(provider, offer)| in_reservation(provider, offer.fee, deal));
-        let queued = deal.fitting(0).into_iter().map(|provider| in_queue(provider, deal)).min();
+        let reserved = offer.map(|(provider, offer)| in_reservation(provider, offer.fee, context));
+        let queued = context.fitting(0).into_iter().map(|provider| in_queue(provider, context)).min();
         self.tries_job = choose_opening(reserved, queued.unwrap_or_default()) != Opening::Reserve;
         match cheapest.as_ref().zip(offer) {
             Some(((provider, quote), (_, offer))) => {
-                deal.buy(*provider, &[(*provider, quote.clone())], (quote.id, offer.start));
+                context.buy(*provider, &[(*provider, quote.clone())], (quote.id, offer.start));
             }
-            None => self.try_job(deal),
+            None => self.try_job(context),
         }
     }
 
     /// Looks for the best time to submit a job. It is recalled if it has not started when its work is wanted.
-    fn try_job(&mut self, deal: &mut Deal<'_>) {
-        self.job.ask(deal);
-        deal.wake_at(deal.wanted(), WANTED);
+    fn try_job(&mut self, context: &mut JobContext<'_>) {
+        self.job.ask(context);
+        context.wake_at(context.wanted(), WANTED);
     }
 
     /// Uses the reservation, if there is one, because there is no job for this reason.
-    fn use_reservation(&mut self, no_job: Reason, deal: &mut Deal<'_>) {
+    fn use_reservation(&mut self, no_job: Reason, context: &mut JobContext<'_>) {
         match self.reserved.take() {
             Some((provider, receipt)) => {
                 let within = vec![(receipt.booking, receipt.part.procs)];
-                deal.send(0, Assignment { provider, within, ..Assignment::default() });
+                context.send(0, Assignment { provider, within, ..Assignment::default() });
             }
             None => {
-                self.bargained.tell(Bargain::GivenUp, Some(no_job), deal);
-                deal.give_up();
+                self.bargained.log_end(Bargain::GivenUp, Some(no_job), context);
+                context.give_up();
             }
         }
     }
 }
 
 impl Strategy for Both {
-    fn begin_job(&mut self, deal: &mut Deal<'_>) {
-        let providers = deal.fitting(0);
+    fn begin_job(&mut self, context: &mut JobContext<'_>) {
+        let providers = context.fitting(0);
         self.silent = providers.len();
         let round = providers.into_iter().map(|provider| {
             // News about the job takes a while.
-            let part = job_work(provider, deal);
-            let lasts = deal.world.providers[provider].lasts(&deal.run.job.tasks[0]);
-            (provider, Query::Price(Part { span: lasts + deal.slack() + deal.slack(), ..part }))
+            let part = job_work(provider, context);
+            let lasts = context.world.providers[provider].lasts(&context.run.job.tasks[0]);
+            (provider, Query::Price(Part { span: lasts + context.slack() + context.slack(), ..part }))
         });
         let round = round.collect();
-        deal.ask_all(round);
+        context.ask_all(round);
     }
 
-    fn task_ready(&mut self, _: u32, _: &mut Deal<'_>) {}
+    fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}
 
-    fn receive_reply(&mut self, _: u64, provider: usize, reply: Reply, deal: &mut Deal<'_>) {
+    fn receive_reply(&mut self, _: u64, provider: usize, reply: Reply, context: &mut JobContext<'_>) {
         if self.silent == 0 {
             // Its work has been sent into the reservation meanwhile, or given up.
             if !self.tries_job {
                 return;
             }
             // Without any chance the choice is the reservation or nothing.
-            if self.job.informed(provider, &reply, deal) == Some(false) {
+            if self.job.informed(provider, &reply, context) == Some(false) {
                 self.tries_job = false;
-                self.use_reservation(Reason::NoChance, deal);
+                self.use_reservation(Reason::NoChance, context);
             }
             return;
         }
@@ -132,7 +132,7 @@ impl Strategy for Both {
         }
         self.silent -= 1;
         if self.silent == 0 {
-            self.open(deal);
+            self.open(context);
         }
     }
 
@@ -141,19 +141,19 @@ impl Strategy for Both {
         _: u64,
         provider: usize,
         result: Result<Vec<Receipt>, Denial>,
-        deal: &mut Deal<'_>,
+        context: &mut JobContext<'_>,
     ) {
         match result {
             Ok(receipts) => {
-                self.bargained.tell(Bargain::Booked, None, deal);
+                self.bargained.log_end(Bargain::Booked, None, context);
                 self.reserved = receipts.first().map(|receipt| (provider, *receipt));
             }
             Err(_) => self.tries_job = true,
         }
         if self.tries_job {
-            self.try_job(deal);
+            self.try_job(context);
         } else {
-            self.use_reservation(Reason::Unfit, deal);
+            self.use_reservation(Reason::Unfit, context);
         }
     }
 
@@ -163,52 +163,52 @@ impl Strategy for Both {
     }
 
     /// The booking is gone. If the work was to be done in it, it waits in the queue by now.
-    fn booking_revoked(&mut self, booking: BookingId, _: &mut Deal<'_>) {
+    fn booking_revoked(&mut self, booking: BookingId, _: &mut JobContext<'_>) {
         self.reserved = self.reserved.filter(|(_, receipt)| receipt.booking != booking);
     }
 
-    fn booking_postponed(&mut self, receipt: Receipt, _: &mut Deal<'_>) {
+    fn booking_postponed(&mut self, receipt: Receipt, _: &mut JobContext<'_>) {
         if let Some((_, reserved)) = self.reserved.as_mut().filter(|(_, its)| its.booking == receipt.booking) {
             *reserved = receipt;
         }
     }
 
-    fn timer_due(&mut self, token: u64, deal: &mut Deal<'_>) {
-        self.job.wake(token, deal);
+    fn timer_due(&mut self, token: u64, context: &mut JobContext<'_>) {
+        self.job.wake(token, context);
         if token != WANTED || !self.tries_job || self.job.begun {
             return;
         }
-        if deal.run.assignment(0).is_some() {
-            return deal.recall(0);
+        if context.run.assignment(0).is_some() {
+            return context.recall(0);
         }
         // The answers came so late that it was never submitted.
         self.tries_job = false;
-        self.use_reservation(Reason::TooLate, deal);
+        self.use_reservation(Reason::TooLate, context);
     }
 
-    fn task_begun(&mut self, _: u32, deal: &mut Deal<'_>) {
+    fn task_begun(&mut self, _: u32, context: &mut JobContext<'_>) {
         self.job.begun = true;
-        self.bargained.tell(Bargain::Booked, None, deal);
+        self.bargained.log_end(Bargain::Booked, None, context);
         let Some((provider, receipt)) = self.reserved else { return };
-        let job = deal.run.assignment(0).map_or(provider, |assignment| assignment.provider);
-        let queued = in_queue(job, deal) + padding_cost(&receipt.part, deal.now);
-        let reserved = in_reservation(provider, receipt.fee, deal);
-        let penalty = receipt.fee.part(deal.world.providers[provider].cancelling);
+        let job = context.run.assignment(0).map_or(provider, |assignment| assignment.provider);
+        let queued = in_queue(job, context) + padding_cost(&receipt.part, context.now);
+        let reserved = in_reservation(provider, receipt.fee, context);
+        let penalty = receipt.fee.part(context.world.providers[provider].cancelling);
         if is_job_cheaper(queued, reserved, penalty) {
             self.reserved = None;
-            deal.give_back(provider, receipt.booking);
+            context.give_back(provider, receipt.booking);
         } else {
-            deal.recall(0);
+            context.recall(0);
         }
     }
 
-    fn task_recalled(&mut self, _: u32, in_time: bool, deal: &mut Deal<'_>) {
+    fn task_recalled(&mut self, _: u32, in_time: bool, context: &mut JobContext<'_>) {
         match (in_time, self.reserved) {
-            (true, _) => self.use_reservation(Reason::NotStarted, deal),
+            (true, _) => self.use_reservation(Reason::NotStarted, context),
             // The job runs after all, so the reservation is useless.
             (false, Some((provider, receipt))) => {
                 self.reserved = None;
-                deal.give_back(provider, receipt.booking);
+                context.give_back(provider, receipt.booking);
             }
             (false, None) => {}
         }

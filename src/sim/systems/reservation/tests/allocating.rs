@@ -99,8 +99,8 @@ proptest! {
         let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
         let malleability = Malleability { steps, serial_millionths: 100_000 };
         let run = |books: &'static Fit, allocator: Option<Box<dyn Allocates>>| {
-            let says = says_in_shapes(&asked, malleability);
-            let log = play_with(speeds, says, latencies, (&failures, &recovery, seed), (books, rect_end), |clusters| {
+            let messages = messages_in_shapes(&asked, malleability);
+            let log = play_with(speeds, messages, latencies, (&failures, &recovery, seed), (books, rect_end), |clusters| {
                 MetaScheduler::new(clusters, choose, None).with_shape_rule(rule).with_allocator(allocator)
             });
             log.iter().map(|entry| format!("{entry:?}")).collect::<Vec<_>>()
@@ -113,7 +113,7 @@ proptest! {
 /// Gives prepared answers, and keeps the questions and refusals.
 struct Scripted {
     answers: Vec<&'static str>,
-    told: Arc<Mutex<Vec<String>>>,
+    message: Arc<Mutex<Vec<String>>>,
     failed: bool,
 }
 
@@ -121,7 +121,7 @@ impl Allocates for Scripted {
     fn choose_candidate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
         let names = ["york".to_owned(), "leeds".to_owned()];
         let question = serde_json::to_string(&AllocatorQuestion::new(query, &names)).unwrap();
-        self.told.lock().unwrap().push(question);
+        self.message.lock().unwrap().push(question);
         let answer = format!("{{\"type\":\"allocate\",\"ask\":1,{}}}", self.answers.remove(0));
         let answer: AllocatorAnswer = serde_json::from_str(&answer).unwrap();
         answer.allocation().unwrap_or_else(|why| {
@@ -133,7 +133,7 @@ impl Allocates for Scripted {
 
 impl CheckedProgram for Scripted {
     fn refuse_answer(&mut self, _: Time, why: &str) {
-        self.told.lock().unwrap().push(why.to_owned());
+        self.message.lock().unwrap().push(why.to_owned());
         self.failed = true;
     }
 
@@ -146,25 +146,25 @@ impl CheckedProgram for Scripted {
 /// are any.
 fn scripted(answers: &[&'static str], shapes: &[JobShape], rule: ShapeRule) -> (Vec<String>, Option<ShapedOffer>) {
     let book = figure_book("ff", RectEnd::Open);
-    let told = Arc::default();
-    let program = Scripted { answers: answers.to_vec(), told: Arc::clone(&told), failed: false };
+    let message = Arc::default();
+    let program = Scripted { answers: answers.to_vec(), message: Arc::clone(&message), failed: false };
     let site = ActorId(1);
     let latency = Span::ZERO;
     let speed = Speed::USUAL;
     let cluster = Cluster { site, latency, speed, is_shared: false, book, outages: None };
     let meta = MetaScheduler::new(vec![cluster], Choose::First, None).with_shape_rule(rule);
-    let wish = match shapes {
-        [] => Wish::rigid(JobId(7), figure_request(), figure_request().duration),
-        shapes => shapes::wish(shapes, 4, 20).unwrap(),
+    let wanted = match shapes {
+        [] => WantedJob::rigid(JobId(7), figure_request(), figure_request().duration),
+        shapes => shapes::wanted(shapes, 4, 20).unwrap(),
     };
-    let found = meta.with_allocator(Some(Box::new(program))).find(at(0), &wish, None, &[]);
-    (told.lock().unwrap().clone(), found)
+    let found = meta.with_allocator(Some(Box::new(program))).find(at(0), &wanted, None, &[]);
+    (message.lock().unwrap().clone(), found)
 }
 
 /// The candidates of Figure 1. Without a limit, the rectangle at 15 s ends never.
 #[test]
 fn a_question_has_all_candidates_and_an_answer_may_name_nodes() {
-    let (told, found) = scripted(&["\"candidate\":1"], &[], ShapeRule::Policy);
+    let (message, found) = scripted(&["\"candidate\":1"], &[], ShapeRule::Policy);
     let line = |start, free, width, from, until| {
         let end = f64::from(start) + 5.0;
         format!(
@@ -183,7 +183,7 @@ fn a_question_has_all_candidates_and_an_answer_may_name_nodes() {
          \"candidates\":[{}]}}",
         candidates.join(",")
     );
-    assert_eq!(told, [expected]);
+    assert_eq!(message, [expected]);
     let offer = |start, nodes| {
         Some(ShapedOffer { cluster: 0, shape: 0, offer: Offer { start: at(start), nodes: set(nodes), rank: 0 } })
     };
@@ -209,8 +209,8 @@ fn impossible_answers_are_refused() {
         ),
     ];
     for (answer, why) in cases {
-        let (told, found) = scripted(&[answer], &[], ShapeRule::Policy);
-        assert_eq!((told[1].as_str(), found), (why, None));
+        let (message, found) = scripted(&[answer], &[], ShapeRule::Policy);
+        assert_eq!((message[1].as_str(), found), (why, None));
     }
     // An allocator that forgets the key does not mean to decline.
     for answer in ["", ",\"candidate\":-1", ",\"candidate\":0,\"why\":1"] {
@@ -228,36 +228,37 @@ fn a_program_compares_shapes_under_the_rule_policy_only() {
     };
     let two = shape(2, 10);
     let eight = shape(8, 3);
-    let asked = |told: &[String]| told.iter().map(|told| told.matches("\"start\"").count()).collect::<Vec<_>>();
+    let asked =
+        |message: &[String]| message.iter().map(|message| message.matches("\"start\"").count()).collect::<Vec<_>>();
     // 2 nodes at 4, 6, 8 and 10 s; 8 nodes at 6 and 15 s.
-    let (told, found) = scripted(&["\"candidate\":4"], &[two, eight], ShapeRule::Policy);
+    let (message, found) = scripted(&["\"candidate\":4"], &[two, eight], ShapeRule::Policy);
     let found = found.unwrap();
-    assert_eq!((asked(&told), found.shape, found.offer.start), (vec![6], 1, at(6)));
+    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![6], 1, at(6)));
     let answers = ["\"candidate\":3", "\"candidate\":1"];
-    let (told, found) = scripted(&answers, &[two, eight], ShapeRule::Finish);
+    let (message, found) = scripted(&answers, &[two, eight], ShapeRule::Finish);
     let found = found.unwrap();
-    assert_eq!((asked(&told), found.shape, found.offer.start), (vec![4, 2], 1, at(15)));
-    let (told, found) = scripted(&answers, &[two, eight], ShapeRule::Listed);
+    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![4, 2], 1, at(15)));
+    let (message, found) = scripted(&answers, &[two, eight], ShapeRule::Listed);
     let found = found.unwrap();
-    assert_eq!((asked(&told), found.shape, found.offer.start), (vec![4], 0, at(10)));
-    let (told, found) = scripted(&["\"candidate\":null", answers[1]], &[two, eight], ShapeRule::Listed);
-    assert_eq!((asked(&told), found.unwrap().shape), (vec![4, 2], 1));
+    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![4], 0, at(10)));
+    let (message, found) = scripted(&["\"candidate\":null", answers[1]], &[two, eight], ShapeRule::Listed);
+    assert_eq!((asked(&message), found.unwrap().shape), (vec![4, 2], 1));
 }
 
 /// Once the program has failed, nothing is decided: no request is answered.
 #[test]
 fn nothing_is_decided_after_a_fault() {
     let asked = [(0, 1, 5, 1, 5, 2, None), (1, 1, 5, 1, 5, 2, None), (2, 1, 5, 1, 5, 2, None)];
-    let told = Arc::default();
+    let message = Arc::default();
     let answers = vec!["\"candidate\":0", "\"candidate\":9"];
-    let program = Scripted { answers, told: Arc::clone(&told), failed: false };
+    let program = Scripted { answers, message: Arc::clone(&message), failed: false };
     let recovery = Recovery::default();
     let usual = (&ALL[0], RectEnd::Clip);
-    let log = play_with([Speed::USUAL; 2], says(&asked), [0; 3], (&[], &recovery, 1), usual, |clusters| {
+    let log = play_with([Speed::USUAL; 2], messages(&asked), [0; 3], (&[], &recovery, 1), usual, |clusters| {
         MetaScheduler::new(clusters, Choose::First, None).with_allocator(Some(Box::new(program)))
     });
     let answered: Vec<String> =
-        super::told(&log).into_iter().filter(|line| line.contains("gets") || line.contains("Declined")).collect();
+        super::message(&log).into_iter().filter(|line| line.contains("gets") || line.contains("Declined")).collect();
     assert_eq!(answered, ["0: 0 gets 0-1 of 1 at 1"]);
-    assert_eq!(told.lock().unwrap().len(), 3);
+    assert_eq!(message.lock().unwrap().len(), 3);
 }

@@ -29,10 +29,10 @@ fn step() -> impl Strategy<Value = (usize, Step)> {
 }
 
 fn nodes_of(mask: u8) -> NodeSet {
-    those(|node| mask >> node & 1 == 1)
+    select_nodes(|node| mask >> node & 1 == 1)
 }
 
-fn those(is_one: impl Fn(usize) -> bool) -> NodeSet {
+fn select_nodes(is_one: impl Fn(usize) -> bool) -> NodeSet {
     let mut nodes = NodeSet::default();
     (0..NODES).filter(|node| is_one(*node as usize)).for_each(|node| nodes.push(node, node));
     nodes
@@ -77,13 +77,13 @@ proptest! {
                     let mut times: Vec<usize> = back.into_iter().filter(|time| *time > 0).collect();
                     times.sort_unstable();
                     times.dedup();
-                    let expected = |time: usize| Expected { back: at(time as u64), nodes: those(|node| back[node] == time) };
+                    let expected = |time: usize| Expected { back: at(time as u64), nodes: select_nodes(|node| back[node] == time) };
                     let down: Vec<Expected> = times.into_iter().map(expected).collect();
                     book.block(at(now as u64), &down);
                 }
             }
             for (second, booked) in booked.iter().enumerate().skip(now) {
-                let free = those(|node| !booked[node] && second >= back[node]);
+                let free = select_nodes(|node| !booked[node] && second >= back[node]);
                 let seen = book.calendar().free_over(at(second as u64), at(second as u64 + 1));
                 prop_assert_eq!(seen, free, "at second {}", second);
             }

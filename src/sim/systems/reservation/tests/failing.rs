@@ -39,25 +39,25 @@ fn play_failing(
     recovery: &Recovery,
     seed: u64,
 ) -> Vec<Entry<Record>> {
-    play_failing_at([Speed::USUAL; 2], says(asked), choose, latencies, (failures, recovery, seed))
+    play_failing_at([Speed::USUAL; 2], messages(asked), choose, latencies, (failures, recovery, seed))
 }
 
 /// Sites with these speeds, and a user with these messages.
 fn play_failing_at(
     speeds: [Speed; 2],
-    says: Vec<(Time, ActorId, Message)>,
+    messages: Vec<(Time, ActorId, Message)>,
     choose: Choose,
     latencies: [u64; 3],
     failing: (&[Failure], &Recovery, u64),
 ) -> Vec<Entry<Record>> {
     let usual = (fit::find_fit("pe_w").unwrap(), RectEnd::Clip);
-    play_with(speeds, says, latencies, failing, usual, |clusters| MetaScheduler::new(clusters, choose, None))
+    play_with(speeds, messages, latencies, failing, usual, |clusters| MetaScheduler::new(clusters, choose, None))
 }
 
 /// The meta-scheduler that `meta` makes of clusters with this policy.
 pub(super) fn play_with(
     speeds: [Speed; 2],
-    says: Vec<(Time, ActorId, Message)>,
+    messages: Vec<(Time, ActorId, Message)>,
     latencies: [u64; 3],
     (failures, recovery, seed): (&[Failure], &Recovery, u64),
     (fit, rect_end): (&'static fit::Fit, RectEnd),
@@ -87,11 +87,11 @@ pub(super) fn play_with(
         cast.push(Box::new(site.with_report_period(report_every)));
     }
     cast.insert(0, Box::new(meta(clusters)));
-    cast.push(Box::new(User::new(Script::from_messages(says))));
+    cast.push(Box::new(User::new(Script::from_messages(messages))));
     judge::run_actors(cast, &[Span::ZERO, york, leeds, user])
 }
 
-fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
+fn failure_lines(log: &[Entry<Record>]) -> Vec<String> {
     let mut chosen: BTreeMap<JobId, u32> = BTreeMap::new();
     let mut line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
@@ -102,7 +102,7 @@ fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
                 return None;
             }
             Record::Answered { job, answer: ReserveAnswer::Accepted { .. }, .. } => {
-                told(std::slice::from_ref(entry)).pop()? + &in_shape(job)
+                message(std::slice::from_ref(entry)).pop()? + &in_shape(job)
             }
             Record::Rebooked { job, site, start, until, nodes } => {
                 let start = start.seconds();
@@ -113,7 +113,7 @@ fn told_of_failures(log: &[Entry<Record>]) -> Vec<String> {
             Record::Broken { job, compensation } => format!("{now}: {job} is broken, for {compensation}"),
             Record::Lost { task, saved } => format!("{now}: {} is lost, {} s saved", task.job, saved.seconds()),
             Record::Killed { task } => format!("{now}: {} is killed", task.job),
-            _ => return told(std::slice::from_ref(entry)).pop(),
+            _ => return message(std::slice::from_ref(entry)).pop(),
         })
     };
     log.iter().filter_map(&mut line).collect()
@@ -129,7 +129,7 @@ fn a_booking_on_nodes_that_fail_moves_or_waits_or_is_broken() {
     let asked = [(0, 10, 5, 20, 4, 4, None)];
     let failures = [once(0, "0-1", 4, 8)];
     let play = |bookings, failures: &[Failure]| {
-        told_of_failures(&play_failing(&asked, Choose::First, [0, 1, 0], failures, &with(bookings), 1))
+        failure_lines(&play_failing(&asked, Choose::First, [0, 1, 0], failures, &with(bookings), 1))
     };
     let booked = "0: 0 gets 0-3 of 1 at 10";
     let later = ["7: 0 gets 0-3 of 1 from 12 to 17 instead", "12: 0 starts on 0-3", "16: 0 ends", "17: 0 is complete"];
@@ -153,8 +153,7 @@ fn a_job_that_could_not_start_is_missed_when_its_time_is_over() {
     // Leeds reports its nodes every 3 s, and by then they are back.
     let asked = [(0, 19, 2, 20, 2, 6, None)];
     let failures = [once(0, "0", 0, 100), once(1, "0-5", 19, 2)];
-    let play =
-        |bookings| told_of_failures(&play_failing(&asked, Choose::First, [0, 0, 0], &failures, &with(bookings), 1));
+    let play = |bookings| failure_lines(&play_failing(&asked, Choose::First, [0, 0, 0], &failures, &with(bookings), 1));
     let booked = "0: 0 gets 0-5 of 2 at 19";
     let moved = play(Bookings::Move);
     assert_eq!(moved[0], booked);
@@ -171,7 +170,7 @@ fn a_lost_job_resumes_from_its_saved_work() {
     let checkpoint = Some(Checkpoint { every: Every::Span(Span::from_secs(5)), cost: Span::ZERO });
     let play = |bookings, killed| {
         let recovery = Recovery { checkpoint, killed, ..with(bookings) };
-        told_of_failures(&play_failing(&asked, Choose::First, [0, 1, 0], &failures, &recovery, 1))
+        failure_lines(&play_failing(&asked, Choose::First, [0, 1, 0], &failures, &recovery, 1))
     };
     let lost = ["0: 0 gets 0-3 of 1 at 1", "1: 0 starts on 0-3", "9: 0 is lost, 5 s saved"];
     // 15 of its 20 s are left, and 9 of its time; leeds is not asked, as york has room in time.
@@ -194,7 +193,7 @@ fn work_saved_at_one_speed_counts_at_another() {
     let recovery = Recovery { checkpoint, ..with(Bookings::Move) };
     let play = |speeds: [u64; 2]| {
         let speeds = speeds.map(|tenths| Speed(tenths * 100_000));
-        told_of_failures(&play_failing_at(speeds, says(&asked), Choose::First, [0, 1, 0], (&failures, &recovery, 1)))
+        failure_lines(&play_failing_at(speeds, messages(&asked), Choose::First, [0, 1, 0], (&failures, &recovery, 1)))
     };
     let lost = ["0: 0 gets 0-3 of 1 at 1", "1: 0 starts on 0-3", "9: 0 is lost, 5 s saved"];
     // Leeds reports every 3 s.
@@ -213,7 +212,7 @@ fn nodes_known_to_be_down_are_not_booked_before_their_return() {
     let failures = [once(0, "0-3", 2, 10)];
     let asked = [(5, 1, 5, 20, 5, 4, None), (5, 1, 5, 30, 5, 4, None)];
     let log = play_failing(&asked, Choose::First, [0, 1, 0], &failures, &with(Bookings::Move), 1);
-    assert_eq!(told(&log)[..2], ["5: 0 gets 0-3 of 1 at 12", "5: 1 gets 0-3 of 1 at 17"]);
+    assert_eq!(message(&log)[..2], ["5: 0 gets 0-3 of 1 at 12", "5: 1 gets 0-3 of 1 at 17"]);
 }
 
 /// Booked on all of york from 10 to 15, where two nodes fail at 4 s and do not return; leeds has one node. On the
@@ -223,9 +222,9 @@ fn a_moved_booking_may_get_another_shape_unless_its_work_is_saved() {
     let one_step = Malleability { steps: 1, serial_millionths: 0 };
     let failures = [once(0, "0-1", 4, 100), once(1, "1-5", 1, 100)];
     let play = |slack, recovery: &Recovery, failures: &[Failure]| {
-        let says = says_in_shapes(&[(2, 8, 5, slack, 4, 4, None)], one_step);
-        let log = play_failing_at([Speed::USUAL; 2], says, Choose::First, [0, 1, 0], (failures, recovery, 1));
-        told_of_failures(&log)
+        let messages = messages_in_shapes(&[(2, 8, 5, slack, 4, 4, None)], one_step);
+        let log = play_failing_at([Speed::USUAL; 2], messages, Choose::First, [0, 1, 0], (failures, recovery, 1));
+        failure_lines(&log)
     };
     let recovery = with(Bookings::Move);
     let moved = [
@@ -281,8 +280,8 @@ proptest! {
         let choose = if global { Choose::Global } else { Choose::First };
         let speeds = tenths.map(|tenths| Speed(tenths * 100_000));
         let malleability = Malleability { steps, serial_millionths: 100_000 };
-        let says = says_in_shapes(&asked, malleability);
-        let log = play_failing_at(speeds, says, choose, latencies, (&failures, &recovery, seed));
+        let messages = messages_in_shapes(&asked, malleability);
+        let log = play_failing_at(speeds, messages, choose, latencies, (&failures, &recovery, seed));
 
         let failing = Failing { failures: &failures, recovery: &recovery, seed };
         let stretched = |work: Span| recovery.checkpoint.map_or(work, |it| it.saves(0.0).unwrap().stretched(work));

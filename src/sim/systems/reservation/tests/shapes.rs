@@ -10,7 +10,7 @@ fn shape(nodes: u32, seconds: u64) -> JobShape {
 }
 
 /// A request in several shapes at time 0, ready and due at these seconds.
-pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wish, Invalid> {
+pub(super) fn wanted(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<WantedJob, Invalid> {
     let JobShape { nodes, duration, runtime } = shapes[0];
     let tasks = vec![Task { walltime: duration, ..Task::new(runtime, nodes, Kind(0)) }];
     let id = JobId(0);
@@ -18,7 +18,7 @@ pub(super) fn wish(shapes: &[JobShape], ready: u64, deadline: u64) -> Result<Wis
     let job = Arc::new(Job { id, arrive, first_task: 0, tasks, edges: Vec::new(), worth: None, times: None });
     let shapes = if shapes.len() > 1 { shapes.to_vec() } else { Vec::new() };
     let reserve = Reserve { job, ready: at(ready), deadline: at(deadline), shapes, staging: None };
-    Wish::of_reserve(&reserve, [(10, Speed::USUAL)].into_iter())
+    WantedJob::of_reserve(&reserve, [(10, Speed::USUAL)].into_iter())
 }
 
 fn choose_in_figure_1(fit: &str, rule: ShapeRule, shapes: &[JobShape]) -> Option<(usize, u64, String)> {
@@ -29,7 +29,7 @@ fn choose_in_figure_1(fit: &str, rule: ShapeRule, shapes: &[JobShape]) -> Option
         let book = figure_book(fit, RectEnd::Clip);
         let cluster = Cluster { site, latency, speed, is_shared: false, book, outages: None };
         let meta = MetaScheduler::new(vec![cluster], choose, None);
-        let found = meta.with_shape_rule(rule).find(at(0), &wish(shapes, 4, 20).unwrap(), None, &[]);
+        let found = meta.with_shape_rule(rule).find(at(0), &wanted(shapes, 4, 20).unwrap(), None, &[]);
         found.map(|ShapedOffer { shape, offer, .. }| (shape, offer.start.micros() / 1_000_000, offer.nodes.to_string()))
     });
     assert_eq!(chosen[0], chosen[1]);
@@ -87,7 +87,7 @@ fn other_rules_take_the_first_listed_the_earliest_end_or_the_least_node_time() {
 
 #[test]
 fn a_request_is_invalid_if_no_shape_is_possible() {
-    let invalid = |shapes: &[JobShape]| wish(shapes, 4, 20).err();
+    let invalid = |shapes: &[JobShape]| wanted(shapes, 4, 20).err();
     assert_eq!(invalid(&[shape(11, 5), shape(10, 5)]), None);
     assert_eq!(invalid(&[shape(11, 5), shape(10, 17)]), Some(Invalid::TooManyNodes));
     assert_eq!(invalid(&[shape(10, 17), shape(11, 5)]), Some(Invalid::DeadlineTooEarly));
@@ -257,7 +257,7 @@ proptest! {
             let shortest = shapes.iter().map(|shape| shape.1).min().unwrap();
             let due = ready + shortest + slack;
             let listed: Vec<JobShape> = shapes.iter().map(|&(nodes, seconds)| shape(nodes, seconds)).collect();
-            let Ok(asked) = wish(&listed, ready, due) else { continue };
+            let Ok(asked) = wanted(&listed, ready, due) else { continue };
             let found = meta.find(at(now), &asked, None, &[]);
             let expected = by_trying_all(
                 &judged,

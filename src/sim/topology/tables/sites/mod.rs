@@ -20,7 +20,7 @@ use crate::settings::{
     Diagnostic, Field, Fields, FormExt, LATENCY, Layout, Maybe, Millionths, NAME, Purpose, Rate, SPAN, Unless, Walk,
     any_of, key,
 };
-use crate::systems::managers::Tongue;
+use crate::systems::managers::ProgramProtocol;
 use crate::systems::{ALL, Service, SystemRow, find_host, managers};
 use crate::topology::Site;
 
@@ -32,7 +32,7 @@ pub struct Described {
     /// Name of its kind; empty unless specified.
     pub kind: String,
     /// True if the memory of its nodes is specified.
-    pub says_memory: bool,
+    pub has_memory: bool,
 }
 
 /// Scope of the keys of sites.
@@ -47,7 +47,7 @@ pub struct SiteScope<'a> {
 
 impl Described {
     pub fn with_defaults() -> Described {
-        Described { site: Site::with_defaults(), kind: String::new(), says_memory: false }
+        Described { site: Site::with_defaults(), kind: String::new(), has_memory: false }
     }
 
     pub fn walk(&mut self, known: &SiteScope<'_>, w: &mut dyn Walk) {
@@ -100,7 +100,7 @@ impl Described {
 
     /// Walks the scheduler and its parameters.
     fn walk_scheduler(&mut self, rows: &[&'static SystemRow], known: &SiteScope<'_>, w: &mut dyn Walk) {
-        let Described { site, says_memory, .. } = self;
+        let Described { site, has_memory, .. } = self;
         let is_shared = site.systems.len() > 1;
         let scheduler = key("scheduler", "the policy by which a site schedules its work")
             .usual("the first of those that fit its system");
@@ -123,23 +123,23 @@ impl Described {
         let is_lost = site.scheduler == usual && w.written_fields().is_some_and(|fields| fields.has("scheduler"));
         let could = site.systems.len() == 1 && takes_managers(rows);
         // The memory of a node has no effect under a queue, but is not wrong there.
-        let may_be_said = match w.walk_purpose() {
+        let is_allowed = match w.walk_purpose() {
             Purpose::List => true,
             Purpose::Write => shares_nodes,
             Purpose::Read => shares_nodes || is_lost || could || known.defaults && takes_managers(rows),
         };
         let about = "memory of a node, in GB; used to compute how much memory is moved with jobs";
         let why = "expected also a scheduler under which jobs share nodes, such as \"GreedyPM */per\"";
-        let memory = key("memory_gb", about).only_if(may_be_said, why);
+        let memory = key("memory_gb", about).only_if(is_allowed, why);
         let above_zero =
             Millionths::above_zero(MEMORY_MAX).with_condition("a number of GB above zero", |memory: &u64| *memory > 0);
         w.set(memory, &mut site.memory_kb, above_zero);
         let about = "at which rate the images of a job's tasks move when it is resumed or moved";
-        let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(may_be_said, why);
+        let images = key("image_bandwidth", about).usual("only the penalty counts").only_if(is_allowed, why);
         w.set(images, &mut site.image_bandwidth, Maybe(Rate));
         if let Some(fields) = w.written_fields() {
-            *says_memory |= fields.has("memory_gb");
-            if shares_nodes && site.image_bandwidth.is_some() && !*says_memory && !known.defaults {
+            *has_memory |= fields.has("memory_gb");
+            if shares_nodes && site.image_bandwidth.is_some() && !*has_memory && !known.defaults {
                 fields.missing("memory_gb", "how much memory a node has, as there is an image_bandwidth");
             }
         }
@@ -186,8 +186,10 @@ impl SiteScope<'_> {
         let usual = Program::default();
         site.program = match managers::program_protocol(&site.scheduler) {
             None => usual,
-            Some(Tongue::Slurm) => Program { slurm: std::mem::take(&mut site.program.slurm), ..usual },
-            Some(Tongue::Lines | Tongue::Batsim) => Program { slurm: usual.slurm, ..std::mem::take(&mut site.program) },
+            Some(ProgramProtocol::Slurm) => Program { slurm: std::mem::take(&mut site.program.slurm), ..usual },
+            Some(ProgramProtocol::Lines | ProgramProtocol::Batsim) => {
+                Program { slurm: usual.slurm, ..std::mem::take(&mut site.program) }
+            }
         };
         if !rows.iter().any(|row| row.traits.has_terms) {
             site.terms = Terms::default();
@@ -225,11 +227,11 @@ fn walk_reserved(site: &mut Site, rows: &[&'static SystemRow], w: &mut dyn Walk)
     };
     let reserved = key("reserved", "").means("nodes that are kept from jobs for some time");
     // An empty list is right everywhere.
-    let says_none = w
+    let has_none = w
         .written_fields()
         .and_then(|fields| fields.get("reserved"))
         .is_some_and(|field| field.listed().is_some_and(|list| list.is_empty()));
-    let reserved = reserved.only_if(says_none || reserves && !shares_nodes && !is_outside, why);
+    let reserved = reserved.only_if(has_none || reserves && !shares_nodes && !is_outside, why);
     let reserved = reserved.expects(reserved::EXPECTED).each(reserved::EXPECTED);
     w.rows(reserved, Layout::Lines, &mut site.reserved, reserved::empty_reservation, reserved::walk_reservation);
     if let Some(fields) = w.written_fields() {
@@ -302,10 +304,10 @@ pub fn read_sites(
     let mut kinds = Kinds::default();
     let mut sites = Vec::with_capacity(described.len());
     let mut idle = Vec::new();
-    for Described { mut site, kind, says_memory } in described {
-        let says_more = says_memory && !usual.says_memory || site.image_bandwidth != usual.site.image_bandwidth;
+    for Described { mut site, kind, has_memory } in described {
+        let has_more = has_memory && !usual.has_memory || site.image_bandwidth != usual.site.image_bandwidth;
         known.fit(&mut site);
-        if says_more && !managers::shares_nodes(&site.scheduler) {
+        if has_more && !managers::shares_nodes(&site.scheduler) {
             idle.push(site.name.clone());
         }
         if site.cores == 0 {
@@ -341,7 +343,7 @@ pub fn walk_sites(sites: &mut Vec<Described>, usual: &Described, known: &SiteSco
 
 /// Reason why the cores of a site do not make a Slurm cluster, and the key to change.
 fn slurm_misfit(site: &Site) -> Option<(&'static str, String)> {
-    let is_slurm = managers::program_protocol(&site.scheduler) == Some(Tongue::Slurm);
+    let is_slurm = managers::program_protocol(&site.scheduler) == Some(ProgramProtocol::Slurm);
     if !is_slurm || !site.program.slurm.site.is_empty() {
         return None;
     }

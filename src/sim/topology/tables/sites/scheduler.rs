@@ -112,6 +112,6 @@ fn is_named(named: &Named, text: &str) -> bool {
     named.name == text
 }
 
-fn rows_shown(kind: &managers::Kind) -> usize {
+fn rows_shown(kind: &managers::ManagerRow) -> usize {
     if kind.grammar.is_empty() { usize::MAX } else { 1 }
 }

@@ -11,7 +11,14 @@ pub struct Watched {
 }
 
 impl Manager for Watched {
-    fn receive_message(&mut self, now: Time, from: ActorId, message: Message, site: &Tasks, orders: &mut Vec<Order>) {
+    fn receive_message(
+        &mut self,
+        now: Time,
+        from: ActorId,
+        message: Message,
+        site: &Tasks,
+        orders: &mut Vec<SiteOrder>,
+    ) {
         self.front.receive_message(now, from, message, site, orders);
     }
 
@@ -31,7 +38,7 @@ impl Manager for Watched {
         self.front.has_waiting()
     }
 
-    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<Order>) {
+    fn decide_orders(&mut self, now: Time, site: &Tasks, orders: &mut Vec<SiteOrder>) {
         self.front.decide_orders(now, site, orders);
         *self.account.lock().unwrap() = *self.front.desk.account();
     }
@@ -46,7 +53,7 @@ impl Manager for Watched {
 }
 
 /// The account of a site according to its log.
-pub fn told(log: &[Entry<Record>]) -> SiteAccount {
+pub fn message(log: &[Entry<Record>]) -> SiteAccount {
     let mut open: BTreeMap<BookingId, Receipt> = BTreeMap::new();
     let mut account = SiteAccount::default();
     for entry in log {

@@ -25,8 +25,8 @@ fn desk(planner: &str, mode: PlanningMode) -> Desk {
 }
 
 /// Plays messages of one user to a site of eight nodes, of which some fail.
-fn with(failures: &[Failure], recovery: &Recovery, says: Vec<(u64, Message)>) -> Played {
-    play_at(desk("slotlist", PlanningMode::Rebuild), fails(failures, recovery, 1), vec![says])
+fn with(failures: &[Failure], recovery: &Recovery, messages: Vec<(u64, Message)>) -> Played {
+    play_at(desk("slotlist", PlanningMode::Rebuild), fails(failures, recovery, 1), vec![messages])
 }
 
 /// Asks for the price of a part, and books it; the site numbers quotes and bookings from 0 on.
@@ -38,7 +38,7 @@ fn books(at: u64, number: u64, part: Part) -> [(u64, Message); 2] {
 
 /// Starts, ends and losses of tasks, with their times.
 fn stints(played: &Played) -> Vec<(&'static str, u32, u64)> {
-    let told = |entry: &Entry<Record>| {
+    let message = |entry: &Entry<Record>| {
         let (word, task) = match &entry.record {
             Record::Started { task, .. } => ("starts", *task),
             Record::Finished { task } => ("ends", *task),
@@ -47,22 +47,22 @@ fn stints(played: &Played) -> Vec<(&'static str, u32, u64)> {
         };
         Some((word, task.job.0, entry.stamp.time.micros() / 1_000_000))
     };
-    played.log.iter().filter_map(told).collect()
+    played.log.iter().filter_map(message).collect()
 }
 
-fn heard<T>(played: &Played, pick: impl Fn(&Message) -> Option<T>) -> Vec<(Time, T)> {
-    played.heard[0].iter().filter_map(|(at, message)| Some((*at, pick(message)?))).collect()
+fn received<T>(played: &Played, pick: impl Fn(&Message) -> Option<T>) -> Vec<(Time, T)> {
+    played.received[0].iter().filter_map(|(at, message)| Some((*at, pick(message)?))).collect()
 }
 
 fn revoked(played: &Played) -> Vec<(Time, BookingId)> {
-    heard(played, |message| match message {
+    received(played, |message| match message {
         Message::Revoked(Revoked { booking, .. }) => Some(*booking),
         _ => None,
     })
 }
 
 fn postponed(played: &Played) -> Vec<(Time, Receipt)> {
-    heard(played, |message| match message {
+    received(played, |message| match message {
         Message::Postponed(Postponed { receipt, .. }) => Some(*receipt),
         _ => None,
     })
@@ -70,14 +70,14 @@ fn postponed(played: &Played) -> Vec<(Time, Receipt)> {
 
 /// Used area, payment and compensation of each revoked booking, in processor seconds.
 fn charged(played: &Played) -> Vec<(u64, u64, u64)> {
-    let told = |entry: &Entry<Record>| match entry.record {
+    let message = |entry: &Entry<Record>| match entry.record {
         Record::Revoked { used, paid, compensation, .. } => {
             Some((used, paid, compensation)).map(|(a, b, c)| (a.micros(), b.micros(), c.micros()))
         }
         _ => None,
     };
     let seconds = |(a, b, c): (u64, u64, u64)| (a / 1_000_000, b / 1_000_000, c / 1_000_000);
-    played.log.iter().filter_map(told).map(seconds).collect()
+    played.log.iter().filter_map(message).map(seconds).collect()
 }
 
 fn breaking() -> Recovery {
@@ -86,8 +86,8 @@ fn breaking() -> Recovery {
 
 #[test]
 fn a_lost_task_starts_again_first_or_last() {
-    let says = || vec![(0, enter(1, 8, (50, 50), &[])), (1, enter(2, 8, (10, 10), &[]))];
-    let run = |killed| stints(&with(&[once("3", 20, 5)], &Recovery { killed, ..Recovery::default() }, says()));
+    let messages = || vec![(0, enter(1, 8, (50, 50), &[])), (1, enter(2, 8, (10, 10), &[]))];
+    let run = |killed| stints(&with(&[once("3", 20, 5)], &Recovery { killed, ..Recovery::default() }, messages()));
     let first =
         [("starts", 1, 0), ("lost", 1, 20), ("starts", 1, 25), ("ends", 1, 75), ("starts", 2, 75), ("ends", 2, 85)];
     assert_eq!(run(Killed::Head), first);
@@ -95,9 +95,9 @@ fn a_lost_task_starts_again_first_or_last() {
     let last =
         [("starts", 1, 0), ("lost", 1, 20), ("starts", 2, 25), ("ends", 2, 35), ("starts", 1, 35), ("ends", 1, 85)];
     assert_eq!(run(Killed::Tail), last);
-    let gone = with(&[once("3", 20, 5)], &Recovery { killed: Killed::Lost, ..Recovery::default() }, says());
+    let gone = with(&[once("3", 20, 5)], &Recovery { killed: Killed::Lost, ..Recovery::default() }, messages());
     assert_eq!(stints(&gone), [("starts", 1, 0), ("lost", 1, 20), ("starts", 2, 25), ("ends", 2, 35)]);
-    assert_eq!(heard(&gone, |message| matches!(message, Message::Lost(_)).then_some(())), [(second(20), ())]);
+    assert_eq!(received(&gone, |message| matches!(message, Message::Lost(_)).then_some(())), [(second(20), ())]);
 }
 
 /// A submission to a site whose nodes fail must not promise that nothing follows before its end.
@@ -105,36 +105,42 @@ fn a_lost_task_starts_again_first_or_last() {
 fn a_task_that_may_not_be_lost_is_refused() {
     let played = with(&[once("3", 20, 5)], &Recovery::default(), vec![(1, enter_for_certain(1, 8, 50))]);
     let barred = Message::Barred(Barred { task: task(1), why: Denial::NotSafe });
-    assert_eq!(played.heard[0], [(second(51), barred)]);
+    assert_eq!(played.received[0], [(second(51), barred)]);
     assert_eq!(stints(&played), []);
 }
 
 #[test]
 fn the_newest_booking_gives_way_first() {
-    let says = books(0, 0, part(4, 100, 50)).into_iter().chain(books(2, 1, part(4, 100, 50)));
-    let says: Vec<_> = says.chain([(5, enter(0, 4, (50, 50), &[0])), (5, enter(1, 4, (50, 50), &[1]))]).collect();
+    let messages = books(0, 0, part(4, 100, 50)).into_iter().chain(books(2, 1, part(4, 100, 50)));
+    let messages: Vec<_> =
+        messages.chain([(5, enter(0, 4, (50, 50), &[0])), (5, enter(1, 4, (50, 50), &[1]))]).collect();
     // There is room for one of them.
-    let played = with(&[once("0-1", 90, 20)], &breaking(), says.clone());
+    let played = with(&[once("0-1", 90, 20)], &breaking(), messages.clone());
     assert_eq!(revoked(&played), [(second(90), BookingId(1))]);
     assert_eq!(charged(&played), [(0, 0, 100)]);
     // The other task joins the queue, and finds room when the nodes are back and the first one is over.
     assert_eq!(stints(&played), [("starts", 0, 100), ("starts", 1, 110), ("ends", 0, 150), ("ends", 1, 160)]);
     // It suffices that they return in time.
-    let played = with(&[once("0-1", 80, 20)], &breaking(), says.clone());
+    let played = with(&[once("0-1", 80, 20)], &breaking(), messages.clone());
     assert!(revoked(&played).is_empty());
     // A node is expected back after 15 s, which is the mean; if it is not, after 30 s more.
     let outage = |(from, lasts)| Traced { down: second(from), up: second(from + lasts), component: 0 };
     let pattern = FailurePattern::Traced([(84, 40), (900, 5), (920, 5), (940, 10)].map(outage).to_vec().into());
     let traced = Failure { pattern, announced: false, ..once("0", 0, 0) };
-    let played = with(&[traced], &breaking(), says);
+    let played = with(&[traced], &breaking(), messages);
     assert_eq!(revoked(&played), [(second(99), BookingId(1))]);
 }
 
 #[test]
 fn a_booking_moves_or_is_shortened_where_there_is_room() {
-    let says: Vec<_> = books(0, 0, part(6, 100, 50)).into_iter().chain([(5, enter(0, 6, (30, 40), &[0]))]).collect();
+    let messages: Vec<_> =
+        books(0, 0, part(6, 100, 50)).into_iter().chain([(5, enter(0, 6, (30, 40), &[0]))]).collect();
     let run = |bookings, failure| {
-        with(&[failure], &Recovery { bookings, compensation_millionths: 500_000, ..Recovery::default() }, says.clone())
+        with(
+            &[failure],
+            &Recovery { bookings, compensation_millionths: 500_000, ..Recovery::default() },
+            messages.clone(),
+        )
     };
     let receipt = |part: Part| Receipt { booking: BookingId(0), part, rent: part.area(), fee: Area::ZERO };
     let played = run(Bookings::Move, once("0-3", 90, 30));
@@ -155,10 +161,10 @@ fn a_booking_moves_or_is_shortened_where_there_is_room() {
 
 #[test]
 fn a_task_in_a_revoked_booking_continues() {
-    let says = books(0, 0, part(8, 10, 90)).into_iter();
-    let says = says.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
+    let messages = books(0, 0, part(8, 10, 90)).into_iter();
+    let messages = messages.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
     // The first has nodes 0-2, the second 3-6; node 7 is idle.
-    let played = with(&[once("7", 20, 5)], &breaking(), says.clone().collect());
+    let played = with(&[once("7", 20, 5)], &breaking(), messages.clone().collect());
     assert_eq!(revoked(&played), [(second(20), BookingId(0))]);
     assert_eq!(stints(&played), [("starts", 0, 10), ("starts", 1, 10), ("ends", 0, 50), ("ends", 1, 50)]);
     // Seven processors for ten seconds of the 720 booked.
@@ -169,7 +175,7 @@ fn a_task_in_a_revoked_booking_continues() {
     assert!(revoked(&played).is_empty());
     assert_eq!(stints(&played), [("starts", 0, 10), ("lost", 0, 20), ("starts", 0, 20), ("ends", 0, 60)]);
     // There is no room: it joins the queue.
-    let played = with(&[once("1", 20, 500)], &breaking(), says.collect());
+    let played = with(&[once("1", 20, 500)], &breaking(), messages.collect());
     assert_eq!(revoked(&played), [(second(20), BookingId(0))]);
     let again =
         [("starts", 0, 10), ("starts", 1, 10), ("lost", 0, 20), ("starts", 0, 20), ("ends", 1, 50), ("ends", 0, 60)];
@@ -181,13 +187,13 @@ fn a_task_in_a_revoked_booking_continues() {
 /// used 7 * (5 + 3 * 5) at 20 s. The rest is refunded, and half of it is the compensation.
 #[test]
 fn a_revoked_booking_costs_what_was_used_at_its_hour() {
-    let says = books(0, 0, part(8, 10, 90)).into_iter();
-    let says = says.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
+    let messages = books(0, 0, part(8, 10, 90)).into_iter();
+    let messages = messages.chain([(5, enter(0, 3, (40, 40), &[0])), (5, enter(1, 4, (40, 40), &[0]))]);
     let tariff = Tariff::by_day(vec![(Span::ZERO, Rate(1_000)), (Span::from_secs(15), Rate(3_000))]);
     let charge = Area::of(1, Span::from_secs(40));
     let terms = DeskTerms { tariff, charge, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
     let desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new()));
-    let played = play_at(desk, fails(&[once("7", 20, 5)], &breaking(), 1), vec![says.collect()]);
+    let played = play_at(desk, fails(&[once("7", 20, 5)], &breaking(), 1), vec![messages.collect()]);
     assert_eq!(charged(&played), [(70, 140, (2_080 + 40 - 140) / 2)]);
 }
 
@@ -195,15 +201,15 @@ fn a_revoked_booking_costs_what_was_used_at_its_hour() {
 fn failed_nodes_are_not_sold_and_holds_on_them_lapse() {
     let wanted = part(6, 100, 50);
     let price = |at, number| (at, ask(number, Query::Price(wanted)));
-    let says = vec![(70, wants(5, wanted)), price(95, 1), price(96, 2), (97, pledge(5, Pledge::Commit))];
-    let played = with(&[once("0-3", 90, 30)], &breaking(), says);
-    let offered = heard(&played, |message| match message {
+    let messages = vec![(70, wants(5, wanted)), price(95, 1), price(96, 2), (97, pledge(5, Pledge::Commit))];
+    let played = with(&[once("0-3", 90, 30)], &breaking(), messages);
+    let offered = received(&played, |message| match message {
         Message::Informed(Informed { reply: Reply::Prices(quote), .. }) => Some(quote.offers.len()),
         _ => None,
     });
     assert_eq!(offered, [(second(95), 0), (second(96), 0)]);
     let [PledgeAnswer::Granted { .. }, PledgeAnswer::Expired] = answers(&played, 0)[..] else {
-        panic!("{:?}", played.heard[0])
+        panic!("{:?}", played.received[0])
     };
     let broken = Record::Settled { hold: hold(5), fate: HoldFate::Broken };
     assert!(played.log.iter().any(|entry| entry.record == broken && entry.stamp.time == second(90)));
@@ -252,10 +258,10 @@ proptest! {
         };
         let mode = if is_exact { PlanningMode::Exact } else { PlanningMode::Rebuild };
         let asked: Vec<usize> =
-            users.iter().map(|says| says.iter().filter(|(_, message)| is_answered(message)).count()).collect();
+            users.iter().map(|messages| messages.iter().filter(|(_, message)| is_answered(message)).count()).collect();
         let played = play_at(desk(planner::planner_names()[name].name, mode), fails(&failures, &recovery, seed), users);
-        for (user, heard) in played.heard.iter().enumerate() {
-            prop_assert_eq!(heard.iter().filter(|(_, message)| is_answer(message)).count(), asked[user]);
+        for (user, received) in played.received.iter().enumerate() {
+            prop_assert_eq!(received.iter().filter(|(_, message)| is_answer(message)).count(), asked[user]);
         }
 
         let mut down = NodeSet::default();

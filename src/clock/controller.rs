@@ -1,4 +1,4 @@
-//! The keeper of a clock: starts programs, and moves the clock until they have ended.
+//! The controller of a clock: starts programs, and moves the clock until they have ended.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -58,8 +58,8 @@ fn await_end((process, thread): (u32, u32)) -> bool {
     true
 }
 
-/// End of a stretch of the keeper's work.
-pub enum KeeperEnd {
+/// End of a stretch of the controller's work.
+pub enum StretchEnd {
     /// The command has ended, with this exit code.
     Left(u8),
     /// The clock has come to its end.
@@ -71,7 +71,7 @@ pub enum KeeperEnd {
     Interrupted,
 }
 
-/// Requests to end the run, from other threads: copies of those that its keeper has.
+/// Requests to end the run, from other threads: copies of those that its controller has.
 #[derive(Clone, Default)]
 pub struct Wakers {
     interrupts: Arc<AtomicU32>,
@@ -95,7 +95,7 @@ impl Wakers {
 /// The controller of a clock: moves the time of a page whenever all threads sleep, starts the programs that live by it,
 /// and reaps them. It is the parent of its programs, and adopts their orphans. The [`Stepper`] has the rules of a step,
 /// and [`Processes`] looks at threads and wakes them.
-pub struct Keeper<'a> {
+pub struct ClockController<'a> {
     pub page: &'a Page,
     pub stepper: Stepper,
     processes: Processes,
@@ -113,16 +113,16 @@ pub struct Keeper<'a> {
     asked_to_end: Option<Instant>,
 }
 
-impl<'a> Keeper<'a> {
-    /// A keeper whose clock goes until a virtual time, in ns, and whose programs get `variables`.
+impl<'a> ClockController<'a> {
+    /// A controller whose clock goes until a virtual time, in ns, and whose programs get `variables`.
     pub fn new(
         page: &'a Page,
         processes: Processes,
         variables: [(&'static str, OsString); 2],
         until: u64,
         wakers: Wakers,
-    ) -> Keeper<'a> {
-        Keeper {
+    ) -> ClockController<'a> {
+        ClockController {
             page,
             stepper: Stepper::new(until),
             processes,
@@ -149,14 +149,14 @@ impl<'a> Keeper<'a> {
     }
 
     /// Moves a driven clock to this time, in ns.
-    pub fn move_to(&mut self, until: u64) -> KeeperEnd {
+    pub fn move_to(&mut self, until: u64) -> StretchEnd {
         self.stepper.until = until;
         self.run()
     }
 
     /// Moves a driven clock to this time, in ns, or to the first moment at which a pipe has data or a program has ended.
     /// Nothing is read from the pipe.
-    pub fn search_to(&mut self, until: u64, pipe: Arc<File>) -> KeeperEnd {
+    pub fn search_to(&mut self, until: u64, pipe: Arc<File>) -> StretchEnd {
         self.processes.stops_at = Some(pipe);
         let end = self.move_to(until);
         self.processes.stops_at = None;
@@ -181,8 +181,8 @@ impl<'a> Keeper<'a> {
         self.wakers.interrupts.load(SeqCst) > 0
     }
 
-    /// Moves the clock until the command has ended, or until another end of `KeeperEnd`.
-    pub fn run(&mut self) -> KeeperEnd {
+    /// Moves the clock until the command has ended, or until another end of `StretchEnd`.
+    pub fn run(&mut self) -> StretchEnd {
         let begun = Instant::now();
         let answers_within = self.answers_within;
         let is_late = || answers_within.is_some_and(|within| begun.elapsed() > within);
@@ -212,7 +212,7 @@ impl<'a> Keeper<'a> {
                 // Ends of other processes are no reason.
                 let end = self.reap_processes();
                 if end.is_some() || !self.ended.is_empty() || self.has_data() {
-                    return end.unwrap_or(KeeperEnd::Stopped);
+                    return end.unwrap_or(StretchEnd::Stopped);
                 }
                 continue;
             }
@@ -226,7 +226,7 @@ impl<'a> Keeper<'a> {
             }
             if step == Step::Over || step == Step::Idle && (is_driven || has_end) {
                 self.page.advance(self.stepper.until);
-                return self.reap_processes().unwrap_or(KeeperEnd::Over);
+                return self.reap_processes().unwrap_or(StretchEnd::Over);
             }
             let is_rung = self.wait(seen, pause, step == Step::Busy);
             // The step finds out whether all are asleep; if they are not, there may be something else to do.
@@ -239,7 +239,7 @@ impl<'a> Keeper<'a> {
                 return end;
             }
             if is_late() {
-                return KeeperEnd::Paused;
+                return StretchEnd::Paused;
             }
             let ending =
                 (step == Step::Busy).then(|| self.processes.examine_threads(self.page, &mut self.stepper)).flatten();
@@ -292,7 +292,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes note of processes that have ended, and of signals.
-    fn reap_processes(&mut self) -> Option<KeeperEnd> {
+    fn reap_processes(&mut self) -> Option<StretchEnd> {
         let is_driven = self.answers_within.is_some();
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -304,13 +304,15 @@ impl<'a> Keeper<'a> {
                 }
                 // No process is left.
                 Err(_) if !is_driven => {
-                    return Some(self.ended.first().map_or(KeeperEnd::Interrupted, |(_, code)| KeeperEnd::Left(*code)));
+                    return Some(
+                        self.ended.first().map_or(StretchEnd::Interrupted, |(_, code)| StretchEnd::Left(*code)),
+                    );
                 }
                 Ok(None) | Err(_) => break,
             }
         }
         if let Some((_, code)) = self.ended.first().filter(|_| !is_driven && !self.waits_for_all) {
-            return Some(KeeperEnd::Left(*code));
+            return Some(StretchEnd::Left(*code));
         }
         if !self.is_interrupted() {
             return None;
@@ -323,6 +325,6 @@ impl<'a> Keeper<'a> {
         });
         self.stepper.look_at_all();
         let is_over = self.wakers.interrupts.load(SeqCst) > 1 || self.wakers.is_orphan.load(SeqCst);
-        (is_over || first.elapsed() > GRACE).then_some(KeeperEnd::Interrupted)
+        (is_over || first.elapsed() > GRACE).then_some(StretchEnd::Interrupted)
     }
 }

@@ -1,5 +1,5 @@
-//! The actions that a strategy can take for its job (ask, claim, send tasks, return bookings), and the books that a
-//! user keeps of them.
+//! The actions that a strategy can take for its job (ask, claim, send tasks, return bookings), and the open actions
+//! that a user keeps of them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::time::{Span, Time};
 
 /// The open questions, alarms and transfers of a user.
 #[derive(Default)]
-pub(super) struct Books {
+pub(super) struct OpenActions {
     pub next: u64,
     /// Answers that sites owe.
     pub pending: PendingReplies,
@@ -59,7 +59,7 @@ pub(super) enum Alarm {
 }
 
 /// A job as its strategy sees it, with the actions on it.
-pub struct Deal<'a> {
+pub struct JobContext<'a> {
     pub now: Time,
     pub run: &'a mut Run,
     pub world: &'a World,
@@ -69,11 +69,11 @@ pub struct Deal<'a> {
     pub(super) seed: u64,
     /// True if other jobs are submitted after this one.
     pub(super) is_followed: bool,
-    pub(super) books: &'a mut Books,
+    pub(super) open_actions: &'a mut OpenActions,
     pub(super) out: &'a mut Out,
 }
 
-impl Books {
+impl OpenActions {
     pub fn wake_at(&mut self, time: Time, alarm: Alarm, out: &mut Out) {
         let alarms = self.alarms.entry(time).or_default();
         if !std::mem::replace(&mut alarms.is_loud, true) {
@@ -92,8 +92,8 @@ impl Books {
     }
 
     /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
-    pub fn paid(&mut self, now: Time, key: PendingKey) -> Option<PendingReply> {
-        let (since, pending) = self.pending.pay(key)?;
+    pub fn settle_reply(&mut self, now: Time, key: PendingKey) -> Option<PendingReply> {
+        let (since, pending) = self.pending.take(key)?;
         if let PendingKey::Answer(provider, _) = key {
             let lag = self.lags.entry(provider).or_default();
             *lag = now.since(since).max(*lag);
@@ -107,7 +107,7 @@ impl Books {
     }
 
     /// Records that a provider has to answer. It answers at once, so the answer arrives after one round trip.
-    fn owes(
+    fn expect_reply(
         &mut self,
         now: Time,
         key: PendingKey,
@@ -134,7 +134,7 @@ impl Books {
             let number = self.number();
             let quiet_for = Span::from_micros(2 * (longest.micros() - provider.latency.micros()));
             let request = RequestKind::Query(*query, quiet_for);
-            self.owes(at, PendingKey::Answer(*at_provider, number), (provider, job, request), out);
+            self.expect_reply(at, PendingKey::Answer(*at_provider, number), (provider, job, request), out);
             out.send_at(at, provider.site, Message::Inquire(Inquire { number, query: *query, quiet_for }));
             numbers.push(number);
         }
@@ -149,12 +149,12 @@ impl Books {
         booking: BookingId,
         out: &mut Out,
     ) {
-        self.owes(now, PendingKey::Return(number, booking), (provider, job, RequestKind::Deed), out);
+        self.expect_reply(now, PendingKey::Return(number, booking), (provider, job, RequestKind::Action), out);
         out.send(provider.site, Message::Return(Return { booking }));
     }
 }
 
-impl Deal<'_> {
+impl JobContext<'_> {
     /// The tasks without predecessors, in HEFT order.
     pub fn ready(&mut self) -> Vec<u32> {
         let mut ready = self.run.ready();
@@ -169,7 +169,7 @@ impl Deal<'_> {
 
     /// The longest response time of all providers: a bound on the age of news, and on the delay of an action on it.
     pub fn slack(&self) -> Span {
-        self.books.lags.values().copied().max().unwrap_or_default()
+        self.open_actions.lags.values().copied().max().unwrap_or_default()
     }
 
     /// The earliest time at which a task can run in a part that is claimed now: the claim is answered, then the task is
@@ -224,27 +224,27 @@ impl Deal<'_> {
     /// Gives the job up.
     pub fn give_up(&mut self) {
         self.out.log(Record::Removed { job: self.run.job.id });
-        self.books.given_up.push(self.run.job.id);
+        self.open_actions.given_up.push(self.run.job.id);
     }
 
     /// Asks providers, each for itself. The strategy must not act on an answer before it has all of them. Returns the
     /// numbers that the answers carry, in this order.
     pub fn ask_all(&mut self, round: Vec<(usize, Query)>) -> Vec<u64> {
         let job = self.run.job.id;
-        match self.books.ahead.remove(&job) {
+        match self.open_actions.ahead.remove(&job) {
             Some(numbers) => numbers,
-            None => self.books.ask_all(self.now, job, &round, self.world, self.out),
+            None => self.open_actions.ask_all(self.now, job, &round, self.world, self.out),
         }
     }
 
     /// Position in the order of arrivals of a message sent to a provider now.
     pub fn arrival(&self, provider: usize) -> ArrivalOrder {
-        self.books.sent.arrival(self.now, self.world.providers[provider].latency)
+        self.open_actions.sent.arrival(self.now, self.world.providers[provider].latency)
     }
 
     /// Number of tasks of its user, of all its jobs, that a provider had not received when this message arrived.
     pub fn sent_since(&self, provider: usize, asked: ArrivalOrder) -> u64 {
-        self.books.sent.since(provider, asked)
+        self.open_actions.sent.since(provider, asked)
     }
 
     /// Claims parts of advertised slots, whose fee is the charge of the site. The answer carries the returned number.
@@ -265,28 +265,33 @@ impl Deal<'_> {
     }
 
     fn claim(&mut self, provider: usize, lot: Lot, wanted: Vec<(Part, Area)>) -> u64 {
-        let number = self.books.number();
-        self.owes(PendingKey::Answer(provider, number), provider, RequestKind::Claim(wanted));
+        let number = self.open_actions.number();
+        self.expect_reply(PendingKey::Answer(provider, number), provider, RequestKind::Claim(wanted));
         self.out.send(self.world.providers[provider].site, Message::Claim(Claim { number, job: self.run.job.id, lot }));
         number
     }
 
-    fn owes(&mut self, key: PendingKey, provider: usize, request: RequestKind) {
-        self.books.owes(self.now, key, (&self.world.providers[provider], self.run.job.id, request), self.out);
+    fn expect_reply(&mut self, key: PendingKey, provider: usize, request: RequestKind) {
+        self.open_actions.expect_reply(
+            self.now,
+            key,
+            (&self.world.providers[provider], self.run.job.id, request),
+            self.out,
+        );
     }
 
     /// Sends a provider the next step of a hold.
     pub fn pledge(&mut self, provider: usize, hold: HoldId, pledge: Pledge) {
         // No answer follows a release.
         if let Some(step) = HoldStep::of_pledge(&pledge) {
-            self.owes(PendingKey::Pledge(provider, hold, step), provider, RequestKind::Deed);
+            self.expect_reply(PendingKey::Pledge(provider, hold, step), provider, RequestKind::Action);
         }
         self.out.send(self.world.providers[provider].site, Message::Coordinate(Coordinate { hold, pledge }));
     }
 
     pub fn give_back(&mut self, provider: usize, booking: BookingId) {
         let at = (provider, &self.world.providers[provider]);
-        self.books.give_back(self.now, at, self.run.job.id, booking, self.out);
+        self.open_actions.give_back(self.now, at, self.run.job.id, booking, self.out);
     }
 
     /// Assigns a task to a place. It is entered there as soon as no dependency is open.
@@ -311,25 +316,25 @@ impl Deal<'_> {
     pub fn recall(&mut self, task: u32) {
         let Some(provider) = self.run.assignment(task).map(|assignment| assignment.provider) else { return };
         let site = self.world.providers[provider].site;
-        self.owes(PendingKey::Recall(provider, self.run.id(task)), provider, RequestKind::Deed);
+        self.expect_reply(PendingKey::Recall(provider, self.run.id(task)), provider, RequestKind::Action);
         self.out.send(site, Message::Recall(Recall { task: self.run.id(task) }));
     }
 
     /// Wakes the strategy at that time, or at once if it has passed: answers may be late.
     pub fn wake_at(&mut self, time: Time, token: u64) {
-        self.books.wake_at(time.max(self.now), Alarm::Strategy(self.run.job.id, token), self.out);
+        self.open_actions.wake_at(time.max(self.now), Alarm::Strategy(self.run.job.id, token), self.out);
     }
 
     pub(super) fn ship(&mut self, transfers: Vec<Transfer>) {
         let job = self.run.job.id;
         for Transfer { from_task, to_task, bytes, from, to } in transfers {
             let edge = EdgeId { job, from: from_task, to: to_task };
-            let load = self.books.number();
+            let load = self.open_actions.number();
             let task = self.run.id(to_task);
             match self.world.ship(self.now, (from, to), (edge, bytes), load, self.out) {
                 Some(there) => self.expect_arrival(to_task, there),
                 None => {
-                    self.books.loads.insert(load, task);
+                    self.open_actions.loads.insert(load, task);
                 }
             }
         }
@@ -344,9 +349,9 @@ impl Deal<'_> {
         let is_certain = self.approach.crash.is_none() && self.world.knows_arrivals() && !self.world.fails();
         if is_certain && at > self.now {
             self.run.expect_arrival(task, at);
-            self.books.wake_quietly_at(at, alarm, self.out);
+            self.open_actions.wake_quietly_at(at, alarm, self.out);
         } else {
-            self.books.wake_at(at, alarm, self.out);
+            self.open_actions.wake_at(at, alarm, self.out);
         }
     }
 
@@ -359,7 +364,7 @@ impl Deal<'_> {
         let Some(assignment) = self.run.enter(task) else { return };
         let provider = assignment.provider;
         let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
-        self.books.sent.add(provider, self.arrival(provider), oldest);
+        self.open_actions.sent.add(provider, self.arrival(provider), oldest);
         self.out.log(Record::Assigned { task: self.run.id(task), site: self.world.providers[provider].site });
         if !self.run.is_foreseen(task) {
             self.submit(self.now, task, assignment);
@@ -368,7 +373,7 @@ impl Deal<'_> {
 
     /// Sends the submission of a task to its place, as of a time that may be to come.
     fn submit(&mut self, at: Time, task: u32, assignment: Assignment) {
-        let tells = assignment.tells();
+        let reports_start = assignment.reports_start();
         let ends_quietly = self.ends_quietly(task, &assignment);
         self.run.set_quiet_end(task, ends_quietly);
         let Assignment { provider, within, padded, .. } = assignment;
@@ -387,7 +392,7 @@ impl Deal<'_> {
                 runtime: provider.time(what.runtime),
                 not_before: work_from,
                 within,
-                tells,
+                reports_start,
                 losses: self.run.losses(task),
                 may_be_lost: provider.fails(),
                 ends_quietly,
@@ -399,6 +404,6 @@ impl Deal<'_> {
     /// handed back then, and its job cannot be lost elsewhere.
     fn ends_quietly(&self, task: u32, assignment: &Assignment) -> bool {
         let has_rest = !assignment.within.is_empty() && self.world.providers[assignment.provider].takes_back;
-        !assignment.tells() && !self.is_followed && !has_rest && !self.world.fails() && self.run.is_last(task)
+        !assignment.reports_start() && !self.is_followed && !has_rest && !self.world.fails() && self.run.is_last(task)
     }
 }

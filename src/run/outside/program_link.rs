@@ -38,9 +38,9 @@ impl From<String> for Trouble {
 }
 
 /// A program in conversation.
-pub struct Talk {
+pub struct ProgramLink {
     /// The program, and the actor it decides for.
-    who: String,
+    name: String,
     running: Option<Running>,
     stop: Stop,
     /// Questions go out through a thread, so that a program that does not read cannot hold up the run for ever.
@@ -51,44 +51,44 @@ pub struct Talk {
     caller: Option<Caller>,
 }
 
-impl Talk {
+impl ProgramLink {
     /// Starts a program and talks to it over its standard input and output, one line each.
-    pub fn over_pipes(who: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<Talk, String> {
-        let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&who, &words[0], &error))?;
+    pub fn over_pipes(name: String, words: &[String], timeout: Duration, stop: &Stop) -> Result<ProgramLink, String> {
+        let mut running = Running::start(words, Over::Pipes).map_err(|error| cannot_start(&name, &words[0], &error))?;
         let (stdin, stdout) = running.take_pipes();
         let (questions, to_send) = sync_channel(1);
-        let (heard, answers) = sync_channel(1);
+        let (received, answers) = sync_channel(1);
         spawn_thread("questions", move || send_lines(stdin, &to_send))
-            .and_then(|_| spawn_thread("answers", move || receive_lines(BufReader::new(stdout), &heard)))
-            .map_err(|error| cannot_start(&who, &words[0], &error))?;
+            .and_then(|_| spawn_thread("answers", move || receive_lines(BufReader::new(stdout), &received)))
+            .map_err(|error| cannot_start(&name, &words[0], &error))?;
         let running = Some(running);
         let questions = Some(questions);
         let stop = stop.clone();
-        Ok(Talk { who, running, stop, questions, answers, timeout, caller: None })
+        Ok(ProgramLink { name, running, stop, questions, answers, timeout, caller: None })
     }
 
     /// Calls a program that listens, or will do so soon, if these words start it.
     pub fn over_socket(
-        who: String,
+        name: String,
         words: &[String],
         endpoint: &Endpoint,
         timeout: Duration,
         stop: &Stop,
-    ) -> Result<Talk, String> {
+    ) -> Result<ProgramLink, String> {
         let running = (!words.is_empty())
-            .then(|| Running::start(words, Over::Socket).map_err(|error| cannot_start(&who, &words[0], &error)))
+            .then(|| Running::start(words, Over::Socket).map_err(|error| cannot_start(&name, &words[0], &error)))
             .transpose()?;
         // It gives up first, as it knows the reason.
         let caller = Caller::new(endpoint.clone(), timeout.mul_f64(0.9));
         let (questions, to_send) = sync_channel(1);
-        let (heard, answers) = sync_channel(1);
+        let (received, answers) = sync_channel(1);
         let calling = caller.clone();
-        spawn_thread("caller", move || relay_questions(&calling, &to_send, &heard))
-            .map_err(|error| format!("{who}: {error}"))?;
+        spawn_thread("caller", move || relay_questions(&calling, &to_send, &received))
+            .map_err(|error| format!("{name}: {error}"))?;
         let questions = Some(questions);
         let caller = Some(caller);
         let stop = stop.clone();
-        Ok(Talk { who, running, stop, questions, answers, timeout, caller })
+        Ok(ProgramLink { name, running, stop, questions, answers, timeout, caller })
     }
 
     /// Asks, and reads an answer in JSON; `expected` is an example of one.
@@ -153,7 +153,7 @@ impl Talk {
     }
 
     pub fn fault_text(&self, what: &str) -> String {
-        format!("{} {what}", self.who)
+        format!("{} {what}", self.name)
     }
 
     pub fn is_stopped(&self) -> bool {
@@ -198,7 +198,7 @@ impl Talk {
     }
 }
 
-impl Drop for Talk {
+impl Drop for ProgramLink {
     /// The end of its input tells it to leave; a program that stays is killed.
     fn drop(&mut self) {
         drop(self.questions.take());
@@ -218,37 +218,37 @@ fn send_lines(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
     }
 }
 
-fn receive_lines(mut stdout: impl BufRead, heard: &SyncSender<Result<String, String>>) {
+fn receive_lines(mut stdout: impl BufRead, received: &SyncSender<Result<String, String>>) {
     loop {
         let mut line = Vec::new();
-        let said = match stdout.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut line) {
+        let line = match stdout.by_ref().take(ANSWER_MAX).read_until(b'\n', &mut line) {
             Ok(0) => return,
             Ok(length) if length as u64 == ANSWER_MAX => Err("sends a line that is too long".to_owned()),
             Ok(_) => in_words(line),
             Err(error) => Err(format!("cannot be read from: {error}")),
         };
-        if heard.send(said).is_err() {
+        if received.send(line).is_err() {
             return;
         }
     }
 }
 
-fn relay_questions(caller: &Caller, questions: &Receiver<Vec<u8>>, heard: &SyncSender<Result<String, String>>) {
+fn relay_questions(caller: &Caller, questions: &Receiver<Vec<u8>>, received: &SyncSender<Result<String, String>>) {
     let mut requester = match caller.connect_with_retries().and_then(Requester::greet_peer) {
         Ok(requester) => requester,
-        Err(wrong) => return drop(heard.send(Err(wrong))),
+        Err(wrong) => return drop(received.send(Err(wrong))),
     };
     while let Ok(question) = questions.recv() {
-        let said = requester.send_request(&question).and_then(in_words);
-        let ends = said.is_err();
-        if heard.send(said).is_err() || ends {
+        let line = requester.send_request(&question).and_then(in_words);
+        let ends = line.is_err();
+        if received.send(line).is_err() || ends {
             return;
         }
     }
 }
 
-fn in_words(said: Vec<u8>) -> Result<String, String> {
-    String::from_utf8(said).map_err(|_| "sends text that is not UTF-8".to_owned())
+fn in_words(line: Vec<u8>) -> Result<String, String> {
+    String::from_utf8(line).map_err(|_| "sends text that is not UTF-8".to_owned())
 }
 
 #[cfg(test)]
@@ -266,14 +266,14 @@ mod tests {
             let _ = std::io::copy(&mut stream, &mut std::io::sink());
         });
         let timeout = Duration::from_secs(30);
-        let mut talk = Talk::over_socket("it".to_owned(), &[], &endpoint, timeout, &Stop::default()).unwrap();
+        let mut link = ProgramLink::over_socket("it".to_owned(), &[], &endpoint, timeout, &Stop::default()).unwrap();
         // By then the thread that has called it is long done.
         std::thread::sleep(Duration::from_millis(300));
-        let Err(Trouble::Fault(said)) = talk.request_json::<serde_json::Value>(&"how are you?", "an answer") else {
+        let Err(Trouble::Fault(line)) = link.request_json::<serde_json::Value>(&"how are you?", "an answer") else {
             panic!("it cannot answer")
         };
-        assert!(said.starts_with("it does not speak ZeroMQ's protocol"), "{said}");
-        drop(talk);
+        assert!(line.starts_with("it does not speak ZeroMQ's protocol"), "{line}");
+        drop(link);
         web.join().unwrap();
     }
 }
