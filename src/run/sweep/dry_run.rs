@@ -179,9 +179,11 @@ fn time_trial(
 ) -> Result<String, Failure> {
     let run = &missing[0];
     let experiment = work.experiment;
+    let opened = Instant::now();
     let loaded = load_run(experiment, run, files)?;
     let stop = Stop::default();
     let began = Instant::now();
+    let reading = (began - opened).as_secs_f64();
     let tried = std::thread::scope(|scope| {
         let (over, ended) = channel::<()>();
         let stop = &stop;
@@ -209,12 +211,12 @@ fn time_trial(
     let runs = missing.len() as f64;
     let submitted = share_submitted(&loaded.topology, tried.reached);
     Ok(match submitted {
-        _ if tried.is_whole => estimate_text(seconds * runs, threads, &format!("from {which}, made now and not kept")),
+        _ if tried.is_whole => estimate_text((reading + seconds) * runs, threads, &format!("from {which}, made now and not kept")),
         Some(share) if share >= SHARE_MIN => {
             let share_text = format_percent(share);
             let from =
                 format!("from {} of {which}, which passed {share_text} of its submissions", format_span(seconds));
-            estimate_text(seconds / share * runs, threads, &from)
+            estimate_text((reading + seconds / share) * runs, threads, &from)
         }
         _ => {
             let limit = TRIAL_MAX.as_secs_f64();

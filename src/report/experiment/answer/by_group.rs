@@ -202,7 +202,10 @@ impl GroupTable<'_> {
             Some(cells)
         });
         let label = quantity.label().replace(", ", " in ");
-        let mut notes = vec![format!("Mean {label}, over the {} common jobs.", format_count(self.jobs.count()))];
+        // Means of runs are means over repetitions, of whatever size.
+        let weights = if self.jobs.are_parts { "" } else { " Each job counts the same here, each repetition above." };
+        let jobs = format_count(self.jobs.count());
+        let mut notes = vec![format!("Mean {label}, over the {jobs} common jobs.{weights}")];
         notes.extend(self.basis_note(tests));
         notes.extend(left_out_note(&all));
         let heads = group_heads(self.names.iter().map(String::as_str));

@@ -412,7 +412,9 @@ fn price_in_words(scores: &Scores<'_, '_>, families: &[Scores<'_, '_>]) -> Optio
     }
     let name = scores.name(best);
     Some(match (prices.is_empty(), free.is_empty()) {
-        (true, _) => format!("{name} is significantly worse in no other family ({}).", free.join(", ")),
+        (true, _) => {
+            format!("By one metric of each other family ({}), {name} is significantly worse in none.", free.join(", "))
+        }
         (false, true) => format!("The price of {name}: another is significantly better in {}.", prices.join("; ")),
         (false, false) => format!(
             "The price of {name}: another is significantly better in {}. In {} none is.",
@@ -512,12 +514,15 @@ impl Answer {
             text.push_str(&format!("{}\n", wrap_lines(&sentence)));
         }
         text.push_str(&format!("\n{}", self.standings.text()));
-        let others = [&self.work, &self.groups].into_iter().flatten();
-        for table in others.filter(|_| is_full) {
-            match table.heads.len() {
-                0..=COLUMNS_MAX => text.push_str(&format!("\n{}\n{}", table.title, table.text())),
+        // A table of work is short, and matters most where the work differs.
+        if let Some(work) = self.work.as_ref().filter(|_| is_full) {
+            text.push_str(&format!("\n{}\n{}", work.title, work.text()));
+        }
+        if let Some(groups) = self.groups.as_ref().filter(|_| is_full) {
+            match groups.heads.len() {
+                0..=COLUMNS_MAX => text.push_str(&format!("\n{}\n{}", groups.title, groups.text())),
                 _ => {
-                    text.push_str(&format!("\n{}: too wide for a terminal; the page and JSON have it.\n", table.title))
+                    text.push_str(&format!("\n{}: too wide for a terminal; the page and JSON have it.\n", groups.title))
                 }
             }
         }
