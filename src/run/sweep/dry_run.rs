@@ -211,7 +211,9 @@ fn time_trial(
     let runs = missing.len() as f64;
     let submitted = share_submitted(&loaded.topology, tried.reached);
     Ok(match submitted {
-        _ if tried.is_whole => estimate_text((reading + seconds) * runs, threads, &format!("from {which}, made now and not kept")),
+        _ if tried.is_whole => {
+            estimate_text((reading + seconds) * runs, threads, &format!("from {which}, made now and not kept"))
+        }
         Some(share) if share >= SHARE_MIN => {
             let share_text = format_percent(share);
             let from =
