@@ -154,8 +154,8 @@ impl<'a> ClockController<'a> {
         self.run()
     }
 
-    /// Moves a driven clock to this time, in ns, or to the first moment at which a pipe has data or a program has ended.
-    /// Nothing is read from the pipe.
+    /// Moves a driven clock to this time, in ns, or to the first moment at which a pipe has data or a program has
+    /// ended. Nothing is read from the pipe.
     pub fn search_to(&mut self, until: u64, pipe: Arc<File>) -> StretchEnd {
         self.processes.stops_at = Some(pipe);
         let end = self.move_to(until);
