@@ -76,7 +76,7 @@ const USUAL_RUNTIME: (u64, u64) = (10, 200_000);
 const USUAL_CORES_MAX: u32 = 100;
 
 impl Default for Generator {
-    /// What its keys are unless they are given, on sites of two kinds.
+    /// Defaults of its keys, on sites of two kinds.
     fn default() -> Generator {
         Generator {
             seed: 0,

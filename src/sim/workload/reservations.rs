@@ -87,7 +87,7 @@ const FACTOR: Millionths = Millionths::to(1_000);
 const POWER: Number = Number::from(0.0, 31.0, "a power of two from 0 to 31, such as 7.0");
 
 impl Default for RequestGenerator {
-    /// What its keys are unless they are given, before the size of a site is known.
+    /// Defaults of its keys, before the size of a site is known.
     fn default() -> RequestGenerator {
         RequestGenerator {
             seed: 0,

@@ -122,8 +122,8 @@ struct WaitStory<'a> {
 }
 
 impl Why {
-    /// The reasons for the wait of a task that was given to a site. O(tasks of the site), and n log n of those that were
-    /// there during its wait.
+    /// The reasons for the wait of a task that was given to a site. O(tasks of the site), and n log n of those that
+    /// were there during its wait.
     pub(super) fn of_task(stays: &SiteStays<'_>, row: &JobRow, index: usize) -> Why {
         let tally = stays.tally;
         let site = row.tasks[index].site.expect("the task was given to a site");

@@ -1,8 +1,8 @@
 //! A queue in blocks, each with lower bounds of what its jobs request, so that a walk skips blocks of jobs that are all
 //! too large or too long.
 //!
-//! A walk costs O(blocks + jobs of the blocks that it enters); inserting and removing a job O(blocks + block). A queue of
-//! fewer than [`BLOCK`] jobs is one block, and costs what a plain list does.
+//! A walk costs O(blocks + jobs of the blocks that it enters); inserting and removing a job O(blocks + block). A queue
+//! of fewer than [`BLOCK`] jobs is one block, and costs what a plain list does.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,8 @@
 //! Conservative backfilling: a plan with a place for every job in the queue, over nodes by identity or by count.
 //!
 //! A. Mu'alem, D. Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
-//! SP2 with backfilling", 2001. Every job in the queue holds a place in the plan, and no place is ever moved back, unless
-//! the plan is rebuilt from scratch. It is compressed when a job ends early.
+//! SP2 with backfilling", 2001. Every job in the queue holds a place in the plan, and no place is ever moved back,
+//! unless the plan is rebuilt from scratch. It is compressed when a job ends early.
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,7 @@ struct KeptLogs {
     /// Number of living [`ParsedLogs`].
     holders: usize,
     jobs: usize,
-    /// By format and hash of the content.
+    /// Logs by format and hash of the content.
     logs: BTreeMap<String, Arc<Trace>>,
 }
 
