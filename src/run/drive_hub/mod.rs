@@ -513,7 +513,7 @@ impl HubDriver<'_, '_, '_> {
         if let Some(waited) = waited {
             links[leaf].waits += 1;
             links[leaf].blocked += waited;
-            // Shows waits that information does not demand.
+            // For developers who look for waits that information does not demand.
             tracing::trace!(
                 leaf = links[leaf].label,
                 cause = hub.wait_cause(leaf),

@@ -22,7 +22,7 @@ use tokio::time::{Sleep, sleep_until};
 
 use super::turns::TurnState;
 
-/// Packets that are received at a time: most often one has come, and each place costs a header.
+/// Packets that are received at a time: most often one has come, and the kernel is told of room for each.
 const PACKETS_AT_ONCE: usize = 4;
 
 /// The runtime tokio, with such a socket, and with futures that a thread may drive by itself.

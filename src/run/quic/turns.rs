@@ -1,8 +1,8 @@
 //! Drives the connections of an endpoint, by the scheduler of the runtime or, during a turn, by the thread that waits.
 //!
-//! quinn has a future for the endpoint and one for each connection. Under the scheduler, a wait of a hub or a leaf
-//! costs more than the packets: the future that waits is woken by another, so the scheduler polls its queue twice and
-//! asks the kernel for events in between. Here these futures are in a queue of their own. While a thread takes a turn
+//! quinn has a future for the endpoint and one for each connection. Under the scheduler, a wait of a hub or a leaf costs
+//! more than the packets: the future that waits is woken by another, so the scheduler polls its queue twice and asks the
+//! kernel for events in between. Here these futures are in a queue of their own. While a thread takes a turn
 //! ([`Turns::block_on`]), it runs the queue itself and waits for the socket alone: one packet goes out, one call waits,
 //! and one packet comes in. At all other times a task of the runtime runs the queue, the *ferry*.
 //!

@@ -132,7 +132,7 @@ pub enum SiteOrder {
     Finish(TaskId),
     Send(ActorId, Message),
     /// Sends a message as if at that time, which may be later.
-    SendAt(Time, ActorId, Message),
+    SayAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
     Log(Record),
 }

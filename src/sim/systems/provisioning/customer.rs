@@ -119,8 +119,8 @@ impl Customer {
     /// Sets timers for the next jobs of the calendar.
     ///
     /// The questions about some follow from the calendar alone. They are sent ahead, stamped with the arrival, and the
-    /// timer is quiet, so that the run does not wait for each arrival. The first other arrival has an alarm, after
-    /// which this is called again.
+    /// timer is quiet, so that the run does not wait for each arrival. The first other arrival has an alarm, after which
+    /// this is called again.
     fn plan_calendar(&mut self, out: &mut Out) {
         let mut planned = 0;
         while let Some(first) = self.negotiated.get(planned) {

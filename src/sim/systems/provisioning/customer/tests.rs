@@ -586,8 +586,8 @@ fn play_calendar(arrivals: &[u64], cores: [u32; 2], asks_ahead: bool) -> Vec<Ent
 }
 
 proptest! {
-    /// Questions sent ahead give the log of those sent on arrival, if some jobs arrive at once and fit one site, both
-    /// or none. The judge checks that quiet timers make the user send nothing.
+    /// Whether questions are sent ahead or on arrival, whatever jobs arrive at once and fit one site, both or none. The
+    /// judge checks that a timer that nobody waits for makes the user send nothing.
     #[test]
     fn questions_sent_ahead_change_nothing(
         arrivals in prop::collection::vec(0u64..60, 1..150),
