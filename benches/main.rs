@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use hansa_run::bench::{ECHO, Effort, bench_turns, run_bench, run_echo};
+use hansa_run::bench::{ECHO, Effort, run_bench, run_echo};
 use hansa_run::cli;
 
 mod dfrs;
@@ -34,10 +34,9 @@ fn main() -> ExitCode {
         Some("queues") => queues::main(rest),
         Some("recovery") => recovery::main(),
         Some("scale") => scale::main(rest),
-        Some("turns") => return ended(bench_turns(&Effort::full()).map(drop)),
         Some("wire") => wire::main(),
         Some(other) => {
-            eprintln!("error: no measurement is called {other}; each file in benches/ is one, and turns");
+            eprintln!("error: no measurement is called {other}; each file in benches/ is one");
             return ExitCode::FAILURE;
         }
     }

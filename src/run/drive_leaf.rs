@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::Failure;
 use super::keeper::WatchedRuntime;
 use super::outside::ProgramFault;
-use super::quic::{self, FrameReceiver, FrameSender, Turns, WireError};
+use super::quic::{self, FrameReceiver, FrameSender, WireError};
 use hansa_sim::kernel::{Breach, Down, Instruction, Leaf};
 use hansa_sim::protocol::{Message, Record, codec};
 
@@ -19,7 +19,6 @@ const KEPT_FOR: Duration = Duration::from_millis(20);
 /// Inputs and outputs of a leaf.
 pub struct LeafIo<'a> {
     pub kept: &'a WatchedRuntime,
-    pub turns: &'a Turns,
     pub sender: &'a mut FrameSender,
     pub receiver: &'a mut FrameReceiver,
     /// The names of all actors, by their numbers.
@@ -40,10 +39,10 @@ pub enum LeafEnd {
 
 /// Drives the leaf until the hub ends the run.
 pub fn drive_leaf(mut leaf: Leaf<Message, Record>, io: LeafIo<'_>) -> Result<LeafEnd, Failure> {
-    let LeafIo { kept, turns, sender, receiver, names, endings, fault } = io;
+    let LeafIo { kept, sender, receiver, names, endings, fault } = io;
     let mut outgoing = Vec::new();
     while !leaf.finished() {
-        let down: Down<Message> = match turns.block_on(kept, exchange_frames(sender, receiver, &outgoing, endings))? {
+        let down: Down<Message> = match kept.block_on(exchange_frames(sender, receiver, &outgoing, endings))? {
             Ok(Some(frame)) => codec::decode_frame(frame).map_err(|error| {
                 Failure::LostRouter(format!("the router sent something that cannot be read: {error}"))
             })?,

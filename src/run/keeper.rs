@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::{EnterGuard, Runtime};
 use tokio::sync::Notify;
@@ -25,9 +25,6 @@ pub struct WatchedRuntime {
     runtime: Arc<Runtime>,
     state: Arc<KeeperState>,
     keeper: Option<JoinHandle<()>>,
-    began: Instant,
-    /// Microseconds from the begin until the thread last drove the runtime.
-    visited: AtomicU64,
 }
 
 #[derive(Default)]
@@ -59,8 +56,7 @@ impl WatchedRuntime {
         let watched = state.clone();
         let keeper = super::spawn_thread("keeper", move || keep_running(&kept, &watched, pause));
         let keeper = keeper.map_err(|error| Failure::System(error.to_string()))?;
-        let began = Instant::now();
-        Ok(WatchedRuntime { runtime, state, keeper: Some(keeper), began, visited: AtomicU64::new(0) })
+        Ok(WatchedRuntime { runtime, state, keeper: Some(keeper) })
     }
 
     /// Drives the runtime until the future is done. Actors compute outside of this call.
@@ -69,19 +65,7 @@ impl WatchedRuntime {
         if self.state.stands_in.load(Ordering::Relaxed) {
             self.state.back.notify_one();
         }
-        let output = self.runtime.block_on(future);
-        self.visited.store(self.micros(), Ordering::Relaxed);
-        output
-    }
-
-    /// True if this thread has driven the runtime within this time, and the keeper does not drive it.
-    pub fn was_visited_within(&self, time: Duration) -> bool {
-        let since = self.micros().saturating_sub(self.visited.load(Ordering::Relaxed));
-        u128::from(since) < time.as_micros() && !self.state.stands_in.load(Ordering::Relaxed)
-    }
-
-    fn micros(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX)
+        self.runtime.block_on(future)
     }
 
     /// Runs the ready tasks of the runtime, without waiting.
@@ -134,6 +118,7 @@ fn keep_running(runtime: &Runtime, state: &KeeperState, pause: Duration) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Instant;
 
     /// Computes without entering the runtime.
     fn compute(time: Duration) {

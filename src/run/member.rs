@@ -182,8 +182,7 @@ impl MemberPart<'_> {
             self.watched.watch(leaf.activity(), names);
             let sender = &mut joined.sender;
             let receiver = &mut joined.receiver;
-            let turns = joined.connection.turns();
-            drive_leaf::drive_leaf(leaf, LeafIo { kept, turns, sender, receiver, names, endings, fault: &fault })
+            drive_leaf::drive_leaf(leaf, LeafIo { kept, sender, receiver, names, endings, fault: &fault })
         });
         let ending = kept.block_on(leave_run(joined, end));
         loads.abort();

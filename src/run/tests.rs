@@ -145,10 +145,10 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
             let sender = &mut joined.sender;
             let receiver = &mut joined.receiver;
             let fault = ProgramFault::default();
-            let turns = joined.connection.turns();
-            let endings = &mut endings;
-            let end =
-                drive_leaf(leaf, LeafIo { kept: &kept, turns, sender, receiver, names: &[], endings, fault: &fault });
+            let end = drive_leaf(
+                leaf,
+                LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault },
+            );
             kept.block_on(async {
                 joined.connection.await_closed().await;
             });
@@ -188,7 +188,6 @@ fn run(asker: Asker, sites: Vec<Cast>, options: &QuicOptions, keepers_look: Dura
     let watch = Watch {
         stall_after: Duration::from_secs(20),
         contact: Contact::All,
-        shares_core: false,
         speed: None,
         progress: &mut |_, _, _| {},
         record: &mut |entries| {
@@ -298,9 +297,7 @@ fn falling(after: [u64; 3]) -> RunOutcome {
             let sender = &mut joined.sender;
             let receiver = &mut joined.receiver;
             let fault = ProgramFault::default();
-            let turns = joined.connection.turns();
-            let endings = &mut endings;
-            let stage = LeafIo { kept: &kept, turns, sender, receiver, names: &[], endings, fault: &fault };
+            let stage = LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault };
             if drive_leaf(leaf, stage).is_ok() {
                 return kept.block_on(async { _ = joined.connection.await_closed().await });
             }
@@ -327,7 +324,6 @@ fn falling(after: [u64; 3]) -> RunOutcome {
     let watch = Watch {
         stall_after: Duration::from_secs(20),
         contact: Contact::All,
-        shares_core: false,
         speed: None,
         progress: &mut |_, _, _| {},
         record: &mut |_| Ok(()),

@@ -82,8 +82,14 @@ pub fn run_bench(effort: &Effort) -> Result<(), Failure> {
     line!("")?;
     bench_reservations(effort)?;
 
-    line!("")?;
-    let turn_us = bench_turns(effort)?;
+    line!("\nturn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.3 or less)")?;
+    let mut turn_us = Vec::new();
+    for &leaves in effort.leaves {
+        let turns = effort.turns / (1 + leaves as u32 / 8);
+        let turns = on_one_core(|| turn::measure_turns(leaves, turns))?;
+        line!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn)?;
+        turn_us.push((leaves, turns.quinn));
+    }
 
     line!("\nmarket grid     tasks  load   inline s  processes s   ratio    waits  waits/task  messages/packet")?;
     for &load in effort.loads {
@@ -102,19 +108,6 @@ pub fn run_bench(effort: &Effort) -> Result<(), Failure> {
         line!("{}", explain_waits(&grid, &turn_us))?;
     }
     Ok(())
-}
-
-/// Turns of a hub beside those of bare quinn. Returns those of bare quinn, by number of leaves.
-pub fn bench_turns(effort: &Effort) -> Result<Vec<(usize, f64)>, Failure> {
-    line!("turn over QUIC           leaves      quinn us        hub us   hub/quinn (goal: 1.5 or less)")?;
-    let mut turn_us = Vec::new();
-    for &leaves in effort.leaves {
-        let turns = effort.turns / (1 + leaves as u32 / 8);
-        let turns = on_one_core(|| turn::measure_turns(leaves, turns))?;
-        line!("{:>31} {:>13.1} {:>13.1} {:>13.2}", turns.leaves, turns.quinn, turns.hub, turns.hub / turns.quinn)?;
-        turn_us.push((leaves, turns.quinn));
-    }
-    Ok(turn_us)
 }
 
 /// Standing reservations: the calendar beside the paper's list.
@@ -205,13 +198,12 @@ fn on_one_core<T: Send>(measure: impl FnOnce() -> Result<T, Failure> + Send) -> 
 
 /// Plays a leaf of a measurement, in a process that was started with [`ECHO`].
 pub fn run_echo(arguments: &[String]) -> Result<(), Failure> {
-    let [router, bare, index, identity] = arguments else { return Err(wrong_echo()) };
+    let [router, index, identity] = arguments else { return Err(wrong_echo()) };
     let router = router.parse().map_err(|_| wrong_echo())?;
-    let bare = bare.parse().map_err(|_| wrong_echo())?;
     let index = index.parse().map_err(|_| wrong_echo())?;
-    turn::echo_leaf(router, bare, index, &PathBuf::from(identity))
+    turn::echo_leaf(router, index, &PathBuf::from(identity))
 }
 
 fn wrong_echo() -> Failure {
-    Failure::Input(format!("{ECHO} ROUTER BARE INDEX IDENTITY is for hansa bench alone"))
+    Failure::Input(format!("{ECHO} ROUTER INDEX IDENTITY is for hansa bench alone"))
 }

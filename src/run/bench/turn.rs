@@ -1,20 +1,18 @@
 //! Cost of a lock-step turn over QUIC: the hub asks every leaf and waits for all answers. The baseline is bare quinn
-//! with plain bytes, by its own socket and runtime, between the same processes in the same run.
+//! with plain bytes, in the same run. Each leaf is a process of its own.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Endpoint, RecvStream, SendStream, ServerConfig, TransportConfig};
 use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 
 use crate::Failure;
 use crate::drive_hub::{LeafLink, Watch, drive_hub};
 use crate::drive_leaf::{LeafIo, drive_leaf};
-use crate::identity::{Authority, Identity, ROUTER_HOST};
+use crate::identity::{Authority, Identity};
 use crate::keeper::WatchedRuntime;
 use crate::outside::ProgramFault;
 use crate::quic::{self, Close, Connection, FrameSender, JoinTerms, Joined, Listener, Peer, QuicOptions};
@@ -48,10 +46,10 @@ pub fn measure_turns(leaves: usize, turns: u32) -> Result<Turns, Failure> {
     Ok(Turns { leaves, quinn, hub })
 }
 
-/// Plays a leaf: echoes bytes until the baseline is measured, then follows the hub.
-pub fn echo_leaf(router: SocketAddr, bare: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
+/// Plays a leaf: echoes bytes until told otherwise, then follows the hub.
+pub fn echo_leaf(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<(), Failure> {
     let kept = WatchedRuntime::new()?;
-    let mut joined = kept.block_on(join_and_echo(router, bare, index, identity))?;
+    let Some(mut joined) = kept.block_on(echo_bytes(router, index, identity))? else { return Ok(()) };
     let me = ActorId(index + 1);
     let latencies: Latencies = vec![Span::ZERO; index as usize + 2].into();
     let leaf = Leaf::new(vec![(me, Box::new(Echo) as BoxedActor<Message, Record>)], latencies);
@@ -59,10 +57,7 @@ pub fn echo_leaf(router: SocketAddr, bare: SocketAddr, index: u32, identity: &st
     let sender = &mut joined.sender;
     let receiver = &mut joined.receiver;
     let fault = ProgramFault::default();
-    let turns = joined.connection.turns();
-    let names = &[];
-    let endings = &mut endings;
-    drive_leaf(leaf, LeafIo { kept: &kept, turns, sender, receiver, names, endings, fault: &fault })?;
+    drive_leaf(leaf, LeafIo { kept: &kept, sender, receiver, names: &[], endings: &mut endings, fault: &fault })?;
     kept.block_on(async {
         let _ = joined.receiver.next().await;
         joined.connection.leave(joined.sender, Close::Finished, "").await;
@@ -70,48 +65,25 @@ pub fn echo_leaf(router: SocketAddr, bare: SocketAddr, index: u32, identity: &st
     Ok(())
 }
 
-/// Joins the router, and echoes plain bytes over a connection of bare quinn until they are zero.
-async fn join_and_echo(
-    router: SocketAddr,
-    bare: SocketAddr,
-    index: u32,
-    identity: &std::path::Path,
-) -> Result<Joined, Failure> {
+/// Echoes plain bytes. None if the other side has gone.
+async fn echo_bytes(router: SocketAddr, index: u32, identity: &std::path::Path) -> Result<Option<Joined>, Failure> {
     let identity = Identity::load(identity).map_err(|error| internal_failure(&error))?;
     let hello = Hello::new(vec![leaf_party(index)], HASH);
-    let joined = quic::connect_router(&router.to_string(), &identity, &hello, &QuicOptions::default())
+    let mut joined = quic::connect_router(&router.to_string(), &identity, &hello, &QuicOptions::default())
         .await
         .map_err(|error| internal_failure(&error))?;
-    let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
-    let endpoint = Endpoint::client(loopback).map_err(|error| internal_failure(&error))?;
-    let tls = identity.client_tls().map_err(|error| internal_failure(&error))?;
-    let tls = QuicClientConfig::try_from(tls).map_err(|error| internal_failure(&error))?;
-    let mut config = ClientConfig::new(Arc::new(tls));
-    config.transport_config(bare_transport());
-    let connecting = endpoint.connect_with(config, bare, ROUTER_HOST).map_err(|error| internal_failure(&error))?;
-    let connection = connecting.await.map_err(|error| internal_failure(&error))?;
-    let (mut send, mut receive) = connection.open_bi().await.map_err(|error| internal_failure(&error))?;
-    let mut bytes = [7; PING];
-    while bytes != [0; PING] {
-        send.write_all(&bytes).await.map_err(|error| internal_failure(&error))?;
-        receive.read_exact(&mut bytes).await.map_err(|error| internal_failure(&error))?;
+    let mut outgoing = Vec::new();
+    loop {
+        let Some(ping) = joined.receiver.next().await.map_err(|error| internal_failure(&error))? else {
+            return Ok(None);
+        };
+        if ping.is_empty() {
+            return Ok(Some(joined));
+        }
+        outgoing.clear();
+        quic::append_frame(ping, &mut outgoing).map_err(|error| internal_failure(&error))?;
+        joined.sender.write(&outgoing).await.map_err(|error| internal_failure(&error))?;
     }
-    Ok(joined)
-}
-
-fn bare_server(identity: &Identity) -> Result<ServerConfig, Failure> {
-    let tls = identity.server_tls().map_err(|error| internal_failure(&error))?;
-    let tls = QuicServerConfig::try_from(tls).map_err(|error| internal_failure(&error))?;
-    let mut config = ServerConfig::with_crypto(Arc::new(tls));
-    config.transport_config(bare_transport());
-    Ok(config)
-}
-
-/// With quinn's usual window, small writes cost it more.
-fn bare_transport() -> Arc<TransportConfig> {
-    let mut config = TransportConfig::default();
-    config.send_window(64 << 10);
-    Arc::new(config)
 }
 
 fn internal_failure(error: &dyn std::fmt::Display) -> Failure {
@@ -125,9 +97,6 @@ fn leaf_party(index: u32) -> Party {
 struct TurnGrid {
     listener: Listener,
     peers: Vec<Peer>,
-    bare: Endpoint,
-    /// The stream of each leaf over bare quinn.
-    streams: Vec<(SendStream, RecvStream)>,
     ends: Vec<(Connection, FrameSender)>,
     children: Vec<Child>,
 }
@@ -139,8 +108,6 @@ impl TurnGrid {
         let loopback: SocketAddr = ([127, 0, 0, 1], 0).into();
         let mut listener =
             Listener::bind(loopback, &router, &QuicOptions::default()).map_err(|error| system_failure(&error))?;
-        let bare = Endpoint::server(bare_server(&router)?, loopback).map_err(|error| system_failure(&error))?;
-        let bare_address = bare.local_addr().map_err(|error| system_failure(&error))?.to_string();
         let dir = RunDir::new()?;
         let program = std::env::current_exe().map_err(|error| system_failure(&error))?;
         let mut children = Vec::new();
@@ -149,8 +116,7 @@ impl TurnGrid {
             let issued = authority.issue(&[leaf_party(index)], 1).and_then(|issued| issued.save(&identity));
             issued.map_err(|error| system_failure(&error))?;
             let mut command = Command::new(&program);
-            command.arg(ECHO).arg(listener.address().to_string()).arg(&bare_address);
-            command.arg(index.to_string()).arg(&identity);
+            command.arg(ECHO).arg(listener.address().to_string()).arg(index.to_string()).arg(&identity);
             // If one leaf fails to start, none stays.
             children
                 .push(command.stdin(Stdio::null()).kill_on_drop(true).spawn().map_err(|error| system_failure(&error))?);
@@ -161,37 +127,31 @@ impl TurnGrid {
             .ok()
             .and_then(Result::ok)
             .ok_or_else(|| Failure::NotJoined("the leaves of the measurement did not join".to_owned()))?;
-        let mut streams = Vec::new();
-        while streams.len() < leaves {
-            let incoming = bare.accept().await.expect("the endpoint is open");
-            let connection = incoming.await.map_err(|error| internal_failure(&error))?;
-            streams.push(connection.accept_bi().await.map_err(|error| internal_failure(&error))?);
-        }
-        Ok(TurnGrid { listener, peers, bare, streams, ends: Vec::new(), children })
+        Ok(TurnGrid { listener, peers, ends: Vec::new(), children })
     }
 
     /// Measures one ping to each leaf, then one echo from each.
     async fn measure_bare(&mut self, turns: u32) -> Result<f64, Failure> {
+        let wire = |error: quic::WireError| Failure::Internal(error.to_string());
+        let mut ping = Vec::new();
+        quic::append_frame(&[7; PING], &mut ping).expect("a ping is short");
         let mut times = Vec::new();
-        let mut bytes = [0; PING];
-        for (_, receive) in &mut self.streams {
-            receive.read_exact(&mut bytes).await.map_err(|error| internal_failure(&error))?;
-        }
         for turn in 0..turns + turns / 10 {
             let begun = Instant::now();
-            for (send, _) in &mut self.streams {
-                send.write_all(&[7; PING]).await.map_err(|error| internal_failure(&error))?;
+            for peer in &mut self.peers {
+                peer.sender.write(&ping).await.map_err(wire)?;
             }
-            for (_, receive) in &mut self.streams {
-                receive.read_exact(&mut bytes).await.map_err(|error| internal_failure(&error))?;
+            for peer in &mut self.peers {
+                peer.receiver.next().await.map_err(wire)?;
             }
             if turn >= turns / 10 {
                 times.push(begun.elapsed());
             }
         }
-        for (send, _) in &mut self.streams {
-            send.write_all(&[0; PING]).await.map_err(|error| internal_failure(&error))?;
-            let _ = send.finish();
+        let mut end = Vec::new();
+        quic::append_frame(&[], &mut end).expect("nothing is short");
+        for peer in &mut self.peers {
+            peer.sender.write(&end).await.map_err(wire)?;
         }
         Ok(median_micros(times))
     }
@@ -211,7 +171,6 @@ impl TurnGrid {
         let watch = Watch {
             stall_after: Duration::from_secs(60),
             contact: Contact::All,
-            shares_core: true,
             speed: None,
             progress: &mut |_, _, _| {},
             record: &mut |_| Ok(()),
@@ -233,7 +192,6 @@ impl TurnGrid {
     }
 
     async fn end(mut self) {
-        self.bare.close(0u32.into(), b"");
         self.listener.close(self.ends, Close::Finished, "").await;
         for child in &mut self.children {
             let _ = child.wait().await;

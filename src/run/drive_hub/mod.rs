@@ -5,8 +5,7 @@ mod leaf_link;
 mod progress;
 mod returns;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +18,7 @@ use tokio::time::Sleep;
 use super::Failure;
 use super::keeper::WatchedRuntime;
 use super::outside::ProgramFault;
-use super::quic::{self, Close, Turns};
+use super::quic::{self, Close};
 use hansa_sim::kernel::{Breach, Contact, Down, Entry, Hub, LogMerger, Up};
 use hansa_sim::protocol::{Message, Record};
 use hansa_sim::recovery::journal::Turn;
@@ -73,8 +72,6 @@ pub struct Watch<'a> {
     /// Called with the log of the run, in order, as soon as it is complete up to some moment.
     pub record: &'a mut Taking<'a>,
     pub contact: Contact,
-    /// True if all processes share one core: then the hub gains nothing by going on while a leaf computes.
-    pub shares_core: bool,
     /// Virtual seconds per second of real time. None if the run is not tied to real time.
     pub speed: Option<f64>,
     /// Names of all actors, by number.
@@ -144,7 +141,6 @@ fn drive(
     let began = Instant::now();
     let mut driver = HubDriver {
         kept,
-        turns: links.first().map(|link| link.connection.turns().clone()).unwrap_or_default(),
         stall,
         reached: Reached::default(),
         began,
@@ -204,8 +200,6 @@ fn drive(
 
 struct HubDriver<'k, 'w, 's> {
     kept: &'k WatchedRuntime,
-    /// The futures behind all links.
-    turns: Turns,
     watch: Watch<'w>,
     stall: Pin<&'s mut Sleep>,
     /// Progress of the run when the stall timer was last reset.
@@ -282,8 +276,7 @@ impl HubDriver<'_, '_, '_> {
             self.report_progress(hub);
             // A leaf that was asked may have sent something to run before the hub waits.
             if !self.pass_on(hub, links)? {
-                let turns = self.turns.clone();
-                turns.block_on(kept, self.exchange_frames(hub, links))?;
+                kept.block_on(self.exchange_frames(hub, links))?;
             }
         }
     }
@@ -302,8 +295,7 @@ impl HubDriver<'_, '_, '_> {
     async fn exchange_frames(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
         self.flush(hub, links).await?;
         let mut waited = false;
-        let awaited = if self.watch.shares_core { hub.answering() } else { hub.blockers() };
-        for leaf in awaited {
+        for leaf in hub.blockers() {
             waited |= self.read_frames(hub, links, leaf).await?;
         }
         self.waits += u64::from(waited);
@@ -349,7 +341,7 @@ impl HubDriver<'_, '_, '_> {
         self.settle(hub.settled())?;
         let asks = self.log.waiting() >= LOG_KEPT || (is_late && self.log.waiting() > 0);
         if asks {
-            self.request_reports(hub, links)?;
+            self.kept.block_on(self.request_reports(hub, links))?;
             self.report_progress(hub);
             self.settle(hub.settled())?;
         }
@@ -365,37 +357,29 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Asks leaves to report all that they may have run.
-    ///
-    /// That may be most of the run, so the log is passed on meanwhile. The leaf that has reported least is read first,
-    /// as all entries after its progress wait for it.
-    fn request_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
-        let kept = self.kept;
-        kept.block_on(self.send(hub, links, Turn::Ask))?;
-        let mut behind: BinaryHeap<_> =
-            hub.asked().into_iter().map(|leaf| Reverse((hub.reported_until(leaf), leaf))).collect();
-        let mut reported = hub.received();
-        while let Some(Reverse((_, leaf))) = behind.pop() {
-            if !hub.awaits_records(leaf) {
-                continue;
-            }
-            match kept.block_on(self.read_frames(hub, links, leaf)) {
-                Ok(_) => behind.push(Reverse((hub.reported_until(leaf), leaf))),
-                Err(Halt::Failure(failure)) => {
-                    return Err(kept.block_on(self.recheck_stall(failure, hub, links)).into());
+    async fn request_reports(&mut self, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Result<(), Halt> {
+        self.send(hub, links, Turn::Ask).await?;
+        for leaf in hub.asked() {
+            while hub.awaits_records(leaf) {
+                match self.read_frames(hub, links, leaf).await {
+                    Ok(_) => {}
+                    Err(Halt::Failure(failure)) => {
+                        return Err(self.without_those_who_have_answered(failure, hub, links).await.into());
+                    }
+                    Err(lost) => return Err(lost),
                 }
-                Err(lost) => return Err(lost),
-            }
-            if hub.received() - reported >= LOG_WORTH as u64 {
-                reported = hub.received();
-                self.report_progress(hub);
-                self.settle(hub.settled())?;
             }
         }
         Ok(())
     }
 
     /// Leaves are read in turn; a leaf that answered meanwhile does not count as stalled.
-    async fn recheck_stall(&self, failure: Failure, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Failure {
+    async fn without_those_who_have_answered(
+        &self,
+        failure: Failure,
+        hub: &mut Hub<Message, Record>,
+        links: &mut [LeafLink],
+    ) -> Failure {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
             let receive = async {
@@ -513,13 +497,6 @@ impl HubDriver<'_, '_, '_> {
         if let Some(waited) = waited {
             links[leaf].waits += 1;
             links[leaf].blocked += waited;
-            // For developers who look for waits that information does not demand.
-            tracing::trace!(
-                leaf = links[leaf].label,
-                cause = hub.wait_cause(leaf),
-                micros = waited.as_micros(),
-                "wait"
-            );
         }
         end.map_err(|end| self.halt_for(end, hub, links))
     }

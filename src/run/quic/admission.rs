@@ -10,13 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use quinn::crypto::rustls::QuicServerConfig;
-use quinn::{Incoming, ServerConfig, TransportErrorCode};
+use quinn::{Endpoint, Incoming, ServerConfig, TransportErrorCode};
 use rustls::pki_types::CertificateDer;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::turns::TurnEndpoint;
+use super::socket::InTurns;
 use super::{
     BindError, Close, Connection, DRAIN_TIMEOUT, FINISH_TIMEOUT, FrameReceiver, FrameSender, HELLO_MAX, Peer,
     QuicOptions, WireError, encode_frame, endpoint_config, is_loopback, transport_settings,
@@ -49,7 +49,7 @@ pub struct JoinTerms {
 /// A socket on which the router can be reached.
 #[derive(Debug)]
 pub struct Listener {
-    endpoint: TurnEndpoint,
+    endpoint: Endpoint,
     address: SocketAddr,
     /// Settings for newcomers on this machine, which can take longer packets than others.
     near: Arc<ServerConfig>,
@@ -87,9 +87,9 @@ impl Listener {
 
         let socket_error = |error| BindError::Socket { address, error };
         let socket = std::net::UdpSocket::bind(address).map_err(socket_error)?;
-        let endpoint = TurnEndpoint::new(endpoint_config(Some(identity.reset_key())), Some(far), socket);
-        let endpoint = endpoint.map_err(socket_error)?;
-        let address = endpoint.quic.local_addr().map_err(socket_error)?;
+        let endpoint = Endpoint::new(endpoint_config(Some(identity.reset_key())), Some(far), socket, Arc::new(InTurns))
+            .map_err(socket_error)?;
+        let address = endpoint.local_addr().map_err(socket_error)?;
         Ok(Listener {
             endpoint,
             address,
@@ -240,10 +240,10 @@ impl Listener {
         self.stop_accepting();
         let open = ends.iter().map(|(connection, _)| connection).filter(|connection| connection.end_reason().is_none());
         let open: Vec<_> = open.map(|connection| (connection, connection.packet_counts().0)).collect();
-        self.endpoint.quic.close(close.into(), reason.as_bytes());
+        self.endpoint.close(close.into(), reason.as_bytes());
         let gone = async {
             if ends.is_empty() || !ends.iter().all(|(connection, _)| connection.is_local()) {
-                return self.endpoint.quic.wait_idle().await;
+                return self.endpoint.wait_idle().await;
             }
             // Within one machine no packet is lost: it is enough that all have been sent.
             for (connection, before) in open {
@@ -326,9 +326,9 @@ struct Complaints {
 }
 
 /// Accepts newcomers in turn, and talks to each in a task of its own.
-async fn accept_newcomers(endpoint: TurnEndpoint, door: Arc<Door>) {
+async fn accept_newcomers(endpoint: Endpoint, door: Arc<Door>) {
     let places = Arc::new(Semaphore::new(door.options.handshakes_max));
-    while let Some(incoming) = endpoint.quic.accept().await {
+    while let Some(incoming) = endpoint.accept().await {
         let begun = door.begun.load(Ordering::Relaxed);
         let max = if begun { LATECOMERS_MAX.min(door.options.handshakes_max) } else { door.options.handshakes_max };
         let busy = door.options.handshakes_max - places.available_permits();
@@ -352,7 +352,7 @@ async fn accept_newcomers(endpoint: TurnEndpoint, door: Arc<Door>) {
 }
 
 /// Handles one newcomer, from its first packet to its welcome.
-async fn handle_newcomer(incoming: Incoming, endpoint: TurnEndpoint, door: &Door) {
+async fn handle_newcomer(incoming: Incoming, endpoint: Endpoint, door: &Door) {
     let address = incoming.remote_address();
     let deadline = Instant::now() + door.options.handshake_timeout;
     let slow = || Refusal::Slow(door.options.handshake_timeout);

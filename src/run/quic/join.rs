@@ -5,11 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::ClientConfig;
 use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Endpoint};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::turns::TurnEndpoint;
+use super::socket::InTurns;
 use super::{
     Close, Connection, FrameReceiver, FrameSender, QuicOptions, WireError, encode_frame, endpoint_config, is_loopback,
     transport_settings,
@@ -199,11 +199,9 @@ async fn try_connect(address: SocketAddr, config: ClientConfig) -> Result<Connec
         (IpAddr::V6(_), false) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     };
     let socket = std::net::UdpSocket::bind((local, 0)).map_err(KnockError::Socket)?;
-    let endpoint = TurnEndpoint::new(endpoint_config(None), None, socket).map_err(KnockError::Socket)?;
-    let connecting = endpoint
-        .quic
-        .connect_with(config, address, ROUTER_HOST)
-        .map_err(|error| WireError::Failed(error.to_string()))?;
+    let endpoint = Endpoint::new(endpoint_config(None), None, socket, Arc::new(InTurns)).map_err(KnockError::Socket)?;
+    let connecting =
+        endpoint.connect_with(config, address, ROUTER_HOST).map_err(|error| WireError::Failed(error.to_string()))?;
     Ok(Connection::new(connecting.await?, endpoint))
 }
 

@@ -9,13 +9,12 @@ mod frame;
 mod gate;
 mod join;
 mod socket;
-mod turns;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use quinn::{AckFrequencyConfig, ConnectionError, EndpointConfig, TransportConfig, VarInt};
+use quinn::{AckFrequencyConfig, ConnectionError, Endpoint, EndpointConfig, TransportConfig, VarInt};
 use quinn_proto::HashedConnectionIdGenerator;
 
 use tokio::time::timeout;
@@ -31,8 +30,6 @@ pub use frame::{FrameReceiver, FrameSender, append_frame, encode_frame, encode_i
 use gate::Gate;
 pub use gate::LoadSender;
 pub use join::{JoinError, Joined, connect_router};
-use turns::TurnEndpoint;
-pub use turns::Turns;
 
 /// Longest hello: the allocation for a peer before it is known.
 const HELLO_MAX: usize = 256 << 10;
@@ -107,18 +104,13 @@ pub struct Peer {
 #[derive(Clone, Debug)]
 pub struct Connection {
     quic: quinn::Connection,
-    endpoint: TurnEndpoint,
+    endpoint: Endpoint,
     gate: Arc<Gate>,
 }
 
 impl Connection {
-    fn new(quic: quinn::Connection, endpoint: TurnEndpoint) -> Connection {
+    fn new(quic: quinn::Connection, endpoint: Endpoint) -> Connection {
         Connection { quic, endpoint, gate: Arc::default() }
-    }
-
-    /// The futures behind it, for a thread that waits for its frames.
-    pub fn turns(&self) -> &Turns {
-        &self.endpoint.turns
     }
 
     pub fn remote_address(&self) -> SocketAddr {
@@ -193,7 +185,7 @@ impl Connection {
         // A router that has closed the connection wants no more of it.
         if self.end_reason().is_none() {
             self.close(close, reason);
-            let _ = timeout(DRAIN_TIMEOUT, self.endpoint.quic.wait_idle()).await;
+            let _ = timeout(DRAIN_TIMEOUT, self.endpoint.wait_idle()).await;
         }
     }
 

@@ -56,8 +56,6 @@ pub enum Reaction {
     Now,
     /// Nothing that the receiver sends in reaction leaves it earlier than this long after the arrival.
     After(Span),
-    /// Nothing that the receiver sends in reaction leaves it before this time.
-    Until(Time),
     /// The receiver never sends anything in reaction.
     Never,
 }
@@ -69,8 +67,7 @@ impl Reaction {
             Reaction::Now => arrival,
             Reaction::After(span) if span.is_zero() => arrival,
             Reaction::After(span) => arrival.after(span),
-            Reaction::Until(Time::NEVER) | Reaction::Never => Stamp::NEVER,
-            Reaction::Until(time) => arrival.max(Stamp::at(time)),
+            Reaction::Never => Stamp::NEVER,
         }
     }
 }

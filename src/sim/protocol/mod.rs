@@ -25,7 +25,7 @@ pub use auction::{BidOutcome, CoreOffer, LossReason, SiteOffer, TaskBid};
 pub use batch::{Admit, Declined, Enqueue, Entrust, JobEnded, Queue};
 pub use execution::{Ended, Lost, Run};
 pub use provisioning::{
-    Barred, Begun, Claim, Claimed, Concluded, Coordinate, Coordinated, Enter, HoldStep, Informed, Inquire, Lot, Pledge,
+    Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, HoldStep, Informed, Inquire, Lot, Pledge,
     PledgeAnswer, Postponed, Query, Reply, ReplyKey, Return, Returned, Revoked,
 };
 pub use record::{Author, Bargain, Fault, HoldFate, Reason, Record, Refusal};
@@ -81,7 +81,7 @@ messages! {
     Cancel(_) => Now,
     // Users ask by their own calendar.
     Answered(_) => Never,
-    Hold(hold) => hold.reaction(),
+    Hold(hold) => end_or_loss(hold.runtime.min(hold.walltime), hold.safe),
     Withdraw(_) => Never,
     Enqueue(_) => Now,
     Queue(queue) => end_or_loss(queue.lasts(), queue.safe),
@@ -97,16 +97,13 @@ messages! {
     // Other jobs may end sooner because of it.
     Admit(_) => Now,
     Inquire(_) => Now,
-    // Later answers of its round are still awaited.
-    Informed(informed) => After(informed.quiet_for),
+    Informed(_) => Now,
     Claim(_) => Now,
     Claimed(_) => Now,
     Return(_) => Now,
-    // It is only recorded.
-    Returned(_) => Never,
-    Enter(enter) => enter.reaction(),
-    // Its user sends nothing more, as its site breaks the contract.
-    Barred(_) => Never,
+    Returned(_) => Now,
+    Enter(_) => Now,
+    Barred(_) => Now,
     Begun(_) => Now,
     Coordinate(_) => Now,
     Coordinated(_) => Now,
@@ -121,7 +118,6 @@ messages! {
     Release(_) => Now,
     // Tasks may start at once.
     SiteOffer(_) => Now,
-    Concluded(_) => Never,
 }
 
 /// A task of this duration starts on arrival or later, and does not end sooner. But it may be lost as soon as a node

@@ -4,16 +4,12 @@
 //! Information may be outdated on arrival: an advertisement carries the version of the plan that it was taken from, a
 //! quote its number, and a claim names those that it relies on.
 //!
-//! A site answers each question on arrival. A user asks several sites in a round and acts on the last answer, so the
-//! others promise that nothing follows from them before that one is due ([`Informed::quiet_for`]). A submitted task
-//! promises that its site sends nothing because of it before it can have ended ([`Enter::reaction`]), and an end that
-//! its user only records has a message of its own ([`Concluded`]). All else may be reacted to at once.
+//! All messages may be reacted to at once: a site answers on arrival, and a user that receives a price may claim it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Message, Recall, Recalled};
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, QuoteId, Receipt, TaskId};
-use crate::kernel::Reaction;
 use crate::time::{Span, Time};
 
 /// Query of a user to a site.
@@ -22,9 +18,6 @@ pub struct Inquire {
     /// Number of the query, chosen by the user.
     pub number: u64,
     pub query: Query,
-    /// Time between the arrival of the answer and that of the last answer of its round, before which the user does not
-    /// act on it. The answer repeats it.
-    pub quiet_for: Span,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,9 +42,6 @@ pub enum Query {
 pub struct Informed {
     pub number: u64,
     pub reply: Reply,
-    /// That of the query: the user sends nothing because of this answer for as long after its arrival. A user checks it
-    /// before all else.
-    pub quiet_for: Span,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,33 +147,6 @@ pub struct Enter {
     pub reports_start: bool,
     /// Times that the task has been lost before.
     pub losses: u32,
-    /// True if nodes of its site fail. Then the site may report its loss at any time.
-    pub may_be_lost: bool,
-    /// True if its user only records its end: the site reports it by [`Concluded`].
-    pub ends_quietly: bool,
-}
-
-impl Enter {
-    /// The least duration of the task on its processors.
-    pub fn lasts_at_least(&self) -> Span {
-        self.runtime.min(self.walltime)
-    }
-
-    /// Earliest reaction of the site: the end of the task, unless it reports its start or may lose it. A refusal waits
-    /// as long.
-    pub fn reaction(&self) -> Reaction {
-        match self.reports_start || self.may_be_lost {
-            true => Reaction::Now,
-            false => Reaction::After(self.lasts_at_least()),
-        }
-    }
-}
-
-/// End of a task from which nothing follows: its user records it and sends nothing. A user that has not entered the
-/// task so takes it for a fault of the site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Concluded {
-    pub task: TaskId,
 }
 
 /// Refusal of a task by its site.

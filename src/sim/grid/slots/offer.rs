@@ -100,8 +100,6 @@ pub enum Denial {
     TooLong(Span),
     #[error("a task runs in it")]
     InUse,
-    #[error("nodes of the site fail, but the submission excludes that")]
-    NotSafe,
 }
 
 impl fmt::Display for BookingId {

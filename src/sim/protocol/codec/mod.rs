@@ -97,8 +97,8 @@ mod tests {
         Provided, Queue, ReserveAnswer, SiteOffer,
     };
     use crate::protocol::{
-        Bargain, Barred, Begun, Claim, Claimed, Concluded, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed,
-        Inquire, LossReason, Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
+        Bargain, Barred, Begun, Claim, Claimed, Coordinate, Coordinated, Enter, Fault, HoldFate, Informed, Inquire,
+        LossReason, Lot, Pledge, PledgeAnswer, Query, Reason, Refusal, Reply, Return, Returned,
     };
     use crate::protocol::{
         Landed, Postponed, Recall, Recalled, Record, Release, Reserve, Revoked, Run, Ship, Submit, TaskBid, Verdict,
@@ -242,21 +242,12 @@ mod tests {
             Message::Recall(Recall { task }),
             Message::Recalled(Recalled { task, in_time: false, losses: 3 }),
             Message::Release(Release { task }),
-            Message::Inquire(Inquire {
-                number: 3,
-                query: Query::Chances { work: part, step: Span::MAX },
-                quiet_for: Span::from_minutes(6),
-            }),
+            Message::Inquire(Inquire { number: 3, query: Query::Chances { work: part, step: Span::MAX } }),
             Message::Informed(Informed {
                 number: 3,
                 reply: Reply::Slots(Advert { version: 7, tariff: Tariff::flat(Rate(7)), slots: vec![slot] }),
-                quiet_for: Span::ZERO,
             }),
-            Message::Informed(Informed {
-                number: 3,
-                reply: Reply::Chances(vec![0.25, 1.0 / 3.0]),
-                quiet_for: Span::MAX,
-            }),
+            Message::Informed(Informed { number: 3, reply: Reply::Chances(vec![0.25, 1.0 / 3.0]) }),
             Message::Claim(Claim { number: 4, job: id, lot: Lot::Slots { version: 7, parts: vec![(2, part)] } }),
             Message::Claimed(Claimed { number: 4, result: Ok(vec![receipt]) }),
             Message::Claimed(Claimed { number: 4, result: Err(Denial::BadPart(BadPart::TooEarly(arrive))) }),
@@ -271,10 +262,7 @@ mod tests {
                 within: vec![(BookingId(9), 3)],
                 reports_start: true,
                 losses: 2,
-                may_be_lost: true,
-                ends_quietly: false,
             }),
-            Message::Concluded(Concluded { task }),
             Message::Barred(Barred { task, why: Denial::Duplicate }),
             Message::Begun(Begun { task }),
             Message::Revoked(Revoked { job: id, booking: BookingId(9) }),

@@ -131,8 +131,6 @@ pub enum SiteOrder {
     /// Ends a task that the manager accounts for and that has done all its work.
     Finish(TaskId),
     Send(ActorId, Message),
-    /// Sends a message as if at that time, which may be later.
-    SayAt(Time, ActorId, Message),
     /// Logs a record that only the manager can write.
     Log(Record),
 }
@@ -158,8 +156,6 @@ pub struct Start {
     pub loss: Loss,
     /// Order of ends within one instant: lower ranks first, and among equals the earlier start.
     pub rank: u64,
-    /// True if its sender only records its end.
-    pub ends_quietly: bool,
 }
 
 impl Start {
@@ -177,7 +173,6 @@ impl Start {
             ending: Ending::Settled,
             loss: Loss::default(),
             rank: 0,
-            ends_quietly: false,
         }
     }
 }

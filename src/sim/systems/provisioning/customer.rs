@@ -20,15 +20,12 @@ use super::world::World;
 use crate::grid::{Approach, BookingId, Crash, Denial, Job, JobId, Part, Receipt, TaskId};
 use crate::kernel::ActorId;
 use crate::protocol::{
-    Begun, Concluded, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Query,
-    Recalled, Record, Returned, Revoked,
+    Begun, Coordinated, Ended, Fault, HoldStep, Landed, Lost, Message, PledgeAnswer, Postponed, Recalled, Record,
+    Returned, Revoked,
 };
 use crate::roles::{Out, Planner};
 use crate::systems::NegotiatedJob;
 use crate::time::{Span, Time};
-
-/// Jobs of the calendar that a user asks about ahead of their arrival.
-const JOBS_AHEAD: usize = 64;
 
 pub struct Customer {
     id: ActorId,
@@ -52,8 +49,6 @@ pub struct Customer {
     /// Tasks without open dependencies, kept until all messages of the moment have been handled.
     ready: Vec<(JobId, u32)>,
     has_begun: bool,
-    /// Its questions about jobs to come follow from its calendar alone, so it sends them ahead.
-    asks_ahead: bool,
     /// It has logged that a site breaks its contract. All later messages are ignored.
     has_accused: bool,
 }
@@ -83,11 +78,6 @@ impl Customer {
             followers.entry(before).or_default().push((think, next));
         }
         negotiated.sort_by_key(|next| (next.job.arrive, next.job.id));
-        let asks_ahead = row.name == strategy::USUAL
-            && approach.crash.is_none()
-            && followers.is_empty()
-            && world.providers.iter().all(|provider| !provider.latency.is_zero())
-            && negotiated.iter().all(|next| next.job.tasks.len() == 1);
         Customer {
             id,
             seed,
@@ -104,49 +94,18 @@ impl Customer {
             late: Vec::new(),
             ready: Vec::new(),
             has_begun: false,
-            asks_ahead,
             has_accused: false,
         }
     }
 
     /// Takes up all jobs that have arrived.
-    fn take_up_arrived(&mut self, now: Time, out: &mut Out) {
+    fn keep_calendar(&mut self, now: Time, out: &mut Out) {
         while let Some(next) = self.negotiated.pop_front_if(|next| next.job.arrive <= now) {
             self.take_up(now, next, out);
         }
-    }
-
-    /// Sets timers for the next jobs of the calendar.
-    ///
-    /// The questions about some follow from the calendar alone. They are sent ahead, stamped with the arrival, and the
-    /// timer is quiet, so that the run does not wait for each arrival. The first other arrival has an alarm, after which
-    /// this is called again.
-    fn plan_calendar(&mut self, out: &mut Out) {
-        let mut planned = 0;
-        while let Some(first) = self.negotiated.get(planned) {
-            let arrive = first.job.arrive;
-            let count = self.negotiated.range(planned..).take_while(|next| next.job.arrive == arrive).count();
-            let rounds: Option<Vec<_>> =
-                self.negotiated.range(planned..planned + count).map(|next| self.foresee_round(next)).collect();
-            let Some(rounds) = rounds.filter(|_| planned < JOBS_AHEAD) else {
-                return self.open_actions.wake_at(arrive, Alarm::Calendar, out);
-            };
-            for (next, round) in self.negotiated.range(planned..).zip(rounds) {
-                let numbers = self.open_actions.ask_all(arrive, next.job.id, &round, &self.world, out);
-                self.open_actions.ahead.insert(next.job.id, numbers);
-            }
-            out.wake_quietly_at(arrive, 0);
-            planned += count;
+        if let Some(next) = self.negotiated.front() {
+            self.open_actions.wake_at(next.job.arrive, Alarm::Calendar, out);
         }
-    }
-
-    /// The questions that a job begins with, if they follow from the calendar alone. A job without a choice of sites
-    /// has none, but is sent or refused on arrival.
-    fn foresee_round(&self, next: &NegotiatedJob) -> Option<Vec<(usize, Query)>> {
-        let pinned = next.site.and_then(|site| self.world.provider_of(site));
-        let providers = self.world.fitting(next.job.tasks.first()?, pinned);
-        let round: Vec<_> = providers.map(|provider| (provider, Query::Load)).collect();
-        (self.asks_ahead && round.len() > 1).then_some(round)
     }
 
     fn take_up(&mut self, now: Time, next: NegotiatedJob, out: &mut Out) {
@@ -187,21 +146,10 @@ impl Customer {
 
     /// Lets the strategy of a job act, if the job is live.
     fn with(&mut self, now: Time, job: JobId, out: &mut Out, act: impl FnOnce(&mut dyn Strategy, &mut JobContext<'_>)) {
-        let Customer { world, rules, approach, open_actions, live, seed, followers, .. } = self;
+        let Customer { world, rules, approach, open_actions, live, seed, .. } = self;
         let Some(CustomerJob { run, pinned, strategy, is_doomed: false, .. }) = live.get_mut(&job) else { return };
-        let is_followed = followers.contains_key(&job);
-        let mut context = JobContext {
-            now,
-            run,
-            world,
-            rules,
-            approach,
-            pinned: *pinned,
-            seed: *seed,
-            is_followed,
-            open_actions,
-            out,
-        };
+        let mut context =
+            JobContext { now, run, world, rules, approach, pinned: *pinned, seed: *seed, open_actions, out };
         act(strategy.as_mut(), &mut context);
         while let Some(job) = self.open_actions.given_up.pop() {
             self.live.remove(&job);
@@ -215,7 +163,7 @@ impl Customer {
         self.open_actions.pending.forget();
         self.open_actions.lags.clear();
         for alarms in self.open_actions.alarms.values_mut() {
-            alarms.all.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
+            alarms.retain(|alarm| !matches!(alarm, Alarm::Strategy(..)));
         }
         for live in self.live.values_mut() {
             live.strategy.crash_process();
@@ -236,7 +184,7 @@ impl Customer {
         }
         // Jobs and data that arrived during the outage.
         let late = self.open_actions.alarms.entry(now).or_default();
-        late.all.append(&mut self.late);
+        late.append(&mut self.late);
     }
 
     /// A task is lost for good, so the other tasks of its job are useless.
@@ -378,14 +326,6 @@ impl Customer {
                 }
                 self.ended(now, task, out);
             }
-            // Only the end of a task may be concluded from which nothing follows.
-            Message::Concluded(Concluded { task }) => {
-                let Some(live) = self.live.get(&task.job) else { return Ok(()) };
-                if !live.run.is_at(task.index, provider) || !live.run.ends_quietly(task.index) {
-                    return Err(Fault::Unasked);
-                }
-                self.ended(now, task, out);
-            }
             // The site has announced its longest run time and its number of processors.
             Message::Barred(_) => return Err(Fault::Unwilling),
             answer => return self.answered(now, provider, answer, out),
@@ -399,7 +339,7 @@ impl Customer {
             Message::Informed(informed) => {
                 let pending = self.open_actions.settle_reply(now, PendingKey::Answer(provider, informed.number));
                 let Some((job, asked)) = self.known(pending)? else { return Ok(()) };
-                asked.is_answered_by(&informed, &self.world.providers[provider])?;
+                asked.is_answered_by(&informed.reply, &self.world.providers[provider])?;
                 self.with(now, job, out, |strategy, context| {
                     strategy.receive_reply(informed.number, provider, informed.reply, context);
                 });
@@ -511,26 +451,18 @@ impl Planner for Customer {
             return self.accuse(provider, Fault::Silent, out);
         }
         if !std::mem::replace(&mut self.has_begun, true) {
-            self.take_up_arrived(now, out);
-            self.plan_calendar(out);
+            self.keep_calendar(now, out);
             if let Some(Crash { at, .. }) = self.approach.crash {
                 self.open_actions.wake_at(Time::ZERO + at, Alarm::Crash, out);
             }
         }
-        // The first is due with all of its time; others have an alarm.
-        if self.negotiated.front().is_some_and(|next| self.open_actions.ahead.contains_key(&next.job.id)) {
-            self.take_up_arrived(now, out);
-        }
         while let Some(due) = self.open_actions.alarms.first_entry().filter(|due| *due.key() <= now) {
-            for alarm in due.remove().all {
+            for alarm in due.remove() {
                 match alarm {
                     Alarm::Crash => self.crash(now, out),
                     Alarm::Back => self.come_back(now, out),
                     _ if self.is_down => self.late.push(alarm),
-                    Alarm::Calendar => {
-                        self.take_up_arrived(now, out);
-                        self.plan_calendar(out);
-                    }
+                    Alarm::Calendar => self.keep_calendar(now, out),
                     Alarm::Follows(over) => self.follows(now, over, out),
                     Alarm::Arrived(task) => self.arrived(now, task, out),
                     Alarm::Strategy(job, token) => {
@@ -581,7 +513,6 @@ fn survives_crash(message: &Message) -> bool {
     matches!(
         message,
         Message::Ended(_)
-            | Message::Concluded(_)
             | Message::Landed(_)
             | Message::Barred(_)
             | Message::Lost(_)

@@ -29,18 +29,8 @@ pub(super) struct OpenActions {
     pub loads: BTreeMap<u64, TaskId>,
     /// Tasks that sites may not have counted yet when they report their load.
     pub sent: SentTasks,
-    pub alarms: BTreeMap<Time, Alarms>,
-    /// Numbers of the questions about jobs to come that have been sent ahead, in the order of their providers.
-    pub ahead: BTreeMap<JobId, Vec<u64>>,
+    pub alarms: BTreeMap<Time, Vec<Alarm>>,
     pub given_up: Vec<JobId>,
-}
-
-/// The alarms of one time, in the order in which they were set.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Alarms {
-    pub all: Vec<Alarm>,
-    /// True if there is a timer for them after which the user may send something. Otherwise a quiet one suffices.
-    is_loud: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +57,6 @@ pub struct JobContext<'a> {
     pub approach: &'a Approach,
     pub(super) pinned: Option<usize>,
     pub(super) seed: u64,
-    /// True if other jobs are submitted after this one.
-    pub(super) is_followed: bool,
     pub(super) open_actions: &'a mut OpenActions,
     pub(super) out: &'a mut Out,
 }
@@ -76,19 +64,10 @@ pub struct JobContext<'a> {
 impl OpenActions {
     pub fn wake_at(&mut self, time: Time, alarm: Alarm, out: &mut Out) {
         let alarms = self.alarms.entry(time).or_default();
-        if !std::mem::replace(&mut alarms.is_loud, true) {
+        if alarms.is_empty() {
             out.wake_at(time, 0);
         }
-        alarms.all.push(alarm);
-    }
-
-    /// Like `wake_at`, for an alarm after which nothing is sent.
-    pub fn wake_quietly_at(&mut self, time: Time, alarm: Alarm, out: &mut Out) {
-        let alarms = self.alarms.entry(time).or_default();
-        if alarms.all.is_empty() {
-            out.wake_quietly_at(time, 0);
-        }
-        alarms.all.push(alarm);
+        alarms.push(alarm);
     }
 
     /// Settles an answer and returns its question. The response time of the provider is a bound on the age of its news.
@@ -115,30 +94,6 @@ impl OpenActions {
         out: &mut Out,
     ) {
         self.pending.add(now, now + provider.latency + provider.latency, key, (job, request), out);
-    }
-
-    /// Asks providers at a time, which may be to come, in a round whose last answer the user waits for. Returns the
-    /// numbers that the answers carry.
-    pub fn ask_all(
-        &mut self,
-        at: Time,
-        job: JobId,
-        round: &[(usize, Query)],
-        world: &World,
-        out: &mut Out,
-    ) -> Vec<u64> {
-        let longest = round.iter().map(|(provider, _)| world.providers[*provider].latency).max().unwrap_or_default();
-        let mut numbers = Vec::with_capacity(round.len());
-        for (at_provider, query) in round {
-            let provider = &world.providers[*at_provider];
-            let number = self.number();
-            let quiet_for = Span::from_micros(2 * (longest.micros() - provider.latency.micros()));
-            let request = RequestKind::Query(*query, quiet_for);
-            self.expect_reply(at, PendingKey::Answer(*at_provider, number), (provider, job, request), out);
-            out.send_at(at, provider.site, Message::Inquire(Inquire { number, query: *query, quiet_for }));
-            numbers.push(number);
-        }
-        numbers
     }
 
     pub fn give_back(
@@ -227,14 +182,12 @@ impl JobContext<'_> {
         self.open_actions.given_up.push(self.run.job.id);
     }
 
-    /// Asks providers, each for itself. The strategy must not act on an answer before it has all of them. Returns the
-    /// numbers that the answers carry, in this order.
-    pub fn ask_all(&mut self, round: Vec<(usize, Query)>) -> Vec<u64> {
-        let job = self.run.job.id;
-        match self.open_actions.ahead.remove(&job) {
-            Some(numbers) => numbers,
-            None => self.open_actions.ask_all(self.now, job, &round, self.world, self.out),
-        }
+    /// Asks a provider. The answer carries the returned number.
+    pub fn ask(&mut self, provider: usize, query: Query) -> u64 {
+        let number = self.open_actions.number();
+        self.expect_reply(PendingKey::Answer(provider, number), provider, RequestKind::Query(query));
+        self.out.send(self.world.providers[provider].site, Message::Inquire(Inquire { number, query }));
+        number
     }
 
     /// Position in the order of arrivals of a message sent to a provider now.
@@ -308,7 +261,7 @@ impl JobContext<'_> {
         let at = Time::from_micros(start.micros().saturating_sub(way.micros()));
         if at > self.now {
             self.run.hold_back(task);
-            self.expect_arrival(task, at);
+            self.open_actions.wake_at(at, Alarm::Arrived(self.run.id(task)), self.out);
         }
         self.enter(task);
     }
@@ -332,7 +285,7 @@ impl JobContext<'_> {
             let load = self.open_actions.number();
             let task = self.run.id(to_task);
             match self.world.ship(self.now, (from, to), (edge, bytes), load, self.out) {
-                Some(there) => self.expect_arrival(to_task, there),
+                Some(there) => self.open_actions.wake_at(there, Alarm::Arrived(task), self.out),
                 None => {
                     self.open_actions.loads.insert(load, task);
                 }
@@ -340,50 +293,20 @@ impl JobContext<'_> {
         }
     }
 
-    /// Sets an alarm for the arrival of data of a task, or for its own time.
-    ///
-    /// Where arrivals are known and nothing is lost, the alarm is quiet: as soon as all that a task waits for is under
-    /// way, it is submitted ahead (`enter`).
-    fn expect_arrival(&mut self, task: u32, at: Time) {
-        let alarm = Alarm::Arrived(self.run.id(task));
-        let is_certain = self.approach.crash.is_none() && self.world.knows_arrivals() && !self.world.fails();
-        if is_certain && at > self.now {
-            self.run.expect_arrival(task, at);
-            self.open_actions.wake_quietly_at(at, alarm, self.out);
-        } else {
-            self.open_actions.wake_at(at, alarm, self.out);
-        }
-    }
-
-    /// Enters a task if it can go. If it can go at a later time that nothing changes any more, its submission is sent
-    /// now, as of then.
+    /// Enters a task if it can go.
     pub(super) fn enter(&mut self, task: u32) {
-        if let Some((at, assignment)) = self.run.foresee_entry(task, self.now) {
-            return self.submit(at, task, assignment);
-        }
         let Some(assignment) = self.run.enter(task) else { return };
-        let provider = assignment.provider;
+        let reports_start = assignment.reports_start();
+        let Assignment { provider, within, padded, .. } = assignment;
         let oldest = Time::from_micros(self.now.micros().saturating_sub(self.round().micros()));
         self.open_actions.sent.add(provider, self.arrival(provider), oldest);
-        self.out.log(Record::Assigned { task: self.run.id(task), site: self.world.providers[provider].site });
-        if !self.run.is_foreseen(task) {
-            self.submit(self.now, task, assignment);
-        }
-    }
-
-    /// Sends the submission of a task to its place, as of a time that may be to come.
-    fn submit(&mut self, at: Time, task: u32, assignment: Assignment) {
-        let reports_start = assignment.reports_start();
-        let ends_quietly = self.ends_quietly(task, &assignment);
-        self.run.set_quiet_end(task, ends_quietly);
-        let Assignment { provider, within, padded, .. } = assignment;
         let provider = &self.world.providers[provider];
         let what = self.run.job.tasks[task as usize];
         let id = self.run.id(task);
+        self.out.log(Record::Assigned { task: id, site: provider.site });
         let usual = Padded { work_from: Time::ZERO, walltime: provider.time(what.walltime) };
         let Padded { work_from, walltime } = padded.unwrap_or(usual);
-        self.out.send_at(
-            at,
+        self.out.send(
             provider.site,
             Message::Enter(Enter {
                 task: id,
@@ -394,16 +317,7 @@ impl JobContext<'_> {
                 within,
                 reports_start,
                 losses: self.run.losses(task),
-                may_be_lost: provider.fails(),
-                ends_quietly,
             }),
         );
-    }
-
-    /// True if nothing follows from the end of a task: no other task and no job waits for it, no rest of a booking is
-    /// handed back then, and its job cannot be lost elsewhere.
-    fn ends_quietly(&self, task: u32, assignment: &Assignment) -> bool {
-        let has_rest = !assignment.within.is_empty() && self.world.providers[assignment.provider].takes_back;
-        !assignment.reports_start() && !self.is_followed && !has_rest && !self.world.fails() && self.run.is_last(task)
     }
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::world::Provider;
 use crate::grid::{Advert, Area, BookingId, Denial, HoldId, JobId, Part, Quote, Receipt, TaskId};
-use crate::protocol::{Fault, HoldStep, Informed, Query, Reply};
+use crate::protocol::{Fault, HoldStep, Query, Reply};
 use crate::roles::Out;
 use crate::time::{Span, Time};
 
@@ -24,8 +24,7 @@ pub enum PendingKey {
 /// The subject of a question.
 #[derive(Clone, Debug)]
 pub enum RequestKind {
-    /// A query, with the time before which its user does not act on the answer.
-    Query(Query, Span),
+    Query(Query),
     /// A claim to these parts at these fees.
     Claim(Vec<(Part, Area)>),
     /// An order, which only needs a confirmation.
@@ -113,10 +112,9 @@ impl PendingKey {
 }
 
 impl RequestKind {
-    /// Checks that an answer answers this question.
-    pub fn is_answered_by(&self, informed: &Informed, provider: &Provider) -> Result<(), Fault> {
-        let RequestKind::Query(query, quiet_for) = self else { return Err(Fault::Senseless) };
-        let reply = &informed.reply;
+    /// Checks that a reply answers this question.
+    pub fn is_answered_by(&self, reply: &Reply, provider: &Provider) -> Result<(), Fault> {
+        let RequestKind::Query(query) = self else { return Err(Fault::Senseless) };
         let makes_sense = match (query, reply) {
             (Query::Load, Reply::Load(_)) => true,
             (Query::Slots, Reply::Slots(advert)) => is_advert(advert, provider),
@@ -135,7 +133,6 @@ impl RequestKind {
             }
             _ => false,
         };
-        let makes_sense = makes_sense && informed.quiet_for == *quiet_for;
         if makes_sense { Ok(()) } else { Err(Fault::Senseless) }
     }
 

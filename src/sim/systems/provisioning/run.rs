@@ -26,17 +26,11 @@ struct TaskRun {
     before: u32,
     /// Number of transfers under way to it, and its own time, if that has not come.
     data: u32,
-    /// Last arrival of those, as far as they are known.
-    data_until: Time,
     assignment: Option<Assignment>,
-    /// Its submission has been sent, as of `data_until`.
-    is_foreseen: bool,
     entered: bool,
     /// It has announced its start, as requested.
     begun: bool,
     ended: bool,
-    /// Its site reports its end as one from which nothing follows.
-    ends_quietly: bool,
     /// Number of losses when it was last taken back.
     losses: u32,
 }
@@ -107,22 +101,6 @@ impl Run {
         })
     }
 
-    /// Sets whether nothing follows from the end of a task that is entered.
-    pub fn set_quiet_end(&mut self, task: u32, is_quiet: bool) {
-        self.tasks[task as usize].ends_quietly = is_quiet;
-    }
-
-    /// True if nothing follows from the end of a task.
-    pub fn ends_quietly(&self, task: u32) -> bool {
-        self.tasks.get(task as usize).is_some_and(|task| task.ends_quietly)
-    }
-
-    /// True if no other task of the job depends on a task.
-    pub fn is_last(&self, task: u32) -> bool {
-        let first = self.job.edges.partition_point(|edge| edge.from < task);
-        self.job.edges.get(first).is_none_or(|edge| edge.from != task)
-    }
-
     /// Records a start that a provider announces; false if no announcement was due.
     pub fn begun(&mut self, task: u32, provider: usize) -> bool {
         if !self.is_at(task, provider) || !self.assignment(task).is_some_and(Assignment::reports_start) {
@@ -176,26 +154,6 @@ impl Run {
         self.tasks[task as usize].data += 1;
     }
 
-    /// Records that an arrival for a task is known, and that nothing else can come before it.
-    pub fn expect_arrival(&mut self, task: u32, at: Time) {
-        let task = &mut self.tasks[task as usize];
-        task.data_until = task.data_until.max(at);
-    }
-
-    /// The later time at which a task is entered, and its place, if no other dependency is open. Once for each task.
-    pub fn foresee_entry(&mut self, task: u32, now: Time) -> Option<(Time, Assignment)> {
-        let task = &mut self.tasks[task as usize];
-        let is_due = task.before == 0 && task.data > 0 && task.data_until > now && !task.entered && !task.is_foreseen;
-        let assignment = task.assignment.clone().filter(|_| is_due)?;
-        task.is_foreseen = true;
-        Some((task.data_until, assignment))
-    }
-
-    /// True if the submission of a task has been sent ahead.
-    pub fn is_foreseen(&self, task: u32) -> bool {
-        self.tasks[task as usize].is_foreseen
-    }
-
     /// Records an arrival for a task.
     pub fn arrived(&mut self, task: u32) {
         self.tasks[task as usize].data -= 1;
@@ -214,7 +172,6 @@ impl Run {
     pub fn left(&mut self, task: u32, losses: u32) {
         if let Some(task) = self.tasks.get_mut(task as usize) {
             (task.entered, task.begun, task.assignment, task.losses) = (false, false, None, losses);
-            task.is_foreseen = false;
         }
     }
 

@@ -146,16 +146,6 @@ impl World {
         }
     }
 
-    /// True if the arrival of data is known when it is shipped.
-    pub fn knows_arrivals(&self) -> bool {
-        matches!(self.roads, Roads::Plain { .. })
-    }
-
-    /// True if nodes of any provider fail.
-    pub fn fails(&self) -> bool {
-        self.providers.iter().any(Provider::fails)
-    }
-
     pub fn is_exchange(&self, actor: ActorId) -> bool {
         matches!(self.roads, Roads::Links { exchange, .. } if exchange == actor)
     }

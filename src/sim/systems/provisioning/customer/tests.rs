@@ -9,17 +9,13 @@ use crate::grid::{
     Advert, Area, BookingId, Denial, Edge, HoldId, Invalid, Kind, Offer, Part, Quote, QuoteId, Rate, Receipt, Slot,
     Tariff, Task,
 };
-use crate::kernel::{Actor, Cause, Entry, Event, Message as _, judge};
+use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::protocol::{
-    Bargain, Barred, Claimed, Concluded, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall,
-    Recalled, Reply,
+    Bargain, Barred, Claimed, Enter, Informed, Inquire, Lot, Pledge, PledgeAnswer, Query, Reason, Recall, Recalled,
+    Reply,
 };
 use crate::random::SplitMix64;
-use crate::roles::{Site, User};
-use crate::systems::provisioning::desk::{Desk, DeskTerms, PlanningMode};
-use crate::systems::provisioning::forecast::History;
-use crate::systems::provisioning::manager::NegotiatingManager;
-use crate::systems::provisioning::planner;
+use crate::roles::User;
 use crate::time::Stamp;
 
 const CORES: u32 = 16;
@@ -44,25 +40,23 @@ impl Actor<Message, Record> for Trickster {
         for Event { from, cause } in batch.drain(..) {
             let Cause::Message(message) = cause else { continue };
             self.received.lock().unwrap().push(message.clone());
-            // A sooner message would break the promise of this one, which is noticed elsewhere.
-            let at = message.reaction().earliest(now).time;
             let answer = self.answer(now.time, from, message, out);
             match (self.one_in(10) < self.lies, self.one_in(4)) {
                 (true, 0) => {}
                 (true, 1) => answer.into_iter().for_each(|answer| {
-                    out.send_at(at, from, answer.clone());
-                    out.send_at(at, from, answer);
+                    out.send(from, answer.clone());
+                    out.send(from, answer);
                 }),
                 (true, 2) => {
                     let other = self.anything();
-                    out.send_at(at, from, other);
-                    answer.into_iter().for_each(|answer| out.send_at(at, from, answer));
+                    out.send(from, other);
+                    answer.into_iter().for_each(|answer| out.send(from, answer));
                 }
                 (true, _) => {
                     let other = self.anything();
-                    out.send_at(at, from, other);
+                    out.send(from, other);
                 }
-                (false, _) => answer.into_iter().for_each(|answer| out.send_at(at, from, answer)),
+                (false, _) => answer.into_iter().for_each(|answer| out.send(from, answer)),
             }
         }
     }
@@ -110,7 +104,7 @@ impl Trickster {
     /// An answer that an honest site might give.
     fn answer(&mut self, now: Time, from: ActorId, message: Message, out: &mut Out) -> Option<Message> {
         match message {
-            Message::Inquire(Inquire { number, query, quiet_for }) => {
+            Message::Inquire(Inquire { number, query }) => {
                 let reply = match query {
                     Query::Load => Reply::Load(self.one_in(9) as u32),
                     Query::Slots => {
@@ -131,7 +125,7 @@ impl Trickster {
                     Query::Prices { procs, span } => self.quote(now, Part { procs, start: now, span }, false),
                     Query::Chances { .. } => Reply::Chances(vec![0.1, 0.4, 0.3]),
                 };
-                Some(Message::Informed(Informed { number, reply, quiet_for }))
+                Some(Message::Informed(Informed { number, reply }))
             }
             Message::Claim(claim) => {
                 let is_stale = self.one_in(4) == 0;
@@ -177,11 +171,7 @@ impl Trickster {
                     out.send(from, Message::Begun(Begun { task: enter.task }));
                 }
                 let end = enter.not_before.max(now) + enter.runtime;
-                let ended = match enter.ends_quietly {
-                    true => Message::Concluded(Concluded { task: enter.task }),
-                    false => Message::Ended(Ended { task: enter.task, started: now }),
-                };
-                out.send_at(end, from, ended);
+                out.send_at(end, from, Message::Ended(Ended { task: enter.task, started: now }));
                 None
             }
             Message::Recall(recall) => {
@@ -234,16 +224,12 @@ impl Trickster {
         let answer = answers[self.one_in(5) as usize];
         let in_time = self.one_in(2) == 0;
         match self.one_in(9) {
-            0 | 1 => {
-                let quiet_for = Span::from_secs(self.one_in(3));
-                Message::Informed(Informed { number, reply, quiet_for })
-            }
+            0 | 1 => Message::Informed(Informed { number, reply }),
             2 => Message::Claimed(Claimed { number, result: Ok(receipts) }),
             3 => Message::Coordinated(Coordinated { hold, answer }),
             4 => Message::Returned(Returned { booking: BookingId(number), result: Ok(fee) }),
             5 => Message::Recalled(Recalled { task, in_time, losses: number as u32 }),
             6 => Message::Begun(Begun { task }),
-            7 if in_time => Message::Concluded(Concluded { task }),
             7 => Message::Ended(Ended { task, started: start }),
             _ => Message::Barred(Barred { task, why: Denial::NoRoom }),
         }
@@ -412,9 +398,9 @@ impl Actor<Message, Record> for Young {
         let mut rest = Vec::new();
         for event in batch.drain(..) {
             match event.cause {
-                Cause::Message(Message::Inquire(Inquire { number, query: Query::Chances { .. }, quiet_for })) => {
+                Cause::Message(Message::Inquire(Inquire { number, query: Query::Chances { .. } })) => {
                     let reply = Reply::Chances(vec![0.0; 30]);
-                    out.send(event.from, Message::Informed(Informed { number, reply, quiet_for }));
+                    out.send(event.from, Message::Informed(Informed { number, reply }));
                 }
                 _ => rest.push(event),
             }
@@ -557,46 +543,6 @@ fn play_mute(strategy: &str) -> Vec<Entry<Record>> {
     let actors: Vec<Box<dyn Actor<Message, Record> + Send>> =
         vec![Box::new(Trickster::new(1, 0)), Box::new(Mute), Box::new(User::new(customer))];
     judge::run_actors(actors, &[Span::ZERO, Span::ZERO, LATENCY])
-}
-
-/// A user with jobs of one task, between two sites at different latencies.
-fn play_calendar(arrivals: &[u64], cores: [u32; 2], asks_ahead: bool) -> Vec<Entry<Record>> {
-    let row = strategy::find_strategy(strategy::USUAL).unwrap();
-    let further = Span::from_secs(1);
-    let mut world = World::with_providers(&cores, LATENCY);
-    world.providers[1].latency = LATENCY + further;
-    let negotiated = (0..).zip(arrivals).map(|(id, arrive)| {
-        let mut next = job(id, *arrive, 1);
-        Arc::make_mut(&mut next.job).tasks[0].cores = 1 + id % 20;
-        next
-    });
-    let approach = Approach { strategy: row.name.to_owned(), ..Approach::default() };
-    let mut customer =
-        Customer::new((ActorId(2), 7), world, Provisioning::default(), approach, row, negotiated.collect());
-    assert!(customer.asks_ahead);
-    customer.asks_ahead = asks_ahead;
-    let mut actors: Vec<Box<dyn Actor<Message, Record> + Send>> = Vec::new();
-    for procs in cores {
-        let planner = planner::build_planner(planner::USUAL).unwrap();
-        let desk = Desk::new(DeskTerms::new(procs, PlanningMode::Rebuild), planner, Box::new(History::new()));
-        actors.push(Box::new(Site::new(procs, Box::new(NegotiatingManager::new(desk)), [ActorId(2)])));
-    }
-    actors.push(Box::new(User::new(customer)));
-    judge::run_actors(actors, &[Span::ZERO, further, LATENCY])
-}
-
-proptest! {
-    /// Whether questions are sent ahead or on arrival, whatever jobs arrive at once and fit one site, both or none. The
-    /// judge checks that a timer that nobody waits for makes the user send nothing.
-    #[test]
-    fn questions_sent_ahead_change_nothing(
-        arrivals in prop::collection::vec(0u64..60, 1..150),
-        cores in prop::array::uniform2(8u32..20),
-    ) {
-        let expected = play_calendar(&arrivals, cores, false);
-        prop_assert_eq!(accused(&expected), []);
-        prop_assert_eq!(play_calendar(&arrivals, cores, true), expected);
-    }
 }
 
 /// It tries three times, with new questions each time, then it queues.

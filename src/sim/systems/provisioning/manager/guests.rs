@@ -366,8 +366,6 @@ fn make_submission(
         within: Vec::new(),
         reports_start: false,
         losses,
-        may_be_lost: true,
-        ends_quietly: false,
     };
     Submission { sender, origin, enter }
 }

@@ -32,7 +32,7 @@ use crate::protocol::{
 use crate::roles::queue::NodeRequest;
 use crate::roles::site::{Ending, Manager, On, Running, SiteOrder, Start, Tasks, task_rank};
 use crate::systems::Fails;
-use crate::time::{Span, Stamp, Time};
+use crate::time::{Span, Time};
 
 pub struct NegotiatingManager {
     desk: Desk,
@@ -149,10 +149,10 @@ impl NegotiatingManager {
             Message::Return(Return { booking }) => self.give_back(now, user, booking, orders),
             Message::Recall(Recall { task }) => self.recall(now, user, task, orders),
             Message::Enter(enter) => self.enter(now, user, enter, orders),
-            Message::Inquire(Inquire { number, query, quiet_for }) => {
+            Message::Inquire(Inquire { number, query }) => {
                 let reply = self.reply(now, query);
                 orders.extend(reply.record(user).map(SiteOrder::Log));
-                orders.push(SiteOrder::Send(user, Message::Informed(Informed { number, reply, quiet_for })));
+                orders.push(SiteOrder::Send(user, Message::Informed(Informed { number, reply })));
             }
             Message::Claim(claim) => self.claim(now, user, claim, orders),
             Message::Coordinate(Coordinate { hold, pledge }) => self.coordinate(now, user, hold, pledge, orders),
@@ -185,13 +185,9 @@ impl NegotiatingManager {
         let task = enter.task;
         // A task for a booking may end up in the queue too, and cannot be refused then.
         let is_here = self.knows(task) || self.guests.booked.has(task);
-        let taken = match () {
-            () if is_here => Err(Denial::Duplicate),
-            () if self.remedy.is_some() && !enter.may_be_lost => Err(Denial::NotSafe),
-            () => self.desk.takes(now, &request_of(&enter)),
-        };
+        let taken = if is_here { Err(Denial::Duplicate) } else { self.desk.takes(now, &request_of(&enter)) };
         if let Err(why) = taken {
-            return orders.extend(refusal(now, sender, &enter, why));
+            return orders.push(SiteOrder::Send(sender, Message::Barred(Barred { task, why })));
         }
         orders.push(SiteOrder::Log(Record::Entered { user: sender, task }));
         let fits = !enter.within.is_empty() && self.fits(now, sender, &enter);
@@ -358,8 +354,7 @@ impl NegotiatingManager {
         let is_open = enter.reports_start || !self.services.is_empty() && self.remedy.is_some();
         let start = Start::on_whole_nodes(sender, task, now, On::Lowest(enter.procs), runtime);
         let ending = if is_open { Ending::Timed } else { Ending::Settled };
-        let ends_quietly = enter.ends_quietly;
-        orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ends_quietly, ..start }));
+        orders.push(SiteOrder::Start(Start { walltime, ending, loss, rank: task_rank(task), ..start }));
         let idle_until = if enter.reports_start { enter.not_before } else { now };
         let is_leg = enter.is_leg();
         let losses = enter.losses;
@@ -511,6 +506,10 @@ impl Enter {
     fn is_leg(&self) -> bool {
         self.reports_start && !self.within.is_empty()
     }
+
+    fn lasts_at_least(&self) -> Span {
+        self.runtime.min(self.walltime)
+    }
 }
 
 impl Reply {
@@ -526,12 +525,6 @@ impl Reply {
             Reply::Load(_) | Reply::Chances(_) | Reply::Denied(_) => None,
         }
     }
-}
-
-/// The refusal of a task, sent as soon as the submission allows. None if the end of time comes first.
-fn refusal(now: Time, sender: ActorId, enter: &Enter, why: Denial) -> Option<SiteOrder> {
-    let at = enter.reaction().earliest(Stamp::at(now)).time;
-    (at <= Time::LATEST).then(|| SiteOrder::SendAt(at, sender, Message::Barred(Barred { task: enter.task, why })))
 }
 
 fn request_of(enter: &Enter) -> NodeRequest {

@@ -11,7 +11,7 @@ use super::*;
 use crate::grid::{JobId, QuoteId};
 use crate::kernel::{Actor, Cause, Entry, Event, judge};
 use crate::play::second;
-use crate::protocol::{Claim, Claimed, Concluded, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
+use crate::protocol::{Claim, Claimed, Coordinated, Lot, Pledge, PledgeAnswer, Returned};
 use crate::roles::{Out, Site};
 use crate::systems::provisioning::desk::{DeskTerms, PlanningMode};
 use crate::systems::provisioning::forecast::History;
@@ -47,13 +47,8 @@ struct Played {
 
 /// Plays messages of users to a site at given times, in seconds. The judge checks that the site keeps its promises.
 fn play(longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
-    play_under("slotlist", longest, users)
-}
-
-/// Like `play`, at a site whose queue is planned so.
-fn play_under(planner: &str, longest: Option<Span>, users: Vec<Vec<(u64, Message)>>) -> Played {
     let terms = DeskTerms { longest, ..DeskTerms::new(PROCS, PlanningMode::Rebuild) };
-    play_at(Desk::new(terms, planner::build_planner(planner).unwrap(), Box::new(History::new())), None, users)
+    play_at(Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new())), None, users)
 }
 
 /// Like `play`, at any desk, where nodes may fail. The account of the site must equal that of its log.
@@ -112,13 +107,7 @@ fn enter(job: u32, procs: u32, (runs, asks): (u64, u64), within: &[u64]) -> Mess
         within: within.iter().map(|booking| (BookingId(*booking), procs)).collect(),
         reports_start: false,
         losses: 0,
-        may_be_lost: true,
-        ends_quietly: false,
     })
-}
-
-fn ask(number: u64, query: Query) -> Message {
-    Message::Inquire(Inquire { number, query, quiet_for: Span::ZERO })
 }
 
 fn answers(played: &Played, user: usize) -> Vec<PledgeAnswer> {
@@ -239,26 +228,10 @@ fn a_task_that_no_queue_takes_is_refused_at_once() {
     assert!(played.log.iter().any(|entry| entry.record == Record::Finished { task: task(6) }));
 }
 
-/// A submission that promises that nothing follows from it before the task can have ended.
-fn enter_for_certain(job: u32, procs: u32, runs: u64) -> Message {
-    match enter(job, procs, (runs, 2 * runs), &[]) {
-        Message::Enter(enter) => Message::Enter(Enter { may_be_lost: false, ends_quietly: true, ..enter }),
-        other => other,
-    }
-}
-
-#[test]
-fn a_refusal_comes_no_sooner_than_its_submission_promises() {
-    let played = play(None, vec![vec![(1, enter_for_certain(5, 4, 10)), (3, enter_for_certain(5, 4, 30))]]);
-    let barred = Message::Barred(Barred { task: task(5), why: Denial::Duplicate });
-    let concluded = Message::Concluded(Concluded { task: task(5) });
-    assert_eq!(played.received[0], [(second(11), concluded), (second(33), barred)]);
-}
-
 #[test]
 fn a_hold_costs_what_was_quoted_for_it() {
     let wanted = part(8, 100, 50);
-    let price = ask(1, Query::Price(wanted));
+    let price = Message::Inquire(Inquire { number: 1, query: Query::Price(wanted) });
     let busy = |quote| {
         let wanted = pledge(5, Pledge::Hold { part: wanted, quote });
         let first = vec![(0, enter(8, 8, (90, 90), &[])), (1, price.clone()), (2, enter(9, 8, (500, 500), &[]))];
@@ -282,11 +255,11 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
     let back = |booking| Message::Return(Return { booking: BookingId(booking) });
     let slots = Lot::Slots { version: 0, parts: vec![(0, part(2, 400, 50)), (0, part(1, 500, 20))] };
     let alice = vec![
-        (1, ask(1, Query::Slots)),
+        (1, Message::Inquire(Inquire { number: 1, query: Query::Slots })),
         (1, claim(2, slots)),
         (2, back(0)),
         (3, back(1)),
-        (4, ask(3, Query::Price(part(4, 600, 10)))),
+        (4, Message::Inquire(Inquire { number: 3, query: Query::Price(part(4, 600, 10)) })),
         (5, claim(4, Lot::Quote { quote: QuoteId(0), start: second(600) })),
         (6, back(2)),
         (7, wants(5, part(3, 900, 50))),
@@ -321,7 +294,7 @@ fn what_is_longer_than_is_taken_has_no_chance_and_the_rest_has() {
     let jobs = (0..30).map(|job| (u64::from(job), enter(job, 1, (1, 60), &[])));
     let work = part(1, 10_000, 600);
     let query = Query::Chances { work, step: Span::from_secs(600) };
-    let asks = ask(1, query);
+    let asks = Message::Inquire(Inquire { number: 1, query });
     let played = play(Some(Span::from_secs(3_600)), vec![jobs.chain([(1_000, asks)]).collect()]);
     let chances = played.received[0].iter().find_map(|(_, message)| match message {
         Message::Informed(Informed { reply: Reply::Chances(chances), .. }) => Some(chances.clone()),
@@ -367,9 +340,7 @@ fn any_word() -> impl Strategy<Value = Message> {
             .prop_map(|(version, parts)| Lot::Slots { version, parts }),
     ];
     let enters = (0u32..8, 0u32..10, (0u64..60, 0u64..120), 0u64..300, prop::collection::vec((0u64..9, 0u32..9), 0..3));
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
-    let enters = (enters, flags).prop_map(|((job, procs, (runs, asks), not_before, within), flags)| {
-        let (reports_start, may_be_lost, ends_quietly) = flags;
+    let enters = (enters, any::<bool>()).prop_map(|((job, procs, (runs, asks), not_before, within), reports_start)| {
         Message::Enter(Enter {
             task: task(job),
             procs,
@@ -379,13 +350,11 @@ fn any_word() -> impl Strategy<Value = Message> {
             within: within.into_iter().map(|(booking, procs)| (BookingId(booking), procs)).collect(),
             reports_start,
             losses: 0,
-            may_be_lost,
-            ends_quietly,
         })
     });
     prop_oneof![
         3 => (0u32..5, pledges).prop_map(|(job, kind)| pledge(job, kind)),
-        2 => (number(), queries).prop_map(|(number, query)| ask(number, query)),
+        2 => (number(), queries).prop_map(|(number, query)| Message::Inquire(Inquire { number, query })),
         3 => (number(), 0u32..8, lots)
             .prop_map(|(number, job, lot)| Message::Claim(Claim { number, job: JobId(job), lot })),
         4 => enters,
@@ -409,7 +378,6 @@ fn is_answer(message: &Message) -> bool {
         Message::Barred(_)
             | Message::Begun(_)
             | Message::Ended(_)
-            | Message::Concluded(_)
             | Message::Lost(_)
             | Message::Revoked(_)
             | Message::Postponed(_)
@@ -425,13 +393,12 @@ proptest! {
     fn a_site_serves_all_users(
         users in prop::collection::vec(prop::collection::vec((0u64..250, any_word()), 0..25), 1..4),
         longest in prop::option::of(1u64..100),
-        planner in prop::sample::select(planner::planner_names()),
     ) {
         let asked: Vec<usize> =
             users.iter().map(|messages| messages.iter().filter(|(_, message)| is_answered(message)).count()).collect();
         let times: Vec<Vec<Time>> =
             users.iter().map(|messages| messages.iter().map(|(at, _)| second(*at)).collect()).collect();
-        let played = play_under(planner.name, longest.map(Span::from_secs), users);
+        let played = play(longest.map(Span::from_secs), users);
         for (user, received) in played.received.iter().enumerate() {
             let answers: Vec<_> = received.iter().filter(|(_, message)| is_answer(message)).collect();
             prop_assert_eq!(answers.len(), asked[user]);

@@ -93,11 +93,11 @@ impl Strategy for JustInTime {
         let number = self.polls.len() - 1;
         let poll = &mut self.polls[number];
         poll.tasks.push(task);
-        let round: Vec<_> = providers.into_iter().filter(|provider| !poll.loads.contains_key(provider)).collect();
-        let numbers = context.ask_all(round.iter().map(|provider| (*provider, Query::Load)).collect());
-        self.asked.extend(numbers.into_iter().map(|asked| (asked, number)));
-        for provider in round {
-            poll.loads.insert(provider, ProviderLoad { asked: context.arrival(provider), load: None });
+        for provider in providers {
+            poll.loads.entry(provider).or_insert_with(|| {
+                self.asked.insert(context.ask(provider, Query::Load), number);
+                ProviderLoad { asked: context.arrival(provider), load: None }
+            });
         }
     }
 

@@ -112,13 +112,14 @@ impl VolatileState {
         self.pool = None;
         self.quotes.fill(None);
         self.quoted.clear();
-        let legs = self.coordinator.request().legs.iter();
-        let round = legs.map(|&Leg { site, procs, span }| match from {
-            None => (site as usize, Query::Prices { procs, span }),
-            Some(start) => (site as usize, Query::PricesFrom(Part { procs, start, span })),
-        });
-        let numbers = context.ask_all(round.collect());
-        self.asked.extend(numbers.into_iter().zip(0..));
+        for (leg, Leg { site, procs, span }) in self.coordinator.request().legs.clone().into_iter().enumerate() {
+            let query = match from {
+                None => Query::Prices { procs, span },
+                Some(start) => Query::PricesFrom(Part { procs, start, span }),
+            };
+            let number = context.ask(site as usize, query);
+            self.asked.insert(number, leg);
+        }
         self.from = from;
     }
 
@@ -183,12 +184,11 @@ impl VolatileState {
             let quotes: Option<Vec<Quote>> = self.quotes.iter().cloned().collect();
             let Some(quotes) = quotes else { return Some(Vec::new()) };
             let pool = Pool::new(self.coordinator.request().legs.clone(), &quotes);
-            let questions = pool.questions();
-            let legs = &self.coordinator.request().legs;
-            let round =
-                questions.iter().map(|question| (legs[question.leg].site as usize, Query::Price(question.part)));
-            let numbers = context.ask_all(round.collect());
-            self.asked.extend(numbers.into_iter().zip(questions.iter().map(|question| question.leg)));
+            for question in pool.questions() {
+                let provider = self.coordinator.request().legs[question.leg].site as usize;
+                let number = context.ask(provider, Query::Price(question.part));
+                self.asked.insert(number, question.leg);
+            }
             self.pool = Some(pool);
             if !self.asked.is_empty() {
                 return None;

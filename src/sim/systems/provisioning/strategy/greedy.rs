@@ -52,11 +52,13 @@ impl Greedy {
             return self.finish(context);
         }
         let providers = context.fitting(application.order()[at]);
-        let queries = self.buying(&application, context).price_queries(context.soonest_requested());
-        let queries: Vec<_> = queries.into_iter().filter(|query| providers.contains(&query.site)).collect();
+        let price_queries = self.buying(&application, context).price_queries(context.soonest_requested());
+        let price_queries: Vec<_> = price_queries.into_iter().filter(|query| providers.contains(&query.site)).collect();
         self.application = Some(application);
-        self.silent = queries.len();
-        context.ask_all(queries.into_iter().map(|query| (query.site, Query::PricesFrom(query.part))).collect());
+        self.silent = price_queries.len();
+        for query in price_queries {
+            context.ask(query.site, Query::PricesFrom(query.part));
+        }
     }
 
     fn buy(&mut self, context: &mut JobContext<'_>) {

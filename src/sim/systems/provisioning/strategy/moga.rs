@@ -59,7 +59,9 @@ impl Moga {
         if providers.is_empty() {
             return self.give_in(Bargain::Refused, Reason::NoPlan, context);
         }
-        context.ask_all(providers.into_iter().map(|provider| (provider, Query::Slots)).collect());
+        for provider in providers {
+            context.ask(provider, Query::Slots);
+        }
     }
 
     /// Plans on all advertised slots, and claims what the plan needs.

@@ -36,13 +36,11 @@ impl ReserveStrategy {
         let providers = context.fitting(0);
         let start = context.wanted().max(context.soonest_requested());
         self.silent = providers.len();
-        let procs = task.cores;
-        let round = providers.into_iter().map(|provider| {
+        for provider in providers {
+            let procs = task.cores;
             let span = context.world.providers[provider].lasts(&task) + context.slack();
-            (provider, Query::PricesFrom(Part { procs, start, span }))
-        });
-        let round = round.collect();
-        context.ask_all(round);
+            context.ask(provider, Query::PricesFrom(Part { procs, start, span }));
+        }
     }
 
     fn book(&mut self, context: &mut JobContext<'_>) {

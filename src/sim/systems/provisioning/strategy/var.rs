@@ -47,12 +47,10 @@ impl PaddedJob {
     pub fn ask(&mut self, context: &mut JobContext<'_>) {
         let providers = context.fitting(0);
         self.silent = providers.len();
-        let round = providers.into_iter().map(|provider| {
+        for provider in providers {
             let work = job_work(provider, context);
-            (provider, Query::Chances { work, step: STEP })
-        });
-        let round = round.collect();
-        context.ask_all(round);
+            context.ask(provider, Query::Chances { work, step: STEP });
+        }
     }
 
     /// Handles an answer. Returns whether there is a chance, if it was the last one.

@@ -102,14 +102,13 @@ impl Strategy for Both {
     fn begin_job(&mut self, context: &mut JobContext<'_>) {
         let providers = context.fitting(0);
         self.silent = providers.len();
-        let round = providers.into_iter().map(|provider| {
+        for provider in providers {
             // News about the job takes a while.
             let part = job_work(provider, context);
             let lasts = context.world.providers[provider].lasts(&context.run.job.tasks[0]);
-            (provider, Query::Price(Part { span: lasts + context.slack() + context.slack(), ..part }))
-        });
-        let round = round.collect();
-        context.ask_all(round);
+            let part = Part { span: lasts + context.slack() + context.slack(), ..part };
+            context.ask(provider, Query::Price(part));
+        }
     }
 
     fn task_ready(&mut self, _: u32, _: &mut JobContext<'_>) {}
