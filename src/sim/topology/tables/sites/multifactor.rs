@@ -32,10 +32,10 @@ pub fn walk_multifactor(rules: &mut Multifactor, w: &mut dyn Walk) {
     walk_times(rules, w);
     w.set(key("fair_tree", "true for the fair tree, false for the classic formula"), &mut rules.fair_tree, Flag);
     let dampening = key("dampening", "divisor of usage in the classic formula");
-    w.set(dampening, &mut rules.dampening, Unless(1..=u32::from(u16::MAX), 1));
+    w.set(dampening.usual("`1`"), &mut rules.dampening, Unless(1..=u32::from(u16::MAX), 1));
     w.set(key("favor_small", "true if small jobs precede large ones"), &mut rules.favor_small, Flag);
     let about = "true if sizes are divided by walltimes";
-    w.set(key("relative_to_time", about), &mut rules.relative_to_time, Unless(Flag, false));
+    w.set(key("relative_to_time", about).usual("`false`"), &mut rules.relative_to_time, Unless(Flag, false));
     let nodes = key("nodes", "number of nodes, which share the cores of the site, for the size of jobs");
     w.set(nodes.usual("a node a core"), &mut rules.nodes, Unless(1..=CORES_MAX, 0));
     walk_lists(rules, w);
