@@ -55,8 +55,8 @@ pub struct Standing {
 
 /// Priorities of the jobs of a queue, and the usage that they depend on.
 ///
-/// A [`Ranking`](super::Ranking) holds one for its queue. Its state changes with the starts and ends of jobs, and at the
-/// ends of periods; jobs that wait are no part of it.
+/// A [`Ranking`](super::Ranking) holds one for its queue. Its state changes with starts and ends of jobs, and when a
+/// period is over; jobs that wait are no part of it.
 #[derive(Clone, Debug)]
 pub struct Priorities {
     rules: Arc<MultifactorRules>,
