@@ -39,7 +39,6 @@ mod siege;
 mod skip;
 mod slurm;
 mod slurm_dump;
-mod slurm_priorities;
 mod slurm_site;
 mod starting;
 mod sweep;
