@@ -318,7 +318,7 @@ impl SlurmSite {
     fn submission_command(&self, job: JobId, name: &str, work: &WaitingJob) -> Command {
         let micros = work.runtime.micros();
         let options = SbatchOptions::parse(self.requests.get(job).options).unwrap_or_default();
-        let mut command: Command = to_words(&["sbatch", "-Q", "-J", name, "-o", "/dev/null", "--parsable"]).collect();
+        let mut command: Command = to_words(&["sbatch", "--parsable", "-J", name, "-o", "/dev/null"]).collect();
         if !self.cluster.preempts() {
             // Jobs on a node that fails are submitted again.
             command.push("--no-requeue".to_owned());
@@ -366,7 +366,7 @@ impl SlurmSite {
     fn record_number(&mut self, ended: &EndedProgram) {
         if let [program, _, _, name, ..] = &ended.command[..]
             && program == "sbatch"
-            && let Ok(number) = ended.output.trim().parse()
+            && let Ok(number) = ended.output.trim().split(';').next().unwrap_or_default().parse()
         {
             self.jobs.record_number(name, number);
         }
