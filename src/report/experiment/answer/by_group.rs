@@ -202,7 +202,7 @@ impl GroupTable<'_> {
             Some(cells)
         });
         let label = quantity.label().replace(", ", " in ");
-        // Means of runs are means over repetitions, of whatever size.
+        // Means of runs are means over repetitions, of any size.
         let weights = if self.jobs.are_parts { "" } else { " Each job counts the same here, each repetition above." };
         let jobs = format_count(self.jobs.count());
         let mut notes = vec![format!("Mean {label}, over the {jobs} common jobs.{weights}")];

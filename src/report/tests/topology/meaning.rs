@@ -420,7 +420,7 @@ fn every_name_of_the_catalogue_is_usable() {
             let setting = format!("{path}={name}");
             let settings = match table {
                 "site" | "user" if [EXTERNAL, "batsim"].contains(&name) => vec![setting.as_str(), &program],
-                "site" if name == "multifactor" => vec![setting.as_str(), "site.0.multifactor.age=1"],
+                "site" if name == "multifactor" => vec![setting.as_str(), "site.0.multifactor={ age = 1 }"],
                 "reservation" if name == EXTERNAL => {
                     vec!["reservation.allocator.command=[\"choose\"]", setting.as_str()]
                 }
