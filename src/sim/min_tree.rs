@@ -50,7 +50,7 @@ impl<T: Copy + Ord> MinTree<T> {
         self.climb(place);
     }
 
-    /// Writes a value without updating the minimum; see [`update_places`](MinTree::tell).
+    /// Writes a value without updating the minimum; see [`update_places`](MinTree::update_places).
     pub fn write(&mut self, place: usize, value: T) {
         let row = self.row();
         self.nodes[row + place] = value;
