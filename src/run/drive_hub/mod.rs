@@ -364,7 +364,7 @@ impl HubDriver<'_, '_, '_> {
                 match self.read_frames(hub, links, leaf).await {
                     Ok(_) => {}
                     Err(Halt::Failure(failure)) => {
-                        return Err(self.without_those_who_have_answered(failure, hub, links).await.into());
+                        return Err(self.recheck_stall(failure, hub, links).await.into());
                     }
                     Err(lost) => return Err(lost),
                 }
@@ -374,12 +374,7 @@ impl HubDriver<'_, '_, '_> {
     }
 
     /// Leaves are read in turn; a leaf that answered meanwhile does not count as stalled.
-    async fn without_those_who_have_answered(
-        &self,
-        failure: Failure,
-        hub: &mut Hub<Message, Record>,
-        links: &mut [LeafLink],
-    ) -> Failure {
+    async fn recheck_stall(&self, failure: Failure, hub: &mut Hub<Message, Record>, links: &mut [LeafLink]) -> Failure {
         let Failure::Stalled(_) = failure else { return failure };
         for leaf in hub.asked() {
             let receive = async {
