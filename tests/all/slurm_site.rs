@@ -205,7 +205,8 @@ fn preempted_jobs_are_requeued_and_run_again() {
     for expected in ["\"nb_jobs_killed\": 1", "\"nb_jobs_preempted\": 1", "\"nb_requeues\": 1"] {
         assert!(counts.contains(expected), "{expected}: {counts}");
     }
-    let verified = Command::new(HANSA).arg("verify").arg(scratch.path("out")).output().unwrap();
+    let folder = scratch.path("out");
+    let verified = Command::new(HANSA).arg("verify").args([&folder, &folder]).output().unwrap();
     assert!(verified.status.success(), "{}", text(&verified.stderr));
     await_none(&scratch);
 }
