@@ -121,8 +121,8 @@ fn the_log_of_several_workloads_has_every_job_once_in_whole_seconds() {
     assert_eq!((jobs.len(), numbers.len()), (1803, 1803));
     assert!(jobs.iter().flatten().all(|field| field.parse::<i64>().is_ok()));
     // User and site of each job; a job that fits none of the three sites has no site.
-    let message = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
-    assert_eq!((message(11).len(), message(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
+    let values_of = |field: usize| jobs.iter().map(|fields| fields[field]).collect::<BTreeSet<_>>();
+    assert_eq!((values_of(11).len(), values_of(15)), (3, BTreeSet::from(["-1", "1", "2", "3"])));
     assert!(log.contains("; Partition: 2 "), "{log}");
 }
 

@@ -310,12 +310,12 @@ fn impossible_needs_and_sites_are_reported_with_their_place() {
 fn the_bound_of_topologies_and_logs_is_printed() {
     let scratch = Scratch::new();
     let topology = scratch.file("grid.toml", FOUR);
-    let message = |arguments: &[&str]| {
+    let run_bound = |arguments: &[&str]| {
         let output = hansa(&[&["bound"], arguments].concat());
         (output.status.code(), text(&output.stdout) + &text(&output.stderr))
     };
     // 24.8 / 19, and at most a thousandth above.
-    let (code, printed) = message(&[topology.to_str().unwrap(), "--nodes", "2"]);
+    let (code, printed) = run_bound(&[topology.to_str().unwrap(), "--nodes", "2"]);
     let found =
         printed.split("bound").nth(1).and_then(|rest| rest.trim().split(':').next()?.parse::<f64>().ok()).unwrap();
     assert!(code == Some(0) && (1.305263..1.3066).contains(&found), "{printed}");
@@ -325,17 +325,17 @@ fn the_bound_of_topologies_and_logs_is_printed() {
     let log = "1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 -1 -1 -1 -1 -1\n2 0 -1 100 4 -1 -1 4 60 -1 1 1 1 -1 -1 -1 -1 -1\n\
                3 0 -1 100 9 -1 -1 9 60 -1 1 1 1 -1 -1 -1 -1 -1\n";
     let log = scratch.file("log.swf", log);
-    let (_, printed) = message(&[log.to_str().unwrap(), "--nodes", "8"]);
+    let (_, printed) = run_bound(&[log.to_str().unwrap(), "--nodes", "8"]);
     assert!(
         printed.contains("bound         1: no job has to wait") && printed.contains("1 job, which could never run"),
         "{printed}"
     );
     // Pairs of processors on half as many nodes.
-    let (_, printed) = message(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
+    let (_, printed) = run_bound(&[log.to_str().unwrap(), "--nodes", "2", "--needs", "dual-core"]);
     assert!(printed.contains("3 jobs on 2 nodes") && printed.contains("the memory of 3 jobs"), "{printed}");
 
-    let (code, printed) = message(&[log.to_str().unwrap(), "--nodes", "0"]);
+    let (code, printed) = run_bound(&[log.to_str().unwrap(), "--nodes", "0"]);
     assert!(code == Some(2) && printed.contains("--nodes"), "{printed}");
-    let (code, printed) = message(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
+    let (code, printed) = run_bound(&[shipped("quickstart.toml").to_str().unwrap(), "--nodes", "2"]);
     assert!(code == Some(2) && printed.contains("expected a workload of rigid jobs"), "{printed}");
 }

@@ -156,28 +156,28 @@ fn what_slurm_refuses_is_told_in_its_words() {
     }
     let scratch = Scratch::new();
     let topology = topology(&scratch, "slurm = { conf = \"extra.conf\" }", "", &[(60, 1, 600, 600), (61, 1, 30, 60)]);
-    let message = |extra: &str| {
+    let run_with = |extra: &str| {
         scratch.file("extra.conf", extra);
         let ran = run(&topology, &scratch.path("out"), &["--inline"]);
         (ran.status.code(), text(&ran.stderr))
     };
-    let (code, printed) = message("PriorityType=priority/basic\nNoSuchKey=3\n");
+    let (code, printed) = run_with("PriorityType=priority/basic\nNoSuchKey=3\n");
     let unknown = "extra.conf line 2: error: _parse_next_key: Parsing error at unrecognized key: NoSuchKey";
     assert!(code == Some(8) && printed.contains(unknown), "{printed}");
-    let (code, printed) = message("NodeName=other\n");
+    let (code, printed) = run_with("NodeName=other\n");
     assert!(
         code == Some(8) && printed.contains("extra.conf line 1: leave NodeName out, as Hansa sets it"),
         "{printed}"
     );
     // The second job fits into the limit.
-    let (code, printed) = message("PartitionName=short Nodes=ALL MaxTime=2 Default=YES State=UP\n");
+    let (code, printed) = run_with("PartitionName=short Nodes=ALL MaxTime=2 Default=YES State=UP\n");
     assert_eq!(code, Some(0), "{printed}");
     assert!(
         printed.contains("site york's Slurm rejects job 0: sbatch: error: ") && printed.contains("time limit"),
         "{printed}"
     );
     assert!(!printed.contains("rejects job 1"), "{printed}");
-    let (code, printed) = message("PartitionName=down Nodes=ALL Default=YES State=DOWN\n");
+    let (code, printed) = run_with("PartitionName=down Nodes=ALL Default=YES State=DOWN\n");
     let in_vain = "site york's Slurm has let 2 jobs wait for 2 h although none runs: j0.0 (PartitionDown), j1.0 (";
     assert!(code == Some(8) && printed.contains(in_vain), "{printed}");
 }
@@ -461,15 +461,15 @@ fn a_site_under_a_charge_decides_alike() {
 fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
     let scratch = Scratch::new();
     let topology = topology(&scratch, "", "", &[(60, 1, 600, 600)]);
-    let message = |command: &str, flags: &[&str]| {
+    let run_command = |command: &str, flags: &[&str]| {
         let ran = Command::new(HANSA).arg(command).arg(&topology).args(flags).env("PATH", "/nowhere").output().unwrap();
         (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
     };
-    let (code, shown, _) = message("show", &[]);
+    let (code, shown, _) = run_command("show", &[]);
     assert!(code == Some(0) && shown.contains("\n#   NodeName=n[0-7] NodeAddr=127.0.0.1 "), "{shown}");
-    let (code, _, printed) = message("validate", &["--set", "site.york.cores=1200"]);
+    let (code, _, printed) = run_command("validate", &["--set", "site.york.cores=1200"]);
     assert!(code == Some(2) && printed.contains("expected slurm = { nodes = 600 } for 1200 cores"), "{printed}");
-    let (code, _, printed) = message("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
+    let (code, _, printed) = run_command("validate", &["--set", "site.york.slurm={ nodes = 3 }"]);
     assert!(
         code == Some(2) && printed.contains("expected a number of nodes that divides 8 cores, found 3"),
         "{printed}"
@@ -481,17 +481,17 @@ fn a_missing_slurm_and_clusters_of_the_wrong_size_are_told_before_the_run() {
         ("-1 us", "expected a time that is not negative"),
     ] {
         let (code, _, printed) =
-            message("validate", &["--set", &format!("site.york.slurm={{ charge = \"{charge}\" }}")]);
+            run_command("validate", &["--set", &format!("site.york.slurm={{ charge = \"{charge}\" }}")]);
         assert!(code == Some(2) && printed.contains(expected), "{charge}: {printed}");
     }
     if Path::new("/usr/sbin/slurmctld").exists() {
         // Debian's daemons are where they are looked for in any case; the commands are not.
-        let (code, _, printed) = message("validate", &["--strict"]);
+        let (code, _, printed) = run_command("validate", &["--strict"]);
         let packages = "there is no sbatch, no scancel, no scontrol, no sinfo, no squeue; on Debian and Ubuntu: apt-get \
                         install slurmctld slurmd slurm-client";
         assert!(code == Some(8) && printed.contains(packages), "{printed}");
     } else {
-        let (code, _, printed) = message("validate", &[]);
+        let (code, _, printed) = run_command("validate", &[]);
         assert!(code == Some(0) && printed.contains("apt-get install slurmctld slurmd slurm-client"), "{printed}");
     }
 }

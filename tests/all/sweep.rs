@@ -296,28 +296,28 @@ fn a_dry_run_writes_nothing_and_estimates() {
     let scratch = Scratch::new();
     let out = scratch.path("out");
     let three = experiment(&scratch, 40, "[1, 2, 3]");
-    let message = |experiment: &str, flags: &[&str]| {
+    let dry_run = |experiment: &str, flags: &[&str]| {
         let output = sweep(experiment, &out, &[&["--dry-run", "--threads", "2"], flags].concat());
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
     };
-    let dry = message(&three, &[]);
+    let dry = dry_run(&three, &[]);
     assert!(dry.starts_with("9 runs (3 of seed, 3 of market.policy) in "), "{dry}");
     assert!(dry.contains(": 0 there already, 9 to make\n  run 1: seed=1, market.policy=fifo\n"), "{dry}");
     assert!(dry.contains("about ") && dry.contains(" on 2 threads, from run 1 (seed=1, market.policy=fifo)"), "{dry}");
-    let share = message(&three, &["--part", "2/2"]);
+    let share = dry_run(&three, &["--part", "2/2"]);
     assert!(share.starts_with("share 2/2: 4 runs ("), "{share}");
     assert!(!out.exists() && !scratch.path("out.parts").exists());
 
     assert!(sweep(&three, &out, &[]).status.success());
     let before = runs(&out);
-    let dry = message(&experiment(&scratch, 40, "[1, 2, 3, 4, 5, 6, 7, 8]"), &[]);
+    let dry = dry_run(&experiment(&scratch, 40, "[1, 2, 3, 4, 5, 6, 7, 8]"), &[]);
     assert!(dry.contains(": 9 there already, 15 to make\n  run 10: seed=4"), "{dry}");
     assert!(dry.contains("  and 3 more\nabout ") && dry.contains(", from the times of 9 runs there\n"), "{dry}");
     assert!(!dry.contains("changes nothing"), "{dry}");
     assert_eq!(runs(&out), before);
     assert!(json(&out.join("sweep.json"))["runs"] == 9);
-    assert!(message(&experiment(&scratch, 40, "[1]"), &["--fresh"]).contains(": 0 there already, 3 to make"));
+    assert!(dry_run(&experiment(&scratch, 40, "[1]"), &["--fresh"]).contains(": 0 there already, 3 to make"));
 
     // A workload that is written out draws from no seed.
     let table = "name = \"t\"\n[batch]\n[[site]]\nname = \"york\"\ncores = 4\n[[user]]\nname = \"ann\"\n[[workload]]\n\

@@ -244,8 +244,8 @@ mod tests {
             let mut table = SummaryTable::default();
             table.put_line("PARTIAL", words);
             assert!(table.text.lines().all(|line| line.chars().count() <= WIDTH), "{}", table.text);
-            let message = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
-            assert_eq!(message(&table.text), format!("PARTIAL{}", message(words)));
+            let squeezed = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            assert_eq!(squeezed(&table.text), format!("PARTIAL{}", squeezed(words)));
         }
         let mut table = SummaryTable::default();
         table.put_line("PARTIAL", why);

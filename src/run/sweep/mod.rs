@@ -217,6 +217,7 @@ pub struct FileCache {
     found: BTreeMap<String, Result<Vec<u8>, String>>,
     /// True if there is no disk.
     sealed: bool,
+    /// Keeps parsed logs for all runs.
     _parsed_logs: ParsedLogs,
 }
 

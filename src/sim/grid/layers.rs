@@ -42,8 +42,8 @@ mod tests {
     #[test]
     fn a_node_is_in_as_many_layers_as_it_has_tasks() {
         let layers = Layers::from_counts(&[(0, 1), (1, 3), (2, 2), (7, 1)]);
-        let message: Vec<String> = layers.each().map(NodeSet::to_string).collect();
-        assert_eq!(message, ["0-2 7", "1-2", "1"]);
+        let layers_text: Vec<String> = layers.each().map(NodeSet::to_string).collect();
+        assert_eq!(layers_text, ["0-2 7", "1-2", "1"]);
         assert_eq!(Layers::from_counts(&[(3, 1), (4, 1)]), NodeSet::from_run(3, 4).into());
         assert_eq!(Layers::from_counts(&[]), Layers::default());
     }

@@ -740,8 +740,8 @@ mod tests {
                 peer.frame(Stamp::ZERO, Instruction::Run);
                 let before = peer.acked as usize;
                 let acked = (before + receives as usize).min(sent.len());
-                let message = sent[before..acked].iter().min().copied().unwrap_or(Stamp::NEVER);
-                prop_assert_eq!(peer.acknowledge(0, acked as u64).unwrap(), message);
+                let earliest = sent[before..acked].iter().min().copied().unwrap_or(Stamp::NEVER);
+                prop_assert_eq!(peer.acknowledge(0, acked as u64).unwrap(), earliest);
                 prop_assert_eq!(peer.view(), sent[acked..].iter().min().copied().unwrap_or(Stamp::NEVER));
             }
         }

@@ -553,8 +553,8 @@ mod tests {
 
     #[test]
     fn jobs_drawn_on_demand_are_identical() {
-        let message = Generator { output: 8_000, ..generator(50) };
-        let all = message.generate(&platform(), MINUTE).unwrap();
+        let generator = Generator { output: 8_000, ..generator(50) };
+        let all = generator.generate(&platform(), MINUTE).unwrap();
         for most in [0, 1, 20, 49, 50] {
             let mut next = 0..;
             let mut tasks = 0;
@@ -563,7 +563,7 @@ mod tests {
                 tasks += job.tasks.len() as u32;
                 Ok::<_, WorkloadError>(())
             };
-            let (jobs, rest) = message.draw_ahead(most, &platform(), MINUTE, &mut number).unwrap();
+            let (jobs, rest) = generator.draw_ahead(most, &platform(), MINUTE, &mut number).unwrap();
             assert_eq!(jobs, all[..most]);
             assert_eq!(rest.is_some(), most < 50);
             for place in rest.iter().flat_map(Rest::places) {
@@ -597,14 +597,14 @@ mod tests {
     #[test]
     fn edges_carry_the_output_of_their_task() {
         let silent = generator(5).generate(&platform(), MINUTE).unwrap();
-        let message = Generator { output: 8_000_001, ..generator(5) }.generate(&platform(), MINUTE).unwrap();
-        for (silent, message) in silent.iter().zip(&message) {
-            assert_eq!((silent.arrive, &silent.tasks), (message.arrive, &message.tasks));
-            for (silent, edge_error) in silent.edges.iter().zip(&message.edges) {
-                let minutes = message.tasks[edge_error.from as usize].runtime.micros() / 60_000_000;
+        let with_output = Generator { output: 8_000_001, ..generator(5) }.generate(&platform(), MINUTE).unwrap();
+        for (silent, with_output) in silent.iter().zip(&with_output) {
+            assert_eq!((silent.arrive, &silent.tasks), (with_output.arrive, &with_output.tasks));
+            for (silent, edge) in silent.edges.iter().zip(&with_output.edges) {
+                let minutes = with_output.tasks[edge.from as usize].runtime.micros() / 60_000_000;
                 let bits = 8_000_001 * 60 * minutes;
-                assert_eq!((silent.from, silent.to, silent.data), (edge_error.from, edge_error.to, 0));
-                assert_eq!(edge_error.data, bits / 8);
+                assert_eq!((silent.from, silent.to, silent.data), (edge.from, edge.to, 0));
+                assert_eq!(edge.data, bits / 8);
             }
         }
         let flood = Generator { output: 1_000_000_000_000_000_000, ..generator(5) };

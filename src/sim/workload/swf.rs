@@ -454,10 +454,10 @@ mod tests {
 ";
         let trace = read_log(log.as_bytes()).unwrap();
         assert_eq!(trace.jobs.iter().map(|job| job.number).collect::<Vec<_>>(), [1, 12, 11, 3]);
-        let message: Vec<String> =
+        let faults: Vec<String> =
             trace.faults.first.iter().map(|fault| format!("{}: {}", fault.place, fault.what)).collect();
         assert_eq!(
-            message,
+            faults,
             [
                 "line 2: expected 18 numbers, found 17",
                 "line 4: the run time is ten, which is not a number",

@@ -84,8 +84,8 @@ fn numbers_are_across_and_the_rest_is_in_lines() {
 #[test]
 fn words_are_rows_of_dots_and_seeds_alone_a_table() {
     let words = experiment(&FILE.replace("workload.0.load = [1.4, 0.7, 1.0]", "market.edf = [\"a\", \"b\", \"c\"]"));
-    let message = |run: &Run| run.number as f64;
-    let dots = means_page(&compute_means(&words, &rows(&words, message)), None, None, &[]);
+    let run_number = |run: &Run| run.number as f64;
+    let dots = means_page(&compute_means(&words, &rows(&words, run_number)), None, None, &[]);
     assert_eq!((dots.matches("<svg").count(), dots.matches("<circle").count()), (2, 6 + 3));
     assert!(dots.contains("<title>fifo, c: 4.5 ± "), "{dots}");
 

@@ -140,8 +140,8 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
             (_, "0.5") => quick,
             _ => quick_later,
         };
-        let message = |entrant: &str, load: &str, _: f64| (0.5, wait(entrant, load));
-        standings_page(&make_standings(&experiment, &rows(&experiment, message), None).unwrap(), None, None, &[])
+        let metrics = |entrant: &str, load: &str, _: f64| (0.5, wait(entrant, load));
+        standings_page(&make_standings(&experiment, &rows(&experiment, metrics), None).unwrap(), None, None, &[])
     };
     assert_eq!(drawn([1.0, 100.0, 5.0, 6.0]).matches(LOGARITHMIC).count(), 2);
     // There is no zero on a logarithmic scale.

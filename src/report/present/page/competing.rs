@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn sites_of_one_policy_are_one_row() {
         let policies = by_policy(&rows(&[Some(1.0), Some(5.0), Some(3.0), None]), "site");
-        let message: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
-        assert_eq!(message, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
+        let shown: Vec<_> = policies.iter().map(|row| (&*row.about, &*row.name, row.fared.wait())).collect();
+        assert_eq!(shown, [("easy", "2 sites", Some(2.0)), ("fcfs", "2 sites", Some(5.0))]);
     }
 }

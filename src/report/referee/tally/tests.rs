@@ -126,11 +126,11 @@ fn a_task_is_where_its_stints_were() {
         |minute: u64, record| Entry { stamp: Stamp::at(Time::ZERO + Span::from_minutes(minute)), actor: YORK, record };
     let task = TaskId { job: JobId(0), index: 0 };
     let cores = |text| NodeSet::parse(text).unwrap();
-    let message = |entries: &[Entry<Record>]| {
+    let tally_of = |entries: &[Entry<Record>]| {
         let mut tally = Tally::new(&topology(), &names());
         story()[..3].iter().chain(entries).try_for_each(|entry| tally.add(entry)).map(|()| tally)
     };
-    let tally = message(&[
+    let tally = tally_of(&[
         at(2, Record::Suspended { task }),
         at(5, Record::Resumed { task, cores: cores("1-2") }),
         at(6, Record::Shared { task, share: 0.5 }),
@@ -146,8 +146,8 @@ fn a_task_is_where_its_stints_were() {
     let expected = [there(0, 2, "0-1", 1.0), there(5, 6, "1-2", 1.0), there(6, 7, "1-2", 0.5), there(7, 9, "0 3", 0.5)];
     assert_eq!(stints, expected);
 
-    assert!(message(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
-    assert!(message(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
-    assert!(message(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
-    assert!(message(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
+    assert!(tally_of(&[at(2, Record::Resumed { task, cores: cores("0") })]).is_err());
+    assert!(tally_of(&[at(2, Record::Suspended { task }), at(3, Record::Finished { task })]).is_err());
+    assert!(tally_of(&[at(2, Record::Shared { task, share: 1.5 })]).is_err());
+    assert!(tally_of(&[at(2, Record::Suspended { task }), at(3, Record::Moved { task, cores: cores("0") })]).is_err());
 }

@@ -71,9 +71,9 @@ fn failures_have_their_settings() {
     let FailurePattern::Drawn(drawn) = topology.failures[2].pattern else { panic!("it is drawn") };
     assert_eq!((drawn.per, drawn.share_millionths, drawn.mttr), (Per::Site, 500_000, Span::from_secs(1)));
     let FailurePattern::Traced(trace) = &topology.failures[3].pattern else { panic!("it is in a trace") };
-    let message: Vec<String> =
+    let outages: Vec<String> =
         trace.iter().map(|one| format!("{} {}-{}", one.component, one.down.seconds(), one.up.seconds())).collect();
-    assert_eq!(message, ["1 5-30", "0 10-20", "0 40-41.5"]);
+    assert_eq!(outages, ["1 5-30", "0 10-20", "0 40-41.5"]);
     assert_eq!((topology.recovery.killed, topology.recovery.attempts), (Killed::Tail, 3));
     assert_eq!(topology.recovery.checkpoint.unwrap().every, Every::Young(500_000));
 
@@ -263,7 +263,7 @@ fn systems_without_support_for_failures_refuse_them() {
 /// Events of the jobs of a topology, with times in seconds.
 fn story(text: &str, settings: &[&str]) -> Vec<String> {
     let topology = load_text(text, settings).unwrap();
-    let message = |entry: Entry<Record>| {
+    let event_words = |entry: Entry<Record>| {
         let what = match entry.record {
             Record::Started { task, .. } => format!("{task} starts"),
             Record::Lost { task, .. } => format!("{task} is lost"),
@@ -272,7 +272,7 @@ fn story(text: &str, settings: &[&str]) -> Vec<String> {
         };
         Some(format!("{} s: {what}", entry.stamp.time.seconds()))
     };
-    run(&topology).into_iter().filter_map(message).collect()
+    run(&topology).into_iter().filter_map(event_words).collect()
 }
 
 /// If messages take no time, a job is back at its site before the site has handled its loss.

@@ -162,8 +162,8 @@ fn systems_are_separated() {
             _ => {}
         }
     }
-    let message = |one: usize| (all[one].name.as_str(), all[one].jobs, all[one].finished);
-    assert_eq!([message(0), message(1)], [("batch", 150, over[0]), ("reservation", 80, over[1])]);
+    let counts = |one: usize| (all[one].name.as_str(), all[one].jobs, all[one].finished);
+    assert_eq!([counts(0), counts(1)], [("batch", 150, over[0]), ("reservation", 80, over[1])]);
     for (one, busy) in all.iter().zip(busy) {
         let by_site: Vec<f64> = one.sites.iter().map(|site| site.busy).collect();
         let there: Vec<f64> = busy.into_iter().filter(|micros| *micros > 0).map(|micros| micros as f64 / 1e6).collect();

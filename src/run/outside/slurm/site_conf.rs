@@ -476,9 +476,9 @@ NodeName=g1 Gres=gpu:v100:2(S:0),gpu:a100:1,tape:3
             ]
         );
         assert!(conf.preempts && conf.text.contains("\nSlurmUser=7\n"), "{}", conf.text);
-        let message: Vec<(&str, &str)> = changes.iter().map(|change| (change.place.as_str(), change.why)).collect();
+        let reasons: Vec<(&str, &str)> = changes.iter().map(|change| (change.place.as_str(), change.why)).collect();
         assert_eq!(
-            message,
+            reasons,
             [
                 ("slurm.conf line 2", OWNER),
                 ("slurm.conf line 3", HERE),

@@ -38,8 +38,8 @@ fn overlapping_outages_end_with_the_last_one() {
     let mut outages = Outages::of_site(SITE, &all, 1).unwrap();
     assert_eq!(message(&outages.advance(second(14))), ["10 0-3 down"]);
     let expected = |outages: &Outages, now| {
-        let message = |one: &Expected| format!("{} {}", one.back.seconds(), one.nodes);
-        outages.expected(second(now)).iter().map(message).collect::<Vec<_>>()
+        let expected_words = |one: &Expected| format!("{} {}", one.back.seconds(), one.nodes);
+        outages.expected(second(now)).iter().map(expected_words).collect::<Vec<_>>()
     };
     assert_eq!(expected(&outages, 14), ["20 0-3"]);
     assert_eq!(message(&outages.advance(second(15))), ["15 4-5 down"]);

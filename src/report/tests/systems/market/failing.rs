@@ -22,7 +22,7 @@ fn a_task_that_is_lost_joins_the_queue_again_and_cores_that_are_down_are_not_giv
     let chain = source(vec![task(10, 2, 0), task(20, 2, 0)], &[(0, 1)]);
     let mut topology = grid(Market { ccr_millionths: 0, ..plain_market("fifo") }, &[(2, 0), (2, 0)], 1, chain);
     topology.failures = vec![once(0, "1", 105, 60)];
-    let message: Vec<String> = play(&topology)
+    let events: Vec<String> = play(&topology)
         .iter()
         .filter_map(|entry| {
             let at = in_minutes(entry.stamp.time);
@@ -36,7 +36,7 @@ fn a_task_that_is_lost_joins_the_queue_again_and_cores_that_are_down_are_not_giv
         })
         .collect();
     assert_eq!(
-        message,
+        events,
         ["100: 0 to 1", "105: 0 lost", "105: 0 to 2", "115: 0 done", "115: 1 to 2", "135: 1 done", "135: all done"]
     );
 }
@@ -95,7 +95,7 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
     let topology = crate::play::read_text(text);
     let names = crate::Names::of(&topology);
     let mut tally = crate::Tally::new(&topology, &names);
-    let message: Vec<String> = play(&topology)
+    let events: Vec<String> = play(&topology)
         .iter()
         .filter_map(|entry| {
             tally.add(entry).unwrap();
@@ -111,7 +111,7 @@ fn what_has_been_brought_to_a_site_is_there_when_a_task_comes_back_to_it() {
         })
         .collect();
     assert_eq!(
-        message,
+        events,
         [
             "0: 0 to leeds",
             "60: 0 done",

@@ -64,7 +64,7 @@ fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
         job(0, &[(40, 4)]),
         job(5, &[(40, 4)]),
     )));
-    let message = |entry: &Entry<Record>| {
+    let event_words = |entry: &Entry<Record>| {
         let (word, number) = match &entry.record {
             Record::Started { task, .. } => ("starts", task.job.0 * 10 + task.index),
             Record::Finished { task } => ("ends", task.job.0 * 10 + task.index),
@@ -76,50 +76,50 @@ fn pairs(fails: &str) -> (Vec<(&'static str, u32, f64)>, Bargaining) {
         };
         Some((word, number, entry.stamp.time.micros() as f64 / 1e6))
     };
-    (log.iter().filter_map(message).collect(), bargaining)
+    (log.iter().filter_map(event_words).collect(), bargaining)
 }
 
 #[test]
 fn legs_run_together_or_not_at_all() {
-    let starts = |message: &[(&str, u32, f64)]| -> Vec<(u32, f64)> {
-        message.iter().filter(|(word, number, _)| *word == "starts" && *number < 20).map(|one| (one.1, one.2)).collect()
+    let starts = |events: &[(&str, u32, f64)]| -> Vec<(u32, f64)> {
+        events.iter().filter(|(word, number, _)| *word == "starts" && *number < 20).map(|one| (one.1, one.2)).collect()
     };
     let together = |all: &Bargaining| {
         assert_eq!((all.left_held, all.left_booked), (0, 0));
         (all.whole, all.broken, all.empty, all.torn)
     };
     // A failure long after.
-    let (message, all) = pairs("at = \"1 h\"\nfor = \"1 min\"");
-    assert_eq!(together(&all), (2, 0, 0, 0), "{message:?}");
-    let [(0, first), (1, other), (10, second), (11, another)] = starts(&message)[..] else { panic!("{message:?}") };
-    assert!(first == other && second == another && first + 60.0 <= second, "{message:?}");
+    let (events, all) = pairs("at = \"1 h\"\nfor = \"1 min\"");
+    assert_eq!(together(&all), (2, 0, 0, 0), "{events:?}");
+    let [(0, first), (1, other), (10, second), (11, another)] = starts(&events)[..] else { panic!("{events:?}") };
+    assert!(first == other && second == another && first + 60.0 <= second, "{events:?}");
 
     // York's task is lost: ann hears of it a second later, and leeds another two seconds later.
     let at = first + 10.0;
-    let (message, all) = pairs(&format!("nodes = \"0\"\nat = \"{at} s\"\nfor = \"20 s\""));
+    let (events, all) = pairs(&format!("nodes = \"0\"\nat = \"{at} s\"\nfor = \"20 s\""));
     for what in [("lost", 0, at), ("lost", 1, at + 3.0), ("gone", 0, at + 5.0)] {
-        assert!(message.contains(&what), "{what:?}: {message:?}");
+        assert!(events.contains(&what), "{what:?}: {events:?}");
     }
-    assert_eq!(together(&all), (1, 1, 0, 0), "{message:?}");
+    assert_eq!(together(&all), (1, 1, 0, 0), "{events:?}");
 
     // The node that fails is idle.
-    let (message, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"20 s\""));
-    assert_eq!((together(&all), starts(&message).len()), ((2, 0, 0, 0), 4), "{message:?}");
+    let (events, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"20 s\""));
+    assert_eq!((together(&all), starts(&events).len()), ((2, 0, 0, 0), 4), "{events:?}");
 
     // There is no room for the next booking: its job never starts anywhere.
     let at = second - 5.0;
-    let (message, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"5 min\""));
-    assert_eq!(together(&all), (1, 1, 0, 0), "{message:?}");
-    assert_eq!(starts(&message), [(0, first), (1, first)], "{message:?}");
+    let (events, all) = pairs(&format!("nodes = \"3\"\nat = \"{at} s\"\nfor = \"5 min\""));
+    assert_eq!(together(&all), (1, 1, 0, 0), "{events:?}");
+    assert_eq!(starts(&events), [(0, first), (1, first)], "{events:?}");
 
     // York fails between its hold and the commit: leeds releases its hold, too, and other starts are tried.
     let at = |quarters: u32| pairs(&format!("at = \"{} s\"\nfor = \"1 min\"", 20.0 + f64::from(quarters) / 4.0));
-    let is_dropped = |message: &[(&str, u32, f64)]| message.iter().any(|(word, ..)| *word == "dropped");
-    let dropped: Vec<_> = (0..40).map(at).filter(|(message, _)| is_dropped(message)).collect();
+    let is_dropped = |events: &[(&str, u32, f64)]| events.iter().any(|(word, ..)| *word == "dropped");
+    let dropped: Vec<_> = (0..40).map(at).filter(|(events, _)| is_dropped(events)).collect();
     assert!(!dropped.is_empty());
-    for (message, all) in dropped {
+    for (events, all) in dropped {
         let (whole, broken, empty, torn) = together(&all);
-        assert_eq!((whole + broken + empty, torn), (2, 0), "{message:?}");
+        assert_eq!((whole + broken + empty, torn), (2, 0), "{events:?}");
     }
 }
 

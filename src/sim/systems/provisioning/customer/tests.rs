@@ -380,11 +380,11 @@ fn without_any_chance_it_is_the_reservation_or_nothing() {
         let site = Young(Trickster::new(2, 0));
         let actors: Vec<Box<dyn Actor<Message, Record> + Send>> = vec![Box::new(site), Box::new(User::new(customer))];
         let log = judge::run_actors(actors, &[Span::ZERO, LATENCY]);
-        let message = |entry: &Entry<Record>| match entry.record {
+        let bargain_end = |entry: &Entry<Record>| match entry.record {
             Record::Bargained { end, why, .. } => Some((end, why)),
             _ => None,
         };
-        let ends: Vec<_> = log.iter().filter_map(message).collect();
+        let ends: Vec<_> = log.iter().filter_map(bargain_end).collect();
         let why = (end == Bargain::GivenUp).then_some(Reason::NoChance);
         assert_eq!((ends, all_over(&log)), (vec![(end, why)], 1), "{name}");
     }

@@ -38,7 +38,7 @@ fn books(at: u64, number: u64, part: Part) -> [(u64, Message); 2] {
 
 /// Starts, ends and losses of tasks, with their times.
 fn stints(played: &Played) -> Vec<(&'static str, u32, u64)> {
-    let message = |entry: &Entry<Record>| {
+    let event_words = |entry: &Entry<Record>| {
         let (word, task) = match &entry.record {
             Record::Started { task, .. } => ("starts", *task),
             Record::Finished { task } => ("ends", *task),
@@ -47,7 +47,7 @@ fn stints(played: &Played) -> Vec<(&'static str, u32, u64)> {
         };
         Some((word, task.job.0, entry.stamp.time.micros() / 1_000_000))
     };
-    played.log.iter().filter_map(message).collect()
+    played.log.iter().filter_map(event_words).collect()
 }
 
 fn received<T>(played: &Played, pick: impl Fn(&Message) -> Option<T>) -> Vec<(Time, T)> {
@@ -70,14 +70,14 @@ fn postponed(played: &Played) -> Vec<(Time, Receipt)> {
 
 /// Used area, payment and compensation of each revoked booking, in processor seconds.
 fn charged(played: &Played) -> Vec<(u64, u64, u64)> {
-    let message = |entry: &Entry<Record>| match entry.record {
+    let revocation = |entry: &Entry<Record>| match entry.record {
         Record::Revoked { used, paid, compensation, .. } => {
             Some((used, paid, compensation)).map(|(a, b, c)| (a.micros(), b.micros(), c.micros()))
         }
         _ => None,
     };
     let seconds = |(a, b, c): (u64, u64, u64)| (a / 1_000_000, b / 1_000_000, c / 1_000_000);
-    played.log.iter().filter_map(message).map(seconds).collect()
+    played.log.iter().filter_map(revocation).map(seconds).collect()
 }
 
 fn breaking() -> Recovery {
