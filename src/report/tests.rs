@@ -316,7 +316,7 @@ mod verify {
         Side { name: name.to_owned(), manifest, summary, events: std::io::Cursor::new(text) }
     }
 
-    fn message(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
+    fn comparison(a: Side<std::io::Cursor<Vec<u8>>>, b: Side<std::io::Cursor<Vec<u8>>>) -> String {
         compare_logs(a, b).unwrap().to_string()
     }
 
@@ -341,33 +341,36 @@ mod verify {
         let story = story();
         let mut report = String::new();
         let mut case = |title: &str, text: String| report.push_str(&format!("== {title}\n{text}\n"));
-        case("equal", message(side("out/a", &story, same), side("out/b", &story, same)));
+        case("equal", comparison(side("out/a", &story, same), side("out/b", &story, same)));
 
         let mut other = story.clone();
         other[9].stamp = Stamp::at(minute(13));
-        case("another time, another seed", message(side("out/a", &story, same), side("out/b", &other, |m| m.seed = 8)));
+        case(
+            "another time, another seed",
+            comparison(side("out/a", &story, same), side("out/b", &other, |m| m.seed = 8)),
+        );
 
         let mut other = story.clone();
         other[2].record =
             Record::Started { task: TaskId { job: JobId(0), index: 0 }, cores: NodeSet::parse("2-3").unwrap() };
         let topology =
             |m: &mut Manifest| (m.topology_hash, m.topology) = ("u".to_owned(), "seed = 7 # or so\n".to_owned());
-        case("other cores, another topology", message(side("out/a", &story, same), side("out/b", &other, topology)));
+        case("other cores, another topology", comparison(side("out/a", &story, same), side("out/b", &other, topology)));
 
         let partial = |m: &mut Manifest| m.status = Status::Partial("interrupted at virtual time 00:35:00".to_owned());
-        case("a prefix", message(side("out/a", &story, same), side("out/longer", &story[..15], partial)));
+        case("a prefix", comparison(side("out/a", &story, same), side("out/longer", &story[..15], partial)));
 
         let mut tampered = side("out/b", &story, same);
         let text =
             String::from_utf8(tampered.events.into_inner()).unwrap().replacen("\"value\":840.0", "\"value\":841.0", 1);
         tampered.events = std::io::Cursor::new(text.into_bytes());
-        case("tampered", message(side("out/a", &story, same), tampered));
+        case("tampered", comparison(side("out/a", &story, same), tampered));
 
         let mut damaged = side("out/b", &story, same);
         let mut text = damaged.events.into_inner();
         text.truncate(text.len() - 20);
         damaged.events = std::io::Cursor::new(text);
-        case("cut off", message(side("out/a", &story, same), damaged));
+        case("cut off", comparison(side("out/a", &story, same), damaged));
         golden("verify.txt", report.as_bytes());
     }
 }

@@ -533,20 +533,20 @@ fn no_kill_leaves_a_process_behind() {
     for victim in ["hansa", "keeper", "command"] {
         let scratch = Scratch::new();
         let mark = scratch.path("mark").to_str().unwrap().to_owned();
-        let message = scratch.path("told");
+        let pids_path = scratch.path("told");
         let mut command = Command::new(HANSA);
         let script =
-            format!("exec 3<&0; setsid cat <&3 & cat <&3 & sleep 5; echo $PPID $$ > {}; cat", message.display());
+            format!("exec 3<&0; setsid cat <&3 & cat <&3 & sleep 5; echo $PPID $$ > {}; cat", pids_path.display());
         command.args(["clock", "--", "bash", "-c", &script]).env("MARK", &mark).stdin(Stdio::piped());
         let mut process = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let begun = Instant::now();
         let numbers = loop {
-            let message = fs::read_to_string(&message).unwrap_or_default();
-            let numbers: Vec<u32> = message.split_whitespace().map(|number| number.parse().unwrap()).collect();
-            if message.ends_with('\n') && marked(&mark).len() >= 5 {
+            let pids = fs::read_to_string(&pids_path).unwrap_or_default();
+            let numbers: Vec<u32> = pids.split_whitespace().map(|number| number.parse().unwrap()).collect();
+            if pids.ends_with('\n') && marked(&mark).len() >= 5 {
                 break numbers;
             }
-            assert!(begun.elapsed() < SOON, "{message}");
+            assert!(begun.elapsed() < SOON, "{pids}");
             std::thread::sleep(Duration::from_millis(5));
         };
         let number = match victim {
@@ -582,9 +582,9 @@ fn a_slurm_cluster_runs_in_virtual_time() {
     command.args(["clock", "--", cluster, "4", "bash", "-c", script]).stdin(Stdio::null());
     let scratch = Scratch::new();
     let output = command.env("BEGUN", scratch.path("begun")).env("TZ", "UTC").output().unwrap();
-    let message = text(&output.stdout);
+    let shown_jobs = text(&output.stdout);
     let printed = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(6), "{message}{printed}");
+    assert_eq!(output.status.code(), Some(6), "{shown_jobs}{printed}");
     let begun: u64 = fs::read_to_string(scratch.path("begun")).unwrap().trim().parse().unwrap();
     let seconds = |line: &str, key: &str| -> u64 {
         let time = line.split(&format!(" {key}=2026-01-01T")).nth(1).unwrap_or_else(|| panic!("{key}: {line}"));
@@ -595,17 +595,20 @@ fn a_slurm_cluster_runs_in_virtual_time() {
     let jobs =
         [(1, "COMPLETED", 0, 600), (2, "COMPLETED", 0, 600), (3, "COMPLETED", 600, 1200), (4, "TIMEOUT", 1200, 1500)];
     for (job, state, start, end) in jobs {
-        let line = message
+        let line = shown_jobs
             .lines()
             .find(|line| line.starts_with(&format!("JobId={job} ")))
-            .unwrap_or_else(|| panic!("{message}"));
+            .unwrap_or_else(|| panic!("{shown_jobs}"));
         assert!(line.contains(&format!("JobState={state} ")), "{line}");
         let started = seconds(line, "StartTime");
         let ended = seconds(line, "EndTime");
         // Slurm looks for jobs to end every 30 s.
         assert!((start..start + 15).contains(&started) && (end..end + 60).contains(&ended), "{started} {ended} {line}");
     }
-    assert!(message.lines().any(|line| line.starts_with("JobId=5 ") && line.contains("JobState=FAILED ")), "{message}");
+    assert!(
+        shown_jobs.lines().any(|line| line.starts_with("JobId=5 ") && line.contains("JobState=FAILED ")),
+        "{shown_jobs}"
+    );
 }
 
 #[test]

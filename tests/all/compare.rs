@@ -188,8 +188,8 @@ fn a_partial_result_says_so() {
         std::fs::write(path, text.replace(of, "\"status\": \"partial: interrupted at virtual time 3d\"")).unwrap();
     }
     let output = hansa_ok(&["compare".into(), whole, part, "--page".into(), scratch.path("page.html")]);
-    let message = text(&output.stdout);
-    assert!(message.contains("is partial, so its numbers would be different at the end: interrupted"), "{message}");
+    let printed = text(&output.stdout);
+    assert!(printed.contains("is partial, so its numbers would be different at the end: interrupted"), "{printed}");
     assert!(std::fs::read_to_string(scratch.path("page.html")).unwrap().contains("is partial:</strong> interrupted"));
 }
 

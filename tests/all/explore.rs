@@ -18,7 +18,7 @@ fn chromium() -> Option<PathBuf> {
 }
 
 /// The lines that a test script says on a page; it has `send(text)`, and `press` and `drag` for a chart.
-fn message(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
+fn page_lines(chromium: &Path, page: &Path, script: &str) -> Vec<String> {
     in_window(chromium, page, script, 1400)
 }
 
@@ -51,10 +51,9 @@ fn in_window(chromium: &Path, page: &Path, script: &str, width: u32) -> Vec<Stri
         .output()
         .unwrap();
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let message = dom.split_once("<pre id=\"told\">").and_then(|(_, rest)| rest.split_once("</pre>"));
-    let (message, _) =
-        message.unwrap_or_else(|| panic!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
-    message.replace("&nbsp;", " ").replace("&amp;", "&").lines().map(str::to_owned).collect()
+    let lines = dom.split_once("<pre id=\"told\">").and_then(|(_, rest)| rest.split_once("</pre>"));
+    let (lines, _) = lines.unwrap_or_else(|| panic!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    lines.replace("&nbsp;", " ").replace("&amp;", "&").lines().map(str::to_owned).collect()
 }
 
 /// A page of a run of this topology.
@@ -70,7 +69,7 @@ fn tables_sort_and_filter_and_legends_switch_series() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };
     let scratch = Scratch::new();
     let page = page_of(&scratch, "quickstart.toml");
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &page,
         r"
@@ -150,7 +149,7 @@ fn charts_over_time_zoom_and_point_together() {
         for (let times = 0; times < 200; times++) key(svg, 'ArrowRight', true);
         say(zooms().size === 1 && !/NaN|Infinity/.test([...zooms()][0] + axis().join()));
         ";
-    let lines = message(&chromium, &page, script);
+    let lines = page_lines(&chromium, &page, script);
     let expected = [
         "true",
         "1 matrix(2 0 0 1 -672 0)",
@@ -186,7 +185,7 @@ fn a_job_is_found_by_its_number_with_its_story() {
         "--out".into(),
         out.clone(),
     ]);
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &out.join("report.html"),
         r"
@@ -230,7 +229,7 @@ fn blocks_are_coloured_by_choice_and_tell_their_words_at_once() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };
     let scratch = Scratch::new();
     let page = page_of(&scratch, "quickstart.toml");
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &page,
         r"
@@ -296,7 +295,7 @@ fn a_saved_chart_is_a_picture_of_its_own() {
         say(['york', 'durham', 'leeds'].every(site => texts.some(text => text.startsWith(site))));
         say(saved.text.includes('rgb(0, 114, 178)') + ' ' + /var\(|class=|<style/.test(saved.text));
         ";
-    assert_eq!(message(&chromium, &page, script), ["utilisation.svg", "svg 0", "0 3", "true", "true false"]);
+    assert_eq!(page_lines(&chromium, &page, script), ["utilisation.svg", "svg 0", "0 3", "true", "true false"]);
 }
 
 #[test]
@@ -323,7 +322,7 @@ fn a_comparison_has_one_range_for_both_panels() {
     });
     let page = scratch.path("page.html");
     hansa_ok(&["compare".into(), one, other, "--page".into(), page.clone()]);
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &page,
         r"
@@ -350,7 +349,7 @@ fn the_words_of_marks_are_reached_by_keyboard() {
     let Some(chromium) = chromium() else { return skip("a Chromium") };
     let scratch = Scratch::new();
     let page = page_of(&scratch, "workflow.toml");
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &page,
         r"
@@ -420,7 +419,7 @@ fn a_sweep_shows_the_values_of_all_lines_at_a_place() {
     let experiment = scratch.file("try.toml", &experiment);
     let out = scratch.path("out");
     hansa_ok(&["sweep".into(), experiment, "--quiet".into(), "--out".into(), out.clone()]);
-    let lines = message(
+    let lines = page_lines(
         &chromium,
         &out.join("sweep.html"),
         r"

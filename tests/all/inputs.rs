@@ -131,10 +131,10 @@ fn the_duration_of_a_run_includes_reading() {
     let out = scratch.path("out");
     let output = with_late_input(&[&"run", &"-", &"--inline", &"--json", &"--out", &out], &shown, late);
     let whole = begun.elapsed().as_secs_f64();
-    let message: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let message = message["run"]["wall_seconds"].as_f64().unwrap();
+    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let wall_seconds = summary["run"]["wall_seconds"].as_f64().unwrap();
     // The program may begin a little after it was started.
-    assert!(message > 0.5 * late.as_secs_f64() && message <= whole, "{message} of {whole}");
+    assert!(wall_seconds > 0.5 * late.as_secs_f64() && wall_seconds <= whole, "{wall_seconds} of {whole}");
 }
 
 #[test]

@@ -355,8 +355,8 @@ fn nothing_is_written_for_an_experiment_with_faults() {
 fn an_experiment_is_checked_without_being_run() {
     let scratch = Scratch::new();
     let fine = experiment(&scratch, 40, "[1, 2]");
-    let message = text(&hansa_ok(&["validate", &fine]).stdout);
-    assert_eq!(message, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
+    let printed = text(&hansa_ok(&["validate", &fine]).stdout);
+    assert_eq!(printed, format!("{fine}: fine\n6 runs: 2 of seed, 3 of market.policy\n"));
     let json = text(&hansa_ok(&["validate", "--json", &fine]).stdout);
     assert!(json.contains("\"fine\": true") && json.contains("6 runs"), "{json}");
     // Errors of an experiment are reported as such, not as errors of a topology.
@@ -374,15 +374,15 @@ fn what_an_experiment_lacks_is_reported_once_before_it_runs() {
     let topology = scratch.file("absent.toml", topology);
     let text_of = format!("name = \"a\"\ntopology = {topology:?}\n[vary]\nseed = [1, 2, 3]\n");
     let experiment = scratch.file("experiment.toml", &text_of);
-    let arguments = |flags: &[&str]| {
+    let validate = |flags: &[&str]| {
         let flags = flags.iter().map(PathBuf::from);
         hansa(&[PathBuf::from("validate"), experiment.clone()].into_iter().chain(flags).collect::<Vec<_>>())
     };
-    let message = arguments(&[]);
-    assert_eq!(message.status.code(), Some(0), "{}", text(&message.stderr));
-    assert_eq!(text(&message.stderr).matches("no program no-such-program").count(), 1, "{}", text(&message.stderr));
-    assert!(text(&arguments(&["--json"]).stdout).contains("no-such-program"));
-    assert_eq!(arguments(&["--strict"]).status.code(), Some(8));
+    let output = validate(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).matches("no program no-such-program").count(), 1, "{}", text(&output.stderr));
+    assert!(text(&validate(&["--json"]).stdout).contains("no-such-program"));
+    assert_eq!(validate(&["--strict"]).status.code(), Some(8));
 }
 
 #[test]

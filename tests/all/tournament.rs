@@ -20,7 +20,7 @@ fn small(scratch: &Scratch) -> String {
 }
 
 /// Standard output of a command.
-fn message(arguments: &[&str]) -> String {
+fn stdout_of(arguments: &[&str]) -> String {
     text(&hansa_ok(arguments).stdout)
 }
 
@@ -35,7 +35,7 @@ fn all_systems_get_equal_jobs() {
     let whole = scratch.path("whole");
     let shares = scratch.path("shares");
     let [whole_dir, shares_dir] = [&whole, &shares].map(|folder| folder.to_string_lossy().into_owned());
-    let printed = message(&["tournament", &file, "--out", &whole_dir]);
+    let printed = stdout_of(&["tournament", &file, "--out", &whole_dir]);
     assert!(
         printed.contains("dfrs") && printed.contains("stretch_mean") && printed.contains("(3 runs each)"),
         "{printed}"
@@ -43,7 +43,7 @@ fn all_systems_get_equal_jobs() {
 
     // Another comparison runs nothing again, and all entrants get the same jobs.
     let before = read(&whole, "runs.csv");
-    let again = message(&["tournament", &file, "--out", &whole_dir, "--against", "dfrs"]);
+    let again = stdout_of(&["tournament", &file, "--out", &whole_dir, "--against", "dfrs"]);
     assert!(again.contains("differences from dfrs"), "{again}");
     assert_eq!(read(&whole, "runs.csv"), before);
     assert_eq!(before.lines().count(), 1 + 4 * 3);
@@ -65,10 +65,10 @@ fn all_systems_get_equal_jobs() {
 
     // Combined shares are the whole.
     for part in ["1/2", "2/2"] {
-        let printed = message(&["tournament", &file, "--out", &shares_dir, "--part", part]);
+        let printed = stdout_of(&["tournament", &file, "--out", &shares_dir, "--part", part]);
         assert!(printed.starts_with(&format!("share {part}")), "{printed}");
     }
-    message(&["tournament", &file, "--out", &shares_dir, "--against", "dfrs", "--gather"]);
+    stdout_of(&["tournament", &file, "--out", &shares_dir, "--against", "dfrs", "--gather"]);
     for name in ["runs.csv", "standings.csv", "tournament.html"] {
         assert_eq!(read(&shares, name), read(&whole, name), "{name}");
     }
@@ -211,7 +211,7 @@ fn windows_of_a_log_are_repetitions_and_the_answer_is_that_of_the_jobs() {
 
     // Another question runs nothing again; one that has no answer says what there is.
     let before = read(&out, "runs.csv");
-    let other = message(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "bounded_slowdown"]);
+    let other = stdout_of(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "bounded_slowdown"]);
     assert!(other.contains("best mean bounded slowdown"), "{other}");
     assert_eq!(read(&out, "runs.csv"), before);
     let output = hansa(&["tournament", &file, "--out", &out.to_string_lossy(), "--by", "slowdwn"]);

@@ -180,9 +180,9 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
         if command[0] == "run" {
             arguments.extend(["--out".as_ref(), out.as_os_str()]);
         }
-        let message = hansa(&arguments);
-        let words = text(&message.stderr);
-        assert_eq!(message.status.code(), Some(2), "{command:?}: {words}");
+        let output = hansa(&arguments);
+        let words = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {words}");
         assert!(words.contains("would take more than a thousand years over the slowest link"), "{command:?}: {words}");
         assert!(words.ends_with(&place), "{command:?}: {words}");
         assert!(!out.exists(), "{command:?}");
@@ -190,8 +190,8 @@ fn jobs_that_cannot_run_are_reported_with_their_place() {
     let workflow = shipped("mosaic.json");
     let slow = whole.replace("100 Mbps", "1 bps");
     let topology = scratch.file("slow.toml", &slow);
-    let message = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
-    expect_error(&message, 2, "mosaic.json: all data");
+    let output = hansa(&["plan".as_ref(), "--workflow".as_ref(), workflow.as_os_str(), topology.as_os_str()]);
+    expect_error(&output, 2, "mosaic.json: all data");
 }
 
 /// The plans to choose from, in every output format, and the messages for wrong requests.

@@ -29,7 +29,7 @@ struct Columns {
 /// Content of a trace.
 #[derive(Debug, PartialEq)]
 pub struct OutageTrace {
-    /// Sorted by component and time.
+    /// Outages, sorted by component and time.
     pub outages: Vec<Traced>,
     /// Number of outages that begin while their component is down already; `first_merged` is the line of the first one.
     pub merged: u64,
@@ -158,7 +158,7 @@ fn place_of_column(name: &str, fields: &[&str]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn message(text: &str) -> Result<Vec<String>, String> {
+    fn parse_outages(text: &str) -> Result<Vec<String>, String> {
         let render_outage = |one: &Traced| format!("{}: {}-{}", one.component, one.down.seconds(), one.up.seconds());
         parse_trace(text.as_bytes()).map(|all| all.outages.iter().map(render_outage).collect())
     }
@@ -166,15 +166,15 @@ mod tests {
     #[test]
     fn plain_lines_are_components_and_times() {
         let text = "component,down,up\n# a comment\nb,10,20.5\na,0,5\n\nb,15,30\nb,40,41\n";
-        assert_eq!(message(text).unwrap(), ["0: 10-30", "0: 40-41", "1: 0-5"]);
-        assert_eq!(message("3 , 1e3 , 2e3").unwrap(), ["0: 1000-2000"]);
+        assert_eq!(parse_outages(text).unwrap(), ["0: 10-30", "0: 40-41", "1: 0-5"]);
+        assert_eq!(parse_outages("3 , 1e3 , 2e3").unwrap(), ["0: 1000-2000"]);
     }
 
     #[test]
     fn outages_that_overlap_are_one_and_counted() {
         let note = |text: &str| parse_trace(text.as_bytes()).unwrap().note();
         let text = "a,10,50\nb,0,5\na,40,60\na,60,70\na,20,30\n";
-        assert_eq!(message(text).unwrap(), ["0: 10-70", "1: 0-5"]);
+        assert_eq!(parse_outages(text).unwrap(), ["0: 10-70", "1: 0-5"]);
         let expected = "2 outages begin while the component is down already, the first on line 3: they count as one with what overlaps";
         assert_eq!(note(text).as_deref(), Some(expected));
         // Adjacent outages do not overlap.
@@ -187,12 +187,12 @@ mod tests {
                     1\t7\t1\t1\t1000000000\t1000000100\n\
                     2\t7\t1\t0\t1000000100\t1000000160\n\
                     3\t8\t2\t0\t1000000130\t1000000190\n";
-        assert_eq!(message(text).unwrap(), ["0: 0-60", "1: 30-90"]);
+        assert_eq!(parse_outages(text).unwrap(), ["0: 0-60", "1: 30-90"]);
     }
 
     #[test]
     fn errors_have_their_lines() {
-        let wrong = |text: &str| message(text).unwrap_err();
+        let wrong = |text: &str| parse_outages(text).unwrap_err();
         assert_eq!(wrong("a,1,2\na,5,4"), "line 2: expected a time up that is later than down, found \"a,5,4\"");
         assert_eq!(wrong("a,1,2\na,x,4"), "line 2: expected two times in seconds, to the microsecond, found \"a,x,4\"");
         assert!(wrong("a,1,31557600001").starts_with("line 1: expected times of at most 365250 d"));
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn errors_quote_only_the_beginning_of_a_long_line() {
-        let wrong = |text: String| message(&text).unwrap_err();
+        let wrong = |text: String| parse_outages(&text).unwrap_err();
         let message = wrong(format!("a,1,2\n{}", "x".repeat(1 << 20)));
         assert!(
             message.starts_with("line 2: expected a line of at most 16384 bytes, found \"xxx"),

@@ -144,9 +144,9 @@ fn a_papers_experiment_is_run_in_shares_too() {
     hansa_ok(&[&["reproduce"], &words[..], &["--out", &at("whole")]].concat());
     let file = at("submit.toml");
     let rows = at("rows");
-    let message = words.join(" ");
+    let arguments = words.join(" ");
     let options = ["--parts", "3", "--results", &rows, "--out", &file];
-    hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &message], &options[..]].concat());
+    hansa_ok(&[&["cluster", "hyperqueue", "--reproduce", &arguments], &options[..]].concat());
     let submitted: toml::Table = std::fs::read_to_string(&file).unwrap().parse().unwrap();
     let tasks = submitted["task"].as_array().unwrap();
     assert_eq!(tasks.len(), 4);
@@ -175,11 +175,11 @@ fn a_papers_experiment_is_run_in_shares_too() {
 fn a_folder_of_logs_is_written_as_a_whole_path() {
     let scratch = Scratch::new();
     let folder = scratch.path("dfrs").display().to_string();
-    let message = ["dfrs --logs dfrs", "dfrs --logs=dfrs --full"];
+    let all_arguments = ["dfrs --logs dfrs", "dfrs --logs=dfrs --full"];
     let written = [format!("dfrs --logs {folder}"), format!("dfrs --logs={folder} --full")];
-    for (message, written) in message.into_iter().zip(written) {
+    for (arguments, written) in all_arguments.into_iter().zip(written) {
         let mut command = Command::new(HANSA);
-        command.args(["cluster", "slurm", "--reproduce", message]).current_dir(scratch.path(""));
+        command.args(["cluster", "slurm", "--reproduce", arguments]).current_dir(scratch.path(""));
         let output = command.stdin(Stdio::null()).output().unwrap();
         let script = text(&output.stdout);
         let error = text(&output.stderr);

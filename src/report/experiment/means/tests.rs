@@ -27,7 +27,7 @@ fn rows(experiment: &Experiment, value: impl Fn(&Run) -> f64) -> Vec<RunRow> {
 }
 
 /// 100 for the second policy, 10 for each load after the first, and the seed.
-fn message(run: &Run) -> f64 {
+fn made_value(run: &Run) -> f64 {
     let [policy, seed, load] = &run.values[..] else { panic!("three axes") };
     let place = |values: &[&str], value: &str| values.iter().position(|other| *other == value).unwrap() as f64;
     100.0 * place(&["fifo", "a <quick> one"], policy)
@@ -38,7 +38,7 @@ fn message(run: &Run) -> f64 {
 #[test]
 fn means_are_over_seeds_wherever_these_are_written() {
     let experiment = experiment(FILE);
-    let means = compute_means(&experiment, &rows(&experiment, message));
+    let means = compute_means(&experiment, &rows(&experiment, made_value));
     assert_eq!(means.repetitions, 2);
     let keys: Vec<&str> = means.axes.iter().map(|axis| axis.key.as_str()).collect();
     assert_eq!(keys, ["market.policy", "workload.0.load"]);
@@ -55,7 +55,7 @@ fn means_are_over_seeds_wherever_these_are_written() {
 #[test]
 fn the_file_has_a_row_for_each_mean() {
     let experiment = experiment(FILE);
-    let text = means_csv(&compute_means(&experiment, &rows(&experiment, message)));
+    let text = means_csv(&compute_means(&experiment, &rows(&experiment, made_value)));
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1 + 2 * 3 * 4);
     assert_eq!(lines[0], "market.policy,workload.0.load,metric,runs,mean,within");
@@ -69,7 +69,7 @@ fn the_file_has_a_row_for_each_mean() {
 fn numbers_are_across_and_the_rest_is_in_lines() {
     let experiment = experiment(FILE);
     let page =
-        means_page(&compute_means(&experiment, &rows(&experiment, message)), None, None, &["Of a file.".to_owned()]);
+        means_page(&compute_means(&experiment, &rows(&experiment, made_value)), None, None, &["Of a file.".to_owned()]);
     assert!(page.contains("a &lt;quick&gt; one") && !page.contains("<quick>") && page.contains("Of a file."));
     // Two charts: of two lines, and of the one with numbers; the rest is stated in words.
     assert_eq!(page.matches("<svg").count(), 2);
@@ -114,8 +114,8 @@ fn charts_of_a_metric_share_an_axis_and_are_not_too_many() {
     let experiment = panels("[1]", 200);
     let drawn = means_page(&compute_means(&experiment, &rows(&experiment, |run| run.number as f64)), None, None, &[]);
     assert_eq!(drawn.matches("<svg").count(), 300);
-    let message = drawn.matches("These are the first 150 of 200 charts; means.csv has all.").count();
-    assert_eq!(message, 2, "all metrics have as many");
+    let notes = drawn.matches("These are the first 150 of 200 charts; means.csv has all.").count();
+    assert_eq!(notes, 2, "all metrics have as many");
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn an_excess_for_a_page_is_only_in_the_file() {
 #[test]
 fn a_number_that_only_some_runs_have_is_not_constant() {
     let experiment = experiment(FILE);
-    let mut rows = rows(&experiment, message);
+    let mut rows = rows(&experiment, made_value);
     let fees = |rows: &[RunRow]| {
         means_page(&compute_means(&experiment, rows), None, None, &[]).contains("<code>paid</code> = 0.1")
     };
@@ -149,7 +149,7 @@ fn a_number_that_only_some_runs_have_is_not_constant() {
 #[test]
 fn a_repeated_run_counts_once_and_is_named() {
     let experiment = experiment(FILE);
-    let mut rows = rows(&experiment, message);
+    let mut rows = rows(&experiment, made_value);
     assert_eq!(compute_means(&experiment, &rows).repeats_note(), None);
     for row in &mut rows {
         row.digest = format!("{} {}", row.values[0], row.values[2]);

@@ -36,7 +36,7 @@ fn rows(experiment: &Experiment, numbers: impl Fn(&str, &str, f64) -> (f64, f64)
 }
 
 /// Seeds differ more from each other than entrants do; the difference of the entrants is equal for each seed.
-fn message(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
+fn made_metrics(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
     let better = if entrant == "quick" { 1.0 } else { 0.0 };
     (0.3 * seed + 0.05 * better, 100.0 * seed - 10.0 * better - 0.1 * better * seed)
 }
@@ -44,7 +44,7 @@ fn message(entrant: &str, _: &str, seed: f64) -> (f64, f64) {
 #[test]
 fn differences_are_of_the_same_seed() {
     let experiment = experiment(FILE);
-    let standings = make_standings(&experiment, &rows(&experiment, message), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, made_metrics), None).unwrap();
     assert_eq!((standings.repetitions, standings.panels.len(), standings.against), (3, 2, 0));
     assert_eq!(standings.panels[1].settings, [("workload.0.load".to_owned(), "1.0".to_owned())]);
     let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
@@ -67,7 +67,7 @@ fn entrants_not_different_from_the_best_are_best_too() {
     let experiment = experiment(FILE);
     let swinging = |entrant: &str, load: &str, seed: f64| {
         let swing = if entrant == "quick" { [0.3, -0.2, 0.1][seed as usize - 1] } else { 0.0 };
-        (message("slow", load, seed).0 + swing, 1.0)
+        (made_metrics("slow", load, seed).0 + swing, 1.0)
     };
     let standings = make_standings(&experiment, &rows(&experiment, swinging), Some("quick")).unwrap();
     let [slow, quick] = &standings.panels[0].rows[..] else { panic!("two entrants") };
@@ -81,7 +81,7 @@ fn entrants_not_different_from_the_best_are_best_too() {
 #[test]
 fn one_run_shows_no_difference() {
     let experiment = experiment(&FILE.replace("seed = [1, 2, 3]", "seed = [1]"));
-    let standings = make_standings(&experiment, &rows(&experiment, message), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, made_metrics), None).unwrap();
     let quick = &standings.panels[0].rows[1];
     assert_eq!(quick[0].estimate.unwrap().within, None);
     assert!(!quick[0].difference.unwrap().is_significant());
@@ -102,7 +102,7 @@ fn files_that_are_no_tournament_are_reported() {
 #[test]
 fn tables_show_means_and_stars() {
     let experiment = experiment(FILE);
-    let standings = make_standings(&experiment, &rows(&experiment, message), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, made_metrics), None).unwrap();
     let first = entrants_table(&standings).split("\n\n").take(2).collect::<Vec<_>>().join("\n\n");
     let expected = "\
 workload.0.load = 0.5
@@ -153,7 +153,7 @@ fn pictures_of_a_metric_are_scaled_alike_and_show_small_differences() {
 #[test]
 fn files_have_exact_numbers_and_pages_are_escaped() {
     let experiment = experiment(FILE);
-    let standings = make_standings(&experiment, &rows(&experiment, message), None).unwrap();
+    let standings = make_standings(&experiment, &rows(&experiment, made_metrics), None).unwrap();
     let csv = standings_csv(&standings);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines[0], "workload.0.load,entrant,metric,runs,mean,within,difference,difference_within,best");
@@ -169,7 +169,7 @@ fn files_have_exact_numbers_and_pages_are_escaped() {
 #[test]
 fn a_repeated_run_counts_once_and_wins_nothing() {
     let experiment = experiment(FILE);
-    let mut rows = rows(&experiment, message);
+    let mut rows = rows(&experiment, made_metrics);
     assert_eq!(make_standings(&experiment, &rows, None).unwrap().note, None);
     for row in &mut rows {
         row.digest = format!("{} {}", row.values[0], row.values[1]);

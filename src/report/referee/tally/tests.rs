@@ -65,7 +65,7 @@ pub fn row(job: u32, tasks: u32) -> JobRow {
     }
 }
 
-fn message(tally: &Tally) -> (String, String) {
+fn render_tally(tally: &Tally) -> (String, String) {
     (table(tally, "jobs.csv"), format!("{:?}", tally.summary(7, Status::Complete, String::new())))
 }
 
@@ -79,7 +79,7 @@ proptest! {
             keeping.add(entry).unwrap();
             putting_aside.add(entry).unwrap();
         }
-        prop_assert_eq!(message(&keeping), message(&putting_aside));
+        prop_assert_eq!(render_tally(&keeping), render_tally(&putting_aside));
         prop_assert_eq!(keeping.jobs_ended(), putting_aside.jobs_ended());
     }
 }
@@ -106,17 +106,17 @@ fn what_is_over_leaves_memory_and_is_still_known() {
     // Of the job that was given up one task still runs, and the last one still waits.
     assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [4, 5]);
 
-    let mut message = |actor, record| {
+    let mut add_record = |actor, record| {
         let entry = Entry { stamp: Stamp::at(tally.last), actor, record };
         tally.add(&entry).map_err(|error| error.to_string())
     };
     let task = |job, index| TaskId { job: JobId(job), index };
-    assert_eq!(message(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
-    assert_eq!(message(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
-    assert_eq!(message(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
+    assert_eq!(add_record(YORK, Record::Finished { task: task(0, 0) }), Err("job 0 has ended already".to_owned()));
+    assert_eq!(add_record(ROUTER, Record::Removed { job: JobId(3) }), Err("job 3 has ended already".to_owned()));
+    assert_eq!(add_record(ROUTER, Record::Removed { job: JobId(9) }), Err("job 9 has not arrived".to_owned()));
     let again = Record::Arrived { job: row(1, 1).job, user: BOB };
-    assert_eq!(message(ROUTER, again), Err("job 1 arrives twice".to_owned()));
-    assert_eq!(message(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
+    assert_eq!(add_record(ROUTER, again), Err("job 1 arrives twice".to_owned()));
+    assert_eq!(add_record(YORK, Record::Finished { task: task(4, 0) }), Ok(()));
     assert_eq!(tally.jobs.keys().map(|job| job.0).collect::<Vec<_>>(), [5]);
 }
 

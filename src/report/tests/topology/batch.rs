@@ -276,7 +276,7 @@ fn jobs_have_needs_of_nodes() {
         let message = read(&[setting]).unwrap_err().to_string();
         assert!(message.contains(expected), "{setting}: {message}");
     }
-    let message = |system: &str, job: &str| {
+    let load_job = |system: &str, job: &str| {
         let job = format!("workload.0.job=[{{ {job} }}]");
         let message = load_text(&bare.replace("[batch]", system), &["workload.0.source=\"table\"", &job]);
         message.map(|_| ()).map_err(|faults| faults.to_string())
@@ -284,12 +284,12 @@ fn jobs_have_needs_of_nodes() {
     let needs = "tasks = [{ runtime = \"1 s\", cores = 1 }], cpu = 0.5";
     let asks = "tasks = [{ runtime = \"1 s\", walltime = \"2 s\", cores = 1 }]";
     for system in ["[market]", "[provisioning]"] {
-        let message = message(system, needs).unwrap_err();
+        let message = load_job(system, needs).unwrap_err();
         assert!(message.contains("only sites under a [batch] table can share nodes"), "{system}: {message}");
     }
-    let refused = message("[market]", asks).unwrap_err();
+    let refused = load_job("[market]", asks).unwrap_err();
     assert!(refused.contains("only jobs of a [batch] or [provisioning] table request a time"), "{refused}");
-    assert_eq!(message("[provisioning]", asks), Ok(()));
+    assert_eq!(load_job("[provisioning]", asks), Ok(()));
 }
 
 /// Jobs may go to any system once a rule gives them values and deadlines.

@@ -279,7 +279,7 @@ edges = [[0, 2, 10000000], [1, 2, 3000000]]
 "#;
 
 /// Log of a run, with seconds, and its table of transfers.
-fn message(topology: &Topology) -> (Vec<String>, String) {
+fn play_with_transfers(topology: &Topology) -> (Vec<String>, String) {
     let log = crate::play::play(topology);
     let mut tally = Tally::new(topology, &Names::of(topology));
     log.iter().for_each(|entry| tally.add(entry).unwrap());
@@ -308,7 +308,7 @@ fn message(topology: &Topology) -> (Vec<String>, String) {
 #[test]
 fn in_a_market_with_links_a_task_waits_for_its_data_on_its_cores() {
     let topology = load_text(LINKED, &[]).unwrap();
-    let (story, table) = message(&topology);
+    let (story, table) = play_with_transfers(&topology);
     assert_eq!(
         story,
         [
@@ -325,7 +325,7 @@ fn in_a_market_with_links_a_task_waits_for_its_data_on_its_cores() {
     let row = "0,1-2,bath,york,3000000,10,10.25,13.25,923076.923,923076.923,1.000";
     assert_eq!(table.lines().nth(1), Some(row));
     let parallel = load_text(LINKED, &["network.model=tcp-parallel"]).unwrap();
-    assert!(message(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
+    assert!(play_with_transfers(&parallel).0.contains(&"14.25 s 0.1-2 is there".to_owned()));
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
 }
 
@@ -335,7 +335,7 @@ fn the_tasks_of_a_generated_market_write_at_a_rate() {
     let text = format!("{grid}[[workload]]\nsource = \"market\"\njobs = 4\ncores_max = 1\noutput = \"8 kbps\"\n");
     let topology = load_text(&text, &[]).unwrap();
     assert_eq!(load_text(&topology.to_toml(), &[]).unwrap(), topology);
-    let (_, table) = message(&topology);
+    let (_, table) = play_with_transfers(&topology);
     let bytes: Vec<u64> = table.lines().skip(1).map(|row| row.split(',').nth(4).unwrap().parse().unwrap()).collect();
     // 8 kbps are 60 kB per minute, and tasks run for whole minutes.
     assert!(!bytes.is_empty() && bytes.iter().all(|bytes| *bytes > 0 && bytes % 60_000 == 0), "{bytes:?}");
@@ -385,6 +385,6 @@ fn delays_and_links_do_not_go_together() {
 fn a_workflow_logs_its_transfers_too() {
     let text = LINKED.replace("[market]", "[workflow]\npolicy = \"best-effort\"");
     let slow = text.replace("name = \"bath\"\ncores = 1", "name = \"bath\"\ncores = 1\nspeed = 0.5");
-    let (story, _) = message(&load_text(&slow, &[]).unwrap());
+    let (story, _) = play_with_transfers(&load_text(&slow, &[]).unwrap());
     assert_eq!(story[5..], ["23.25 s 0.1-2 is there", "23.25 s 0.2 starts", "33.25 s 0.2 ends"]);
 }

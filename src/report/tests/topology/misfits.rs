@@ -40,7 +40,7 @@ fn requested(nodes: u32) -> String {
 
 #[test]
 fn jobs_that_fit_no_site_are_counted_before_the_run_refuses_them() {
-    let mut message = Vec::new();
+    let mut remarks = Vec::new();
     for (system, of_model) in CASES {
         let is_reserving = system.starts_with("[reservation]");
         let (source, one) = if is_reserving { (REQUESTED, requested as fn(u32) -> String) } else { (LISTED, job as _) };
@@ -56,11 +56,11 @@ fn jobs_that_fit_no_site_are_counted_before_the_run_refuses_them() {
             rest.split_once(' ').unwrap().0.parse().unwrap()
         };
         assert_eq!(printed.iter().map(number).sum::<u64>(), refused, "{text}\n{printed:?}");
-        message.extend(printed.last().cloned());
+        remarks.extend(printed.last().cloned());
     }
-    assert_eq!(message[0], "workload.0: of 5 jobs, 2 can run at no site, from job 1 on; they are turned away");
-    assert!(message[1].contains("from job 41 on"), "{message:?}");
-    assert_eq!(message.len(), CASES.len());
+    assert_eq!(remarks[0], "workload.0: of 5 jobs, 2 can run at no site, from job 1 on; they are turned away");
+    assert!(remarks[1].contains("from job 41 on"), "{remarks:?}");
+    assert_eq!(remarks.len(), CASES.len());
 }
 
 /// Tasks that share nodes need fewer of them, unless their memory does not fit.

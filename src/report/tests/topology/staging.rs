@@ -19,7 +19,7 @@ name = "alice"
 
 /// Log of a run, with seconds, and its table of transfers. All layouts have equal results if no actor breaks a promise,
 /// which a judge checks.
-fn message(topology: &Topology) -> (Vec<String>, String) {
+fn play_with_transfers(topology: &Topology) -> (Vec<String>, String) {
     let roster = Roster::of_topology(topology);
     let log = play(topology);
     assert_eq!(play_checked(topology), log);
@@ -105,7 +105,7 @@ input = 0
 #[test]
 fn a_job_joins_the_queue_with_its_input_and_ends_with_its_output_at_home() {
     let topology = load_text(&(queues() + QUEUED), &[]).unwrap();
-    let (story, table) = message(&topology);
+    let (story, table) = play_with_transfers(&topology);
     assert_eq!(
         story,
         [
@@ -161,7 +161,7 @@ fn an_impatient_user_gets_a_job_back_when_its_data_has_arrived() {
     let text = text.replace("name = \"alice\"\n", "name = \"alice\"\nplanner = \"resubmit\"\npatience = \"5 s\"\n");
     // It is three cores wide, so that it goes to bath, and returns there as there is no other site.
     let wide = "[[workload.job]]\ntasks = [{ runtime = \"10 s\", cores = 3 }]\n";
-    let (story, _) = message(&load_text(&format!("{text}{wide}"), &["user.alice.tries=1"]).unwrap());
+    let (story, _) = play_with_transfers(&load_text(&format!("{text}{wide}"), &["user.alice.tries=1"]).unwrap());
     assert_eq!(
         story,
         [
@@ -216,11 +216,11 @@ fn jobs_that_wait_for_data_take_nothing_from_earlier_ones() {
     for system in ["", "system = [\"reservation\", \"batch\"]\n"] {
         for fit in fit::ALL {
             let text = reserved(system, MIXED).replace("\"ff\"", &format!("{:?}", fit.name));
-            let (story, _) = message(&load_text(&text, &[]).unwrap());
+            let (story, _) = play_with_transfers(&load_text(&text, &[]).unwrap());
             let start = |job: u32| {
                 let words = format!("{job} is to start at ");
-                let message = story.iter().find_map(|line| line.split_once(&words)).map(|(_, start)| start);
-                message.unwrap_or_else(|| panic!("{}: {job} has no start: {story:?}", fit.name)).parse::<f64>().unwrap()
+                let start = story.iter().find_map(|line| line.split_once(&words)).map(|(_, start)| start);
+                start.unwrap_or_else(|| panic!("{}: {job} has no start: {story:?}", fit.name)).parse::<f64>().unwrap()
             };
             // After the message, 2 s of latency and 2,000 s of data.
             assert_eq!(start(0), 1.0);
@@ -271,7 +271,7 @@ cancel = "303 s"
 #[test]
 fn a_reservation_begins_when_its_input_can_arrive_and_loses_the_time_by_which_it_is_late() {
     let topology = load_text(&reserved("", REQUESTS), &[]).unwrap();
-    let (story, _) = message(&topology);
+    let (story, _) = play_with_transfers(&topology);
     assert_eq!(
         story,
         [
@@ -324,7 +324,7 @@ fn a_reservation_begins_when_its_input_can_arrive_and_loses_the_time_by_which_it
 #[test]
 fn a_site_with_a_queue_keeps_nodes_for_a_job_whose_input_is_late() {
     let system = "system = [\"batch\", \"reservation\"]\n";
-    let (story, _) = message(&load_text(&reserved(system, REQUESTS), &[]).unwrap());
+    let (story, _) = play_with_transfers(&load_text(&reserved(system, REQUESTS), &[]).unwrap());
     assert_eq!(
         story,
         [
@@ -381,7 +381,7 @@ fn the_queue_stays_off_nodes_that_wait_for_data() {
     let queue = "[[workload]]\nsource = \"table\"\n[[workload.job]]\narrive = \"9 s\"\ntasks = [{ runtime = \"3 s\", cores = 8 }]\n";
     let small = request(2, 100).replace("nodes = 8", "nodes = 2");
     let text = reserved(system, &format!("{}{small}{queue}", request(0, 3)));
-    let (story, _) = message(&load_text(&text, &[]).unwrap());
+    let (story, _) = play_with_transfers(&load_text(&text, &[]).unwrap());
     let of = |job: &str| story.iter().filter(|line| line.contains(job)).cloned().collect::<Vec<_>>();
     assert_eq!(of(": 0 "), ["2 s: 0 is to start at 11", "14 s: 0 is given up"]);
     assert_eq!(of(": 1 "), ["4 s: 1 is to start at 14", "115 s: 1 is over"]);
@@ -401,7 +401,7 @@ fn jobs_make_way_for_a_booking_whose_input_arrives_as_it_begins() {
                  scheduler = \"{scheduler}\"\n{WIRE}[[workload]]\nsource = \"lublin\"\njobs = 13\nnodes = 8\n[[workload]]\n\
                  source = \"reservations\"\nrequests = 7\nnodes = 8\nhome = \"york\"\ninput = \"1 GB\"\n"
             );
-            message(&load_text(&text, &[]).unwrap());
+            play_with_transfers(&load_text(&text, &[]).unwrap());
         }
     }
 }

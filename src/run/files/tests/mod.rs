@@ -272,7 +272,7 @@ fn verify_keeps_to_the_folder_and_to_files_that_end() {
 #[test]
 fn verify_tells_what_is_missing_or_changed() {
     let scratch = TempDir::new().unwrap();
-    let message = |a: &str, b: &str| {
+    let verify = |a: &str, b: &str| {
         verify_results(&scratch.path().join(a), &scratch.path().join(b), false).map_err(|failure| {
             (failure.exit_code(), failure.to_string().replace(&format!("{}/", scratch.path().display()), ""))
         })
@@ -291,21 +291,21 @@ fn verify_tells_what_is_missing_or_changed() {
     }
     whole("a");
     whole("b");
-    assert_eq!(message("a", "b"), Ok(()));
-    assert_eq!(message("a", "c"), Err((2, "there is no folder c".to_owned())));
+    assert_eq!(verify("a", "b"), Ok(()));
+    assert_eq!(verify("a", "c"), Err((2, "there is no folder c".to_owned())));
     let file = format!("a/{EVENTS}");
-    assert_eq!(message("a", &file), Err((2, format!("{file} is a file: expected the result folder in which it is"))));
+    assert_eq!(verify("a", &file), Err((2, format!("{file} is a file: expected the result folder in which it is"))));
 
     fs::write(scratch.path().join("b").join(JOBS), "x").unwrap();
-    let (code, text) = message("a", "b").unwrap_err();
+    let (code, text) = verify("a", "b").unwrap_err();
     assert_eq!(code, 1);
     assert!(text.ends_with("b/jobs.csv has been changed since it was written."), "{text}");
 
     fs::write(scratch.path().join("b").join(SUMMARY), "{").unwrap();
-    let (code, text) = message("a", "b").unwrap_err();
+    let (code, text) = verify("a", "b").unwrap_err();
     assert!(code == 2 && text.starts_with("b/summary.json is damaged: "), "{text}");
     fs::remove_file(scratch.path().join("b").join(EVENTS)).unwrap();
-    assert_eq!(message("a", "b"), Err((2, "cannot read b/events.jsonl: there is no such file or folder".to_owned())));
+    assert_eq!(verify("a", "b"), Err((2, "cannot read b/events.jsonl: there is no such file or folder".to_owned())));
     fs::remove_file(scratch.path().join("b").join(MANIFEST)).unwrap();
-    assert_eq!(message("a", "b"), Err((2, "b is not a result folder: it has no manifest.json".to_owned())));
+    assert_eq!(verify("a", "b"), Err((2, "b is not a result folder: it has no manifest.json".to_owned())));
 }

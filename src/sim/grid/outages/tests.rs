@@ -24,7 +24,7 @@ fn drawn(nodes: &str, mtbf: u64, mttr: u64, per: Per, share_millionths: u64) -> 
     failure(nodes, FailurePattern::Drawn(Drawn { mtbf, between, mttr, repair, per, share_millionths }))
 }
 
-fn message(changes: &[Change]) -> Vec<String> {
+fn render_changes(changes: &[Change]) -> Vec<String> {
     let render = |change: &Change| {
         let Change { at, nodes, is_up } = change;
         format!("{} {nodes} {}", at.seconds(), if *is_up { "up" } else { "down" })
@@ -36,16 +36,19 @@ fn message(changes: &[Change]) -> Vec<String> {
 fn overlapping_outages_end_with_the_last_one() {
     let all = [once("0-3", 10, 10), once("2-5", 15, 10), once("2", 25, 5), once("7", 20, 1)];
     let mut outages = Outages::of_site(SITE, &all, 1).unwrap();
-    assert_eq!(message(&outages.advance(second(14))), ["10 0-3 down"]);
+    assert_eq!(render_changes(&outages.advance(second(14))), ["10 0-3 down"]);
     let expected = |outages: &Outages, now| {
         let expected_words = |one: &Expected| format!("{} {}", one.back.seconds(), one.nodes);
         outages.expected(second(now)).iter().map(expected_words).collect::<Vec<_>>()
     };
     assert_eq!(expected(&outages, 14), ["20 0-3"]);
-    assert_eq!(message(&outages.advance(second(15))), ["15 4-5 down"]);
+    assert_eq!(render_changes(&outages.advance(second(15))), ["15 4-5 down"]);
     assert_eq!(expected(&outages, 15), ["20 0-1", "25 2-5"]);
     // Node 2 fails again at the time of its return.
-    assert_eq!(message(&outages.advance(second(99))), ["20 0-1 up", "20 7 down", "21 7 up", "25 3-5 up", "30 2 up"]);
+    assert_eq!(
+        render_changes(&outages.advance(second(99))),
+        ["20 0-1 up", "20 7 down", "21 7 up", "25 3-5 up", "30 2 up"]
+    );
     assert_eq!((outages.count(), outages.next()), (0, None));
     assert!(Outages::of_site(SITE + 1, &all, 1).is_none());
     assert!(Outages::of_link(SITE, &all, 1).is_none());
@@ -67,7 +70,7 @@ fn a_trace_takes_down_its_components_in_order() {
     let mut outages = Outages::of_site(SITE, &[failure("4-5", FailurePattern::Traced(Arc::new(trace)))], 1).unwrap();
     // Components are indices into the nodes that fail: of these two the third one has none.
     assert_eq!(
-        message(&outages.advance(second(9))),
+        render_changes(&outages.advance(second(9))),
         ["1 5 down", "2 4 down", "3 4 up", "4 5 up", "6 5 down", "7 5 up"]
     );
 }
@@ -100,7 +103,7 @@ fn random_outages_have_the_requested_means_and_shares() {
 fn links_have_separate_outages() {
     let pattern = FailurePattern::Once { at: second(1), lasts: Span::from_secs(1) };
     let all = [Failure { what: FailureTarget::Link(2), pattern, announced: false }];
-    assert_eq!(message(&Outages::of_link(2, &all, 1).unwrap().advance(second(9))), ["1 0 down", "2 0 up"]);
+    assert_eq!(render_changes(&Outages::of_link(2, &all, 1).unwrap().advance(second(9))), ["1 0 down", "2 0 up"]);
     assert!(Outages::of_site(2, &all, 1).is_none());
 }
 

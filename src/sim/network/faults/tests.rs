@@ -105,7 +105,7 @@ fn play(
     let mut transfers = Transfers::new(laid.links.clone());
     let mut ends = vec![0; sent.len()];
     let mut flows = BTreeMap::new();
-    let mut message = Vec::new();
+    let mut notices = Vec::new();
     let mut order: Vec<usize> = (0..sent.len()).collect();
     order.sort_by_key(|flow| sent[*flow].0);
     let mut order = order.into_iter().peekable();
@@ -115,12 +115,12 @@ fn play(
         let Some(now) = next else { break };
         let mut ended = Vec::new();
         faults.advance(now, &mut transfers, &mut ended);
-        message.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
+        notices.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
         ended.into_iter().for_each(|flow| ends[flows.remove(&flow).unwrap()] = now.micros());
         while let Some(which) = order.next_if(|flow| micros(sent[*flow].0) == now) {
             let (_, (from, to), bytes) = sent[which];
             let before = faults.catch_up(now, transfers.flows());
-            message.extend(before.into_iter().map(|notice| (now.micros(), notice)));
+            notices.extend(before.into_iter().map(|notice| (now.micros(), notice)));
             let way = shortest(&laid, (from, to), &vec![false; laid.links.len()]).unwrap();
             let way: Vec<LinkId> = way.into_iter().map(|link| LinkId(link as u32)).collect();
             let route = transfers.flows().route(&way);
@@ -128,10 +128,10 @@ fn play(
             flows.insert(flow, which);
         }
         faults.settle(now, &[], transfers.flows());
-        message.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
+        notices.extend(faults.take_notices().into_iter().map(|notice| (now.micros(), notice)));
     }
     assert!(flows.is_empty(), "all flows end: {flows:?}");
-    (ends, message)
+    (ends, notices)
 }
 
 /// A direct cable between two sites, with 10 bytes per microsecond and a latency of 4, and a detour over a third site
@@ -151,12 +151,12 @@ fn a_worked_example() {
     assert_eq!(ends(Interrupted::Restart), [258]);
     assert_eq!(ends(Interrupted::Reroute), [157]);
 
-    let message = play(&triangle(), &outages, Interrupted::Reroute, &one).1;
+    let notices = play(&triangle(), &outages, Interrupted::Reroute, &one).1;
     let cable = CableId(0);
     let flow = FlowId::of(0);
     let via = vec![CableId(1), CableId(2)];
     assert_eq!(
-        message,
+        notices,
         [
             (54, Notice::Turned { cable, is_up: false, since: micros(54) }),
             (54, Notice::Stalled { flow, left: 500 }),
@@ -172,16 +172,16 @@ fn a_flow_stopped_on_a_detour_takes_its_own_route_if_that_is_up_again() {
     let one = [(0, (0, 1), 1_000)];
     let play = |own| play(&triangle(), &[vec![(54, own)], vec![(77, 100)], vec![]], Interrupted::Reroute, &one);
     // Both are back at once: 40 microseconds on its own route, after a latency of 4.
-    let (ends, message) = play(100);
+    let (ends, notices) = play(100);
     assert_eq!(ends, [144]);
     let flow = FlowId::of(0);
     let via = vec![CableId(0)];
-    assert_eq!(message.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
+    assert_eq!(notices.last(), Some(&(100, Notice::Continued { flow, left: 400, via, active: micros(104) })));
     // Only the detour is back: 80 microseconds on it, without any latency.
-    let (ends, message) = play(300);
+    let (ends, notices) = play(300);
     assert_eq!(ends, [180]);
     let via = Vec::new();
-    assert!(message.contains(&(100, Notice::Continued { flow, left: 400, via, active: micros(100) })), "{message:?}");
+    assert!(notices.contains(&(100, Notice::Continued { flow, left: 400, via, active: micros(100) })), "{notices:?}");
 }
 
 #[test]

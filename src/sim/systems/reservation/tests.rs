@@ -330,7 +330,7 @@ fn play_at(speeds: [Speed; 2], asked: &[Asked], choose: Choose, latencies: [u64;
     )
 }
 
-fn message(log: &[Entry<Record>]) -> Vec<String> {
+fn render_log(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
         Some(match &entry.record {
@@ -368,7 +368,7 @@ fn accepted_jobs_run_as_booked_and_their_rest_is_released() {
         [0, 0, 0],
     );
     assert_eq!(
-        message(&log),
+        render_log(&log),
         [
             "0: 0 gets 0-3 of 1 at 10",
             "1: 1 gets 0-5 of 2 at 10",
@@ -399,7 +399,7 @@ fn accepted_jobs_run_as_booked_and_their_rest_is_released() {
 fn a_remote_site_starts_nothing_before_a_message_can_arrive() {
     let log = play(&[(0, 0, 5, 20, 5, 4, None), (0, 0, 5, 20, 5, 6, None)], Choose::First, [3, 2, 7]);
     assert_eq!(
-        message(&log),
+        render_log(&log),
         [
             "3: 0 gets 0-3 of 1 at 5",
             "3: 1 gets 0-5 of 2 at 10",
@@ -415,7 +415,7 @@ fn a_remote_site_starts_nothing_before_a_message_can_arrive() {
 
 #[test]
 fn global_takes_the_site_whose_start_the_policy_prefers() {
-    let site = |choose| match message(&play(&[(0, 0, 5, 1, 5, 2, None)], choose, [0; 3]))[0].as_str() {
+    let site = |choose| match render_log(&play(&[(0, 0, 5, 1, 5, 2, None)], choose, [0; 3]))[0].as_str() {
         "0: 0 gets 0-1 of 1 at 0" => 1,
         "0: 0 gets 0-1 of 2 at 0" => 2,
         other => panic!("{other}"),
@@ -523,7 +523,7 @@ fn jobs_at_a_fast_site_take_less_of_its_time() {
     ];
     let log = play_at([Speed::USUAL, Speed(2_000_000)], &asked, Choose::Global, [0, 0, 0]);
     assert_eq!(
-        message(&log),
+        render_log(&log),
         [
             "0: 0 gets 0-3 of 2 at 0",
             "0: 0 starts on 0-3",

@@ -24,7 +24,7 @@ fn far(topology: Topology, sites: &[u64], users: u64) -> Topology {
 }
 
 /// The facts of a log of jobs with one task each, with the time in seconds.
-fn message(log: &[Entry<Record>]) -> Vec<String> {
+fn render_log(log: &[Entry<Record>]) -> Vec<String> {
     let render_entry = |entry: &Entry<Record>| {
         let fact = match &entry.record {
             Record::Offered { idle, waiting, received } => {
@@ -70,7 +70,7 @@ fn an_old_offer_delays_a_start() {
     ];
     let topology = grid(Span::from_minutes(5));
     let log = play(&topology);
-    assert_eq!(message(&log), expected);
+    assert_eq!(render_log(&log), expected);
 
     // 100 s late on 4 cores, and the first offer was 10 s old.
     let mut tally = Tally::new(&topology, &Names::of(&topology));
@@ -94,7 +94,7 @@ fn an_old_offer_delays_a_start() {
         "340: ends 1",
         "340: 4 idle, 0 waiting, 2 received",
     ];
-    assert_eq!(message(&play(&grid(Span::ZERO))), at_once);
+    assert_eq!(render_log(&play(&grid(Span::ZERO))), at_once);
 }
 
 /// One site with 4 cores, a minute away. At minute 5, the third job is given the core that is free as of the first
@@ -123,7 +123,7 @@ fn starts_that_a_site_has_not_received_are_subtracted_from_its_offer() {
         "1320: ends 1",
         "1320: 4 idle, 0 waiting, 4 received",
     ];
-    assert_eq!(message(&log), expected);
+    assert_eq!(render_log(&log), expected);
 }
 
 /// Two cores of four fail and take a task of three with them: one core is offered, and the two count again without an
@@ -148,7 +148,7 @@ fn an_offer_counts_nodes_that_are_up() {
         "2100: ends 0",
         "2100: 4 idle, 0 waiting, 3 received",
     ];
-    assert_eq!(message(&play(&topology)), expected);
+    assert_eq!(render_log(&play(&topology)), expected);
 }
 
 proptest! {

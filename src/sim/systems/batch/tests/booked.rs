@@ -100,7 +100,7 @@ fn kept(nodes: &str, from: u64, until: u64) -> Reserved {
 }
 
 /// Starts, moves and ends, with their times.
-fn message(log: &[Entry<Record>]) -> Vec<String> {
+fn render_log(log: &[Entry<Record>]) -> Vec<String> {
     let line = |entry: &Entry<Record>| {
         let now = entry.stamp.time.seconds();
         Some(match &entry.record {
@@ -135,7 +135,7 @@ fn a_booked_task_on_failed_nodes_starts_when_they_are_up_in_the_rest_of_its_time
     for entry in ALL {
         let play = |runtime| {
             let messages = [vec![queue(8, 0, 4, 5, 5)], vec![book(0, 200, "0-1", (10, 20), runtime)]];
-            message(&meet_failing(entry.name, &[], &failures, &Recovery::default(), messages))
+            render_log(&meet_failing(entry.name, &[], &failures, &Recovery::default(), messages))
         };
         let starts = ["0: 200 is answered yes", "14: 200 on 0-1"];
         // The rest of its time is the queue's.
@@ -152,7 +152,7 @@ fn what_is_given_back_while_its_nodes_are_down_is_not_free_before_they_are_up() 
         let messages = [vec![queue(13, 0, 5, 9, 2)], vec![book(0, 200, "0-1", (10, 30), 20), recall]];
         let log = meet_failing(entry.name, &[], &failures, &Recovery::default(), messages);
         let answers = ["0: 200 is answered yes", "12: 200 is answered yes"];
-        assert_eq!(message(&log), [&answers[..], &["40: 0 on 0-4", "42: 0 ends"]].concat(), "{}", entry.name);
+        assert_eq!(render_log(&log), [&answers[..], &["40: 0 on 0-4", "42: 0 ends"]].concat(), "{}", entry.name);
     }
 }
 
@@ -162,7 +162,7 @@ fn what_is_down_cannot_be_booked_before_it_is_back() {
     for entry in ALL {
         let books = vec![book(6, 200, "3", (19, 25), 5), book(6, 201, "3", (20, 25), 5), book(6, 202, "2", (6, 9), 2)];
         let log = meet_failing(entry.name, &[], &failures, &Recovery::default(), [Vec::new(), books]);
-        let answers: Vec<String> = message(&log).into_iter().filter(|line| line.contains("answered")).collect();
+        let answers: Vec<String> = render_log(&log).into_iter().filter(|line| line.contains("answered")).collect();
         assert_eq!(
             answers,
             ["6: 200 is answered no", "6: 201 is answered yes", "6: 202 is answered yes"],
@@ -179,7 +179,7 @@ fn an_outage_within_what_is_reserved_changes_nothing_and_one_that_outlasts_it_bl
         let starts = |at, lasts| {
             let messages = [vec![queue(0, 0, 5, 9, 5)], Vec::new()];
             let failures = [once(0, "1", at, lasts)];
-            message(&meet_failing(entry.name, &reserved, &failures, &Recovery::default(), messages))[0].clone()
+            render_log(&meet_failing(entry.name, &reserved, &failures, &Recovery::default(), messages))[0].clone()
         };
         assert_eq!(starts(7, 5), "15: 0 on 0-4", "{}", entry.name);
         assert_eq!(starts(2, 7), "15: 0 on 0-4", "{}", entry.name);
@@ -196,7 +196,7 @@ fn a_lost_task_keeps_its_nodes_until_its_giver_decides() {
     for entry in ALL {
         let play = |job| {
             let messages = [vec![queue(1, 0, 5, 3, 3)], vec![book(0, job, "0-1", (0, 20), 9)]];
-            message(&meet_failing(entry.name, &[], &failures, &recovery, messages))
+            render_log(&meet_failing(entry.name, &[], &failures, &recovery, messages))
         };
         let lost = |job: u32| {
             let start = [format!("0: {job} on 0-1"), format!("0: {job} is answered yes")];
@@ -218,7 +218,7 @@ fn a_running_job_on_counted_nodes_stays_where_it_has_nowhere_to_go() {
     for entry in ALL.iter().filter(|entry| entry.counts()) {
         let play = |lasts| {
             let messages = [vec![queue(0, 0, 3, 30, 30)], vec![book(1, 200, "0-1", (10, 25), 5)]];
-            message(&meet_failing(entry.name, &[], &[once(0, "3", 8, lasts)], &Recovery::default(), messages))
+            render_log(&meet_failing(entry.name, &[], &[once(0, "3", 8, lasts)], &Recovery::default(), messages))
         };
         let booked = ["0: 0 on 0-2", "1: 200 is answered yes"];
         let moves = ["18: 0 to 2-4", "18: 200 on 0-1", "23: 200 ends", "30: 0 ends"];
@@ -235,7 +235,7 @@ fn maintenance_waits_for_a_job_that_has_nowhere_to_go() {
         let reserved = [kept("4", 0, 10), kept("0", 10, 40)];
         let messages = [vec![queue(0, 0, 4, 30, 30), queue(9, 1, 1, 5, 5)], Vec::new()];
         let play = |failures: &[Failure]| {
-            message(&meet_failing(name, &reserved, failures, &Recovery::default(), messages.clone()))
+            render_log(&meet_failing(name, &reserved, failures, &Recovery::default(), messages.clone()))
         };
         let usual = ["0: 0 on 0-3", "10: 0 to 1-4", "30: 0 ends", "30: 1 on 1", "35: 1 ends"];
         assert_eq!(play(&[once(0, "4", 50, 1)]), usual, "{}", name);

@@ -85,7 +85,7 @@ pub(super) fn impatient_cast(mut cast: Built, jobs: &[Rigid], patience: Span) ->
 }
 
 /// The events in words, without those of the dispatcher.
-pub(super) fn message(log: &[Entry<Record>]) -> Vec<String> {
+pub(super) fn render_log(log: &[Entry<Record>]) -> Vec<String> {
     let render_entry = |entry: &Entry<Record>| {
         let at = entry.stamp.time.seconds();
         Some(match &entry.record {
@@ -106,7 +106,7 @@ pub(super) fn message(log: &[Entry<Record>]) -> Vec<String> {
 fn play_failing(jobs: &[Rigid], sites: &[(u32, &str)], failures: &[Failure], recovery: &Recovery) -> Vec<String> {
     let failing = Failing { failures, recovery, seed: 1 };
     let latencies = vec![Span::ZERO; sites.len() + 2];
-    message(&judge::run_actors(failing_cast(sites, Dispatch::First, jobs, failing, &latencies), &latencies))
+    render_log(&judge::run_actors(failing_cast(sites, Dispatch::First, jobs, failing, &latencies), &latencies))
 }
 
 #[test]
@@ -133,8 +133,8 @@ fn a_run_ends_with_its_work() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 4, 9, 5)];
     let failures = [once(0, "0", 4, 1_000), once(0, "5", 5, 2_000), once(0, "6", 1_500, 1)];
     for policy in queue::ALL {
-        let message = play_failing(&jobs, &[(7, policy.name)], &failures, &Recovery::default());
-        assert!(message.last().is_some_and(|last| last.ends_with("ends")), "{}: {message:#?}", policy.name);
+        let lines = play_failing(&jobs, &[(7, policy.name)], &failures, &Recovery::default());
+        assert!(lines.last().is_some_and(|last| last.ends_with("ends")), "{}: {lines:#?}", policy.name);
     }
 }
 
@@ -195,7 +195,7 @@ fn a_new_submission_grants_no_more_attempts() {
         let log = judge::run_actors(impatient_cast(cast, &jobs, Span::from_secs(patience)), &latencies);
         let withdrawn = log.iter().filter(|entry| matches!(entry.record, Record::Withdrawn { .. })).count();
         assert_eq!(withdrawn, if patience == 10 { 2 } else { 0 });
-        assert_eq!(message(&log), [&lost[..], &again, &["30: 0 is given up"]].concat(), "{killed:?}");
+        assert_eq!(render_log(&log), [&lost[..], &again, &["30: 0 is given up"]].concat(), "{killed:?}");
     }
 }
 

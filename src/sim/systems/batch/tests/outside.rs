@@ -12,7 +12,7 @@ use crate::roles::site::Manager;
 use crate::systems::batch::claims::NodeClaims;
 use crate::systems::{Failing, Fails};
 
-type Rendered = Arc<Mutex<Vec<String>>>;
+type Transcript = Arc<Mutex<Vec<String>>>;
 
 /// Decides as a queue policy does, from the messages to an external program.
 struct AsPolicy {
@@ -109,13 +109,13 @@ impl CheckedProgram for AsPolicy {
 /// Gives prepared answers, question by question, and keeps the questions.
 struct Scripted {
     answers: Vec<Decision>,
-    message: Rendered,
+    transcript: Transcript,
     failed: bool,
 }
 
 impl ManagerProgram for Scripted {
     fn decide_on_events(&mut self, now: Time, happened: &[(Time, SiteEvent)]) -> Decision {
-        let message = happened.iter().map(|(at, happened)| {
+        let lines = happened.iter().map(|(at, happened)| {
             let at = at.micros() / 1_000_000;
             match happened {
                 SiteEvent::Submitted { job, .. } => format!("{at} submitted {}", job.0),
@@ -132,15 +132,15 @@ impl ManagerProgram for Scripted {
                 SiteEvent::Called => format!("{at} called"),
             }
         });
-        let message: Vec<String> = message.collect();
-        self.message.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, message.join(", ")));
+        let lines: Vec<String> = lines.collect();
+        self.transcript.lock().unwrap().push(format!("{}: {}", now.micros() / 1_000_000, lines.join(", ")));
         if self.answers.is_empty() { Decision { ready: now, ..Decision::default() } } else { self.answers.remove(0) }
     }
 }
 
 impl CheckedProgram for Scripted {
     fn refuse_answer(&mut self, _: Time, why: &str) {
-        self.message.lock().unwrap().push(format!("refused: {why}"));
+        self.transcript.lock().unwrap().push(format!("refused: {why}"));
         self.failed = true;
     }
 
@@ -162,12 +162,12 @@ fn managed(sites: Vec<(u32, Box<dyn ManagerProgram>)>, user: User) -> Built {
 
 /// The messages to a decider with these answers about these jobs, on four nodes, and the fate of the jobs.
 fn play_script(jobs: &[Rigid], answers: Vec<Decision>) -> (Vec<String>, Vec<Entry<Record>>) {
-    let message = Rendered::default();
-    let scripted = Scripted { answers, message: message.clone(), failed: false };
+    let transcript = Transcript::default();
+    let scripted = Scripted { answers, transcript: transcript.clone(), failed: false };
     let user = User::new(Script::from_messages(messages(jobs, None)));
     let log = judge::run_actors(managed(vec![(4, Box::new(scripted))], user), &[Span::ZERO; 3]);
-    let message = message.lock().unwrap().clone();
-    (message, log)
+    let transcript = transcript.lock().unwrap().clone();
+    (transcript, log)
 }
 
 fn now(at: u64, actions: Vec<SiteAction>) -> Decision {
@@ -237,7 +237,7 @@ proptest! {
         // A decider with a wake-up call looks at idle nodes, too; and a site reports the events of one instant in an
         // order of its own.
         let of_jobs = |log: &[Entry<Record>]| {
-            let lines = failing::message(log).into_iter().filter(|line| !line.contains(" since "));
+            let lines = failing::render_log(log).into_iter().filter(|line| !line.contains(" since "));
             lines.collect::<std::collections::BTreeSet<_>>()
         };
         prop_assert_eq!(of_jobs(&outside), of_jobs(&inside));
@@ -249,13 +249,13 @@ proptest! {
 #[test]
 fn a_run_ends_though_a_program_forgets_a_lost_job() {
     let jobs = [rigid(0, 2, 20, 10), rigid(1, 2, 9, 5)];
-    let message = Rendered::default();
+    let transcript = Transcript::default();
     let failures: Vec<_> = (0..1_000).map(|round| failing::once(0, "0", 4 + 20 * round, 10)).collect();
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
     let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
         let answers = vec![now(0, vec![start(0, "0-1")]), now(1, vec![start(1, "2-3")])];
-        let scripted = Scripted { answers, message: message.clone(), failed: false };
+        let scripted = Scripted { answers, transcript: transcript.clone(), failed: false };
         Box::new(ProgramManager::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
     };
     let latencies = [Span::ZERO; 3];
@@ -263,8 +263,8 @@ fn a_run_ends_though_a_program_forgets_a_lost_job() {
         failing::managed_cast(&[(4, "")], Dispatch::First, &jobs, failing, &latencies, Takes::Entrusted, &manager);
     judge::run_actors(cast, &latencies);
     // Of 2,000 changes it has been told of half.
-    let message = message.lock().unwrap().len();
-    assert!((1_000..1_010).contains(&message), "{message}");
+    let requests = transcript.lock().unwrap().len();
+    assert!((1_000..1_010).contains(&requests), "{requests}");
 }
 
 #[test]
@@ -278,12 +278,12 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
         now(4, vec![start(2, "")]),
         now(6, vec![start(0, "2-3")]),
     ];
-    let message = Rendered::default();
+    let transcript = Transcript::default();
     let failures = [failing::once(0, "1", 4, 30)];
     let recovery = Recovery::default();
     let failing = Failing { failures: &failures, recovery: &recovery, seed: 1 };
     let manager = |nodes: u32, _: &str, fails: Option<&Fails>| -> Box<dyn Manager> {
-        let scripted = Scripted { answers: answers.clone(), message: message.clone(), failed: false };
+        let scripted = Scripted { answers: answers.clone(), transcript: transcript.clone(), failed: false };
         Box::new(ProgramManager::new(Box::new(scripted), nodes).recovering(fails.map(|fails| fails.attempts(nodes))))
     };
     let latencies = [Span::ZERO; 3];
@@ -299,7 +299,7 @@ fn a_program_is_told_of_failed_nodes_and_lost_jobs() {
         "9: 9 Done 2 0 1",
         "16: 16 Done 0 2-3 1",
     ];
-    assert_eq!(*message.lock().unwrap(), expected);
+    assert_eq!(*transcript.lock().unwrap(), expected);
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
         // It kills what runs and takes its nodes at once.
         now(2, vec![SiteAction::Kill { job: JobId(0) }, start(3, "2")]),
     ];
-    let (message, log) = play_script(&jobs, answers);
+    let (transcript, log) = play_script(&jobs, answers);
     let expected = [
         "0: 0 submitted 0, 0 submitted 1",
         "1: 1 submitted 2",
@@ -320,7 +320,7 @@ fn it_hears_of_all_that_happens_and_what_it_orders_is_done() {
         "4: 4 called",
         "10: 10 Walltime 1 0-1 0.5, 10 Done 3 2 1",
     ];
-    assert_eq!(message, expected);
+    assert_eq!(transcript, expected);
     let ran: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start, ran.end, ran.nodes.to_string())).collect();
     let at = |job, start, end, nodes: &str| (job, second(start), second(end), nodes.to_owned());
     assert_eq!(ran, [at(0, 0, 2, "2-3"), at(1, 0, 10, "0-1"), at(3, 2, 10, "2")]);
@@ -339,9 +339,9 @@ fn delayed_orders_are_obeyed_then_and_the_rest_is_told_later() {
         Decision { actions: vec![(second(3), start(0, "0-1"))], ready: second(6) },
         now(6, vec![start(1, ""), start(2, "")]),
     ];
-    let (message, log) = play_script(&jobs, answers);
+    let (transcript, log) = play_script(&jobs, answers);
     assert_eq!(
-        message,
+        transcript,
         [
             "0: 0 submitted 0",
             "6: 2 submitted 1, 4 submitted 2",
@@ -362,8 +362,8 @@ fn what_ends_before_a_dated_kill_has_ended_and_what_was_killed_is_not_killed_aga
         now(0, vec![start(0, "0-1"), start(1, "2")]),
         Decision { actions: vec![(second(6), kill(0)), (second(6), kill(1)), (second(7), kill(1))], ready: second(8) },
     ];
-    let (message, log) = play_script(&jobs, answers);
-    assert_eq!(message[2..], ["refused: kills job 1, which is not running"]);
+    let (transcript, log) = play_script(&jobs, answers);
+    assert_eq!(transcript[2..], ["refused: kills job 1, which is not running"]);
     let ends: Vec<_> = ran(&log).values().map(|ran| ran.end).collect();
     assert_eq!(ends, [second(5), second(6)]);
 }
@@ -385,8 +385,8 @@ fn impossible_orders_are_refused_in_words() {
         (vec![start(0, "0-4294967295")], "starts job 0 on node 4294967295 of a site that has 4"),
     ];
     for (actions, why) in cases {
-        let (message, log) = play_script(&jobs, vec![now(0, actions)]);
-        assert_eq!(message[1..], [format!("refused: {why}")], "nothing is asked after that");
+        let (transcript, log) = play_script(&jobs, vec![now(0, actions)]);
+        assert_eq!(transcript[1..], [format!("refused: {why}")], "nothing is asked after that");
         let wrong = log.iter().filter(|entry| matches!(entry.record, Record::Removed { .. } | Record::Killed { .. }));
         assert_eq!(wrong.count(), 0, "{why}");
     }
@@ -396,25 +396,25 @@ fn impossible_orders_are_refused_in_words() {
 fn a_job_that_is_taken_back_in_time_is_told_of_and_goes_elsewhere() {
     // Nothing is ever started at the first site; patience brings the job to the second one.
     let jobs = [rigid(0, 1, 10, 5)];
-    let message = Rendered::default();
-    let idle = Scripted { answers: Vec::new(), message: message.clone(), failed: false };
+    let transcript = Transcript::default();
+    let idle = Scripted { answers: Vec::new(), transcript: transcript.clone(), failed: false };
     let other = AsPolicy::new("fcfs", 4, None);
     let user = User::new(Resubmit::new(Script::from_messages(messages(&jobs, None)), Span::from_secs(7), 3));
     let log = judge::run_actors(managed(vec![(4, Box::new(idle)), (4, Box::new(other))], user), &[Span::ZERO; 4]);
-    assert_eq!(*message.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
+    assert_eq!(*transcript.lock().unwrap(), ["0: 0 submitted 0", "7: 7 recalled 0"]);
     assert_eq!(ran(&log)[&0].start, second(7));
 }
 
 /// Hands in what is due at once to the site with the shortest name, but for job 1, which waits for a call and is asked
 /// for back.
 struct Chooser {
-    message: Rendered,
+    transcript: Transcript,
 }
 
 impl Plans for Chooser {
     fn plan_actions(&mut self, now: Time, events: &[UserEvent]) -> Vec<UserAction> {
         let at = now.micros() / 1_000_000;
-        self.message.lock().unwrap().push(format!("{at}: {events:?}"));
+        self.transcript.lock().unwrap().push(format!("{at}: {events:?}"));
         let submit = |job: u32, site: &str| UserAction::Submit { job: JobId(job), site: Some(site.to_owned()) };
         events
             .iter()
@@ -449,8 +449,8 @@ fn choose(
     latency: u64,
     follower: Option<Follower>,
 ) -> (Vec<String>, Vec<Entry<Record>>) {
-    let message = Rendered::default();
-    let decider = Box::new(Chooser { message: message.clone() });
+    let transcript = Transcript::default();
+    let decider = Box::new(Chooser { transcript: transcript.clone() });
     let mut handed = Vec::new();
     for (time, to, message) in messages(jobs, None) {
         let Message::Enqueue(enqueue) = message else { unreachable!("they are jobs") };
@@ -474,20 +474,20 @@ fn choose(
         cast(&sites.map(|nodes| (nodes, "fcfs")), Dispatch::First, vec![user]),
         &[Span::ZERO, there, there, Span::ZERO],
     );
-    let message = message.lock().unwrap().clone();
-    (message, log)
+    let transcript = transcript.lock().unwrap().clone();
+    (transcript, log)
 }
 
 #[test]
 fn a_planner_outside_chooses_when_and_where_and_takes_back() {
     let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3), rigid(0, 1, 4, 4)];
     let follower = Follower { before: JobId(0), place: 0, think: Span::from_secs(2) };
-    let (message, log) = choose(&jobs, [2, 2], 0, Some(follower));
+    let (transcript, log) = choose(&jobs, [2, 2], 0, Some(follower));
     let starts: Vec<_> = ran(&log).iter().map(|(job, ran)| (*job, ran.start.micros() / 500_000)).collect();
     assert_eq!(starts, [(0, 0), (1, 13), (2, 24)]);
     assert_eq!(assigned(&log), [1, 1, 2, 1]);
     let brief: Vec<_> =
-        message.iter().map(|message| message.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
+        transcript.iter().map(|line| line.split([' ', '{']).take(2).collect::<Vec<_>>().join(" ")).collect();
     assert_eq!(
         brief,
         [
@@ -507,7 +507,7 @@ fn a_planner_outside_chooses_when_and_where_and_takes_back() {
 #[test]
 fn a_job_that_is_taken_back_and_fits_nowhere_then_is_given_up() {
     let jobs = [rigid(0, 2, 10, 10), rigid(1, 2, 10, 3)];
-    let (message, log) = choose(&jobs, [2, 1], 0, None);
+    let (transcript, log) = choose(&jobs, [2, 1], 0, None);
     let of_it: Vec<_> = log
         .iter()
         .filter_map(|entry| match &entry.record {
@@ -519,14 +519,14 @@ fn a_job_that_is_taken_back_and_fits_nowhere_then_is_given_up() {
         })
         .collect();
     assert_eq!(of_it, ["arrived", "withdrawn", "removed"]);
-    assert_eq!(message[5], format!("6: {:?}", [UserEvent::Over { job: JobId(1) }]));
+    assert_eq!(transcript[5], format!("6: {:?}", [UserEvent::Over { job: JobId(1) }]));
 }
 
 /// Its site does not know of the recall when it tells of the end, nor the router of the end when it passes the recall
 /// on.
 #[test]
 fn a_recall_that_meets_the_news_of_the_end_is_answered() {
-    let (message, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
+    let (transcript, _) = choose(&[rigid(0, 1, 1, 1), rigid(1, 2, 10, 1)], [2, 2], 1, None);
     let events = [UserEvent::Recalled { job: JobId(1), in_time: false }, UserEvent::Over { job: JobId(1) }];
-    assert_eq!(message.last(), Some(&format!("8: {events:?}")));
+    assert_eq!(transcript.last(), Some(&format!("8: {events:?}")));
 }

@@ -48,7 +48,7 @@ fn messages(jobs: &[Timed]) -> Vec<(Time, crate::protocol::Message)> {
 }
 
 /// Log of a site, as text.
-fn message(log: &[Entry<Record>]) -> Vec<String> {
+fn render_log(log: &[Entry<Record>]) -> Vec<String> {
     let render_entry = |entry: &Entry<Record>| {
         let at = Time::from_micros(entry.stamp.time.micros().saturating_sub(WAY.micros())).seconds();
         Some(match &entry.record {
@@ -82,7 +82,7 @@ fn play_rendered_with(
     outages: &[(u32, u64, u64)],
     recovery: Recovery,
 ) -> Vec<String> {
-    message(&play(algorithm(name), nodes, None, failing(nodes, outages, recovery), messages(&timed(jobs))))
+    render_log(&play(algorithm(name), nodes, None, failing(nodes, outages, recovery), messages(&timed(jobs))))
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn jobs_that_end_in_the_instant_of_a_failure_have_ended() {
     let failures = [Failure { what, pattern: FailurePattern::Traced(vec![down].into()), announced: true }];
     let fails = Failing { failures: &failures, recovery: &Recovery::default(), seed: 1 }.site(0);
     let log = play(algorithm("Greedy *"), 1, None, fails, messages(&timed(&jobs[..2])));
-    assert_eq!(message(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
+    assert_eq!(render_log(&log), ["0: 0 on 0", "0: 1 on 0", "20: 0 ends", "20: 1 ends"]);
 }
 
 #[test]

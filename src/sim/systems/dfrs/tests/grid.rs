@@ -5,7 +5,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::super::{Algorithm, ClusterRun, Fractional, Timed, run_alone};
-use super::site::{any_jobs, message};
+use super::site::{any_jobs, replay_log};
 use super::timed;
 use crate::grid::PenaltyRule;
 use crate::play::{play_checked as play, read_text};
@@ -33,10 +33,10 @@ fn grid(scheduler: &str, nodes: u32, jobs: &[Timed]) -> Topology {
 /// Checks that the grid does what the cluster does alone.
 fn agree(rules: Fractional, nodes: u32, jobs: &[Timed]) {
     let log = play(&grid(&rules.to_string(), nodes, jobs));
-    let message = message(&log, nodes, jobs);
+    let replayed = replay_log(&log, nodes, jobs);
     let ClusterRun { ends, moves, .. } = run_alone(rules, nodes, jobs, |_, _, _| {});
     assert_eq!(
-        (message.ends, message.preemptions, message.migrations),
+        (replayed.ends, replayed.preemptions, replayed.migrations),
         (ends, moves.preemptions, moves.migrations),
         "{rules}: {jobs:?}"
     );

@@ -80,7 +80,7 @@ fn a_site() -> crate::grid::Site {
 
 /// Results of a site's log.
 #[derive(Debug, PartialEq)]
-pub(super) struct Rendered {
+pub(super) struct ReplayedLog {
     pub ends: Vec<Option<Time>>,
     pub preemptions: u64,
     pub migrations: u64,
@@ -93,8 +93,8 @@ struct Seen {
 }
 
 /// Reads a log, and checks that no node exceeds its capacity.
-pub(super) fn message(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rendered {
-    let mut message = Rendered { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
+pub(super) fn replay_log(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> ReplayedLog {
+    let mut replayed = ReplayedLog { ends: vec![None; jobs.len()], preemptions: 0, migrations: 0 };
     let mut seen: BTreeMap<u32, Seen> = BTreeMap::new();
     let mut stamp = Stamp::ZERO;
     let last = Entry { stamp: Stamp::NEVER, actor: HUB, record: Record::Removed { job: JobId(0) } };
@@ -112,7 +112,7 @@ pub(super) fn message(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rend
                 assert!(seen.on.replace(cores.clone().into()).is_none());
             }
             Record::Moved { task, cores } => {
-                message.migrations += 1;
+                replayed.migrations += 1;
                 let seen = seen.get_mut(&task.job.0).expect("it has started");
                 assert!(seen.on.replace(cores.clone().into()).is_some());
             }
@@ -121,18 +121,18 @@ pub(super) fn message(log: &[Entry<Record>], nodes: u32, jobs: &[Timed]) -> Rend
                 seen.on.as_mut().expect("it runs").more.push(cores.clone());
             }
             Record::Suspended { task } => {
-                message.preemptions += 1;
+                replayed.preemptions += 1;
                 assert!(seen.get_mut(&task.job.0).expect("it has started").on.take().is_some());
             }
             Record::Shared { task, share } => seen.get_mut(&task.job.0).expect("it has started").share = *share,
             Record::Finished { task } => {
                 assert!(seen.remove(&task.job.0).is_some_and(|seen| seen.on.is_some()));
-                message.ends[task.job.0 as usize] = Some(now.time);
+                replayed.ends[task.job.0 as usize] = Some(now.time);
             }
             other => panic!("{other:?}"),
         }
     }
-    message
+    replayed
 }
 
 fn check(seen: &BTreeMap<u32, Seen>, nodes: u32, jobs: &[Timed], at: Stamp) {
@@ -155,8 +155,8 @@ fn agree(rules: Fractional, nodes: u32, images: Option<Images>, jobs: &[Timed]) 
     let log = play(rules, nodes, images, None, messages);
     let there: Vec<Timed> = jobs.iter().map(|job| Timed { submit: job.submit + WAY, ..*job }).collect();
     let ClusterRun { ends, moves, .. } = run_on(Cluster::new(rules, nodes).moving(images), &there, |_, _, _| {});
-    let alone = Rendered { ends, preemptions: moves.preemptions, migrations: moves.migrations };
-    assert_eq!(message(&log, nodes, jobs), alone, "{rules}");
+    let alone = ReplayedLog { ends, preemptions: moves.preemptions, migrations: moves.migrations };
+    assert_eq!(replay_log(&log, nodes, jobs), alone, "{rules}");
     let received = log.iter().filter(|entry| entry.actor == HUB).map(|entry| {
         let Record::Removed { job } = entry.record else { panic!("{entry:?}") };
         (job.0, entry.stamp.time)
@@ -222,7 +222,7 @@ fn waiting_jobs_can_be_recalled_and_started_ones_cannot() {
         .collect();
     assert_eq!(back, [1, 3]);
     let log: Vec<Entry<Record>> = log.into_iter().filter(|entry| entry.actor == SITE).collect();
-    let ends = message(&log, 1, &jobs).ends;
+    let ends = replay_log(&log, 1, &jobs).ends;
     assert_eq!(ends, [Some(second(100) + WAY), None, Some(second(200) + WAY), None]);
 }
 

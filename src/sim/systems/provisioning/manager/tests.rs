@@ -73,7 +73,7 @@ fn play_at(desk: Desk, fails: Option<Fails>, users: Vec<Vec<(u64, Message)>>) ->
     }
     let latencies = vec![Span::ZERO; actors.len()];
     let log = judge::run_actors(actors, &latencies);
-    assert_eq!(books::message(&log), *account.lock().unwrap());
+    assert_eq!(books::account_of_log(&log), *account.lock().unwrap());
     Played { log, received: ears.iter().map(|received| received.lock().unwrap().clone()).collect() }
 }
 
@@ -272,7 +272,7 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
     let desk = Desk::new(terms, planner::build_planner("slotlist").unwrap(), Box::new(History::new()));
     let played = play_at(desk, None, vec![alice]);
     let seconds = |area: &Area| area.seconds();
-    let message = played.log.iter().filter_map(|entry| match &entry.record {
+    let fees = played.log.iter().filter_map(|entry| match &entry.record {
         Record::Advertised { slots, .. } => Some(("slot", seconds(&slots[0].fee))),
         Record::Quoted { offers, .. } => Some(("quote", seconds(&offers[0].fee))),
         Record::Held { fee, .. } => Some(("hold", seconds(fee))),
@@ -286,7 +286,7 @@ fn a_tenth_of_the_fixed_charge_is_lost_with_a_booking_that_is_cancelled() {
         [("hold", 100.0), ("booked", 100.0), ("back", 0.0)].to_vec(),
         [("hold", 100.0), ("booked", 100.0), ("back", 10.0)].to_vec(),
     ];
-    assert_eq!(message.collect::<Vec<_>>(), expected.concat());
+    assert_eq!(fees.collect::<Vec<_>>(), expected.concat());
 }
 
 #[test]

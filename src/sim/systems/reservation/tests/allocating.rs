@@ -113,7 +113,7 @@ proptest! {
 /// Gives prepared answers, and keeps the questions and refusals.
 struct Scripted {
     answers: Vec<&'static str>,
-    message: Arc<Mutex<Vec<String>>>,
+    transcript: Arc<Mutex<Vec<String>>>,
     failed: bool,
 }
 
@@ -121,7 +121,7 @@ impl Allocates for Scripted {
     fn choose_candidate(&mut self, now: Time, query: &AllocationQuery) -> Option<Allocation> {
         let names = ["york".to_owned(), "leeds".to_owned()];
         let question = serde_json::to_string(&AllocatorQuestion::new(query, &names)).unwrap();
-        self.message.lock().unwrap().push(question);
+        self.transcript.lock().unwrap().push(question);
         let answer = format!("{{\"type\":\"allocate\",\"ask\":1,{}}}", self.answers.remove(0));
         let answer: AllocatorAnswer = serde_json::from_str(&answer).unwrap();
         answer.allocation().unwrap_or_else(|why| {
@@ -133,7 +133,7 @@ impl Allocates for Scripted {
 
 impl CheckedProgram for Scripted {
     fn refuse_answer(&mut self, _: Time, why: &str) {
-        self.message.lock().unwrap().push(why.to_owned());
+        self.transcript.lock().unwrap().push(why.to_owned());
         self.failed = true;
     }
 
@@ -146,8 +146,8 @@ impl CheckedProgram for Scripted {
 /// are any.
 fn scripted(answers: &[&'static str], shapes: &[JobShape], rule: ShapeRule) -> (Vec<String>, Option<ShapedOffer>) {
     let book = figure_book("ff", RectEnd::Open);
-    let message = Arc::default();
-    let program = Scripted { answers: answers.to_vec(), message: Arc::clone(&message), failed: false };
+    let transcript = Arc::default();
+    let program = Scripted { answers: answers.to_vec(), transcript: Arc::clone(&transcript), failed: false };
     let site = ActorId(1);
     let latency = Span::ZERO;
     let speed = Speed::USUAL;
@@ -158,13 +158,13 @@ fn scripted(answers: &[&'static str], shapes: &[JobShape], rule: ShapeRule) -> (
         shapes => shapes::wanted(shapes, 4, 20).unwrap(),
     };
     let found = meta.with_allocator(Some(Box::new(program))).find(at(0), &wanted, None, &[]);
-    (message.lock().unwrap().clone(), found)
+    (transcript.lock().unwrap().clone(), found)
 }
 
 /// The candidates of Figure 1. Without a limit, the rectangle at 15 s ends never.
 #[test]
 fn a_question_has_all_candidates_and_an_answer_may_name_nodes() {
-    let (message, found) = scripted(&["\"candidate\":1"], &[], ShapeRule::Policy);
+    let (transcript, found) = scripted(&["\"candidate\":1"], &[], ShapeRule::Policy);
     let line = |start, free, width, from, until| {
         let end = f64::from(start) + 5.0;
         format!(
@@ -183,7 +183,7 @@ fn a_question_has_all_candidates_and_an_answer_may_name_nodes() {
          \"candidates\":[{}]}}",
         candidates.join(",")
     );
-    assert_eq!(message, [expected]);
+    assert_eq!(transcript, [expected]);
     let offer = |start, nodes| {
         Some(ShapedOffer { cluster: 0, shape: 0, offer: Offer { start: at(start), nodes: set(nodes), rank: 0 } })
     };
@@ -209,8 +209,8 @@ fn impossible_answers_are_refused() {
         ),
     ];
     for (answer, why) in cases {
-        let (message, found) = scripted(&[answer], &[], ShapeRule::Policy);
-        assert_eq!((message[1].as_str(), found), (why, None));
+        let (transcript, found) = scripted(&[answer], &[], ShapeRule::Policy);
+        assert_eq!((transcript[1].as_str(), found), (why, None));
     }
     // An allocator that forgets the key does not mean to decline.
     for answer in ["", ",\"candidate\":-1", ",\"candidate\":0,\"why\":1"] {
@@ -229,36 +229,36 @@ fn a_program_compares_shapes_under_the_rule_policy_only() {
     let two = shape(2, 10);
     let eight = shape(8, 3);
     let asked =
-        |message: &[String]| message.iter().map(|message| message.matches("\"start\"").count()).collect::<Vec<_>>();
+        |transcript: &[String]| transcript.iter().map(|line| line.matches("\"start\"").count()).collect::<Vec<_>>();
     // 2 nodes at 4, 6, 8 and 10 s; 8 nodes at 6 and 15 s.
-    let (message, found) = scripted(&["\"candidate\":4"], &[two, eight], ShapeRule::Policy);
+    let (transcript, found) = scripted(&["\"candidate\":4"], &[two, eight], ShapeRule::Policy);
     let found = found.unwrap();
-    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![6], 1, at(6)));
+    assert_eq!((asked(&transcript), found.shape, found.offer.start), (vec![6], 1, at(6)));
     let answers = ["\"candidate\":3", "\"candidate\":1"];
-    let (message, found) = scripted(&answers, &[two, eight], ShapeRule::Finish);
+    let (transcript, found) = scripted(&answers, &[two, eight], ShapeRule::Finish);
     let found = found.unwrap();
-    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![4, 2], 1, at(15)));
-    let (message, found) = scripted(&answers, &[two, eight], ShapeRule::Listed);
+    assert_eq!((asked(&transcript), found.shape, found.offer.start), (vec![4, 2], 1, at(15)));
+    let (transcript, found) = scripted(&answers, &[two, eight], ShapeRule::Listed);
     let found = found.unwrap();
-    assert_eq!((asked(&message), found.shape, found.offer.start), (vec![4], 0, at(10)));
-    let (message, found) = scripted(&["\"candidate\":null", answers[1]], &[two, eight], ShapeRule::Listed);
-    assert_eq!((asked(&message), found.unwrap().shape), (vec![4, 2], 1));
+    assert_eq!((asked(&transcript), found.shape, found.offer.start), (vec![4], 0, at(10)));
+    let (transcript, found) = scripted(&["\"candidate\":null", answers[1]], &[two, eight], ShapeRule::Listed);
+    assert_eq!((asked(&transcript), found.unwrap().shape), (vec![4, 2], 1));
 }
 
 /// Once the program has failed, nothing is decided: no request is answered.
 #[test]
 fn nothing_is_decided_after_a_fault() {
     let asked = [(0, 1, 5, 1, 5, 2, None), (1, 1, 5, 1, 5, 2, None), (2, 1, 5, 1, 5, 2, None)];
-    let message = Arc::default();
+    let transcript = Arc::default();
     let answers = vec!["\"candidate\":0", "\"candidate\":9"];
-    let program = Scripted { answers, message: Arc::clone(&message), failed: false };
+    let program = Scripted { answers, transcript: Arc::clone(&transcript), failed: false };
     let recovery = Recovery::default();
     let usual = (&ALL[0], RectEnd::Clip);
     let log = play_with([Speed::USUAL; 2], messages(&asked), [0; 3], (&[], &recovery, 1), usual, |clusters| {
         MetaScheduler::new(clusters, Choose::First, None).with_allocator(Some(Box::new(program)))
     });
     let answered: Vec<String> =
-        super::message(&log).into_iter().filter(|line| line.contains("gets") || line.contains("Declined")).collect();
+        super::render_log(&log).into_iter().filter(|line| line.contains("gets") || line.contains("Declined")).collect();
     assert_eq!(answered, ["0: 0 gets 0-1 of 1 at 1"]);
-    assert_eq!(message.lock().unwrap().len(), 3);
+    assert_eq!(transcript.lock().unwrap().len(), 3);
 }

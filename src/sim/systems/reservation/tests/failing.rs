@@ -102,7 +102,7 @@ fn failure_lines(log: &[Entry<Record>]) -> Vec<String> {
                 return None;
             }
             Record::Answered { job, answer: ReserveAnswer::Accepted { .. }, .. } => {
-                message(std::slice::from_ref(entry)).pop()? + &in_shape(job)
+                render_log(std::slice::from_ref(entry)).pop()? + &in_shape(job)
             }
             Record::Rebooked { job, site, start, until, nodes } => {
                 let start = start.seconds();
@@ -113,7 +113,7 @@ fn failure_lines(log: &[Entry<Record>]) -> Vec<String> {
             Record::Broken { job, compensation } => format!("{now}: {job} is broken, for {compensation}"),
             Record::Lost { task, saved } => format!("{now}: {} is lost, {} s saved", task.job, saved.seconds()),
             Record::Killed { task } => format!("{now}: {} is killed", task.job),
-            _ => return message(std::slice::from_ref(entry)).pop(),
+            _ => return render_log(std::slice::from_ref(entry)).pop(),
         })
     };
     log.iter().filter_map(&mut line).collect()
@@ -212,7 +212,7 @@ fn nodes_known_to_be_down_are_not_booked_before_their_return() {
     let failures = [once(0, "0-3", 2, 10)];
     let asked = [(5, 1, 5, 20, 5, 4, None), (5, 1, 5, 30, 5, 4, None)];
     let log = play_failing(&asked, Choose::First, [0, 1, 0], &failures, &with(Bookings::Move), 1);
-    assert_eq!(message(&log)[..2], ["5: 0 gets 0-3 of 1 at 12", "5: 1 gets 0-3 of 1 at 17"]);
+    assert_eq!(render_log(&log)[..2], ["5: 0 gets 0-3 of 1 at 12", "5: 1 gets 0-3 of 1 at 17"]);
 }
 
 /// Booked on all of york from 10 to 15, where two nodes fail at 4 s and do not return; leeds has one node. On the

@@ -53,7 +53,7 @@ impl Manager for Watched {
 }
 
 /// The account of a site according to its log.
-pub fn message(log: &[Entry<Record>]) -> SiteAccount {
+pub fn account_of_log(log: &[Entry<Record>]) -> SiteAccount {
     let mut open: BTreeMap<BookingId, Receipt> = BTreeMap::new();
     let mut account = SiteAccount::default();
     for entry in log {
